@@ -1,0 +1,51 @@
+# Every word of this file is a target a person types; `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test check format bench torture clean
+
+help:
+	@echo "make run      install what is missing, start everything with the example shop"
+	@echo "make test     install what is missing, run the whole test suite"
+	@echo "make install  .venv with the pinned, hash-checked requirements"
+	@echo "make check    format, lint, types, architecture and unit tests"
+	@echo "make bench    the benchmarks, beside what a user would pick instead"
+	@echo "make torture  the long forms of the crash and simulation tests"
+
+$(VENV)/core.done: requirements/core.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/core.txt
+	touch $@
+
+$(VENV)/dev.done: $(VENV)/core.done requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	touch $@
+
+install: $(VENV)/core.done
+
+run: $(VENV)/core.done
+	$(BIN)/python manage.py up --demo
+
+test: $(VENV)/dev.done
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/dev.done
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -m "not journey and not crash and not simulation"
+
+format: $(VENV)/dev.done
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/dev.done
+	$(BIN)/python -m bench
+
+torture: $(VENV)/dev.done
+	TORTURE=1 $(BIN)/python -m pytest -m "crash or simulation"
+
+clean:
+	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache

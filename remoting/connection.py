@@ -1,0 +1,162 @@
+"""One TCP connection: a thin asyncio shell around the frame reader (DESIGN: hot path).
+
+Feeds what arrives to the wire core, hands all commands of one read over together, and writes what was sent during
+that read with one write. It neither routes nor decides: a `Handler` does. Server and client use the same class; both
+ends may send requests on it.
+
+Slow readers: when the peer lets more than `WRITE_BUFFER_BYTES_MAX` pile up, reading from it pauses until it has
+drained, so that one connection's memory is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, cast
+
+from remoting.requester import Requester
+from remoting.wire.command import Command
+from remoting.wire.errors import FrameError
+from remoting.wire.frames import FrameReader, encode_frame
+
+logger = logging.getLogger(__name__)
+
+# Four of the largest frames: a pull answer is at most 4 MiB + 256 KiB.
+WRITE_BUFFER_BYTES_MAX = 64 * 1024 * 1024
+
+
+class Handler(Protocol):
+    """What an end does with what arrives. All three run on the event loop and must not block."""
+
+    def connected(self, connection: Connection) -> None: ...
+
+    def requests_received(self, connection: Connection, requests: list[Command]) -> None:
+        """Requests only, in order of arrival; responses have gone to the connection's requester."""
+
+    def disconnected(self, connection: Connection, error: Exception | None) -> None: ...
+
+
+class Connection(asyncio.Protocol):
+    """Created per TCP connection. `peer` is "ip:port"; `context` belongs to the handler."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._reader = FrameReader()
+        self._out: list[bytes] = []
+        self._is_reading = False
+        self._is_paused = False
+        self._transport: asyncio.Transport | None = None
+        self._closed: asyncio.Future[None] | None = None
+        self.requester = Requester(self.send)
+        self.peer = "?"
+        self.peer_host = ("0.0.0.0", 0)  # noqa: S104 - "not connected yet", nothing listens here
+        self.last_active_s = 0.0
+        self.context: dict[str, Any] = {}
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES_MAX)
+        loop = asyncio.get_running_loop()
+        self._closed = loop.create_future()
+        self.last_active_s = loop.time()
+        host = transport.get_extra_info("peername") or ("unix", 0)
+        self.peer_host = (host[0], host[1])
+        self.peer = f"{host[0]}:{host[1]}"
+        self._handler.connected(self)
+
+    def data_received(self, data: bytes) -> None:
+        self.last_active_s = asyncio.get_running_loop().time()
+        try:
+            commands = self._reader.feed(data)
+        except FrameError as error:
+            logger.warning("%s: %s; closing the connection", self.peer, error)
+            self.close()
+            return
+        self._is_reading = True
+        try:
+            requests = [command for command in commands if not self.requester.take(command)]
+            if requests:
+                self._handler.requests_received(self, requests)
+        finally:
+            self._is_reading = False
+            self._flush()
+
+    def pause_writing(self) -> None:
+        self._is_paused = True
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._is_paused = False
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._out.clear()
+        self.requester.fail_all(ConnectionError(f"connection to {self.peer} was closed"))
+        if self._closed is not None and not self._closed.done():
+            self._closed.set_result(None)
+        self._handler.disconnected(self, exc)
+
+    # what handlers and clients use
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_write_paused(self) -> bool:
+        """The peer does not read: hold back what can wait."""
+        return self._is_paused
+
+    def send(self, command: Command) -> None:
+        """Queues a command; it leaves at once, or with the others of the read in progress. Dropped when closed."""
+        if not self.is_open:
+            return
+        self._out.append(encode_frame(command))
+        if not self._is_reading:
+            self._flush()
+
+    def request(self, command: Command, timeout_ms: int) -> Awaitable[Command]:
+        """The response. Raises TimeoutError after `timeout_ms`, ConnectionError when the connection is lost."""
+        if not self.is_open:
+            raise ConnectionError(f"connection to {self.peer} is closed")
+        return self.requester.request(command, timeout_ms)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._flush()
+            self._transport.close()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def wait_closed(self) -> None:
+        if self._closed is not None:
+            await asyncio.shield(self._closed)
+
+    def _flush(self) -> None:
+        if self._out and self._transport is not None:
+            data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+            self._out.clear()
+            self._transport.write(data)
+
+
+async def connect(
+    host: str, port: int, handler: Handler, timeout_ms: int, make: Callable[[Handler], Connection] = Connection
+) -> Connection:
+    """Raises TimeoutError or OSError naming the address."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            _, connection = await loop.create_connection(lambda: make(handler), host, port)
+    except TimeoutError as error:
+        raise TimeoutError(f"no connection to {host}:{port} within {timeout_ms} ms") from error
+    except OSError as error:
+        raise OSError(error.errno, f"cannot connect to {host}:{port}: {error.strerror or error}") from error
+    return connection

@@ -1,0 +1,90 @@
+"""A listening socket whose connections share one handler (RocketMQ's `NettyRemotingServer`)."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+
+from remoting.connection import Connection, Handler
+from remoting.wire.command import Command
+
+logger = logging.getLogger(__name__)
+
+# RocketMQ's own accept backlog.
+BACKLOG = 1024
+# Both ends close a connection on which nothing came for this long (wire-protocol 1.8).
+IDLE_TIMEOUT_S = 120.0
+IDLE_SCAN_INTERVAL_S = 10.0
+
+
+class ListenError(Exception):
+    """A port cannot be listened on; the text names the address and the remedy."""
+
+
+class Server(Handler):
+    """Counts its connections, closes idle ones, closes all at the end. Events go on to `handler`."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._server: asyncio.Server | None = None
+        self._idle_scan: asyncio.TimerHandle | None = None
+        self.connections: set[Connection] = set()
+
+    async def listen(self, host: str, port: int) -> int:
+        """The port listened on (a free one for 0). Raises ListenError."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(lambda: Connection(self), host, port, backlog=BACKLOG)
+        except OSError as error:
+            raise ListenError(_listen_error_text(host, port, error)) from error
+        self._schedule_idle_scan()
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def close(self) -> None:
+        """Stops listening and closes every connection; returns when all are gone."""
+        if self._idle_scan is not None:
+            self._idle_scan.cancel()
+        if self._server is not None:
+            self._server.close()
+        connections = list(self.connections)
+        for connection in connections:
+            connection.close()
+        for connection in connections:
+            try:
+                async with asyncio.timeout(1):
+                    await connection.wait_closed()
+            except TimeoutError:
+                connection.abort()
+
+    def connected(self, connection: Connection) -> None:
+        self.connections.add(connection)
+        self._handler.connected(connection)
+
+    def requests_received(self, connection: Connection, requests: list[Command]) -> None:
+        self._handler.requests_received(connection, requests)
+
+    def disconnected(self, connection: Connection, error: Exception | None) -> None:
+        self.connections.discard(connection)
+        self._handler.disconnected(connection, error)
+
+    def _schedule_idle_scan(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._idle_scan = loop.call_later(IDLE_SCAN_INTERVAL_S, self._close_idle)
+
+    def _close_idle(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        for connection in list(self.connections):
+            if now_s - connection.last_active_s > IDLE_TIMEOUT_S:
+                logger.info("%s: nothing came for %d s; closing the connection", connection.peer, IDLE_TIMEOUT_S)
+                connection.close()
+        self._schedule_idle_scan()
+
+
+def _listen_error_text(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} on {host} is taken by another process: stop it or choose another port"
+    if error.errno == errno.EACCES:
+        return f"port {port} on {host} needs more rights: choose a port above 1023"
+    return f"cannot listen on {host}:{port}: {error.strerror or error}"

@@ -1,0 +1,38 @@
+"""What can be wrong with bytes or names. One tree; each leaf carries what the peer must hear.
+
+    WireError
+      FrameError            the stream cannot be read on: the connection is closed
+      HeaderError           a typed header lacks a field or holds garbage: SYSTEM_ERROR to the sender
+      BodyError             a body cannot be parsed: SYSTEM_ERROR to the sender
+      MessageError          a message breaks a rule: its own response code
+"""
+
+from __future__ import annotations
+
+from remoting.wire.codes import ResponseCode
+
+
+class WireError(Exception):
+    """Root of all errors of the wire; `response_code` is what a server answers."""
+
+    response_code: int = ResponseCode.SYSTEM_ERROR
+
+
+class FrameError(WireError):
+    """The byte stream is not RocketMQ's, or a frame breaks its limits. No reply is possible."""
+
+
+class HeaderError(WireError):
+    """A command's extFields do not fit the typed header."""
+
+
+class BodyError(WireError):
+    """A command's body cannot be parsed."""
+
+
+class MessageError(WireError):
+    """A message, topic or group name breaks a rule; names the thing and the rule."""
+
+    def __init__(self, text: str, response_code: int = ResponseCode.MESSAGE_ILLEGAL) -> None:
+        super().__init__(text)
+        self.response_code = response_code

@@ -1,0 +1,97 @@
+"""Frames: bytes in, commands out; commands in, bytes out. No socket (RocketMQ's `NettyDecoder`, `NettyEncoder`).
+
+    offset  size            field
+    0       4               length of all that follows, i32 big-endian
+    4       1               serialize type of the header: 0 JSON, 1 ROCKETMQ
+    5       3               header length
+    8       header length   header
+    ...     the rest        body
+
+A frame that breaks a limit or cannot be parsed raises `FrameError`: the stream is lost, the shell closes it.
+"""
+
+from __future__ import annotations
+
+from remoting.wire import binary_header, json_header
+from remoting.wire.codes import SerializeType
+from remoting.wire.command import Command
+from remoting.wire.errors import FrameError
+from remoting.wire.limits import FRAME_BYTES_MAX
+
+LENGTH_BYTES = 4
+PREFIX_BYTES = 8
+
+
+class FrameReader:
+    """Collects bytes and hands out whole commands; keeps at most one incomplete frame."""
+
+    __slots__ = ("_buffer", "frame_bytes_max")
+
+    def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+        self._buffer = bytearray()
+        self.frame_bytes_max = frame_bytes_max
+
+    def feed(self, data: bytes) -> list[Command]:
+        """All commands that `data` completes, in order. Raises FrameError when the stream cannot be read on."""
+        buffer: bytes | bytearray = data
+        if self._buffer:
+            self._buffer += data
+            buffer = self._buffer
+        commands: list[Command] = []
+        position, end = 0, len(buffer)
+        while end - position >= LENGTH_BYTES:
+            length = int.from_bytes(buffer[position : position + LENGTH_BYTES], "big", signed=True)
+            self._check_length(length)
+            frame_end = position + LENGTH_BYTES + length
+            if frame_end > end:
+                break
+            commands.append(decode_frame(bytes(buffer[position + LENGTH_BYTES : frame_end])))
+            position = frame_end
+        self._keep(buffer, position)
+        return commands
+
+    def _check_length(self, length: int) -> None:
+        if length < LENGTH_BYTES:
+            raise FrameError(f"frame length {length} is shorter than a header-length word")
+        if length + LENGTH_BYTES > self.frame_bytes_max:
+            raise FrameError(
+                f"frame of {length + LENGTH_BYTES} bytes is over the limit of {self.frame_bytes_max} bytes"
+            )
+
+    def _keep(self, buffer: bytes | bytearray, position: int) -> None:
+        if buffer is self._buffer:
+            del self._buffer[:position]
+        elif position < len(buffer):
+            self._buffer += buffer[position:] if position else buffer
+
+
+def decode_frame(frame: bytes) -> Command:
+    """A command from a frame without its length field. Raises FrameError."""
+    header_length = int.from_bytes(frame[1:4], "big")
+    header_end = LENGTH_BYTES + header_length
+    if header_end > len(frame):
+        raise FrameError(f"header length {header_length} exceeds its frame of {len(frame)} bytes")
+    serialize_type = frame[0]
+    if serialize_type == SerializeType.JSON:
+        command = json_header.decode(frame[LENGTH_BYTES:header_end])
+    elif serialize_type == SerializeType.ROCKETMQ:
+        command = binary_header.decode(frame[LENGTH_BYTES:header_end])
+    else:
+        raise FrameError(f"unknown header serialize type {serialize_type}")
+    if header_end < len(frame):
+        command.body = frame[header_end:]
+    return command
+
+
+def encode_frame(command: Command) -> bytes:
+    """Length, header and body, ready for the socket. Raises FrameError when it would break the frame limit."""
+    if command.serialize_type is SerializeType.JSON:
+        header = json_header.encode(command)
+    else:
+        header = binary_header.encode(command)
+    body = command.body
+    length = LENGTH_BYTES + len(header) + len(body)
+    if length + LENGTH_BYTES > FRAME_BYTES_MAX:
+        raise FrameError(f"a frame of {length} bytes is over the limit of {FRAME_BYTES_MAX} bytes")
+    word = (command.serialize_type << 24) | len(header)
+    return b"".join((length.to_bytes(4, "big"), word.to_bytes(4, "big"), header, body))

@@ -1,0 +1,55 @@
+"""Headers of groups and their members: 35, 36, 38, 40, 203, 208, 307 (wire-protocol 2.6, 2.7, 2.9)."""
+
+from __future__ import annotations
+
+from remoting.wire.headers.typed import Header
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+class UnregisterClientHeader(
+    Header, kw_only=True, rename=lambda name: "clientID" if name == "client_id" else _camel(name)
+):
+    """35. The wire's key is `clientID`, both letters capital."""
+
+    client_id: str = ""
+    producer_group: str | None = None
+    consumer_group: str | None = None
+
+
+class ConsumerGroupHeader(Header, kw_only=True):
+    """38 GET_CONSUMER_LIST_BY_GROUP, 40 NOTIFY_CONSUMER_IDS_CHANGED, 203 GET_CONSUMER_CONNECTION_LIST."""
+
+    consumer_group: str
+
+
+class SendMessageBackHeader(Header, kw_only=True):
+    """36. `offset` is a commit-log offset. `delay_level` 0: the broker decides; < 0: dead letter at once."""
+
+    offset: int
+    group: str
+    delay_level: int
+    origin_msg_id: str | None = None
+    origin_topic: str | None = None
+    unit_mode: bool | None = None
+    max_reconsume_times: int | None = None
+    bname: str | None = None
+
+
+class GetConsumeStatsHeader(Header, kw_only=True):
+    """208. `topic_list` is joined with ";"."""
+
+    consumer_group: str
+    topic: str | None = None
+    topic_list: str | None = None
+
+
+class GetConsumerRunningInfoHeader(Header, kw_only=True):
+    """307."""
+
+    consumer_group: str
+    client_id: str
+    jstack_enable: bool | None = None

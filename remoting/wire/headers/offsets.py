@@ -1,0 +1,50 @@
+"""Headers of offset requests: 14, 15, 29, 30, 31, 32 (wire-protocol 2.4). All offsets are queue offsets."""
+
+from __future__ import annotations
+
+from remoting.wire.headers.typed import Header
+
+
+class QueryConsumerOffsetHeader(Header, kw_only=True):
+    consumer_group: str
+    topic: str
+    queue_id: int
+    set_zero_if_not_found: bool | None = None
+    bname: str | None = None
+
+
+class UpdateConsumerOffsetHeader(Header, kw_only=True):
+    """`queue_id` and `commit_offset` may be missing: the broker answers INVALID_PARAMETER."""
+
+    consumer_group: str
+    topic: str
+    queue_id: int | None = None
+    commit_offset: int | None = None
+    bname: str | None = None
+
+
+class QueueHeader(Header, kw_only=True):
+    """`GetMaxOffset`, `GetMinOffset`, `GetEarliestMsgStoretime`: one queue."""
+
+    topic: str
+    queue_id: int
+    committed: bool | None = None
+    bname: str | None = None
+
+
+class SearchOffsetHeader(Header, kw_only=True):
+    """`timestamp` in ms since the epoch; `boundary_type` LOWER (default) or UPPER."""
+
+    topic: str
+    queue_id: int
+    timestamp: int
+    boundary_type: str | None = None
+    bname: str | None = None
+
+
+class OffsetResponseHeader(Header, kw_only=True):
+    offset: int
+
+
+class TimestampResponseHeader(Header, kw_only=True):
+    timestamp: int

@@ -1,0 +1,40 @@
+"""Private headers of the scheduler's lease and steps (docs/ARCHITECTURE.md, "The scheduler")."""
+
+from __future__ import annotations
+
+from remoting.wire.headers.typed import Header
+
+
+class SchedulerLeaseHeader(Header, kw_only=True):
+    """29011. Asks for, or renews, the right to drive. `driver` names the process; `epoch` 0 asks anew."""
+
+    driver: str
+    epoch: int = 0
+    lease_ms: int
+    # Holds the answer back until something new is due sooner than told, or this long.
+    wait_ms: int = 0
+
+
+class SchedulerLeaseResponseHeader(Header, kw_only=True):
+    """`epoch` counts up with each new holder. The agenda is in the body (`bodies/scheduler.py`)."""
+
+    granted: bool
+    epoch: int
+    holder: str
+    broker_now_ms: int
+
+
+class SchedulerStepHeader(Header, kw_only=True):
+    """29012. Carry out what is due on one subject: `kind` "delay", `key` the level, up to `until_ms`."""
+
+    epoch: int
+    kind: str
+    key: str
+    until_ms: int
+
+
+class SchedulerStepResponseHeader(Header, kw_only=True):
+    """`late_ms`: how long after due the latest of the delivered was; -1 when nothing was delivered."""
+
+    delivered: int
+    late_ms: int

@@ -1,0 +1,21 @@
+"""Every limit of the wire: name, unit, reason."""
+
+from __future__ import annotations
+
+# Netty's LengthFieldBasedFrameDecoder in both Java ends; counts the four length bytes as well.
+FRAME_BYTES_MAX = 16_777_216
+# `maxMessageSize` of clients and brokers.
+BODY_BYTES_MAX = 4 * 1024 * 1024
+# The stored layout writes the length as a signed 16-bit number.
+PROPERTIES_BYTES_MAX = 32_767
+# TopicValidator; retry and DLQ topics carry a group name behind a prefix.
+TOPIC_CHARS_MAX = 127
+RETRY_TOPIC_CHARS_MAX = 255
+GROUP_CHARS_MAX = 120
+# Clients compress bodies from here on (`compressMsgBodyOverHowmuch`).
+COMPRESS_BODY_BYTES_MIN = 4096
+# A decompressed body may not be larger than a frame could ever carry.
+DECOMPRESSED_BODY_BYTES_MAX = FRAME_BYTES_MAX
+# What one pull answers at most (behaviour P2-145).
+PULL_MESSAGES_MAX = 32
+PULL_BYTES_MAX = 262_144
