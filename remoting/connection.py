@@ -148,7 +148,11 @@ class Connection(asyncio.Protocol):
 
 
 async def connect(
-    host: str, port: int, handler: Handler, timeout_ms: int, make: Callable[[Handler], Connection] = Connection
+    host: str,
+    port: int,
+    handler: Handler,
+    timeout_ms: int,
+    make: Callable[[Handler], Connection] = Connection,
 ) -> Connection:
     """Raises TimeoutError or OSError naming the address."""
     loop = asyncio.get_running_loop()

@@ -1,10 +1,10 @@
 """The ROCKETMQ (binary) header of a command, both directions (wire-protocol 1.4).
 
-    code i16 | language i8 | version i16 | opaque i32 | flag i32
-    remark: i32 byte length (0 = none) + UTF-8
-    extFields: i32 byte length of all entries (0 = none), then per entry
-        key:   i16 byte length + UTF-8
-        value: i32 byte length + UTF-8
+code i16 | language i8 | version i16 | opaque i32 | flag i32
+remark: i32 byte length (0 = none) + UTF-8
+extFields: i32 byte length of all entries (0 = none), then per entry
+    key:   i16 byte length + UTF-8
+    value: i32 byte length + UTF-8
 """
 
 from __future__ import annotations

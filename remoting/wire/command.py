@@ -30,7 +30,7 @@ class Command(msgspec.Struct, kw_only=True):
     language: int = LanguageCode.PYTHON
     version: int = OUR_VERSION
     remark: str | None = None
-    ext_fields: dict[str, str] = {}  # noqa: RUF012 - msgspec copies a default per instance
+    ext_fields: dict[str, str] = {}
     body: Body = b""
     serialize_type: SerializeType = SerializeType.JSON
 

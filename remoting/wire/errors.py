@@ -1,10 +1,10 @@
 """What can be wrong with bytes or names. One tree; each leaf carries what the peer must hear.
 
-    WireError
-      FrameError            the stream cannot be read on: the connection is closed
-      HeaderError           a typed header lacks a field or holds garbage: SYSTEM_ERROR to the sender
-      BodyError             a body cannot be parsed: SYSTEM_ERROR to the sender
-      MessageError          a message breaks a rule: its own response code
+WireError
+  FrameError            the stream cannot be read on: the connection is closed
+  HeaderError           a typed header lacks a field or holds garbage: SYSTEM_ERROR to the sender
+  BodyError             a body cannot be parsed: SYSTEM_ERROR to the sender
+  MessageError          a message breaks a rule: its own response code
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from remoting.wire.headers.typed import Header
 
-
 _LETTERS = dict(
     zip(
         (

@@ -1,0 +1,68 @@
+"""Progress of groups: 208 (ConsumeStats) and 43 (all committed offsets) (admin-protocol 2.5, 5.3).
+
+Offsets here are queue offsets; `consumer_offset` is the next to consume, `broker_offset` the next to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from remoting.wire import lenient_json
+from remoting.wire.bodies.document import Document, convert, without_nulls
+from remoting.wire.bodies.message_queue import MessageQueue, read_queue_map, write_queue_map
+from remoting.wire.command import Body
+from remoting.wire.errors import BodyError
+
+
+class QueueProgress(Document, kw_only=True):
+    """`OffsetWrapper`. `last_timestamp`: ms, store time of the last consumed message; `pull_offset` since 5.1."""
+
+    broker_offset: int = 0
+    consumer_offset: int = 0
+    last_timestamp: int = 0
+    pull_offset: int | None = None
+
+
+class ConsumeStats(msgspec.Struct, kw_only=True):
+    """`consume_tps`: messages a second over the last minute."""
+
+    consume_tps: float = 0.0
+    queues: dict[MessageQueue, QueueProgress] = {}
+
+
+def write_consume_stats(stats: ConsumeStats) -> bytes:
+    return msgspec.json.encode({"consumeTps": stats.consume_tps, "offsetTable": write_queue_map(stats.queues.items())})
+
+
+def read_consume_stats(body: Body) -> ConsumeStats:
+    """Raises BodyError."""
+    value = without_nulls(lenient_json.loads(body))
+    table = read_queue_map(value.get("offsetTable"))
+    return ConsumeStats(
+        consume_tps=float(value.get("consumeTps") or 0.0),
+        queues={queue: convert(QueueProgress, item) for queue, item in table.items()},
+    )
+
+
+# Committed offsets: (topic, group) → queue id → queue offset.
+CommittedOffsets = dict[tuple[str, str], dict[int, int]]
+
+
+def write_committed_offsets(offsets: Mapping[tuple[str, str], Mapping[int, int]]) -> bytes:
+    """43 and config/consumerOffset.json; the key is `topic@group`, topic first (behaviour P2-159)."""
+    table = {f"{topic}@{group}": queues for (topic, group), queues in offsets.items()}
+    return msgspec.json.encode({"offsetTable": table})
+
+
+def read_committed_offsets(body: Body) -> CommittedOffsets:
+    """Raises BodyError. Topics may hold no `@`, so the first one separates."""
+    table = lenient_json.loads(body).get("offsetTable") or {}
+    offsets: CommittedOffsets = {}
+    for key, queues in table.items():
+        topic, separator, group = key.partition("@")
+        if not separator:
+            raise BodyError(f"offset table key {key!r} is not topic@group")
+        offsets[topic, group] = {int(queue_id): int(offset) for queue_id, offset in queues.items()}
+    return offsets

@@ -1,0 +1,51 @@
+"""A JSON body to a typed document and back.
+
+A document is a msgspec struct with camelCase keys. Reading coerces the dialects of C++ and Go (numbers as text),
+ignores unknown keys and takes null for "absent".
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from remoting.wire import lenient_json
+from remoting.wire.command import Body
+from remoting.wire.errors import BodyError
+
+
+class Document(msgspec.Struct, rename="camel", kw_only=True):
+    """Base of all JSON documents. rename and kw_only are repeated where a subclass needs them otherwise."""
+
+
+D = TypeVar("D")
+
+
+def read_body(document_type: type[D], body: Body) -> D:
+    """Raises BodyError naming the document and what is wrong with it."""
+    try:
+        return msgspec.json.decode(body, type=document_type, strict=False)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return convert(document_type, without_nulls(lenient_json.loads(body)))
+
+
+def convert(document_type: type[D], value: Any) -> D:
+    try:
+        return msgspec.convert(value, document_type, strict=False)
+    except msgspec.ValidationError as error:
+        name = getattr(document_type, "__name__", str(document_type))
+        raise BodyError(f"{name}: {error}") from error
+
+
+def write_body(document: Any) -> bytes:
+    return msgspec.json.encode(document)
+
+
+def without_nulls(value: Any) -> Any:
+    """Java leaves nulls out or writes them, as it likes; we read both as absent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value if item is not None]
+    return value

@@ -1,0 +1,52 @@
+"""Routes of the name server: 105 (TopicRouteData) and 106 (ClusterInfo) (wire-protocol 5.1, admin-protocol 2.1)."""
+
+from __future__ import annotations
+
+from remoting.wire.bodies.document import Document
+
+MASTER_ID = "0"
+
+
+class BrokerData(Document, kw_only=True):
+    """`broker_addrs`: broker id as text → "host:port"; "0" is the master."""
+
+    broker_addrs: dict[str, str]
+    broker_name: str
+    cluster: str = ""
+    enable_acting_master: bool = False
+
+    @property
+    def master_addr(self) -> str | None:
+        return self.broker_addrs.get(MASTER_ID)
+
+
+class QueueData(Document, kw_only=True):
+    """Producers use `write_queue_nums` queues, consumers `read_queue_nums`; `perm`: 4 read, 2 write, 1 inherit."""
+
+    broker_name: str
+    perm: int
+    read_queue_nums: int
+    topic_sys_flag: int = 0
+    write_queue_nums: int
+
+
+class TopicRouteData(Document, kw_only=True):
+    broker_datas: list[BrokerData] = []  # noqa: RUF012 - msgspec copies a default per instance
+    filter_server_table: dict[str, list[str]] = {}  # noqa: RUF012
+    order_topic_conf: str | None = None
+    queue_datas: list[QueueData] = []  # noqa: RUF012
+
+    def broker(self, broker_name: str) -> BrokerData | None:
+        return next((data for data in self.broker_datas if data.broker_name == broker_name), None)
+
+
+class ClusterInfo(Document, kw_only=True):
+    broker_addr_table: dict[str, BrokerData] = {}  # noqa: RUF012
+    cluster_addr_table: dict[str, list[str]] = {}  # noqa: RUF012
+
+
+class TopicList(Document, kw_only=True):
+    """206, 224, 304, 305, 343."""
+
+    broker_addr: str | None = None
+    topic_list: list[str] = []  # noqa: RUF012

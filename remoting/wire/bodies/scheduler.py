@@ -1,0 +1,23 @@
+"""Private: the scheduler's agenda, what waits for its time on a broker (docs/ARCHITECTURE.md, "The scheduler")."""
+
+from __future__ import annotations
+
+from remoting.wire.bodies.document import Document
+
+
+class AgendaEntry(Document, kw_only=True):
+    """One subject with something waiting, e.g. kind "delay", key "3".
+
+    `next_due_ms`: when the first of it falls due, ms since the epoch. `late_ms`: how late the last delivery was,
+    -1 before the first.
+    """
+
+    kind: str
+    key: str
+    next_due_ms: int
+    waiting_count: int
+    late_ms: int = -1
+
+
+class Agenda(Document, kw_only=True):
+    entries: list[AgendaEntry] = []  # noqa: RUF012 - msgspec copies a default per instance

@@ -1,0 +1,70 @@
+"""Topics as brokers know them: 17, 21, 202, 351, and config/topics.json (admin-protocol 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from remoting.wire import lenient_json
+from remoting.wire.bodies.document import Document, convert, without_nulls
+from remoting.wire.bodies.message_queue import MessageQueue, read_queue_map, write_queue_map
+from remoting.wire.command import Body
+
+PERM_INHERIT = 1
+PERM_WRITE = 2
+PERM_READ = 4
+PERM_READ_WRITE = PERM_READ | PERM_WRITE
+
+
+class DataVersion(Document, kw_only=True):
+    """Which edition of a table a broker holds; `timestamp` in ms."""
+
+    counter: int = 0
+    state_version: int = 0
+    timestamp: int = 0
+
+
+class TopicConfig(Document, kw_only=True):
+    attributes: dict[str, str] = {}  # noqa: RUF012 - msgspec copies a default per instance
+    order: bool = False
+    perm: int = PERM_READ_WRITE
+    read_queue_nums: int = 8
+    topic_filter_type: str = "SINGLE_TAG"
+    topic_name: str
+    topic_sys_flag: int = 0
+    write_queue_nums: int = 8
+
+    @property
+    def is_readable(self) -> bool:
+        return bool(self.perm & PERM_READ)
+
+    @property
+    def is_writable(self) -> bool:
+        return bool(self.perm & PERM_WRITE)
+
+
+class TopicTable(Document, kw_only=True):
+    """21 GET_ALL_TOPIC_CONFIG, and config/topics.json."""
+
+    data_version: DataVersion = msgspec.field(default_factory=DataVersion)
+    topic_config_table: dict[str, TopicConfig] = {}  # noqa: RUF012
+
+
+class TopicOffset(Document, kw_only=True):
+    """One queue of 202; `last_update_timestamp` ms, 0 when the queue is empty."""
+
+    last_update_timestamp: int = 0
+    max_offset: int
+    min_offset: int
+
+
+def write_topic_stats(offsets: Mapping[MessageQueue, TopicOffset], put_tps: float = 0.0) -> bytes:
+    """202 GET_TOPIC_STATS_INFO."""
+    return msgspec.json.encode({"offsetTable": write_queue_map(offsets.items()), "topicPutTps": put_tps})
+
+
+def read_topic_stats(body: Body) -> dict[MessageQueue, TopicOffset]:
+    """Raises BodyError."""
+    table = read_queue_map(without_nulls(lenient_json.loads(body)).get("offsetTable"))
+    return {queue: convert(TopicOffset, value) for queue, value in table.items()}

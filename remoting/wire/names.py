@@ -1,0 +1,114 @@
+"""Names of topics and groups: rules, derived names, reserved ones (wire-protocol 4.2–4.4, `TopicValidator`)."""
+
+from __future__ import annotations
+
+import re
+
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
+from remoting.wire.limits import GROUP_CHARS_MAX, RETRY_TOPIC_CHARS_MAX, TOPIC_CHARS_MAX
+
+RETRY_PREFIX = "%RETRY%"
+DLQ_PREFIX = "%DLQ%"
+SYSTEM_TOPIC_PREFIX = "rmq_sys_"
+SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
+
+# The template from whose settings an unknown topic is created.
+AUTO_CREATE_TOPIC = "TBW102"
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_HALF_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+CHECK_MAX_TIME_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+SELF_TEST_TOPIC = "SELF_TEST_TOPIC"
+OFFSET_MOVED_TOPIC = "OFFSET_MOVED_EVENT"
+TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+BENCHMARK_TOPIC = "BenchmarkTest"
+CHECKPOINT_TOPIC = "CHECKPOINT_TOPIC"
+
+SYSTEM_TOPICS = frozenset(
+    {
+        AUTO_CREATE_TOPIC,
+        SCHEDULE_TOPIC,
+        BENCHMARK_TOPIC,
+        HALF_TOPIC,
+        TRACE_TOPIC,
+        OP_HALF_TOPIC,
+        CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_TOPIC,
+        CHECKPOINT_TOPIC,
+    }
+)
+NOT_ALLOWED_SEND_TOPICS = frozenset(
+    {SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, CHECK_MAX_TIME_TOPIC, SELF_TEST_TOPIC, OFFSET_MOVED_TOPIC}
+)
+SYSTEM_GROUPS = frozenset(
+    {
+        "DEFAULT_PRODUCER",
+        "DEFAULT_CONSUMER",
+        "TOOLS_CONSUMER",
+        "SCHEDULE_CONSUMER",
+        "FILTERSRV_CONSUMER",
+        "__MONITOR_CONSUMER",
+        "CLIENT_INNER_PRODUCER",
+        "SELF_TEST_P_GROUP",
+        "SELF_TEST_C_GROUP",
+        "CID_ONS-HTTP-PROXY",
+        "CID_ONSAPI_PERMISSION",
+        "CID_ONSAPI_OWNER",
+        "CID_ONSAPI_PULL",
+        "CID_RMQ_SYS_TRANS",
+    }
+)
+
+_LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
+
+
+def retry_topic(group: str) -> str:
+    return RETRY_PREFIX + group
+
+
+def dlq_topic(group: str) -> str:
+    return DLQ_PREFIX + group
+
+
+def is_retry_topic(topic: str) -> bool:
+    return topic.startswith(RETRY_PREFIX)
+
+
+def is_dlq_topic(topic: str) -> bool:
+    return topic.startswith(DLQ_PREFIX)
+
+
+def is_system_topic(topic: str) -> bool:
+    return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX)
+
+
+def is_system_group(group: str) -> bool:
+    return group in SYSTEM_GROUPS or group.startswith(SYSTEM_GROUP_PREFIX)
+
+
+def check_topic(topic: str) -> None:
+    """Raises MessageError (INVALID_PARAMETER) naming the rule that `topic` breaks."""
+    derived = is_retry_topic(topic) or is_dlq_topic(topic)
+    _check("topic", topic, RETRY_TOPIC_CHARS_MAX if derived else TOPIC_CHARS_MAX)
+
+
+def check_group(group: str) -> None:
+    """Raises MessageError (INVALID_PARAMETER) naming the rule that `group` breaks."""
+    _check("group", group, GROUP_CHARS_MAX)
+
+
+def _check(kind: str, name: str, chars_max: int) -> None:
+    if not name.strip():
+        raise MessageError(f"the {kind} name is blank", ResponseCode.INVALID_PARAMETER)
+    if len(name) > chars_max:
+        raise MessageError(
+            f"the {kind} name has {len(name)} characters; {chars_max} are allowed: {name[:40]!r}…",
+            ResponseCode.INVALID_PARAMETER,
+        )
+    if not _LEGAL.match(name):
+        raise MessageError(
+            f"the {kind} name {name!r} holds a character other than letters, digits, % | - and _",
+            ResponseCode.INVALID_PARAMETER,
+        )
