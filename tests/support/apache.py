@@ -1,0 +1,132 @@
+"""A real Apache RocketMQ for tests: name server and broker, on free ports, with a store of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from tests.support.asking import has_route
+from tests.support.children import Child, free_port
+from tests.support.java import APACHE_JARS, QUICK_JVM, java_command
+from tests.support.waiting import wait_until
+
+READY_WITHIN_S = 60.0
+CLUSTER = "DefaultCluster"
+BROKER_NAME = "broker-a"
+# The broker also listens two ports below (VIP channel) and one above (replication).
+_BROKER_NEIGHBOURS = (-2, 1)
+_MIB = 1024 * 1024
+
+
+class ApacheRocketMQ:
+    """Starts on entering, is gone on leaving. `namesrv` and `broker` are "host:port".
+
+    `settings` are lines of the broker's own configuration; `announced_as` is the address that routes give out, for a
+    proxy in front of it.
+    """
+
+    name = "apache"
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        settings: Mapping[str, str] | None = None,
+        jvm: tuple[str, ...] = QUICK_JVM,
+        announced_as: str | None = None,
+    ) -> None:
+        self.folder = folder
+        self._settings = settings or {}
+        self._jvm = jvm
+        self.namesrv = f"127.0.0.1:{free_port()}"
+        self.broker = announced_as or f"127.0.0.1:{free_port(*_BROKER_NEIGHBOURS)}"
+        self._namesrv_child: Child | None = None
+        self._broker_child: Child | None = None
+
+    def __enter__(self) -> ApacheRocketMQ:
+        try:
+            return self.start()
+        except BaseException:
+            self.kill()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def start(self) -> ApacheRocketMQ:
+        """Returns when the broker is in the routes. Raises AssertionError with the logs when it does not come."""
+        self._prepare()
+        self.start_namesrv()
+        self.start_broker()
+        return self
+
+    def start_namesrv(self) -> None:
+        self._namesrv_child = self._launch("namesrv", "org.apache.rocketmq.namesrv.NamesrvStartup")
+        wait_until(lambda: self._answers(self._namesrv_child), READY_WITHIN_S, "Apache's name server")
+
+    def start_broker(self) -> None:
+        self._broker_child = self._launch("broker", "org.apache.rocketmq.broker.BrokerStartup")
+        wait_until(lambda: self._is_routed(), READY_WITHIN_S, "Apache's broker in the routes")
+
+    @property
+    def children(self) -> list[Child]:
+        return [child for child in (self._broker_child, self._namesrv_child) if child is not None]
+
+    def kill(self) -> None:
+        """At once: its orderly stop takes about 15 s, and nobody reads this store again."""
+        for child in self.children:
+            child.kill()
+
+    def output(self) -> str:
+        return "\n".join(child.output() for child in self.children)
+
+    def _prepare(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _write_properties(self.folder / "namesrv.conf", {"listenPort": self.namesrv.rpartition(":")[2]})
+        _write_properties(self.folder / "broker.conf", {**self._broker_settings(), **self._settings})
+
+    def _broker_settings(self) -> dict[str, str]:
+        store = self.folder / "store"
+        host, _, port = self.broker.rpartition(":")
+        return {
+            "brokerClusterName": CLUSTER,
+            "brokerName": BROKER_NAME,
+            "brokerId": "0",
+            "brokerIP1": host,
+            "listenPort": port,
+            "haListenPort": str(int(port) + 1),
+            "namesrvAddr": self.namesrv,
+            "storePathRootDir": str(store),
+            "storePathCommitLog": str(store / "commitlog"),
+            "mappedFileSizeCommitLog": str(64 * _MIB),
+            "autoCreateTopicEnable": "true",
+            "enablePropertyFilter": "true",
+            "transactionCheckInterval": "5000",
+            "diskMaxUsedSpaceRatio": "95",
+        }
+
+    def _launch(self, program: str, main: str) -> Child:
+        command = java_command([APACHE_JARS], main, self.folder, self._jvm)
+        return Child(
+            [*command, "-c", str(self.folder / f"{program}.conf")],
+            self.folder / f"{program}.log",
+            cwd=self.folder,
+            env={"ROCKETMQ_HOME": str(self.folder)},
+        )
+
+    def _answers(self, child: Child | None) -> bool:
+        if child is None or not child.is_running:
+            raise AssertionError(f"Apache's name server did not come up:\n{self.output()}")
+        return "boot success" in child.output()
+
+    def _is_routed(self) -> bool:
+        if self._broker_child is None or not self._broker_child.is_running:
+            raise AssertionError(f"Apache's broker did not come up:\n{self.output()}")
+        return has_route(self.namesrv)
+
+
+def _write_properties(path: Path, settings: Mapping[str, str]) -> None:
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))

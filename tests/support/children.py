@@ -1,0 +1,105 @@
+"""Child processes of tests: their own session, their output in a file, and an end that is certain."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+STOP_GRACE_S = 15.0
+
+
+class Child:
+    """One process. It dies with the thread that started it, should that thread die first (PR_SET_PDEATHSIG)."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        log: Path,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int | None = None,
+    ) -> None:
+        """Standard error goes to `log`, and standard output too unless `stdout` is `subprocess.PIPE`."""
+        setpriv = shutil.which("setpriv")
+        guard = [setpriv, "--pdeathsig", "KILL"] if setpriv else []
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*guard, *command],
+                env={**os.environ, **(env or {})},
+                cwd=cwd,
+                stdin=stdin,
+                stdout=output if stdout is None else stdout,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def output(self) -> str:
+        """What it wrote so far, for waiting on a line and for the text of a failure."""
+        return self.log.read_text(errors="replace")
+
+    def kill(self) -> None:
+        """SIGKILL to the process and all it started."""
+        self._signal_group(signal.SIGKILL)
+        self.process.wait()
+        self._close_pipes()
+
+    def stop(self, grace_s: float = STOP_GRACE_S) -> int:
+        """SIGTERM, after `grace_s` SIGKILL. The exit code (negative: the signal that ended it)."""
+        if self.is_running:
+            self.process.terminate()
+            try:
+                self.process.wait(grace_s)
+            except subprocess.TimeoutExpired:
+                pass
+        self.kill()
+        return self.process.returncode
+
+    def _signal_group(self, number: int) -> None:
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def _close_pipes(self) -> None:
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    pass
+
+
+def free_port(*neighbours: int) -> int:
+    """A port that is free now on 127.0.0.1, and whose neighbours at the given distances are free as well."""
+    for _ in range(100):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if all(_is_free(port + distance) for distance in neighbours):
+            return port
+    raise AssertionError(f"no free port with free neighbours {neighbours} in 100 tries")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

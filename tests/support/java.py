@@ -1,0 +1,56 @@
+"""Where the Java parts of the tests lie, and how a JVM is started for them. Nothing here reaches the network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tests.support.tools import require
+
+JAVA_TESTS = Path(__file__).parents[1] / "java"
+APACHE_JARS = JAVA_TESTS / "apache/target/lib"
+DRIVER = JAVA_TESTS / "driver/target"
+
+# What RocketMQ's own start scripts open for its off-heap tricks on Java 17.
+_OPENED = (
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+)
+# Short lives on few cores: start fast, compile lightly.
+QUICK_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xms64m", "-Xmx512m")
+
+
+def java_executable() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    if home and Path(home, "bin/java").exists():
+        return str(Path(home, "bin/java"))
+    return shutil.which("java")
+
+
+def require_apache() -> None:
+    """Skips, or fails in CI, without a JVM or without Apache's jars."""
+    require(java_executable(), "no java on PATH (a JDK 17 is needed)")
+    require(any(APACHE_JARS.glob("rocketmq-broker-*.jar")), "Apache's jars are not there: run tests/java/fetch.sh")
+
+
+def java_command(classpath: list[Path], main: str, scratch: Path, jvm: tuple[str, ...] = QUICK_JVM) -> list[str]:
+    """A command line; `scratch` takes what RocketMQ writes into the user's home (logs, offsets)."""
+    java = java_executable()
+    if java is None:
+        raise AssertionError("no java on PATH")
+    silence = scratch / "silent.logback.xml"
+    scratch.mkdir(parents=True, exist_ok=True)
+    silence.write_text("<configuration/>\n")
+    return [
+        java,
+        *_OPENED,
+        *jvm,
+        f"-Duser.home={scratch}",
+        f"-Drmq.logback.configurationFile={silence}",
+        "-Djava.net.preferIPv4Stack=true",
+        "-cp",
+        os.pathsep.join(f"{entry}/*" if entry.name.startswith("lib") else str(entry) for entry in classpath),
+        main,
+    ]
