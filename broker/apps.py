@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class BrokerConfig(AppConfig):
+    name = "broker"
+    label = "mq_broker"
+    default_auto_field = "django.db.models.BigAutoField"

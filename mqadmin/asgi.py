@@ -1,0 +1,29 @@
+"""The web process: pages by Django, websockets by Channels, and `/healthz` before both.
+
+`/healthz` says that this process answers, nothing more: it touches neither database nor Redis, so a supervisor that
+asks it never restarts the console for another part's fault.
+"""
+
+from __future__ import annotations
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
+# Before anything that imports models.
+pages = get_asgi_application()
+
+from channels.auth import AuthMiddlewareStack  # noqa: E402
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+
+from mqadmin.healthz import before  # noqa: E402
+from mqadmin.live.routing import websocket_urlpatterns  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {
+        "http": before(pages),
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+    }
+)

@@ -1,0 +1,1 @@
+"""Clusters, their parts, and the one door to their brokers."""

@@ -1,0 +1,1 @@
+"""Who joined, left and got which queues."""

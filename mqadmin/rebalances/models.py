@@ -1,0 +1,48 @@
+"""Who joined, left and got which queues: observed facts only, with their source."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from mqadmin.clusters.models import CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, Cluster, Group
+
+
+class RebalanceKind(models.TextChoices):
+    JOINED = "joined", "joined"
+    LEFT = "left", "left"
+    LOST = "lost", "lost"
+    SUBSCRIPTION_CHANGED = "subscription_changed", "subscription changed"
+    QUEUES_MOVED = "queues_moved", "queues moved"
+
+
+class RebalanceSource(models.TextChoices):
+    WATCH = "watch", "told by the broker"
+    POLL = "poll", "found between two samples"
+
+
+class RebalanceEvent(models.Model):
+    """`at` by the broker's clock. `facts` holds what the kind needs, see `facts.py`.
+
+    `source_key` names the fact within its source, so that a fact that is read twice is stored once.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="rebalance_events")
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="rebalance_events")
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=24, choices=RebalanceKind)
+    client_id = models.CharField(max_length=CLIENT_ID_CHARS_MAX, blank=True, default="")
+    facts = models.JSONField(default=dict, blank=True)
+    source = models.CharField(max_length=8, choices=RebalanceSource)
+    source_key = models.CharField(max_length=NAME_CHARS_MAX)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "group", "source_key"], name="mq_rebalance_event_once")
+        ]
+        indexes = [
+            models.Index(fields=["group", "-at"], name="mq_rebalance_of_group"),
+            models.Index(fields=["cluster", "-at"], name="mq_rebalance_of_cluster"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group} {self.kind} {self.client_id}"

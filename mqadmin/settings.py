@@ -1,0 +1,188 @@
+"""Settings of the project. What differs between installs comes from the environment; `environment.py` reads it.
+
+MQADMIN_DATA       folder of all embedded state (./var)
+DATABASE_URL       PostgreSQL instead of the SQLite file in that folder
+REDIS_URL          Redis for Celery and live pages (the private one that `manage.py up` starts)
+MQADMIN_WEB        where the console listens (127.0.0.1:8000)
+MQADMIN_INSTANCES  consumer instances that the loops worker can hold at once (8)
+MQADMIN_NAMESRV    name servers of the default cluster (127.0.0.1:9876, our own broker's)
+MQADMIN_APPS       Django apps with listeners, comma-separated
+MQADMIN_HOSTS      further host names under which the console may be reached, comma-separated
+MQADMIN_DEBUG      1 shows errors in the browser; never on a machine that others reach
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from csp.constants import NONE, SELF
+from django.utils.translation import gettext_lazy as _
+
+from mqadmin import environment
+from mqadmin.data_folder import open_data_folder, secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# What this install is
+
+MQADMIN_DATA = open_data_folder(Path(os.environ.get("MQADMIN_DATA", BASE_DIR / "var")))
+MQADMIN_WEB = os.environ.get("MQADMIN_WEB", "127.0.0.1:8000")
+MQADMIN_INSTANCES = int(os.environ.get("MQADMIN_INSTANCES", "8"))
+MQADMIN_NAMESRV = os.environ.get("MQADMIN_NAMESRV", "127.0.0.1:9876")
+MQADMIN_DEFAULT_CLUSTER = "local"
+MQADMIN_APPS = environment.words(os.environ.get("MQADMIN_APPS"))
+REDIS_URL = os.environ.get("REDIS_URL") or environment.default_redis_url(MQADMIN_DATA)
+
+# Security
+
+SECRET_KEY = secret_key(MQADMIN_DATA)
+DEBUG = os.environ.get("MQADMIN_DEBUG") == "1"
+ALLOWED_HOSTS = environment.allowed_hosts(MQADMIN_WEB, environment.words(os.environ.get("MQADMIN_HOSTS")))
+SESSION_COOKIE_NAME = "mqadmin_session"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = "mqadmin_csrf"
+CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "font-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# Applications
+
+INSTALLED_APPS = [
+    "whitenoise.runserver_nostatic",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "channels",
+    "csp",
+    "django_celery_beat",
+    "django_htmx",
+    "mqadmin",
+    "mqadmin.clusters",
+    "mqadmin.lag",
+    "mqadmin.rebalances",
+    "mqadmin.live",
+    "mqadmin.console",
+    "consumer",
+    "broker",
+    *MQADMIN_APPS,
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "mqadmin.urls"
+ASGI_APPLICATION = "mqadmin.asgi.application"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# Data
+
+DATABASES = {"default": environment.database(os.environ.get("DATABASE_URL"), MQADMIN_DATA)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": "mqadmin"},
+    }
+}
+
+# Celery. Acknowledged early and never prefetched: most tasks here are long, and a lease row says who runs what.
+
+CELERY_BROKER_URL = environment.celery_url(REDIS_URL)
+CELERY_RESULT_BACKEND = None
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_DISABLE_PREFETCH = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+CELERY_TASK_DEFAULT_QUEUE = "jobs"
+CELERY_TASK_ROUTES = {
+    "broker.tasks.*": {"queue": "scheduler"},
+    "consumer.tasks.host_instance": {"queue": "loops"},
+    "consumer.tasks.*": {"queue": "jobs"},
+    "mqadmin.*": {"queue": "jobs"},
+}
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+
+# Language and time
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "mqadmin" / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# Static files: whitenoise serves them from where they lie, so nothing has to be collected.
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": os.environ.get("MQADMIN_LOG_LEVEL", "INFO").upper()},
+}

@@ -1,0 +1,10 @@
+"""Addresses of the console. Each face has its own table."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("", include("mqadmin.console.urls")),
+]
