@@ -1,0 +1,81 @@
+"""The property string of a message: `name 0x01 value 0x02 name 0x01 value 0x02 …` (wire-protocol 3.5).
+
+Written with the last 0x02, as Java writes it since 5.2; read with or without. A segment shorter than three
+characters, without 0x01, or with an empty name or value is skipped, as every RocketMQ reader does.
+Java: `MessageDecoder.string2messageProperties`, `messageProperties2String`, `MessageConst`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+NAME_END = "\x01"
+VALUE_END = "\x02"
+_SEGMENT_CHARS_MIN = 3
+
+
+class Property:
+    """Names that RocketMQ gives a meaning (`MessageConst`)."""
+
+    KEYS = "KEYS"
+    TAGS = "TAGS"
+    WAIT = "WAIT"
+    DELAY = "DELAY"
+    RETRY_TOPIC = "RETRY_TOPIC"
+    REAL_TOPIC = "REAL_TOPIC"
+    REAL_QID = "REAL_QID"
+    UNIQ_KEY = "UNIQ_KEY"
+    ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
+    RECONSUME_TIME = "RECONSUME_TIME"
+    MAX_RECONSUME_TIMES = "MAX_RECONSUME_TIMES"
+    MIN_OFFSET = "MIN_OFFSET"
+    MAX_OFFSET = "MAX_OFFSET"
+    CONSUME_START_TIME = "CONSUME_START_TIME"
+    CLUSTER = "CLUSTER"
+    MSG_REGION = "MSG_REGION"
+    TRACE_ON = "TRACE_ON"
+    TRACE_CONTEXT = "TRACE_CONTEXT"
+    TRAN_MSG = "TRAN_MSG"
+    PGROUP = "PGROUP"
+    TRANSACTION_ID = "__transactionId__"
+    TRAN_PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
+    TRANSACTION_CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
+    CHECK_IMMUNITY_TIME_IN_SECONDS = "CHECK_IMMUNITY_TIME_IN_SECONDS"
+    SHARDING_KEY = "__SHARDINGKEY"
+    INSTANCE_ID = "INSTANCE_ID"
+    CORRELATION_ID = "CORRELATION_ID"
+    REPLY_TO_CLIENT = "REPLY_TO_CLIENT"
+    TTL = "TTL"
+    MSG_TYPE = "MSG_TYPE"
+    ARRIVE_TIME = "ARRIVE_TIME"
+    PUSH_REPLY_TIME = "PUSH_REPLY_TIME"
+    POP_CK = "POP_CK"
+    POP_CK_OFFSET = "POP_CK_OFFSET"
+    FIRST_POP_TIME = "1ST_POP_TIME"
+    TIMER_DELAY_SEC = "TIMER_DELAY_SEC"
+    TIMER_DELAY_MS = "TIMER_DELAY_MS"
+    TIMER_DELIVER_MS = "TIMER_DELIVER_MS"
+    TIMER_OUT_MS = "TIMER_OUT_MS"
+    BORN_HOST = "__BORNHOST"
+    BORN_TIMESTAMP = "BORN_TIMESTAMP"
+    DLQ_ORIGIN_TOPIC = "DLQ_ORIGIN_TOPIC"
+    DLQ_ORIGIN_MESSAGE_ID = "DLQ_ORIGIN_MESSAGE_ID"
+    INNER_NUM = "INNER_NUM"
+    CRC32 = "__CRC32#"
+
+
+def decode_properties(text: str) -> dict[str, str]:
+    """The properties in `text`, later ones winning. Never raises."""
+    properties: dict[str, str] = {}
+    for segment in text.split(VALUE_END):
+        if len(segment) < _SEGMENT_CHARS_MIN:
+            continue
+        name, _, value = segment.partition(NAME_END)
+        if name and value:
+            properties[name] = value
+    return properties
+
+
+def encode_properties(properties: Mapping[str, str]) -> str:
+    """`properties` as text, ending with 0x02 unless there is none. Values hold neither 0x01 nor 0x02."""
+    return "".join([f"{name}\x01{value}\x02" for name, value in properties.items()])
