@@ -22,8 +22,8 @@ _MIB = 1024 * 1024
 class ApacheRocketMQ:
     """Starts on entering, is gone on leaving. `namesrv` and `broker` are "host:port".
 
-    `settings` are lines of the broker's own configuration; `announced_as` is the address that routes give out, for a
-    proxy in front of it.
+    `settings` are lines of the broker's own configuration. `announced_host`, another loopback address, is what routes
+    give out instead of 127.0.0.1: a proxy in front of the broker listens there, on the broker's own port.
     """
 
     name = "apache"
@@ -34,13 +34,14 @@ class ApacheRocketMQ:
         *,
         settings: Mapping[str, str] | None = None,
         jvm: tuple[str, ...] = QUICK_JVM,
-        announced_as: str | None = None,
+        announced_host: str | None = None,
     ) -> None:
         self.folder = folder
         self._settings = settings or {}
         self._jvm = jvm
+        self._announced_host = announced_host
         self.namesrv = f"127.0.0.1:{free_port()}"
-        self.broker = announced_as or f"127.0.0.1:{free_port(*_BROKER_NEIGHBOURS)}"
+        self.broker = f"127.0.0.1:{free_port(*_BROKER_NEIGHBOURS)}"
         self._namesrv_child: Child | None = None
         self._broker_child: Child | None = None
 
@@ -95,7 +96,8 @@ class ApacheRocketMQ:
             "brokerClusterName": CLUSTER,
             "brokerName": BROKER_NAME,
             "brokerId": "0",
-            "brokerIP1": host,
+            "brokerIP1": self._announced_host or host,
+            "bindAddress": host,
             "listenPort": port,
             "haListenPort": str(int(port) + 1),
             "namesrvAddr": self.namesrv,

@@ -35,6 +35,12 @@ def require_apache() -> None:
     require(any(APACHE_JARS.glob("rocketmq-broker-*.jar")), "Apache's jars are not there: run tests/java/fetch.sh")
 
 
+def require_driver(version: str) -> None:
+    """Skips, or fails in CI, unless the driver is compiled for this version of Apache's client."""
+    require(java_executable(), "no java on PATH (a JDK 17 is needed)")
+    require((DRIVER / f"classes-{version}/.done").exists(), "no Java driver: run tests/java/fetch.sh")
+
+
 def java_command(classpath: list[Path], main: str, scratch: Path, jvm: tuple[str, ...] = QUICK_JVM) -> list[str]:
     """A command line; `scratch` takes what RocketMQ writes into the user's home (logs, offsets)."""
     java = java_executable()
