@@ -1,0 +1,1 @@
+"""The broker without Django: store, topics, groups, members, offsets, schedule, request handling."""

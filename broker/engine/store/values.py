@@ -1,0 +1,139 @@
+"""The values that go into and come out of the store, and its settings. Plain data, no behaviour.
+
+An `offset` is either a `queue_offset` (number of an entry in one queue) or a `commit_log_offset` (byte position in the
+log); `max_offset` is one past the last, `min_offset` the first readable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+import msgspec
+
+SEGMENT_BYTES = 256 * 1024 * 1024
+# 1s 5s 10s 30s 1m … 10m 20m 30m 1h 2h: `messageDelayLevel` of RocketMQ, level 1 first.
+DELAY_LEVELS_MS = (
+    *(1_000, 5_000, 10_000, 30_000),
+    *(minutes * 60_000 for minutes in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 60, 120)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """`flush`: "sync" makes `when_flushed` wait for the disk; "async" does not, and a power cut may take the last
+    `flush_interval_ms`. A killed process loses nothing in either mode.
+
+    `segment_bytes` counts for a new store only; an existing one keeps the size it was made with.
+    """
+
+    flush: Literal["sync", "async"] = "sync"
+    segment_bytes: int = SEGMENT_BYTES
+    flush_interval_ms: int = 500
+    # A checkpoint bounds what a start after a kill verifies: so many bytes, or so much time, of appends.
+    checkpoint_bytes: int = 64 * 1024 * 1024
+    checkpoint_interval_ms: int = 5_000
+    delay_levels_ms: tuple[int, ...] = DELAY_LEVELS_MS
+
+
+class MessageDraft(msgspec.Struct, kw_only=True, gc=False):
+    """A message to be stored. `tags_code` is the hash of its tags, for the schedule topic its due time in ms.
+
+    `body` is stored as it is. `properties_text` may end with 0x02 or not; an old `__CRC32#` in it is dropped.
+    The IPv6 bits of `sys_flag` are set from the hosts.
+    """
+
+    topic: str
+    queue_id: int
+    body: bytes
+    born_host: tuple[str, int]
+    store_host: tuple[str, int]
+    born_timestamp_ms: int
+    flag: int = 0
+    sys_flag: int = 0
+    reconsume_times: int = 0
+    prepared_transaction_offset: int = 0
+    properties_text: str = ""
+    tags_code: int = 0
+
+
+class Appended(msgspec.Struct, gc=False):
+    """Where a message was stored. `commit_log_offset + total_bytes` is what `when_flushed` wants to know."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    commit_log_offset: int
+    total_bytes: int
+    store_timestamp_ms: int
+    tags_code: int
+
+
+class ReadStatus(Enum):
+    """RocketMQ's `GetMessageStatus`; the names travel as remarks."""
+
+    FOUND = "FOUND"
+    NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
+    NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
+    OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
+    OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
+    OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
+    NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
+    MESSAGE_WAS_REMOVING = "MESSAGE_WAS_REMOVING"
+
+
+class ReadResult(msgspec.Struct, gc=False):
+    """The answer to one pull. `body` is the stored messages one after the other, empty unless FOUND."""
+
+    status: ReadStatus
+    next_begin_offset: int
+    min_offset: int
+    max_offset: int
+    body: bytes = b""
+    message_count: int = 0
+
+
+class Boundary(Enum):
+    """Which message `offset_by_time` means: the first at or after the time, or the last at or before it."""
+
+    LOWER = "LOWER"
+    UPPER = "UPPER"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes of the log that are no record, from `commit_log_offset` on; `kept_as` is the file they were copied to."""
+
+    commit_log_offset: int
+    byte_count: int
+    reason: str
+    kept_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryReport:
+    """What opening the store found. `damages` were set aside; `torn` (the last one) is an unfinished write."""
+
+    was_clean: bool
+    verified_from: int
+    end: int
+    record_count: int
+    torn: Damage | None = None
+    damages: tuple[Damage, ...] = ()
+    rebuilt_indexes: str | None = None
+    duration_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What `verify` found: every record and index entry looked at. `problems` are one line each, at most 1000."""
+
+    record_count: int
+    byte_count: int
+    damages: tuple[Damage, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.damages and not self.problems
