@@ -4,26 +4,30 @@ Feeds what arrives to the wire core, hands all commands of one read over togethe
 that read with one write. It neither routes nor decides: a `Handler` does. Server and client use the same class; both
 ends may send requests on it.
 
-Slow readers: when the peer lets more than `WRITE_BUFFER_BYTES_MAX` pile up, reading from it pauses until it has
-drained, so that one connection's memory is bounded.
+Slow readers: when the peer lets more than `WRITE_BUFFER_BYTES_MAX` pile up, a server stops reading from it, and
+handling what it has read, until it has drained: one connection's memory is bounded. A client must go on reading (two
+ends that both stop would wait for each other for ever); there, those who send wait in `drained()`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any, Protocol, cast
 
 from remoting.requester import Requester
+from remoting.wire.codes import RESPONSE_FLAG
 from remoting.wire.command import Command
 from remoting.wire.errors import FrameError
 from remoting.wire.frames import FrameReader, encode_frame
 
 logger = logging.getLogger(__name__)
 
-# Four of the largest frames: a pull answer is at most 4 MiB + 256 KiB.
-WRITE_BUFFER_BYTES_MAX = 64 * 1024 * 1024
+# Two of the largest frames in practice: a pull answer is at most 4 MiB + 256 KiB.
+WRITE_BUFFER_BYTES_MAX = 8 * 1024 * 1024
+# Requests handed over at once; between two portions the answers are written and a slow reader is noticed.
+REQUESTS_AT_ONCE_MAX = 64
 
 
 class Handler(Protocol):
@@ -32,7 +36,10 @@ class Handler(Protocol):
     def connected(self, connection: Connection) -> None: ...
 
     def requests_received(self, connection: Connection, requests: list[Command]) -> None:
-        """Requests only, in order of arrival; responses have gone to the connection's requester."""
+        """Requests only, in order of arrival; responses have gone to the connection's requester.
+
+        An exception is logged and closes the connection.
+        """
 
     def disconnected(self, connection: Connection, error: Exception | None) -> None: ...
 
@@ -40,12 +47,15 @@ class Handler(Protocol):
 class Connection(asyncio.Protocol):
     """Created per TCP connection. `peer` is "ip:port"; `context` belongs to the handler."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, *, stops_reading_when_full: bool = True) -> None:
         self._handler = handler
+        self._stops_reading_when_full = stops_reading_when_full
         self._reader = FrameReader()
         self._out: list[bytes] = []
-        self._is_reading = False
+        self._waiting_requests: list[Command] = []
+        self._is_flush_due = False
         self._is_paused = False
+        self._drained: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._closed: asyncio.Future[None] | None = None
         self.requester = Requester(self.send)
@@ -75,29 +85,35 @@ class Connection(asyncio.Protocol):
             logger.warning("%s: %s; closing the connection", self.peer, error)
             self.close()
             return
-        self._is_reading = True
-        try:
-            requests = [command for command in commands if not self.requester.take(command)]
-            if requests:
-                self._handler.requests_received(self, requests)
-        finally:
-            self._is_reading = False
-            self._flush()
+        take = self.requester.take
+        requests = [command for command in commands if not (command.flag & RESPONSE_FLAG and take(command))]
+        if requests:
+            self._waiting_requests += requests
+            self._hand_over()
 
     def pause_writing(self) -> None:
         self._is_paused = True
-        if self._transport is not None:
+        if self._stops_reading_when_full and self._transport is not None:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
         self._is_paused = False
-        if self._transport is not None:
-            self._transport.resume_reading()
+        if self._drained is not None:
+            self._drained.set_result(None)
+            self._drained = None
+        if self._stops_reading_when_full and self._transport is not None:
+            self._hand_over()
+            if not self._is_paused and self._transport is not None:
+                self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._out.clear()
+        self._waiting_requests.clear()
         self.requester.fail_all(ConnectionError(f"connection to {self.peer} was closed"))
+        if self._drained is not None:
+            self._drained.set_result(None)
+            self._drained = None
         if self._closed is not None and not self._closed.done():
             self._closed.set_result(None)
         self._handler.disconnected(self, exc)
@@ -114,12 +130,20 @@ class Connection(asyncio.Protocol):
         return self._is_paused
 
     def send(self, command: Command) -> None:
-        """Queues a command; it leaves at once, or with the others of the read in progress. Dropped when closed."""
+        """Queues a command; it leaves with all others sent in this turn of the loop. Dropped when closed."""
         if not self.is_open:
             return
         self._out.append(encode_frame(command))
-        if not self._is_reading:
-            self._flush()
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    async def drained(self) -> None:
+        """Returns when the peer has read enough for more to be sent, or is gone."""
+        if self._is_paused and self._transport is not None:
+            if self._drained is None:
+                self._drained = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._drained)
 
     def request(self, command: Command, timeout_ms: int) -> Awaitable[Command]:
         """The response. Raises TimeoutError after `timeout_ms`, ConnectionError when the connection is lost."""
@@ -140,7 +164,21 @@ class Connection(asyncio.Protocol):
         if self._closed is not None:
             await asyncio.shield(self._closed)
 
+    def _hand_over(self) -> None:
+        """Gives waiting requests to the handler, portion by portion, as long as the peer reads the answers."""
+        while self._waiting_requests and self.is_open and not (self._stops_reading_when_full and self._is_paused):
+            portion = self._waiting_requests[:REQUESTS_AT_ONCE_MAX]
+            del self._waiting_requests[:REQUESTS_AT_ONCE_MAX]
+            self._is_flush_due = True  # what the handler sends is written right below
+            try:
+                self._handler.requests_received(self, portion)
+            except Exception:
+                logger.exception("%s: handling %s failed; closing the connection", self.peer, portion[0])
+                self.abort()
+            self._flush()
+
     def _flush(self) -> None:
+        self._is_flush_due = False
         if self._out and self._transport is not None:
             data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
             self._out.clear()
@@ -152,13 +190,16 @@ async def connect(
     port: int,
     handler: Handler,
     timeout_ms: int,
-    make: Callable[[Handler], Connection] = Connection,
+    *,
+    stops_reading_when_full: bool = True,
 ) -> Connection:
     """Raises TimeoutError or OSError naming the address."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            _, connection = await loop.create_connection(lambda: make(handler), host, port)
+            _, connection = await loop.create_connection(
+                lambda: Connection(handler, stops_reading_when_full=stops_reading_when_full), host, port
+            )
     except TimeoutError as error:
         raise TimeoutError(f"no connection to {host}:{port} within {timeout_ms} ms") from error
     except OSError as error:

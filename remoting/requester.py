@@ -1,6 +1,7 @@
 """Pairs responses with the requests that wait for them, on one connection (RocketMQ's `responseTable`).
 
-One timer per connection looks for the overdue; a late response is dropped, as in RocketMQ.
+A request leaves the table with its response, at its time-out, or with the connection; one whose caller was cancelled
+at its time-out. A late response is dropped, as in RocketMQ.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ class Requester:
         future: asyncio.Future[Command] = loop.create_future()
         timer = loop.call_later(timeout_ms / 1000, self._time_out, command.opaque, timeout_ms)
         self._pending[command.opaque] = (future, timer, request_name(command.code))
-        future.add_done_callback(lambda _, opaque=command.opaque: self._forget(opaque))
         self._send(command)
         return future
 
@@ -74,8 +74,3 @@ class Requester:
         entry = self._pending.pop(opaque, None)
         if entry is not None and not entry[0].done():
             entry[0].set_exception(TimeoutError(f"no answer to {entry[2]} within {timeout_ms} ms"))
-
-    def _forget(self, opaque: int) -> None:
-        entry = self._pending.pop(opaque, None)
-        if entry is not None:
-            entry[1].cancel()

@@ -1,0 +1,1 @@
+"""What any RocketMQ client needs: connections, routes, heartbeats, a producer, admin calls."""

@@ -1,0 +1,272 @@
+"""A client's connections: one per address, made when first needed, shared by everything that talks to that address.
+
+Owns the sockets and the handling of requests that servers send to the client (wire-protocol 2.9). Refuses to retry:
+that is for those who know what a request means; the one exception is GO_AWAY, which says that nothing was done
+(`NettyRemotingClient`).
+
+A request that times out leaves the shared connection alone, unless nothing at all came on it for `SILENT_S`: then
+its peer is taken for dead, and the next request connects anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from remoting.client.errors import ConnectionLost, NotConnected, RequestTimedOut
+from remoting.client.single_flight import SingleFlight
+from remoting.connection import Connection, Handler, connect
+from remoting.wire.codes import ResponseCode, request_name
+from remoting.wire.command import Command, response
+
+logger = logging.getLogger(__name__)
+
+# `mqClientApiTimeout` and the connect timeout of RocketMQ's client.
+REQUEST_TIMEOUT_MS = 3000
+CONNECT_TIMEOUT_MS = 3000
+SILENT_S = 3.0
+# Below the servers' 120 s, so that no request meets a connection that its server is just closing.
+IDLE_CLOSE_S = 110.0
+IDLE_SCAN_INTERVAL_S = 10.0
+# Async handlers of server requests at work at once; more are answered SYSTEM_BUSY.
+HANDLER_TASKS_MAX = 256
+
+Answer = Command | None
+RequestHandler = Callable[[Connection, Command], Answer | Awaitable[Answer]]
+AddressCallback = Callable[[str], None]
+
+
+class Connections:
+    """`on_request`: request code → handler of what servers ask; None from it means no answer.
+
+    `connected(address, connection)` runs before anything else is sent on a new connection, `connection_lost(address)`
+    when one is gone that nobody here closed. Lives on one event loop.
+    """
+
+    def __init__(
+        self,
+        on_request: Mapping[int, RequestHandler] | None = None,
+        *,
+        connected: Callable[[str, Connection], None] | None = None,
+        connection_lost: AddressCallback | None = None,
+        connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
+    ) -> None:
+        self.on_request: dict[int, RequestHandler] = dict(on_request or {})
+        self.connected = connected
+        self.connection_lost = connection_lost
+        self._connect_timeout_ms = connect_timeout_ms
+        self._open: dict[str, Connection] = {}
+        self._all: set[Connection] = set()
+        self._connecting: SingleFlight[str, Connection] = SingleFlight()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._idle_scan: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    async def request(self, address: str, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Command:
+        """The response, whatever its code; `timeout_ms` covers connecting too.
+
+        Raises NotConnected, ConnectionLost or RequestTimedOut.
+        """
+        deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
+        answer = await self._ask(address, command, timeout_ms, deadline_s)
+        if answer.code == ResponseCode.GO_AWAY:
+            logger.info("%s is going away; asking again on a new connection", address)
+            answer = await self._ask(address, command, timeout_ms, deadline_s)
+        return answer
+
+    async def oneway(self, address: str, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> None:
+        """Sends without an answer. Raises NotConnected or RequestTimedOut when it could not even be written."""
+        deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
+        connection = await self._writable(address, command, timeout_ms, deadline_s)
+        connection.requester.send_oneway(command)
+
+    async def get(self, address: str, timeout_ms: int = CONNECT_TIMEOUT_MS) -> Connection:
+        """The open connection to `address`, made when there is none. Raises NotConnected."""
+        connection = self._open.get(address)
+        if connection is not None and connection.is_open:
+            return connection
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await self._connecting.run(address, lambda: self._connect(address))
+        except TimeoutError as error:
+            raise NotConnected(address, f"nothing answered within {timeout_ms} ms") from error
+
+    def is_open(self, address: str) -> bool:
+        connection = self._open.get(address)
+        return connection is not None and connection.is_open
+
+    async def close(self) -> None:
+        """Closes everything; requests in flight raise ConnectionLost. Returns when sockets and tasks are gone."""
+        self._is_closed = True
+        if self._idle_scan is not None:
+            self._idle_scan.cancel()
+        await self._connecting.close()
+        connections = list(self._all)
+        for connection in connections:
+            connection.close()
+        for connection in connections:
+            await _closed_or_aborted(connection)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _ask(self, address: str, command: Command, timeout_ms: int, deadline_s: float) -> Command:
+        connection = await self._writable(address, command, timeout_ms, deadline_s)
+        left_ms = _left_ms(deadline_s)
+        try:
+            answer = await connection.request(command, left_ms)
+        except TimeoutError as error:
+            self._close_if_silent(address, connection)
+            raise RequestTimedOut(address, command.code, timeout_ms) from error
+        except ConnectionError as error:
+            raise ConnectionLost(address, f"lost while waiting for the answer to {_name(command)}") from error
+        if answer.code == ResponseCode.GO_AWAY and self._open.get(address) is connection:
+            del self._open[address]  # its other requests may still be answered; the server closes it
+        return answer
+
+    async def _writable(self, address: str, command: Command, timeout_ms: int, deadline_s: float) -> Connection:
+        connection = self._open.get(address)
+        if connection is None or not connection.is_open:
+            connection = await self.get(address, min(_left_ms(deadline_s), self._connect_timeout_ms))
+        if connection.is_write_paused:
+            try:
+                async with asyncio.timeout_at(deadline_s):
+                    await connection.drained()
+            except TimeoutError as error:
+                self._close_if_silent(address, connection)
+                raise RequestTimedOut(address, command.code, timeout_ms) from error
+        return connection
+
+    async def _connect(self, address: str) -> Connection:
+        if self._is_closed:
+            raise NotConnected(address, "this client was closed")
+        host, port = _split(address)
+        peer = _Peer(self, address)
+        try:
+            connection = await connect(host, port, peer, self._connect_timeout_ms, stops_reading_when_full=False)
+        except (OSError, TimeoutError) as error:
+            raise NotConnected(address, str(error)) from error
+        self._open[address] = connection
+        self._schedule_idle_scan()
+        return connection
+
+    def _close_if_silent(self, address: str, connection: Connection) -> None:
+        if asyncio.get_running_loop().time() - connection.last_active_s >= SILENT_S:
+            logger.warning("%s: nothing came for %.0f s; closing the connection", address, SILENT_S)
+            connection.abort()
+
+    # what `_Peer` reports
+
+    def _made(self, address: str, connection: Connection) -> None:
+        self._all.add(connection)
+        if self.connected is not None:
+            self.connected(address, connection)
+
+    def _gone(self, address: str, connection: Connection) -> None:
+        self._all.discard(connection)
+        if self._open.get(address) is connection:
+            del self._open[address]
+            if self.connection_lost is not None and not self._is_closed:
+                self.connection_lost(address)
+
+    def _handle(self, connection: Connection, request: Command) -> None:
+        handler = self.on_request.get(request.code)
+        if handler is None:
+            remark = f" request type {request.code} not supported"
+            _reply(connection, request, response(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark))
+            return
+        try:
+            answer = handler(connection, request)
+        except Exception as error:
+            logger.exception("%s: handling %s failed", connection.peer, request)
+            answer = response(request, ResponseCode.SYSTEM_ERROR, repr(error))
+        if inspect.isawaitable(answer):
+            self._start(connection, request, answer)
+        else:
+            _reply(connection, request, answer)
+
+    def _start(self, connection: Connection, request: Command, answer: Awaitable[Answer]) -> None:
+        if len(self._tasks) >= HANDLER_TASKS_MAX:
+            if inspect.iscoroutine(answer):
+                answer.close()
+            remark = f"{HANDLER_TASKS_MAX} requests are being handled already"
+            _reply(connection, request, response(request, ResponseCode.SYSTEM_BUSY, remark))
+            return
+        task = asyncio.ensure_future(_reply_later(connection, request, answer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # idle connections
+
+    def _schedule_idle_scan(self) -> None:
+        if self._idle_scan is None and not self._is_closed:
+            loop = asyncio.get_running_loop()
+            self._idle_scan = loop.call_later(IDLE_SCAN_INTERVAL_S, self._close_idle)
+
+    def _close_idle(self) -> None:
+        self._idle_scan = None
+        now_s = asyncio.get_running_loop().time()
+        for connection in list(self._all):
+            if now_s - connection.last_active_s > IDLE_CLOSE_S and connection.requester.pending_count == 0:
+                connection.close()
+        if self._all:
+            self._schedule_idle_scan()
+
+
+class _Peer(Handler):
+    """Knows the address under which its connection was asked for."""
+
+    def __init__(self, connections: Connections, address: str) -> None:
+        self._connections = connections
+        self._address = address
+
+    def connected(self, connection: Connection) -> None:
+        self._connections._made(self._address, connection)
+
+    def requests_received(self, connection: Connection, requests: list[Command]) -> None:
+        for request in requests:
+            self._connections._handle(connection, request)
+
+    def disconnected(self, connection: Connection, error: Exception | None) -> None:  # noqa: ARG002
+        self._connections._gone(self._address, connection)
+
+
+async def _reply_later(connection: Connection, request: Command, answer: Awaitable[Answer]) -> None:
+    try:
+        reply = await answer
+    except Exception as error:
+        logger.exception("%s: handling %s failed", connection.peer, request)
+        reply = response(request, ResponseCode.SYSTEM_ERROR, repr(error))
+    _reply(connection, request, reply)
+
+
+def _reply(connection: Connection, request: Command, answer: Answer) -> None:
+    if answer is not None and not request.is_oneway:
+        connection.send(answer)
+
+
+async def _closed_or_aborted(connection: Connection) -> None:
+    try:
+        async with asyncio.timeout(1):
+            await connection.wait_closed()
+    except TimeoutError:
+        connection.abort()
+        await connection.wait_closed()
+
+
+def _left_ms(deadline_s: float) -> int:
+    return max(1, round((deadline_s - asyncio.get_running_loop().time()) * 1000))
+
+
+def _name(command: Command) -> str:
+    return request_name(command.code)
+
+
+def _split(address: str) -> tuple[str, int]:
+    """Raises NotConnected for what is no "host:port"."""
+    host, separator, port = address.strip().rpartition(":")
+    if not separator or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise NotConnected(address, "not of the form host:port")
+    return host.strip("[]"), int(port)

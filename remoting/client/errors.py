@@ -1,0 +1,97 @@
+"""What can go wrong for a client. One tree; each text names the thing and the remedy.
+
+ClientError
+  NotConnected          an address cannot be reached (a ConnectionError too)
+    ConnectionLost      the connection went while an answer was awaited: the request may have been carried out
+  RequestTimedOut       no answer in time (a TimeoutError too): the request may have been carried out
+  BrokerRefused         an answer with a response code other than success
+  RouteNotFound         no name server knows the topic
+  SendFailed            a send was given up after all its attempts
+
+A message that breaks a rule (its size, a name) raises `remoting.wire.errors.MessageError` before anything is sent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from remoting.wire.codes import ResponseCode, request_name, response_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from remoting.client.send_result import SendResult
+
+_REMEDIES: dict[int, str] = {
+    ResponseCode.SYSTEM_BUSY: "the broker is overloaded: try again later",
+    ResponseCode.REQUEST_CODE_NOT_SUPPORTED: "this server has no such feature",
+    ResponseCode.SERVICE_NOT_AVAILABLE: "the broker is shutting down or cannot write: look at its disk and its log",
+    ResponseCode.NO_PERMISSION: "check the permissions of the broker and the topic",
+    ResponseCode.TOPIC_NOT_EXIST: "create the topic, or let the broker create topics on first use",
+    ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: "create the group, or let the broker create groups on first use",
+    ResponseCode.CONSUMER_NOT_ONLINE: "no member of the group is connected",
+}
+
+
+class ClientError(Exception):
+    """Root of what a client raises."""
+
+
+class NotConnected(ClientError, ConnectionError):
+    """`address` "host:port" cannot be reached."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"no connection to {address}: {reason}")
+        self.address = address
+        self.reason = reason
+
+
+class ConnectionLost(NotConnected):
+    """The connection was lost while an answer was awaited."""
+
+
+class RequestTimedOut(ClientError, TimeoutError):
+    def __init__(self, address: str, request_code: int, timeout_ms: int) -> None:
+        super().__init__(f"{address} did not answer {request_name(request_code)} within {timeout_ms} ms")
+        self.address = address
+
+
+class BrokerRefused(ClientError):
+    """`code` is a response code, `remark` the server's own words. `subject` says what it was about."""
+
+    def __init__(self, address: str, request_code: int, code: int, remark: str | None, subject: str = "") -> None:
+        about = f" for {subject}" if subject else ""
+        words = f": {remark.strip()}" if remark and remark.strip() else ""
+        remedy = _REMEDIES.get(code)
+        super().__init__(
+            f"{address} refused {request_name(request_code)}{about} with {response_name(code)} ({code}){words}"
+            + (f" ({remedy})" if remedy else "")
+        )
+        self.address = address
+        self.request_code = request_code
+        self.code = code
+        self.remark = remark or ""
+
+
+class RouteNotFound(ClientError):
+    """No name server knows `topic`."""
+
+    def __init__(self, topic: str, name_servers: str, remark: str | None = None) -> None:
+        words = f" ({remark.strip()})" if remark and remark.strip() else ""
+        super().__init__(
+            f"the name servers {name_servers} know no route to topic {topic!r}{words}:"
+            " create the topic, or check its name and that its broker is running"
+        )
+        self.topic = topic
+
+
+class SendFailed(ClientError):
+    """`attempts` are the errors in order; `sent` what a batch had already stored before the failing part."""
+
+    def __init__(self, topic: str, attempts: Sequence[Exception], sent: Sequence[SendResult] = ()) -> None:
+        tries = "; ".join(f"{number}. {error}" for number, error in enumerate(attempts, 1)) or "no time for a try"
+        stored = f" ({len(sent)} messages of the batch were stored before)" if sent else ""
+        super().__init__(f"sending to topic {topic!r} failed after {len(attempts)} attempts{stored}: {tries}")
+        self.topic = topic
+        self.attempts = tuple(attempts)
+        self.sent = tuple(sent)

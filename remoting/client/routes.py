@@ -1,0 +1,222 @@
+"""Routes of the topics that a client uses, kept fresh (RocketMQ's `MQClientInstance`, behaviour 2.2).
+
+A topic is in use from the first question for it until nobody asked for `UNUSED_S`. Routes in use are asked for again
+every 30 s. A route stays when a refresh fails, and also when the name servers suddenly know the topic no more: they
+keep everything in memory, and one that has just started knows nothing for up to 30 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from remoting.client.errors import BrokerRefused, ClientError, RouteNotFound
+from remoting.client.name_servers import NameServers
+from remoting.client.single_flight import SingleFlight
+from remoting.client.topic_route import TopicRoute, template_route, topic_route
+from remoting.wire.bodies.document import read_body
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.route import MASTER_ID, BrokerData, TopicRouteData
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
+from remoting.wire.errors import BodyError
+from remoting.wire.headers.routes import GetRouteHeader
+from remoting.wire.headers.typed import write_header
+from remoting.wire.names import AUTO_CREATE_TOPIC
+
+logger = logging.getLogger(__name__)
+
+REFRESH_INTERVAL_S = 30.0
+UNUSED_S = 600.0
+# How old an expired route, or one of a topic that does not exist yet, must be before it is asked for again.
+EXPIRED_AGE_S = 1.0
+
+# Called with the topic whose route changed.
+ChangeCallback = Callable[[str], None]
+
+
+class _Entry:
+    __slots__ = ("asked_s", "fetched_s", "is_expired", "route")
+
+    def __init__(self, now_s: float) -> None:
+        self.route: TopicRoute | None = None
+        self.asked_s = now_s
+        self.fetched_s = now_s
+        self.is_expired = False
+
+    def needs_refresh(self, now_s: float) -> bool:
+        doubtful = self.is_expired or (self.route is not None and self.route.is_template)
+        return doubtful and now_s - self.fetched_s >= EXPIRED_AGE_S
+
+
+class Routes:
+    """Callers: producers, consumers, heartbeats, admin. Affects: `changed` is called after any change of a route."""
+
+    def __init__(self, name_servers: NameServers, changed: ChangeCallback | None = None) -> None:
+        self.name_servers = name_servers
+        self.changed: list[ChangeCallback] = [changed] if changed is not None else []
+        self._entries: dict[str, _Entry] = {}
+        self._brokers: dict[str, BrokerData] = {}
+        self._asking: SingleFlight[str, TopicRoute] = SingleFlight()
+        self._refresh_loop: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins the refresh every 30 s."""
+        if self._refresh_loop is None:
+            self._refresh_loop = asyncio.create_task(self._refresh_for_ever(), name="route refresh")
+
+    async def close(self) -> None:
+        if self._refresh_loop is not None:
+            self._refresh_loop.cancel()
+            await asyncio.gather(self._refresh_loop, return_exceptions=True)
+            self._refresh_loop = None
+        await self._asking.close()
+
+    async def get(self, topic: str) -> TopicRouteData:
+        """The route. Raises RouteNotFound, NameServersUnreachable, BrokerRefused or BodyError."""
+        return (await self._route(topic)).data
+
+    async def publish_queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        """Queues to send to. A topic that does not exist yet gets those that the broker will create it with.
+
+        Raises as `get`; empty when no broker of the topic accepts messages.
+        """
+        entry = self._entries.get(topic)
+        now_s = asyncio.get_running_loop().time()
+        if entry is not None and entry.route is not None and not entry.needs_refresh(now_s):
+            entry.asked_s = now_s
+            return entry.route.publish_queues
+        try:
+            return (await self._route(topic)).publish_queues
+        except RouteNotFound as not_found:
+            return (await self._template(topic, not_found)).publish_queues
+
+    async def subscribe_queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        """Queues to read. Raises as `get`."""
+        return (await self._route(topic)).subscribe_queues
+
+    def use(self, topic: str) -> None:
+        """Keeps `topic` in use although it may not exist yet: `changed` tells when it appears."""
+        now_s = asyncio.get_running_loop().time()
+        self._entries.setdefault(topic, _Entry(now_s)).asked_s = now_s
+
+    def known(self, topic: str) -> TopicRoute | None:
+        """What is known now, without asking."""
+        entry = self._entries.get(topic)
+        return entry.route if entry else None
+
+    def expire(self, topic: str) -> None:
+        """The route was of no use: the next question goes to a name server, at most once a second."""
+        entry = self._entries.get(topic)
+        if entry is not None:
+            entry.is_expired = True
+
+    async def refresh(self, topic: str) -> TopicRouteData:
+        """Asks a name server now. Raises as `get`."""
+        return (await self._asking.run(topic, lambda: self._ask(topic))).data
+
+    # where brokers are, from all routes known
+
+    def master_address(self, broker_name: str) -> str | None:
+        broker = self._brokers.get(broker_name)
+        return broker.master_addr if broker else None
+
+    def read_address(self, broker_name: str, broker_id: int = 0) -> str | None:
+        """For reading: the wanted id, else the next, else any (behaviour P2-8)."""
+        broker = self._brokers.get(broker_name)
+        if broker is None:
+            return None
+        addresses = broker.broker_addrs
+        wanted = addresses.get(str(broker_id)) or addresses.get(str(broker_id + 1))
+        return wanted or next(iter(addresses.values()), None)
+
+    def broker_addresses(self, *, with_slaves: bool) -> set[str]:
+        return {
+            address
+            for broker in self._brokers.values()
+            for broker_id, address in broker.broker_addrs.items()
+            if with_slaves or broker_id == MASTER_ID
+        }
+
+    async def _route(self, topic: str) -> TopicRoute:
+        now_s = asyncio.get_running_loop().time()
+        entry = self._entries.get(topic)
+        if entry is not None:
+            entry.asked_s = now_s
+            if entry.route is not None and not entry.route.is_template and not entry.needs_refresh(now_s):
+                return entry.route
+        try:
+            return await self._asking.run(topic, lambda: self._ask(topic))
+        except ClientError:
+            if entry is not None and entry.route is not None and not entry.route.is_template:
+                return entry.route
+            raise
+
+    async def _template(self, topic: str, not_found: RouteNotFound) -> TopicRoute:
+        try:
+            template = await self._route(AUTO_CREATE_TOPIC)
+        except RouteNotFound:
+            raise not_found from None
+        entry = self._entries[topic]
+        entry.route = template_route(topic, template.data)
+        entry.fetched_s = asyncio.get_running_loop().time()
+        return entry.route
+
+    async def _ask(self, topic: str) -> TopicRoute:
+        header = GetRouteHeader(topic=topic, accept_standard_json_only=True)
+        request = Command(code=RequestCode.GET_ROUTEINFO_BY_TOPIC, ext_fields=write_header(header))
+        answer = await self.name_servers.request(request)
+        now_s = asyncio.get_running_loop().time()
+        entry = self._entries.setdefault(topic, _Entry(now_s))
+        entry.fetched_s = now_s
+        entry.is_expired = False
+        if answer.code == ResponseCode.TOPIC_NOT_EXIST:
+            raise RouteNotFound(topic, str(self.name_servers), answer.remark)
+        if answer.code != ResponseCode.SUCCESS:
+            servers = str(self.name_servers)
+            raise BrokerRefused(servers, request.code, answer.code, answer.remark, f"topic {topic!r}")
+        return self._learn(topic, entry, topic_route(topic, read_body(TopicRouteData, answer.body)))
+
+    def _learn(self, topic: str, entry: _Entry, route: TopicRoute) -> TopicRoute:
+        if entry.route is not None and entry.route.data == route.data and not entry.route.is_template:
+            return entry.route
+        entry.route = route
+        self._collect_brokers()
+        for changed in self.changed:
+            changed(topic)
+        return route
+
+    def _collect_brokers(self) -> None:
+        self._brokers = {
+            broker.broker_name: broker
+            for entry in self._entries.values()
+            if entry.route is not None
+            for broker in entry.route.data.broker_datas
+        }
+
+    async def _refresh_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH_INTERVAL_S)
+            await self.refresh_all()
+
+    async def refresh_all(self) -> None:
+        """Asks for every topic in use; forgets the unused. Failures are logged, old routes stay."""
+        self._forget_unused()
+        for topic in list(self._entries):
+            try:
+                await self.refresh(topic)
+            except RouteNotFound:
+                logger.debug("topic %s has no route yet", topic)
+            except (ClientError, BodyError) as error:
+                logger.warning("the route of topic %s cannot be refreshed: %s", topic, error)
+                if not isinstance(error, BodyError):
+                    return  # the others would fail alike
+
+    def _forget_unused(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        unused = [topic for topic, entry in self._entries.items() if now_s - entry.asked_s > UNUSED_S]
+        for topic in unused:
+            del self._entries[topic]
+        if unused:
+            self._collect_brokers()
