@@ -45,6 +45,8 @@ class Cluster(models.Model):
     cycle_request_count = models.PositiveIntegerField(null=True, blank=True)
     # Where the polling of groups in turn goes on: the last one asked.
     poll_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    # The last hour of the sum of all groups' lag (`lag/history.py` packs it).
+    lag_history = models.BinaryField(default=bytes)
     created_at = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:
@@ -87,9 +89,7 @@ class Broker(models.Model):
     seen_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["cluster", "name", "broker_id"], name="mq_broker_identity"),
-        ]
+        constraints = (models.UniqueConstraint(fields=["cluster", "name", "broker_id"], name="mq_broker_identity"),)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.address})"
@@ -122,8 +122,8 @@ class Topic(models.Model):
     seen_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="mq_topic_identity")]
-        indexes = [models.Index(fields=["cluster", "kind", "name"], name="mq_topic_by_kind")]
+        constraints = (models.UniqueConstraint(fields=["cluster", "name"], name="mq_topic_identity"),)
+        indexes = (models.Index(fields=["cluster", "kind", "name"], name="mq_topic_by_kind"),)
 
     def __str__(self) -> str:
         return self.name
@@ -142,9 +142,9 @@ class TopicQueue(models.Model):
     seen_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["topic", "broker_name", "queue_id"], name="mq_topic_queue_identity")
-        ]
+        constraints = (
+            models.UniqueConstraint(fields=["topic", "broker_name", "queue_id"], name="mq_topic_queue_identity"),
+        )
 
     def __str__(self) -> str:
         return f"{self.topic} {self.broker_name} {self.queue_id}"
@@ -187,6 +187,8 @@ class Group(models.Model):
     members_seen_at = models.DateTimeField(null=True, blank=True)
     lag = models.BigIntegerField(null=True, blank=True)
     queue_count = models.PositiveIntegerField(null=True, blank=True)
+    # Queues whose lag is not known; `lag` is the sum of the others.
+    unknown_queue_count = models.PositiveIntegerField(null=True, blank=True)
     behind_since = models.DateTimeField(null=True, blank=True)
     behind_method = models.CharField(max_length=12, choices=WaitingMethod, blank=True, default="")
     moved_at = models.DateTimeField(null=True, blank=True)
@@ -208,11 +210,11 @@ class Group(models.Model):
     seen_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="mq_group_identity")]
-        indexes = [
+        constraints = (models.UniqueConstraint(fields=["cluster", "name"], name="mq_group_identity"),)
+        indexes = (
             models.Index(fields=["cluster", "is_system", "verdict_rank", "name"], name="mq_group_by_verdict"),
             models.Index(fields=["cluster", "is_system", "lag"], name="mq_group_by_lag"),
-        ]
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -233,7 +235,7 @@ class Member(models.Model):
     seen_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["group", "client_id"], name="mq_member_identity")]
+        constraints = (models.UniqueConstraint(fields=["group", "client_id"], name="mq_member_identity"),)
 
     def __str__(self) -> str:
         return self.client_id
@@ -256,7 +258,7 @@ class Subscription(models.Model):
     seen_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["group", "ended_at"], name="mq_subscription_in_force")]
+        indexes = (models.Index(fields=["group", "ended_at"], name="mq_subscription_in_force"),)
 
     def __str__(self) -> str:
         return f"{self.client_id or 'group'}: {self.topic_name} {self.expression}"
@@ -266,7 +268,8 @@ class QueueOffset(models.Model):
     """Progress of a group on one queue.
 
     `owner`: the client that was seen to pull it last; "" when nobody was, null when that is not known.
-    `moved_at`: when `committed` was last seen to change.
+    `committed_since`: since when at least the committed offset has been what it is; `moved_at`: the same where it was
+    seen to change, null before the first change seen.
     """
 
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="queue_offsets")
@@ -275,6 +278,7 @@ class QueueOffset(models.Model):
     queue_id = models.PositiveIntegerField()
     committed_offset = models.BigIntegerField(null=True, blank=True)
     max_offset = models.BigIntegerField(null=True, blank=True)
+    committed_since = models.DateTimeField(null=True, blank=True)
     lag = models.BigIntegerField(null=True, blank=True)
     behind_since = models.DateTimeField(null=True, blank=True)
     behind_method = models.CharField(max_length=12, choices=WaitingMethod, blank=True, default="")
@@ -285,12 +289,12 @@ class QueueOffset(models.Model):
     seen_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
+        constraints = (
             models.UniqueConstraint(
                 fields=["group", "topic_name", "broker_name", "queue_id"], name="mq_queue_offset_identity"
-            )
-        ]
-        indexes = [models.Index(fields=["topic_name", "broker_name"], name="mq_queue_offset_by_topic")]
+            ),
+        )
+        indexes = (models.Index(fields=["topic_name", "broker_name"], name="mq_queue_offset_by_topic"),)
 
     def __str__(self) -> str:
         return f"{self.group}: {self.topic_name} {self.broker_name} {self.queue_id}"

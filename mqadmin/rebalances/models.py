@@ -36,13 +36,13 @@ class RebalanceEvent(models.Model):
     source_key = models.CharField(max_length=NAME_CHARS_MAX)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["cluster", "group", "source_key"], name="mq_rebalance_event_once")
-        ]
-        indexes = [
+        constraints = (
+            models.UniqueConstraint(fields=["cluster", "group", "source_key"], name="mq_rebalance_event_once"),
+        )
+        indexes = (
             models.Index(fields=["group", "-at"], name="mq_rebalance_of_group"),
             models.Index(fields=["cluster", "-at"], name="mq_rebalance_of_cluster"),
-        ]
+        )
 
     def __str__(self) -> str:
         return f"{self.group} {self.kind} {self.client_id}"

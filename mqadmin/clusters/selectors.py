@@ -1,0 +1,281 @@
+"""What pages, sockets and the REST tree read. Only the database is asked, never a broker.
+
+Lists are filtered, sorted and cut by the database. An unknown cluster, topic or group raises its model's DoesNotExist
+(`ObjectDoesNotExist` catches all).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from django.db.models import Count, F, Model, OrderBy, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from mqadmin.clusters import hosted, rows
+from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, TopicKind, TopicQueue
+from mqadmin.clusters.shapes import (
+    AttentionItem,
+    ClusterCard,
+    ClusterHead,
+    ClusterPage,
+    Figure,
+    GroupPage,
+    GroupRow,
+    ListPage,
+    Overview,
+    TopicPage,
+    TopicRow,
+)
+from mqadmin.lag.models import LagHistory
+from mqadmin.lag.verdicts import NEEDS_ATTENTION
+
+PAGE_SIZE = 40
+ATTENTION_MAX = 20
+DEPARTED_WITHIN = timedelta(days=1)
+DEPARTED_MAX = 20
+# More groups than a topic's page can show with use.
+TOPIC_GROUPS_MAX = 100
+
+# Name of a sort in the address → column.
+GROUP_SORTS = {
+    "verdict": "verdict_rank",
+    "name": "name",
+    "lag": "lag",
+    "behind": "behind_since",
+    "in": "in_per_s",
+    "out": "out_per_s",
+    "members": "member_count",
+}
+TOPIC_SORTS = {
+    "name": "name",
+    "messages": "message_count",
+    "in": "in_per_s",
+    "queues": "read_queue_count",
+    "last": "last_stored_at",
+    "groups": "group_count",
+}
+
+M = TypeVar("M", bound=Model)
+
+
+def overview() -> Overview:
+    now = timezone.now()
+    clusters = Cluster.objects.order_by("name")
+    needing = _needing_attention(Group.objects.all())
+    return Overview(
+        now=now,
+        clusters=tuple(_card(cluster, now) for cluster in clusters),
+        attention=_attention(needing),
+        attention_count=needing.count(),
+    )
+
+
+def cluster_names() -> list[str]:
+    return list(Cluster.objects.order_by("name").values_list("name", flat=True))
+
+
+def cluster_head(cluster_name: str) -> ClusterHead:
+    return rows.head(Cluster.objects.get(name=cluster_name))
+
+
+def cluster_page(cluster_name: str) -> ClusterPage:
+    now = timezone.now()
+    cluster = Cluster.objects.get(name=cluster_name)
+    return ClusterPage(
+        now=now,
+        card=_card(cluster, now),
+        brokers=tuple(rows.broker_row(broker) for broker in cluster.brokers.order_by("name", "broker_id")),
+        attention=_attention(_needing_attention(cluster.groups.all())),
+    )
+
+
+def topics(
+    cluster_name: str,
+    *,
+    filter: str = "",
+    kind: str = TopicKind.NORMAL,
+    sort: str = "name",
+    is_descending: bool = False,
+    page: int = 1,
+) -> ListPage[TopicRow]:
+    """`kind` "" shows all kinds; an unknown `sort` sorts by name."""
+    cluster = Cluster.objects.get(name=cluster_name)
+    found = cluster.topics.all()
+    if kind:
+        found = found.filter(kind=kind)
+    if filter:
+        found = found.filter(name__icontains=filter)
+    if sort == "groups":
+        found = found.annotate(group_count=_group_count(cluster))
+    sort = sort if sort in TOPIC_SORTS else "name"
+    cut, number, page_count, total = _cut(_sorted(found, TOPIC_SORTS[sort], is_descending), page)
+    counts = _group_counts(cluster, [topic.name for topic in cut])
+    return ListPage(
+        now=timezone.now(),
+        cluster=rows.head(cluster),
+        rows=tuple(rows.topic_row(cluster, topic, counts.get(topic.name, 0)) for topic in cut),
+        number=number,
+        page_count=page_count,
+        total_count=total,
+        sort=sort,
+        is_descending=is_descending,
+        filter=filter,
+    )
+
+
+def topic_page(cluster_name: str, topic_name: str) -> TopicPage:
+    now = timezone.now()
+    cluster = Cluster.objects.get(name=cluster_name)
+    topic = cluster.topics.get(name=topic_name)
+    queues = TopicQueue.objects.filter(topic=topic).order_by("broker_name", "queue_id")
+    reading = (
+        cluster.groups.filter(queue_offsets__topic_name=topic_name)
+        .distinct()
+        .order_by("verdict_rank", "name")[:TOPIC_GROUPS_MAX]
+    )
+    counts = _group_counts(cluster, [topic_name])
+    return TopicPage(
+        now=now,
+        cluster=rows.head(cluster),
+        topic=rows.topic_row(cluster, topic, counts.get(topic_name, 0)),
+        queues=tuple(rows.topic_queue_row(cluster, queue) for queue in queues),
+        groups=_group_rows(cluster, list(reading), now),
+    )
+
+
+def groups(
+    cluster_name: str,
+    *,
+    filter: str = "",
+    verdict: str = "",
+    is_system_shown: bool = False,
+    sort: str = "verdict",
+    is_descending: bool = False,
+    page: int = 1,
+) -> ListPage[GroupRow]:
+    """`verdict` "" shows all; an unknown `sort` puts first what needs somebody."""
+    now = timezone.now()
+    cluster = Cluster.objects.get(name=cluster_name)
+    found = cluster.groups.all()
+    if not is_system_shown:
+        found = found.filter(is_system=False)
+    if filter:
+        found = found.filter(name__icontains=filter)
+    if verdict:
+        found = found.filter(verdict=verdict)
+    sort = sort if sort in GROUP_SORTS else "verdict"
+    # The longest behind is the one with the earliest moment.
+    is_reversed = is_descending != (sort == "behind")
+    cut, number, page_count, total = _cut(_sorted(found, GROUP_SORTS[sort], is_reversed), page)
+    return ListPage(
+        now=now,
+        cluster=rows.head(cluster),
+        rows=_group_rows(cluster, cut, now),
+        number=number,
+        page_count=page_count,
+        total_count=total,
+        sort=sort,
+        is_descending=is_descending,
+        filter=filter,
+    )
+
+
+def group_page(cluster_name: str, group_name: str) -> GroupPage:
+    now = timezone.now()
+    cluster = Cluster.objects.get(name=cluster_name)
+    group = cluster.groups.get(name=group_name)
+    queues = tuple(
+        rows.queue_row(cluster, queue)
+        for queue in QueueOffset.objects.filter(group=group).order_by("topic_name", "broker_name", "queue_id")
+    )
+    members = Member.objects.filter(group=group)
+    departed = members.filter(left_at__gte=now - DEPARTED_WITHIN).order_by("-left_at")[:DEPARTED_MAX]
+    subscriptions = Subscription.objects.filter(group=group, ended_at=None).order_by("topic_name", "client_id")
+    return GroupPage(
+        now=now,
+        cluster=rows.head(cluster),
+        group=_group_rows(cluster, [group], now)[0],
+        settings=rows.group_settings(group),
+        members=rows.member_rows(cluster, members.filter(left_at=None).order_by("client_id"), queues),
+        departed=rows.member_rows(cluster, departed, ()),
+        queues=queues,
+        subscriptions=tuple(rows.subscription_row(cluster, subscription) for subscription in subscriptions),
+        hosted=hosted.facts(cluster, group_name),
+    )
+
+
+def _card(cluster: Cluster, now: datetime) -> ClusterCard:
+    shown_groups = cluster.groups.filter(is_system=False)
+    sums = shown_groups.aggregate(
+        count=Count("pk"),
+        attention=Count("pk", filter=Q(verdict__in=NEEDS_ATTENTION)),
+        lag=Sum("lag"),
+        out_per_s=Sum("out_per_s"),
+    )
+    normal_topics = cluster.topics.filter(kind=TopicKind.NORMAL)
+    topic_sums = normal_topics.aggregate(count=Count("pk"), in_per_s=Sum("in_per_s"))
+    brokers = [rows.broker_row(broker) for broker in cluster.brokers.all()]
+    return ClusterCard(
+        head=rows.head(cluster),
+        broker_count=len(brokers),
+        answering_broker_count=sum(broker.is_answering for broker in brokers),
+        topic_count=topic_sums["count"],
+        group_count=sums["count"],
+        attention_count=sums["attention"],
+        lag=Figure(sums["lag"], cluster.last_synced_at),
+        in_per_s=Figure(topic_sums["in_per_s"], cluster.last_synced_at),
+        out_per_s=Figure(sums["out_per_s"], cluster.last_synced_at),
+        history=rows.lag_points(cluster.lag_history, now),
+    )
+
+
+def _needing_attention(found: QuerySet[Group]) -> QuerySet[Group]:
+    return found.filter(is_system=False, verdict__in=NEEDS_ATTENTION)
+
+
+def _attention(needing: QuerySet[Group]) -> tuple[AttentionItem, ...]:
+    worst_first = needing.select_related("cluster").order_by(
+        "verdict_rank", F("lag").desc(nulls_last=True), "cluster__name", "name"
+    )
+    return tuple(rows.attention_item(group) for group in worst_first[:ATTENTION_MAX])
+
+
+def _group_rows(cluster: Cluster, found: list[Group], now: datetime) -> tuple[GroupRow, ...]:
+    packed = dict(LagHistory.objects.filter(group__in=found).values_list("group_id", "samples"))
+    return tuple(rows.group_row(cluster, group, packed.get(group.pk, b""), now) for group in found)
+
+
+def _group_counts(cluster: Cluster, topic_names: list[str]) -> dict[str, int]:
+    counted = (
+        QueueOffset.objects.filter(group__cluster=cluster, topic_name__in=topic_names)
+        .values("topic_name")
+        .annotate(count=Count("group", distinct=True))
+    )
+    return {row["topic_name"]: row["count"] for row in counted}
+
+
+def _group_count(cluster: Cluster) -> Coalesce:
+    counted = (
+        QueueOffset.objects.filter(group__cluster=cluster, topic_name=OuterRef("name"))
+        .values("topic_name")
+        .annotate(count=Count("group", distinct=True))
+        .values("count")
+    )
+    return Coalesce(Subquery(counted), 0)
+
+
+def _sorted(found: QuerySet[M], column: str, is_descending: bool) -> QuerySet[M]:
+    """Rows whose figure is not known come last either way; the name decides among equals."""
+    order = OrderBy(F(column), descending=is_descending, nulls_last=True)
+    return found.order_by(order, "name")
+
+
+def _cut(found: QuerySet[M], page: int) -> tuple[list[M], int, int, int]:
+    """Rows of the page, its number (the nearest that exists), how many pages, how many rows in all."""
+    total = found.count()
+    page_count = max(1, -(-total // PAGE_SIZE))
+    number = min(max(page, 1), page_count)
+    first = (number - 1) * PAGE_SIZE
+    return list(found[first : first + PAGE_SIZE]), number, page_count, total

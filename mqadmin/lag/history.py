@@ -1,0 +1,78 @@
+"""The last hour of one group's lag, packed: one sample per half minute in which something changed.
+
+A sample says "from this moment on the lag was N" (or was not known), so an hour of standing still costs one sample
+and a drawing is a step line. The latest value of a half minute wins. Times are whole seconds since the epoch.
+
+    | 4 bytes: seconds | 8 bytes: lag, -1 not known |   little-endian, oldest first
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+WINDOW_S = 3600
+BUCKET_S = 30
+_SAMPLE = struct.Struct("<Iq")
+_NOT_KNOWN = -1
+# Half minutes in the window, and the sample that held when it began.
+SAMPLES_MAX = WINDOW_S // BUCKET_S + 1
+
+
+class LagSample(NamedTuple):
+    at_s: int
+    lag: int | None
+
+
+def unpack(packed: bytes | memoryview) -> list[LagSample]:
+    return list(_samples(packed))
+
+
+def appended(packed: bytes | memoryview, sample: LagSample) -> bytes:
+    """The history with `sample` as its newest, and nothing older than the window needs.
+
+    Unchanged (the same bytes) when the newest says the same already.
+    """
+    samples = unpack(packed)
+    if samples and samples[-1].lag == sample.lag:
+        return bytes(packed)
+    if samples and samples[-1].at_s // BUCKET_S == sample.at_s // BUCKET_S:
+        samples.pop()
+    samples.append(sample)
+    return _pack(_within_window(samples, sample.at_s))
+
+
+def lag_at(packed: bytes | memoryview, at_s: int) -> int | None:
+    """The lag that held at `at_s`; None when it was not known, or before the first sample."""
+    lag = None
+    for sample in _samples(packed):
+        if sample.at_s > at_s:
+            break
+        lag = sample.lag
+    return lag
+
+
+def window(packed: bytes | memoryview, now_s: int) -> list[LagSample]:
+    """The steps of the last hour; the first is moved to the window's edge when it began before it."""
+    edge_s = now_s - WINDOW_S
+    return [sample._replace(at_s=max(sample.at_s, edge_s)) for sample in _within_window(unpack(packed), now_s)]
+
+
+def _samples(packed: bytes | memoryview) -> Iterator[LagSample]:
+    for at_s, lag in _SAMPLE.iter_unpack(packed):
+        yield LagSample(at_s, None if lag == _NOT_KNOWN else lag)
+
+
+def _pack(samples: list[LagSample]) -> bytes:
+    return b"".join(_SAMPLE.pack(at_s, _NOT_KNOWN if lag is None else lag) for at_s, lag in samples)
+
+
+def _within_window(samples: list[LagSample], now_s: int) -> list[LagSample]:
+    """What holds within the window: its samples, and the last one before it."""
+    edge_s = now_s - WINDOW_S
+    first = 0
+    for index, sample in enumerate(samples):
+        if sample.at_s <= edge_s:
+            first = index
+    return samples[first:][-SAMPLES_MAX:]

@@ -1,0 +1,147 @@
+"""Is a group all right? The first rule that holds says it, with the numbers behind it (Burrow's spirit).
+
+The table is the specification. A rule sees facts, never the clock or the database. What a rule stores are its name and
+its numbers; `reason` makes the sentence when somebody reads it, in their language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from mqadmin.clusters.models import Verdict
+
+# Commits come every 5 s: a queue that stands a minute with messages waiting has missed twelve.
+STALLED_AFTER_S = 60
+# Growth is judged over this much of the past, and only when a message waits this long.
+GROWTH_WINDOW_S = 300
+SLOW_AFTER_S = 60
+# Less growth than this is the ordinary up and down.
+GROWTH_RATIO_MIN = 1.1
+GROWTH_MESSAGES_MIN = 10
+QUIET_AFTER_S = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts:
+    """What is known of a group at `now`; None where it is not.
+
+    `behind_since`: since when the longest-waiting next message has been waiting. `standing_since`: since when some
+    queue has had messages waiting while its committed offset stood. `lag_before`: lag GROWTH_WINDOW_S ago.
+    """
+
+    now: datetime
+    is_broadcast: bool = False
+    member_count: int | None = None
+    lag: int | None = None
+    lag_before: int | None = None
+    behind_since: datetime | None = None
+    standing_since: datetime | None = None
+    moved_at: datetime | None = None
+
+    @property
+    def behind_s(self) -> float:
+        return _seconds_since(self.behind_since, self.now)
+
+    @property
+    def standing_s(self) -> float:
+        return _seconds_since(self.standing_since, self.now)
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.lag is not None and self.lag > 0
+
+    @property
+    def is_growing(self) -> bool:
+        if self.lag is None or self.lag_before is None:
+            return False
+        return self.lag >= max(self.lag_before * GROWTH_RATIO_MIN, self.lag_before + GROWTH_MESSAGES_MIN)
+
+    @property
+    def is_at_rest(self) -> bool:
+        return self.moved_at is None or _seconds_since(self.moved_at, self.now) >= QUIET_AFTER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    name: str
+    verdict: Verdict
+    holds: Callable[[GroupFacts], bool]
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("broadcast", Verdict.UNKNOWN, lambda facts: facts.is_broadcast),
+    Rule("no_offsets", Verdict.UNKNOWN, lambda facts: facts.lag is None),
+    Rule("nobody_online_waiting", Verdict.STOPPED, lambda facts: facts.member_count == 0 and facts.is_waiting),
+    Rule("nobody_online", Verdict.QUIET, lambda facts: facts.member_count == 0),
+    Rule("members_not_known", Verdict.UNKNOWN, lambda facts: facts.member_count is None and facts.is_waiting),
+    Rule("offset_stands", Verdict.STALLED, lambda facts: facts.standing_s >= STALLED_AFTER_S),
+    Rule("lag_grows", Verdict.SLOW, lambda facts: facts.behind_s >= SLOW_AFTER_S and facts.is_growing),
+    Rule("catching_up", Verdict.OK, lambda facts: facts.behind_s >= SLOW_AFTER_S),
+    Rule("no_traffic", Verdict.QUIET, lambda facts: not facts.is_waiting and facts.is_at_rest),
+    Rule("keeps_up", Verdict.OK, lambda facts: facts.lag is not None),
+)
+
+RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
+NEEDS_ATTENTION = (Verdict.STALLED, Verdict.STOPPED, Verdict.SLOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    verdict: Verdict
+    rule: str
+    numbers: dict[str, Any]
+
+    @property
+    def rank(self) -> int:
+        return RANKS[self.verdict]
+
+
+def judge(facts: GroupFacts) -> Judgement:
+    rule = next(rule for rule in RULES if rule.holds(facts))
+    return Judgement(rule.verdict, rule.name, _numbers(facts))
+
+
+def reason(rule: str, numbers: dict[str, Any]) -> str:
+    """One sentence for people. Empty for a group that was never judged."""
+    members, lag = numbers.get("members") or 0, numbers.get("lag") or 0
+    texts: dict[str, Callable[[], str]] = {
+        "broadcast": lambda: _("Broadcasting: every member keeps its own offsets, the broker has none."),
+        "no_offsets": lambda: _("No committed offset is known."),
+        "nobody_online_waiting": lambda: (
+            ngettext("Nobody is online and %(lag)d message waits.", "Nobody is online and %(lag)d messages wait.", lag)
+            % {"lag": lag}
+        ),
+        "nobody_online": lambda: _("Nobody is online, and nothing waits."),
+        "members_not_known": lambda: _("Messages wait; who is online is not known."),
+        "offset_stands": lambda: (
+            ngettext(
+                "Messages wait on a queue whose offset stands while %(members)d member is online.",
+                "Messages wait on a queue whose offset stands while %(members)d members are online.",
+                members,
+            )
+            % {"members": members}
+        ),
+        "lag_grows": lambda: (
+            _("Lag grew from %(before)d to %(lag)d in 5 minutes.")
+            % {"before": numbers.get("lag_before") or 0, "lag": lag}
+        ),
+        "catching_up": lambda: _("Behind, and not falling further behind."),
+        "no_traffic": lambda: _("Nothing came in for a while."),
+        "keeps_up": lambda: _("Keeps up."),
+    }
+    text = texts.get(rule)
+    return text() if text else ""
+
+
+def _numbers(facts: GroupFacts) -> dict[str, Any]:
+    return {"members": facts.member_count, "lag": facts.lag, "lag_before": facts.lag_before}
+
+
+def _seconds_since(moment: datetime | None, now: datetime) -> float:
+    return (now - moment).total_seconds() if moment else 0.0

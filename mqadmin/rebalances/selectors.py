@@ -1,0 +1,81 @@
+"""Rebalance events for pages: newest first, cut by a cursor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from mqadmin.rebalances.models import RebalanceEvent
+
+PAGE_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceRow:
+    """`kind`: joined, left, lost, subscription_changed, queues_moved.
+
+    `facts` by kind: joined, left, lost: {"member_count": after it}; subscription_changed: {"topics": [{"topic",
+    "before", "after"}]}, "" for "not subscribed"; queues_moved: {"moves": [{"topic", "broker", "queue_id", "from",
+    "to"}]} with client ids, "" for nobody. `source`: watch (told by the broker) or poll (found between two samples).
+    """
+
+    id: int
+    group_name: str
+    at: datetime
+    kind: str
+    client_id: str
+    facts: dict[str, Any]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebalancePage:
+    """`next_cursor` "" at the end; hand it back as `before`."""
+
+    rows: tuple[RebalanceRow, ...]
+    next_cursor: str
+
+
+def of_group(cluster_id: int, group_name: str, *, before: str = "", size: int = PAGE_SIZE) -> RebalancePage:
+    events = RebalanceEvent.objects.filter(cluster_id=cluster_id, group__name=group_name)
+    return _page(events, before, size)
+
+
+def of_cluster(cluster_id: int, *, before: str = "", size: int = PAGE_SIZE) -> RebalancePage:
+    return _page(RebalanceEvent.objects.filter(cluster_id=cluster_id), before, size)
+
+
+def _page(events: QuerySet[RebalanceEvent], before: str, size: int) -> RebalancePage:
+    position = _read_cursor(before)
+    if position is not None:
+        at, event_id = position
+        events = events.filter(Q(at__lt=at) | Q(at=at, id__lt=event_id))
+    found = list(events.select_related("group").order_by("-at", "-id")[: size + 1])
+    rows = tuple(_row(event) for event in found[:size])
+    last = found[size - 1] if len(found) > size else None
+    return RebalancePage(rows, f"{last.at.isoformat()}_{last.pk}" if last else "")
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, int] | None:
+    """None for a cursor that is empty or garbage: the list begins anew."""
+    text, _, event_id = cursor.rpartition("_")
+    try:
+        at = datetime.fromisoformat(text)
+        return (at, int(event_id)) if at.tzinfo else None
+    except ValueError:
+        return None
+
+
+def _row(event: RebalanceEvent) -> RebalanceRow:
+    return RebalanceRow(
+        id=event.pk,
+        group_name=event.group.name,
+        at=event.at,
+        kind=event.kind,
+        client_id=event.client_id,
+        facts=event.facts,
+        source=event.source,
+    )
