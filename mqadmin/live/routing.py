@@ -1,7 +1,12 @@
-"""Addresses of the websockets."""
+"""Addresses of the websockets: a page's own address below `/ws/`."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
 
-websocket_urlpatterns: list[URLPattern] = []
+from mqadmin.live.sockets import LiveSocket
+
+websocket_urlpatterns = [
+    path("ws/clusters/<slug:cluster>/", LiveSocket.as_asgi()),
+    path("ws/clusters/<slug:cluster>/groups/<path:group>/", LiveSocket.as_asgi()),
+]

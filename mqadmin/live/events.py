@@ -1,0 +1,69 @@
+"""What changed, told to the pages that are open: small events through the Channels layer.
+
+An event names what changed and carries no figures: the page fetches its fragment again, through the same view and the
+same permission check as before. Told after the transaction commits, so that whoever fetches sees the change. An event
+that is lost (no Redis) costs freshness, never truth: the page also fetches on reconnect.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+
+logger = logging.getLogger(__name__)
+
+# The method of `LiveSocket` that receives it (Channels: "live.changed" → live_changed).
+EVENT_TYPE = "live.changed"
+
+
+class ChangeKind(StrEnum):
+    """What kind of thing changed. On a cluster's socket the plural kinds, on a group's the singular ones."""
+
+    CLUSTER = "cluster"
+    TOPICS = "topics"
+    GROUPS = "groups"
+    REBALANCES = "rebalances"
+    GROUP = "group"
+    REBALANCE = "rebalance"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`group` "" on a cluster's own events. A later change of the same thing has a larger `revision`."""
+
+    kind: ChangeKind
+    cluster: str
+    group: str = ""
+    revision: int = 0
+
+
+def live_group(cluster: str, group: str = "") -> str:
+    """The Channels group of a cluster's pages, or of one group's. Channels allows few characters, names many more."""
+    digest = sha256(f"{cluster}/{group}".encode()).hexdigest()[:32]
+    return f"{'group' if group else 'cluster'}.{digest}"
+
+
+def tell_after_commit(changes: list[Change]) -> None:
+    """Sends `changes` when the transaction in progress commits; at once outside one."""
+    if changes:
+        transaction.on_commit(lambda: tell(changes))
+
+
+def tell(changes: list[Change]) -> None:
+    """From synchronous code. A layer that cannot be reached is logged, and the pages fetch when they reconnect."""
+    try:
+        async_to_sync(_send)(changes)
+    except (OSError, RuntimeError) as error:
+        logger.warning("open pages were not told of %d changes: %s", len(changes), error)
+
+
+async def _send(changes: list[Change]) -> None:
+    layer = get_channel_layer()
+    for change in changes:
+        await layer.group_send(live_group(change.cluster, change.group), {"type": EVENT_TYPE, "change": asdict(change)})
