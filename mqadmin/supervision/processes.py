@@ -1,0 +1,169 @@
+"""The table of an install's processes: what runs, in which order it starts, in which it stops, and why.
+
+Started bottom up: Redis carries tasks and events, the broker the messages; the console before the workers, so that a
+person can look while the rest comes. Stopped top down: first what gives new work (traffic, beat), then consumer
+instances, while broker and database are there to take their last offsets, and Redis at the very end.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from mqadmin.supervision.child import ChildSpec
+from mqadmin.supervision.redis_server import find_redis_server, redis_command
+
+STOP_ORDER = ("traffic", "beat", "loops-1", "loops-2", "jobs", "scheduler", "web", "broker", "redis")
+
+PROBE_TIMEOUT_S = 1.0
+# Consumer instances commit their offsets and finish the message in hand before they go.
+LOOPS_STOP_GRACE_S = 20.0
+
+
+@dataclass(frozen=True)
+class Install:
+    """What the settings say of this install. `redis_socket` None: REDIS_URL names a Redis of one's own."""
+
+    base_dir: Path
+    data: Path
+    redis_socket: Path | None
+    redis_url: str
+    web_host: str
+    web_port: int
+    instances: int
+    runs_broker: bool
+    namesrv: str
+    broker_port: int
+    with_traffic: bool
+
+
+def processes(install: Install) -> list[ChildSpec]:
+    """In the order of starting. Raises NoRedis."""
+    environment = {
+        "REDIS_URL": install.redis_url,
+        "DJANGO_SETTINGS_MODULE": "mqadmin.settings",
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(install.base_dir), os.environ.get("PYTHONPATH", "")])),
+    }
+    specs = [
+        *_redis(install),
+        *_broker(install, environment),
+        _web(install, environment),
+        _worker("scheduler", "scheduler", 1, environment),
+        *_loops(install, environment),
+        _worker("jobs", "jobs", 3, environment),
+        _beat(environment),
+    ]
+    if install.with_traffic:
+        specs.append(_manage("traffic", "shop_traffic", environment=environment, ready_text=None))
+    return specs
+
+
+def _redis(install: Install) -> list[ChildSpec]:
+    if install.redis_socket is None:
+        return []
+    path = install.redis_socket
+    command = redis_command(find_redis_server(), path)
+    return [ChildSpec("redis", tuple(command), ready=lambda: _redis_answers(path), ready_timeout_s=10)]
+
+
+def _broker(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
+    if not install.runs_broker:
+        return []
+    namesrv_port = install.namesrv.rpartition(":")[2]
+    return [
+        _manage(
+            "broker",
+            "runbroker",
+            *("--namesrv-port", namesrv_port),
+            *("--port", str(install.broker_port)),
+            *("--store", str(install.data / "store")),
+            *("--scheduler", "celery"),
+            environment=environment,
+            ready_text="broker ready",
+            ready_timeout_s=120,
+        )
+    ]
+
+
+def _web(install: Install, environment: dict[str, str]) -> ChildSpec:
+    url = f"http://{install.web_host}:{install.web_port}/healthz"
+    return ChildSpec(
+        "web",
+        (
+            *(sys.executable, "-m", "uvicorn", "mqadmin.asgi:application"),
+            *("--host", install.web_host, "--port", str(install.web_port)),
+            *("--lifespan", "off", "--no-access-log", "--log-level", "warning"),
+            *("--timeout-graceful-shutdown", "3", "--no-server-header"),
+        ),
+        ready=lambda: _web_answers(url),
+        environment=environment,
+    )
+
+
+def _loops(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
+    """Two workers share the instances, so that one's death leaves members that take its queues at once."""
+    first = (install.instances + 1) // 2
+    second = install.instances - first
+    specs = [_worker("loops-1", "loops", first, environment, stop_grace_s=LOOPS_STOP_GRACE_S)]
+    if second:
+        specs.append(_worker("loops-2", "loops", second, environment, stop_grace_s=LOOPS_STOP_GRACE_S))
+    return specs
+
+
+def _worker(
+    name: str, queue: str, concurrency: int, environment: dict[str, str], stop_grace_s: float = 10.0
+) -> ChildSpec:
+    return ChildSpec(
+        name,
+        (
+            *(sys.executable, "-m", "celery", "-A", "mqadmin", "worker"),
+            *("-Q", queue, "-n", f"{name}@%h", "-c", str(concurrency), "-l", "INFO"),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        ),
+        ready_text=" ready.",
+        ready_timeout_s=60,
+        stop_grace_s=stop_grace_s,
+        stops_group=False,
+        environment=environment,
+    )
+
+
+def _beat(environment: dict[str, str]) -> ChildSpec:
+    command = (sys.executable, "-m", "celery", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile=")
+    return ChildSpec("beat", command, environment=environment)
+
+
+def _manage(
+    name: str, *arguments: str, environment: dict[str, str], ready_text: str | None, ready_timeout_s: float = 30
+) -> ChildSpec:
+    return ChildSpec(
+        name,
+        (sys.executable, "-m", "django", *arguments),
+        ready_text=ready_text,
+        ready_timeout_s=ready_timeout_s,
+        environment=environment,
+    )
+
+
+def _redis_answers(path: Path) -> bool:
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(PROBE_TIMEOUT_S)
+            probe.connect(os.fspath(path))
+            probe.sendall(b"PING\r\n")
+            return probe.recv(16).startswith(b"+PONG")
+    except OSError:
+        return False
+
+
+def _web_answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=PROBE_TIMEOUT_S) as answer:  # noqa: S310 - our own address
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False

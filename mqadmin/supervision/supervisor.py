@@ -1,0 +1,96 @@
+"""Starts children in order, keeps them running, stops them in the stated order.
+
+A child is started when all before it are ready. One that ends before it was ever ready stops everything: that is a
+fault of this machine (a taken port, a folder without rights) and starting it again would hide it. One that ends
+later is started again, with growing pauses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from mqadmin.supervision.child import Child, ChildSpec
+
+RESTART_PAUSE_MIN_S = 0.5
+RESTART_PAUSE_MAX_S = 30.0
+# After so long a life the next end counts as the first again.
+GOOD_LIFE_S = 60.0
+
+
+class StartFailed(Exception):
+    """A child ended, or was silent, before it was ready; the text holds its name and its last words."""
+
+
+class Supervisor:
+    """`specs` in the order of starting; `stop_order` names them in the order of stopping (all others last)."""
+
+    def __init__(
+        self, specs: Sequence[ChildSpec], stop_order: Sequence[str], on_line: Callable[[str, str], None]
+    ) -> None:
+        self._specs = list(specs)
+        self._stop_order = list(stop_order)
+        self._on_line = on_line
+        self._children: dict[str, Child] = {}
+        self._keepers: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self) -> None:
+        """Returns when every child is ready. Raises StartFailed; then `stop` must still be called."""
+        for spec in self._specs:
+            child = await self._start_child(spec)
+            if not await child.wait_ready():
+                raise StartFailed(_why_not_ready(child))
+            self._keepers[spec.name] = asyncio.create_task(self._keep(child), name=f"keep-{spec.name}")
+
+    async def stop(self) -> None:
+        """Each child in its turn; a child's keeper first, so that nothing comes back."""
+        for keeper in self._keepers.values():
+            keeper.cancel()
+        await asyncio.gather(*self._keepers.values(), return_exceptions=True)
+        for name in self._names_to_stop():
+            await self._children[name].stop()
+
+    def pids(self) -> dict[str, int]:
+        return {name: child.pid for name, child in self._children.items() if child.is_running}
+
+    def _names_to_stop(self) -> list[str]:
+        named = [name for name in self._stop_order if name in self._children]
+        return named + [name for name in reversed(list(self._children)) if name not in named]
+
+    async def _start_child(self, spec: ChildSpec) -> Child:
+        child = Child(spec, self._on_line)
+        try:
+            await child.start()
+        except OSError as error:
+            raise StartFailed(f"{spec.name}: {spec.command[0]} cannot be run: {error.strerror}") from error
+        self._children[spec.name] = child
+        return child
+
+    async def _keep(self, child: Child) -> None:
+        """Starts the child again whenever it ends, until cancelled."""
+        pause_s = RESTART_PAUSE_MIN_S
+        while True:
+            code = await child.wait()
+            if time.monotonic() - child.started_s > GOOD_LIFE_S:
+                pause_s = RESTART_PAUSE_MIN_S
+            self._on_line(child.spec.name, f"ended ({_ending(code)}); starting again in {pause_s:g} s")
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, RESTART_PAUSE_MAX_S)
+            try:
+                child = await self._start_child(child.spec)
+            except StartFailed as error:
+                self._on_line(child.spec.name, str(error))
+
+
+def _ending(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _why_not_ready(child: Child) -> str:
+    name = child.spec.name
+    if child.exit_code is None:
+        head = f"{name} was not ready within {child.spec.ready_timeout_s:g} s; it said last:"
+    else:
+        head = f"{name} ended ({_ending(child.exit_code)}) before it was ready; it said last:"
+    return "\n".join([head, *(f"    {line}" for line in child.last_lines)])
