@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check format bench torture clean
+.PHONY: help install run test check lint format bench torture clean
 
 help:
 	@echo "make run      install what is missing, start everything with the example shop"
@@ -31,10 +31,12 @@ run: $(VENV)/core.done
 test: $(VENV)/dev.done
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: $(VENV)/dev.done
+lint: $(VENV)/dev.done
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+check: lint
 	$(BIN)/python -m pytest -q -m "not journey and not crash and not simulation"
 
 format: $(VENV)/dev.done

@@ -1,0 +1,52 @@
+"""What holds for every test: no error swallowed by an event loop, no process left behind."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+# Long enough for a stopped process to be reaped, short enough to see one that stays.
+CHILDREN_GONE_WITHIN_S = 10.0
+
+
+class _Errors(logging.Handler):
+    """Keeps what asyncio reports of exceptions that nobody awaited."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info:
+            text += "\n" + logging.Formatter().formatException(record.exc_info)
+        self.texts.append(text)
+
+
+@pytest.fixture(autouse=True)
+def _no_swallowed_errors() -> Iterator[None]:
+    """asyncio only logs an exception in a callback or a forgotten task; here it fails the test."""
+    errors = _Errors()
+    logger = logging.getLogger("asyncio")
+    logger.addHandler(errors)
+    try:
+        yield
+    finally:
+        logger.removeHandler(errors)
+    assert not errors.texts, "the event loop swallowed errors:\n" + "\n".join(errors.texts)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_process_left_behind() -> Iterator[None]:
+    """Runs last of all session fixtures: what is still a child of ours then was forgotten."""
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    yield
+    left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
+    _, alive = psutil.wait_procs(left, timeout=CHILDREN_GONE_WITHIN_S)
+    described = [f"{child.pid} {' '.join(child.cmdline())[:200]}" for child in alive if child.is_running()]
+    for child in alive:
+        child.kill()
+    assert not described, "processes left behind:\n" + "\n".join(described)
