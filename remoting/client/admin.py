@@ -1,0 +1,271 @@
+"""Questions and orders to one server, by its address: what tools and the console need (admin-protocol 2).
+
+Every call raises ClientError (BrokerRefused with the server's words for any answer but success) or, when an answer
+cannot be read, BodyError or HeaderError. Nothing here retries or looks for another server: that is for callers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from remoting.client.connections import Connections
+from remoting.client.errors import BrokerRefused
+from remoting.wire.bodies.consume_stats import (
+    CommittedOffsets,
+    ConsumeStats,
+    read_committed_offsets,
+    read_consume_stats,
+)
+from remoting.wire.bodies.document import read_body, write_body
+from remoting.wire.bodies.groups import (
+    ConsumerConnection,
+    ConsumerIds,
+    SubscriptionGroupConfig,
+    SubscriptionGroupTable,
+)
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.route import ClusterInfo, TopicRouteData
+from remoting.wire.bodies.running_info import ConsumerRunningInfo, read_running_info
+from remoting.wire.bodies.scheduler import Agenda
+from remoting.wire.bodies.topics import TopicConfig, TopicOffset, TopicTable, read_topic_stats
+from remoting.wire.bodies.watch import WatchBody
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Body, Command
+from remoting.wire.headers.groups import ConsumerGroupHeader, GetConsumerRunningInfoHeader, GetConsumeStatsHeader
+from remoting.wire.headers.offsets import (
+    OffsetResponseHeader,
+    QueryConsumerOffsetHeader,
+    QueueHeader,
+    SearchOffsetHeader,
+    UpdateConsumerOffsetHeader,
+)
+from remoting.wire.headers.routes import GetRouteHeader, TopicHeader
+from remoting.wire.headers.scheduler import (
+    SchedulerLeaseHeader,
+    SchedulerLeaseResponseHeader,
+    SchedulerStepHeader,
+    SchedulerStepResponseHeader,
+)
+from remoting.wire.headers.topics import CreateTopicHeader
+from remoting.wire.headers.typed import Header, read_header, write_header
+from remoting.wire.headers.watch import WatchHeader, WatchResponseHeader
+
+# `DefaultMQAdminExt`.
+ADMIN_TIMEOUT_MS = 5000
+# The broker itself waits 10 s for the client that it passes 307 on to.
+RELAYED_TIMEOUT_MS = 12_000
+# On top of what a parked request asks the broker to wait.
+PARKED_GRACE_MS = 5000
+# Pages of 21 and 201 that are fetched at most; a page holds 2000 entries.
+PAGES_MAX = 1000
+PAGE_ENTRIES_MAX = 2000
+
+_NO_CONSUMER = "no consumer for this group"
+Table = TypeVar("Table", TopicTable, SubscriptionGroupTable)
+
+
+class Admin:
+    """`address` is a broker's "host:port"; `namesrv` a name server's."""
+
+    def __init__(self, connections: Connections, timeout_ms: int = ADMIN_TIMEOUT_MS) -> None:
+        self._connections = connections
+        self._timeout_ms = timeout_ms
+
+    # the cluster
+
+    async def cluster_info(self, namesrv: str) -> ClusterInfo:
+        answer = await self._ask(namesrv, RequestCode.GET_BROKER_CLUSTER_INFO)
+        return read_body(ClusterInfo, answer.body)
+
+    async def route(self, namesrv: str, topic: str) -> TopicRouteData:
+        header = GetRouteHeader(topic=topic, accept_standard_json_only=True)
+        answer = await self._ask(namesrv, RequestCode.GET_ROUTEINFO_BY_TOPIC, header, about=f"topic {topic!r}")
+        return read_body(TopicRouteData, answer.body)
+
+    # topics and groups
+
+    async def topic_table(self, address: str) -> TopicTable:
+        """All topics of a broker."""
+        return await self._whole_table(
+            address,
+            RequestCode.GET_ALL_TOPIC_CONFIG,
+            lambda body: read_body(TopicTable, body),
+            _Paging("topicSeq", "maxTopicNum", "totalTopicNum"),
+        )
+
+    async def group_table(self, address: str) -> SubscriptionGroupTable:
+        """All groups of a broker."""
+        return await self._whole_table(
+            address,
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+            lambda body: read_body(SubscriptionGroupTable, body),
+            _Paging("groupSeq", "maxGroupNum", "totalGroupNum"),
+        )
+
+    async def topic_stats(self, address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
+        header = TopicHeader(topic=topic)
+        answer = await self._ask(address, RequestCode.GET_TOPIC_STATS_INFO, header, about=f"topic {topic!r}")
+        return read_topic_stats(answer.body)
+
+    async def create_topic(self, address: str, config: TopicConfig) -> None:
+        """Creates the topic, or changes it to `config`. `attributes` as the wire has them: "+key" → value."""
+        header = CreateTopicHeader(
+            topic=config.topic_name,
+            read_queue_nums=config.read_queue_nums,
+            write_queue_nums=config.write_queue_nums,
+            perm=config.perm,
+            topic_filter_type=config.topic_filter_type,
+            topic_sys_flag=config.topic_sys_flag,
+            order=config.order,
+            attributes=",".join(_attribute(*item) for item in config.attributes.items()) or None,
+        )
+        await self._ask(address, RequestCode.UPDATE_AND_CREATE_TOPIC, header, about=f"topic {config.topic_name!r}")
+
+    async def create_group(self, address: str, config: SubscriptionGroupConfig) -> None:
+        """Creates the group, or changes it to `config`."""
+        about = f"group {config.group_name!r}"
+        code = RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP
+        await self._ask(address, code, body=write_body(config), about=about)
+
+    # members and progress of groups
+
+    async def consumer_connection(self, address: str, group: str) -> ConsumerConnection | None:
+        """The members that this broker knows; None when nobody is online."""
+        header = ConsumerGroupHeader(consumer_group=group)
+        code = RequestCode.GET_CONSUMER_CONNECTION_LIST
+        try:
+            answer = await self._ask(address, code, header, about=f"group {group!r}")
+        except BrokerRefused as error:
+            if error.code == ResponseCode.CONSUMER_NOT_ONLINE:
+                return None
+            raise
+        return read_body(ConsumerConnection, answer.body)
+
+    async def consumer_ids(self, address: str, group: str) -> list[str]:
+        """Client ids of the members, in no order; empty when nobody is online."""
+        header = ConsumerGroupHeader(consumer_group=group)
+        try:
+            answer = await self._ask(
+                address, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, about=f"group {group!r}"
+            )
+        except BrokerRefused as error:
+            if error.code == ResponseCode.SYSTEM_ERROR and _NO_CONSUMER in error.remark:
+                return []
+            raise
+        return read_body(ConsumerIds, answer.body).consumer_id_list
+
+    async def consume_stats(self, address: str, group: str, topic: str | None = None) -> ConsumeStats:
+        """Progress of the queues of this broker for which the group has committed an offset."""
+        header = GetConsumeStatsHeader(consumer_group=group, topic=topic)
+        answer = await self._ask(address, RequestCode.GET_CONSUME_STATS, header, about=f"group {group!r}")
+        return read_consume_stats(answer.body)
+
+    async def all_offsets(self, address: str) -> CommittedOffsets:
+        """Every committed offset of every group on a broker."""
+        answer = await self._ask(address, RequestCode.GET_ALL_CONSUMER_OFFSET)
+        return read_committed_offsets(answer.body)
+
+    async def running_info(self, address: str, group: str, client_id: str) -> ConsumerRunningInfo:
+        """What the member `client_id` says of itself; the broker passes question and answer on."""
+        header = GetConsumerRunningInfoHeader(consumer_group=group, client_id=client_id, jstack_enable=False)
+        about = f"client {client_id!r} of group {group!r}"
+        code = RequestCode.GET_CONSUMER_RUNNING_INFO
+        answer = await self._ask(address, code, header, about=about, timeout_ms=RELAYED_TIMEOUT_MS)
+        return read_running_info(answer.body)
+
+    # offsets of queues
+
+    async def max_offset(self, address: str, topic: str, queue_id: int) -> int:
+        """One past the last message."""
+        return await self._queue_offset(address, RequestCode.GET_MAX_OFFSET, topic, queue_id)
+
+    async def min_offset(self, address: str, topic: str, queue_id: int) -> int:
+        return await self._queue_offset(address, RequestCode.GET_MIN_OFFSET, topic, queue_id)
+
+    async def search_offset(self, address: str, topic: str, queue_id: int, timestamp_ms: int) -> int:
+        """The first message stored at or after `timestamp_ms`; max offset when all are older."""
+        header = SearchOffsetHeader(topic=topic, queue_id=queue_id, timestamp=timestamp_ms)
+        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
+        answer = await self._ask(address, code, header, about=f"topic {topic!r}")
+        return read_header(OffsetResponseHeader, answer.ext_fields).offset
+
+    async def query_offset(
+        self, address: str, group: str, topic: str, queue_id: int, *, zero_if_not_found: bool | None = None
+    ) -> int | None:
+        """The committed offset, the next to consume; None when the broker has none."""
+        header = QueryConsumerOffsetHeader(
+            consumer_group=group, topic=topic, queue_id=queue_id, set_zero_if_not_found=zero_if_not_found
+        )
+        about = f"group {group!r} on topic {topic!r}"
+        try:
+            answer = await self._ask(address, RequestCode.QUERY_CONSUMER_OFFSET, header, about=about)
+        except BrokerRefused as error:
+            if error.code == ResponseCode.QUERY_NOT_FOUND:
+                return None
+            raise
+        return read_header(OffsetResponseHeader, answer.ext_fields).offset
+
+    async def update_offset(self, address: str, group: str, topic: str, queue_id: int, commit_offset: int) -> None:
+        header = UpdateConsumerOffsetHeader(
+            consumer_group=group, topic=topic, queue_id=queue_id, commit_offset=commit_offset
+        )
+        about = f"group {group!r} on topic {topic!r}"
+        await self._ask(address, RequestCode.UPDATE_CONSUMER_OFFSET, header, about=about)
+
+    # our own broker only
+
+    async def watch(
+        self, address: str, boot: str = "", since: int = 0, wait_ms: int = 0
+    ) -> tuple[WatchResponseHeader, WatchBody]:
+        """What changed; waits up to `wait_ms` for something. Apache's brokers refuse (code 3)."""
+        header = WatchHeader(boot=boot, since=since, wait_ms=wait_ms)
+        answer = await self._ask(address, RequestCode.WATCH, header, timeout_ms=wait_ms + PARKED_GRACE_MS)
+        return read_header(WatchResponseHeader, answer.ext_fields), read_body(WatchBody, answer.body)
+
+    async def scheduler_lease(
+        self, address: str, driver: str, lease_ms: int, *, epoch: int = 0, wait_ms: int = 0
+    ) -> tuple[SchedulerLeaseResponseHeader, Agenda]:
+        """Asks for the right to drive, or renews it; the answer says who has it and what is waiting."""
+        header = SchedulerLeaseHeader(driver=driver, epoch=epoch, lease_ms=lease_ms, wait_ms=wait_ms)
+        code = RequestCode.SCHEDULER_LEASE
+        answer = await self._ask(address, code, header, timeout_ms=wait_ms + PARKED_GRACE_MS)
+        agenda = read_body(Agenda, answer.body) if answer.body else Agenda()
+        return read_header(SchedulerLeaseResponseHeader, answer.ext_fields), agenda
+
+    async def scheduler_step(
+        self, address: str, epoch: int, kind: str, key: str, until_ms: int
+    ) -> SchedulerStepResponseHeader:
+        """Has the broker carry out what is due. BrokerRefused with SCHEDULER_EPOCH_STALE: another drives now."""
+        header = SchedulerStepHeader(epoch=epoch, kind=kind, key=key, until_ms=until_ms)
+        answer = await self._ask(address, RequestCode.SCHEDULER_STEP, header, about=f"{kind} {key}")
+        return read_header(SchedulerStepResponseHeader, answer.ext_fields)
+
+    # how it is asked
+
+    async def _ask(
+        self,
+        address: str,
+        code: int,
+        header: Header | None = None,
+        *,
+        body: Body = b"",
+        about: str = "",
+        timeout_ms: int | None = None,
+    ) -> Command:
+        fields = write_header(header) if header is not None else {}
+        return await self._ask_raw(address, code, fields, body, about, timeout_ms)
+
+    async def _ask_raw(
+        self, address: str, code: int, fields: dict[str, str], body: Body, about: str, timeout_ms: int | None
+    ) -> Command:
+        request = Command(code=code, ext_fields=fields, body=body)
+        answer = await self._connections.request(address, request, timeout_ms or self._timeout_ms)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerRefused(address, code, answer.code, answer.remark, about)
+        return answer
+
+    async def _queue_offset(self, address: str, code: int, topic: str, queue_id: int) -> int:
+        header = QueueHeader(topic=topic, queue_id=queue_id)
+        answer = await self._ask(address, code, header, about=f"topic {topic!r}")
+        return read_header(OffsetResponseHeader, answer.ext_fields).offset

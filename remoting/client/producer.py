@@ -1,0 +1,343 @@
+"""Sends messages (RocketMQ's `DefaultMQProducer`; behaviour 2.15).
+
+A send tries up to three times within its total time: on connection errors, time-outs and the retriable response
+codes, each time on another queue, on another broker where there is one. A message whose send failed, or was tried
+again, may have been stored all the same, also twice; its `message_id` is the same each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from remoting.client.errors import BrokerRefused, ClientError, NotConnected, RequestTimedOut, SendFailed
+from remoting.client.instance import ClientInstance, local_address
+from remoting.client.outgoing import (
+    Message,
+    Outgoing,
+    check_batch_topic,
+    check_body,
+    check_send_topic,
+    checked_text,
+    complete_properties,
+    outgoing,
+)
+from remoting.client.queue_picker import QueuePicker
+from remoting.client.send_result import SendResult, SendStatus
+from remoting.wire.batch import encode_batch
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
+from remoting.wire.errors import MessageError
+from remoting.wire.headers.send import SendMessageHeaderV2, SendMessageResponseHeader
+from remoting.wire.headers.typed import read_header, write_header
+from remoting.wire.limits import BODY_BYTES_MAX, COMPRESS_BODY_BYTES_MIN
+from remoting.wire.message_id import UniqueKeyFactory
+from remoting.wire.names import check_group
+
+# `sendMsgTimeout`: all attempts together.
+SEND_TIMEOUT_MS = 3000
+# `retryTimesWhenSendFailed`: attempts after the first.
+RETRIES = 2
+# `retryResponseCodes` of the 5.x producer.
+RETRIABLE_CODES = frozenset(
+    {
+        ResponseCode.SYSTEM_ERROR,
+        ResponseCode.SYSTEM_BUSY,
+        ResponseCode.SERVICE_NOT_AVAILABLE,
+        ResponseCode.NO_PERMISSION,
+        ResponseCode.TOPIC_NOT_EXIST,
+        ResponseCode.NO_BUYER_ID,
+        ResponseCode.NOT_IN_CURRENT_UNIT,
+        ResponseCode.GO_AWAY,
+    }
+)
+_STORED = frozenset(int(status) for status in SendStatus)
+# Before the same broker is asked again: it may be restarting. RocketMQ's client does not wait; ours survives 0.6 s.
+PAUSES_S = (0.1, 0.5)
+# Fixed part of a batch entry: five ints and the length of the properties.
+_BATCH_ENTRY_BYTES = 22
+# Legal names need to be checked once only; the memory of them is bounded.
+_CHECKED_TOPICS_MAX = 10_000
+
+QueueSelector = Callable[[Sequence[MessageQueue]], MessageQueue]
+
+
+class Producer:
+    """One producer group on one event loop. `await start()` first, `await close()` at the end.
+
+    `instance`: share another's connections; it is then started and closed by its owner.
+    """
+
+    def __init__(
+        self,
+        namesrv: str | Sequence[str],
+        group: str,
+        *,
+        instance: ClientInstance | None = None,
+        timeout_ms: int = SEND_TIMEOUT_MS,
+        retries: int = RETRIES,
+        compress_from_bytes: int = COMPRESS_BODY_BYTES_MIN,
+    ) -> None:
+        """Raises MessageError for an illegal group name, ValueError without a name server."""
+        check_group(group)
+        self.group = group
+        self.timeout_ms = timeout_ms
+        self.retries = retries
+        self._compress_from_bytes = compress_from_bytes
+        self._instance = instance or ClientInstance(namesrv)
+        self._owns_instance = instance is None
+        self._picker = QueuePicker()
+        self._keys = UniqueKeyFactory(local_address())
+        self._checked_topics: set[str] = set()
+
+    async def start(self) -> None:
+        self._instance.heartbeats.add_producer(self.group)
+        if self._owns_instance:
+            self._instance.start()
+
+    async def close(self) -> None:
+        """Unregisters from the brokers; sends in flight fail with ConnectionLost when the instance is our own."""
+        await self._instance.heartbeats.remove_producer(self.group)
+        if self._owns_instance:
+            await self._instance.close()
+
+    async def send(
+        self,
+        topic: str,
+        body: bytes,
+        *,
+        tags: str | None = None,
+        keys: str | Iterable[str] = (),
+        properties: Mapping[str, str] | None = None,
+        delay_level: int = 0,
+        queue: MessageQueue | None = None,
+        selector: QueueSelector | None = None,
+        flag: int = 0,
+        timeout_ms: int | None = None,
+    ) -> SendResult:
+        """Returns when the broker has stored the message.
+
+        With `queue` or `selector` that queue only is tried, once. Raises MessageError before anything is sent;
+        RouteNotFound; BrokerRefused for a code that no retry can cure; else SendFailed.
+        """
+        message = self._outgoing(topic, Message(body, tags, keys, properties or {}, flag), delay_level)
+        return await self._deliver(message, queue, selector, timeout_ms)
+
+    async def send_oneway(
+        self,
+        topic: str,
+        body: bytes,
+        *,
+        tags: str | None = None,
+        keys: str | Iterable[str] = (),
+        properties: Mapping[str, str] | None = None,
+        queue: MessageQueue | None = None,
+        flag: int = 0,
+    ) -> str:
+        """Sends and does not look back: no answer, no retry. The message id; raises as `send` but BrokerRefused."""
+        message = self._outgoing(topic, Message(body, tags, keys, properties or {}, flag), 0)
+        target = queue or self._picker.pick(topic, await self._queues(topic))
+        request = self._request(message, target)
+        await self._instance.connections.oneway(self._address(target), request, self.timeout_ms)
+        return message.message_id
+
+    async def send_batch(
+        self,
+        topic: str,
+        messages: Iterable[Message],
+        *,
+        queue: MessageQueue | None = None,
+        timeout_ms: int | None = None,
+    ) -> list[SendResult]:
+        """One request for as many messages as fit into 4 MiB; the messages of one request share a queue.
+
+        One result per message, in order. SendFailed says in `sent` what was stored before the part that failed.
+        """
+        check_batch_topic(topic)
+        results: list[SendResult] = []
+        for part in self._parts(topic, list(messages)):
+            message = _batch(topic, part)
+            try:
+                result = await self._deliver(message, queue, None, timeout_ms)
+            except ClientError as error:
+                if results:
+                    raise SendFailed(topic, [error], results) from error
+                raise
+            results += _split_result(result)
+        return results
+
+    async def forward(
+        self,
+        topic: str,
+        body: bytes,
+        properties: Mapping[str, str],
+        *,
+        flag: int = 0,
+        sys_flag: int = 0,
+        reconsume_times: int | None = None,
+        max_reconsume_times: int | None = None,
+        queue: MessageQueue | None = None,
+        timeout_ms: int | None = None,
+    ) -> SendResult:
+        """Sends a message on as it is: reserved properties are kept, `body` is not compressed (`sys_flag` tells).
+
+        For programs that move messages: a consumer's own retry, a replay. Gets a message id when it has none.
+        """
+        check_send_topic(topic)
+        check_body(body)
+        complete = dict(properties)
+        message_id = complete.setdefault("UNIQ_KEY", self._keys.next())
+        message = Outgoing(
+            topic,
+            message_id,
+            body,
+            checked_text(complete),
+            flag,
+            sys_flag,
+            reconsume_times=reconsume_times,
+            max_reconsume_times=max_reconsume_times,
+        )
+        return await self._deliver(message, queue, None, timeout_ms)
+
+    async def publish_queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        """The queues that a selector may choose from. Raises RouteNotFound, NameServersUnreachable."""
+        return await self._instance.routes.publish_queues(topic)
+
+    # one message, all attempts
+
+    async def _deliver(
+        self, message: Outgoing, queue: MessageQueue | None, selector: QueueSelector | None, timeout_ms: int | None
+    ) -> SendResult:
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + (timeout_ms or self.timeout_ms) / 1000
+        if selector is not None:
+            queue = selector(await self._queues(message.topic))
+        attempts: list[Exception] = []
+        failed_broker: str | None = None
+        while len(attempts) <= (self.retries if queue is None else 0):
+            left_ms = round((deadline_s - loop.time()) * 1000)
+            if left_ms <= 0:
+                break
+            target = queue or self._picker.pick(message.topic, await self._queues(message.topic), failed_broker)
+            if target.broker_name == failed_broker:
+                await self._pause(attempts, deadline_s)
+                left_ms = max(1, round((deadline_s - loop.time()) * 1000))
+            try:
+                return await self._send_once(message, target, left_ms)
+            except (NotConnected, RequestTimedOut, BrokerRefused) as error:
+                if isinstance(error, BrokerRefused) and error.code not in RETRIABLE_CODES:
+                    raise
+                attempts.append(error)
+                failed_broker = target.broker_name
+                self._instance.routes.expire(message.topic)
+        raise SendFailed(message.topic, attempts) from (attempts[-1] if attempts else None)
+
+    async def _pause(self, attempts: Sequence[Exception], deadline_s: float) -> None:
+        pause_s = PAUSES_S[min(len(attempts), len(PAUSES_S)) - 1]
+        left_s = deadline_s - asyncio.get_running_loop().time()
+        await asyncio.sleep(max(0.0, min(pause_s, left_s / 2)))
+
+    async def _send_once(self, message: Outgoing, queue: MessageQueue, timeout_ms: int) -> SendResult:
+        address = self._address(queue)
+        request = self._request(message, queue)
+        answer = await self._instance.connections.request(address, request, timeout_ms)
+        if answer.code not in _STORED:
+            subject = f"topic {message.topic!r}"
+            raise BrokerRefused(address, request.code, answer.code, answer.remark, subject)
+        header = read_header(SendMessageResponseHeader, answer.ext_fields)
+        stored_in = MessageQueue(message.topic, queue.broker_name, header.queue_id)
+        return SendResult(message.message_id, header.msg_id, stored_in, header.queue_offset, SendStatus(answer.code))
+
+    async def _queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        queues = await self._instance.routes.publish_queues(topic)
+        if not queues:
+            reason = "no broker that has a master lets it be written"
+            raise SendFailed(topic, [NotConnected(f"topic {topic!r}", reason)])
+        return queues
+
+    def _address(self, queue: MessageQueue) -> str:
+        address = self._instance.routes.master_address(queue.broker_name)
+        if address is None:
+            raise NotConnected(queue.broker_name, "no route names a master of this broker")
+        return address
+
+    # what is sent
+
+    def _outgoing(self, topic: str, message: Message, delay_level: int) -> Outgoing:
+        if topic not in self._checked_topics:
+            check_send_topic(topic)
+            if len(self._checked_topics) >= _CHECKED_TOPICS_MAX:
+                self._checked_topics.clear()
+            self._checked_topics.add(topic)
+        return outgoing(
+            topic,
+            message,
+            self._keys.next(),
+            delay_level=delay_level,
+            compress_from_bytes=self._compress_from_bytes,
+        )
+
+    def _request(self, message: Outgoing, queue: MessageQueue) -> Command:
+        header = SendMessageHeaderV2(
+            producer_group=self.group,
+            topic=message.topic,
+            queue_id=queue.queue_id,
+            sys_flag=message.sys_flag,
+            born_timestamp=time.time_ns() // 1_000_000,
+            flag=message.flag,
+            properties=message.properties_text,
+            reconsume_times=message.reconsume_times or 0,
+            unit_mode=False,
+            max_reconsume_times=message.max_reconsume_times,
+            batch=message.is_batch,
+            bname=queue.broker_name,
+        )
+        code = RequestCode.SEND_BATCH_MESSAGE if message.is_batch else RequestCode.SEND_MESSAGE_V2
+        return Command(code=code, ext_fields=write_header(header), body=message.body)
+
+    def _parts(self, topic: str, messages: list[Message]) -> Iterator[list[_Entry]]:
+        """Batches of at most 4 MiB. Every message is checked before the first part is given out."""
+        if not messages:
+            raise MessageError(f"the batch for topic {topic!r} is empty")
+        entries = [self._entry(message) for message in messages]
+        part: list[_Entry] = []
+        part_bytes = 0
+        for entry, entry_bytes in entries:
+            if part and part_bytes + entry_bytes > BODY_BYTES_MAX:
+                yield part
+                part, part_bytes = [], 0
+            part.append(entry)
+            part_bytes += entry_bytes
+        yield part
+
+    def _entry(self, message: Message) -> tuple[_Entry, int]:
+        check_body(message.body)
+        message_id = self._keys.next()
+        properties = complete_properties(message, message_id)
+        text = checked_text(properties)
+        entry_bytes = _BATCH_ENTRY_BYTES + len(message.body) + len(text.encode())
+        if entry_bytes > BODY_BYTES_MAX:
+            raise MessageError(f"a message of {entry_bytes} bytes does not fit into a batch of {BODY_BYTES_MAX}")
+        return (message.flag, message.body, properties), entry_bytes
+
+
+_Entry = tuple[int, bytes, dict[str, str]]
+
+
+def _batch(topic: str, entries: list[_Entry]) -> Outgoing:
+    message_ids = ",".join(properties["UNIQ_KEY"] for _, _, properties in entries)
+    return Outgoing(topic, message_ids, encode_batch(entries), "", 0, 0, is_batch=True)
+
+
+def _split_result(result: SendResult) -> list[SendResult]:
+    """One result per message of a batch: ids are comma-separated, queue offsets follow each other."""
+    message_ids = result.message_id.split(",")
+    offset_ids = result.offset_message_id.split(",")
+    if len(offset_ids) != len(message_ids):  # a batch stored as one message: the id is good for all
+        offset_ids = offset_ids[:1] * len(message_ids)
+    return [
+        SendResult(message_id, offset_id, result.queue, result.queue_offset + index, result.status)
+        for index, (message_id, offset_id) in enumerate(zip(message_ids, offset_ids, strict=True))
+    ]

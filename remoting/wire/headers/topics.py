@@ -1,0 +1,20 @@
+"""Header of topic changes: 17 (wire-protocol 2.17, admin-protocol 2.3)."""
+
+from __future__ import annotations
+
+from remoting.wire.headers.typed import Header
+
+
+class CreateTopicHeader(Header, kw_only=True):
+    """17 UPDATE_AND_CREATE_TOPIC. `attributes`: `+key=value,-key`, comma-separated."""
+
+    topic: str
+    default_topic: str = "TBW102"
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+    topic_filter_type: str = "SINGLE_TAG"
+    topic_sys_flag: int = 0
+    order: bool = False
+    attributes: str | None = None
+    force: bool | None = None
