@@ -1,0 +1,183 @@
+"""Pulls that found nothing and wait for a message or their deadline (RocketMQ's `PullRequestHoldService`).
+
+A held pull is a small record, never a task. It is looked at again when a message that its filter lets through enters
+its queue, at its deadline, and, every 5 s, when its queue has grown by messages that the filter keeps out: the
+answer then moves the consumer past them (wire-protocol 6.4). What wakes during one read is resumed together after it.
+
+Whose connection is gone is dropped; whose peer doesn't read keeps waiting until it does, or until its deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from broker.engine.store import Appended
+from remoting.connection import Connection
+
+# About 50 MB of records; a client holds one pull per queue it consumes. Beyond it a pull is answered "nothing" at once.
+HELD_PULLS_MAX = 50_000
+SWEEP_INTERVAL_S = 5.0
+# Answered pulls lie in the heap of deadlines until they are thrown out together.
+STALE_DEADLINES_MAX = 1_000
+
+QueueKey = tuple[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class HeldPull:
+    """`matches` takes a consume-queue entry's tags code; None lets all through. `resume` gives the answer.
+
+    `deadline_s` is a time of the event loop. `payload` belongs to whoever resumes it.
+    """
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    matches: Callable[[int], bool] | None
+    connection: Connection
+    deadline_s: float
+    resume: Callable[[HeldPull], None]
+    payload: Any
+    is_held: bool = False
+
+
+class HeldPulls:
+    """Callers: the pull processor (`hold`), the store's listener (`appended`), the runtime (`drop`, `start`, `stop`)."""
+
+    def __init__(self, max_offset: Callable[[str, int], int], held_max: int = HELD_PULLS_MAX) -> None:
+        """`max_offset(topic, queue_id)`: one past the last entry of a queue."""
+        self._max_offset = max_offset
+        self._held_max = held_max
+        self._by_queue: dict[QueueKey, list[HeldPull]] = {}
+        self._by_connection: dict[Connection, set[HeldPull]] = {}
+        self._deadlines: list[tuple[float, int, HeldPull]] = []
+        self._numbers = itertools.count()
+        self._count = 0
+        self._woken: list[HeldPull] = []
+        self._deadline_timer: asyncio.TimerHandle | None = None
+        self._sweep_timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        self._sweep_timer = asyncio.get_running_loop().call_later(SWEEP_INTERVAL_S, self._sweep)
+
+    def stop(self) -> None:
+        """Forgets them all; the connections close next."""
+        for timer in (self._deadline_timer, self._sweep_timer):
+            if timer is not None:
+                timer.cancel()
+        for pull in [pull for pulls in self._by_queue.values() for pull in pulls]:
+            pull.is_held = False
+        self._by_queue.clear()
+        self._by_connection.clear()
+        self._deadlines.clear()
+        self._woken.clear()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def hold(self, pull: HeldPull) -> bool:
+        """False when too many are held, or the peer is gone."""
+        if self._count >= self._held_max or not pull.connection.is_open:
+            return False
+        pull.is_held = True
+        self._count += 1
+        self._by_queue.setdefault((pull.topic, pull.queue_id), []).append(pull)
+        self._by_connection.setdefault(pull.connection, set()).add(pull)
+        if len(self._deadlines) > 2 * self._count + STALE_DEADLINES_MAX:
+            self._forget_stale_deadlines()
+        heapq.heappush(self._deadlines, (pull.deadline_s, next(self._numbers), pull))
+        if self._deadlines[0][2] is pull:
+            self._set_deadline_timer()
+        return True
+
+    def appended(self, appended: Appended) -> None:
+        """A message entered a queue."""
+        pulls = self._by_queue.get((appended.topic, appended.queue_id))
+        if pulls is None:
+            return
+        for pull in list(pulls):
+            if appended.queue_offset >= pull.queue_offset and (
+                pull.matches is None or pull.matches(appended.tags_code)
+            ):
+                self._wake(pull)
+
+    def drop(self, connection: Connection) -> None:
+        """Its peer is gone."""
+        for pull in self._by_connection.pop(connection, set()):
+            self._forget(pull)
+
+    def wake_queue(self, topic: str) -> None:
+        """The topic was changed or deleted: everybody who waits there hears what holds now."""
+        for key in [key for key in self._by_queue if key[0] == topic]:
+            for pull in list(self._by_queue[key]):
+                self._wake(pull)
+
+    # waking
+
+    def _wake(self, pull: HeldPull) -> None:
+        if pull.connection.is_write_paused and asyncio.get_running_loop().time() < pull.deadline_s:
+            return
+        self._forget(pull)
+        if not self._woken:
+            asyncio.get_running_loop().call_soon(self._resume_woken)
+        self._woken.append(pull)
+
+    def _resume_woken(self) -> None:
+        woken, self._woken = self._woken, []
+        for pull in woken:
+            if pull.connection.is_open:
+                pull.resume(pull)
+
+    def _forget(self, pull: HeldPull) -> None:
+        if not pull.is_held:
+            return
+        pull.is_held = False
+        self._count -= 1
+        key = (pull.topic, pull.queue_id)
+        pulls = self._by_queue[key]
+        pulls.remove(pull)
+        if not pulls:
+            del self._by_queue[key]
+        of_connection = self._by_connection.get(pull.connection)
+        if of_connection is not None:
+            of_connection.discard(pull)
+            if not of_connection:
+                del self._by_connection[pull.connection]
+
+    # time
+
+    def _set_deadline_timer(self) -> None:
+        if self._deadline_timer is not None:
+            self._deadline_timer.cancel()
+            self._deadline_timer = None
+        while self._deadlines and not self._deadlines[0][2].is_held:
+            heapq.heappop(self._deadlines)
+        if self._deadlines:
+            loop = asyncio.get_running_loop()
+            self._deadline_timer = loop.call_at(self._deadlines[0][0], self._wake_overdue)
+
+    def _forget_stale_deadlines(self) -> None:
+        self._deadlines = [entry for entry in self._deadlines if entry[2].is_held]
+        heapq.heapify(self._deadlines)
+
+    def _wake_overdue(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        while self._deadlines and self._deadlines[0][0] <= now_s:
+            pull = heapq.heappop(self._deadlines)[2]
+            if pull.is_held:
+                self._wake(pull)
+        self._set_deadline_timer()
+
+    def _sweep(self) -> None:
+        """For the queues that grew by messages which the filters of their pulls keep out."""
+        for (topic, queue_id), pulls in list(self._by_queue.items()):
+            max_offset = self._max_offset(topic, queue_id)
+            for pull in [pull for pull in pulls if max_offset > pull.queue_offset]:
+                self._wake(pull)
+        self.start()

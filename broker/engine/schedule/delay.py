@@ -1,0 +1,300 @@
+"""Delayed messages: what waits in the schedule topic, and bringing it to its real topic when due.
+
+RocketMQ's `ScheduleMessageService` (behaviour S1-62 to S1-70, P2-117 to P2-122). A delayed message is stored in queue
+level - 1 of SCHEDULE_TOPIC_XXXX; its consume-queue entry holds the due time where others hold a tag hash. Within a
+level all wait equally long, so the entries are in order of their due times and only the first needs a look.
+
+Delivering appends a copy to REAL_TOPIC / REAL_QID: same body, flags, times and properties, with a fresh tag hash.
+Copies of one level are appended in order, at most `STEP_MESSAGES_MAX` a step, so that senders are not held up for
+long. How progress survives a kill is told in `progress.py`.
+
+Never early: an entry is due when the broker's clock says so, whatever a driver believes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker.engine.schedule.levels import DelayLevels
+from broker.engine.schedule.progress import DelayProgress, ProgressFile
+from broker.engine.store import Appended, MessageDraft, MessageStore
+from remoting.wire.bodies.scheduler import AgendaEntry
+from remoting.wire.names import SCHEDULE_TOPIC
+from remoting.wire.properties import Property
+from remoting.wire.stored_message import TRANSACTION_MASK, StoredMessage
+from remoting.wire.tags import tags_code
+
+logger = logging.getLogger(__name__)
+
+KIND = "delay"
+# One step: about 10 ms of appending, or 4 MiB of bodies.
+STEP_MESSAGES_MAX = 256
+STEP_BYTES_MAX = 4 * 1024 * 1024
+# How long the file may lag behind the log (which is read over from there on after a kill).
+SAVE_INTERVAL_S = 1.0
+# An entry that is further away than its level can explain was stored before the clock was set back: it is due now.
+CLOCK_JUMP_TOLERANCE_MS = 60_000
+
+
+@dataclass(slots=True)
+class Level:
+    """`next_offset`: the queue offset to deliver next; `next_due_ms` its due time, None when none waits."""
+
+    number: int
+    delay_ms: int
+    next_offset: int = 0
+    next_due_ms: int | None = None
+    late_ms: int = -1
+
+    @property
+    def queue_id(self) -> int:
+        return self.number - 1
+
+    def due_ms(self, stored_due_ms: int, now_ms: int) -> int:
+        if stored_due_ms - now_ms > self.delay_ms + CLOCK_JUMP_TOLERANCE_MS:
+            return now_ms
+        return stored_due_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What one step did; `late_ms` of the latest, -1 when nothing was delivered."""
+
+    count: int
+    late_ms: int
+
+
+class DelayedDelivery:
+    """Carrier of the kind "delay"; a key is a level's number.
+
+    Callers: the runtime (`recover`, `stop`), the store's listener (`appended`), the scheduler (`agenda`,
+    `next_due_ms`, `carry_out`). All on the event loop.
+    """
+
+    def __init__(
+        self,
+        store: MessageStore,
+        levels: DelayLevels,
+        file: ProgressFile,
+        on_sooner: Callable[[], None],
+        clock: Callable[[], int],
+    ) -> None:
+        """`on_sooner`: something waits in a level that was empty. `clock`: ms since the epoch."""
+        self._store = store
+        self._file = file
+        self._on_sooner = on_sooner
+        self._clock = clock
+        self._levels = {
+            str(number): Level(number, delay_ms) for number, delay_ms in enumerate(levels.delays_ms, start=1)
+        }
+        self._progress = DelayProgress({})
+        self._copied_end = 0
+        self._saving: asyncio.TimerHandle | None = None
+
+    # start and stop
+
+    def recover(self) -> None:
+        """Reads the file, then what the log shows beyond it. Call it once, before anything is delivered."""
+        saved = self._file.read()
+        self._progress = saved if saved is not None else DelayProgress({}, delivering_from=0)
+        for level in self._levels.values():
+            level.next_offset = self._progress.next_offsets.get(level.number, 0)
+        if self._progress.delivering_from is not None and self._has_waiting():
+            self._count_copies_from(self._progress.delivering_from)
+        self._progress.delivering_from = None
+        for level in self._levels.values():
+            self._clamp(level)
+            self._look(level)
+        if self._table() != self._progress.next_offsets:
+            self._write(None)
+
+    async def stop(self) -> None:
+        """Saves how far it came, once the last copies are flushed."""
+        if self._saving is None:
+            return
+        self._saving.cancel()
+        self._saving = None
+        flushed = asyncio.get_running_loop().create_future()
+        self._store.when_flushed(self._copied_end, flushed.set_result)
+        if await flushed is None:
+            self._write(None)
+
+    # what the scheduler asks
+
+    def agenda(self) -> list[AgendaEntry]:
+        return [
+            AgendaEntry(
+                kind=KIND,
+                key=key,
+                next_due_ms=level.next_due_ms,
+                waiting_count=self._waiting_count(level),
+                late_ms=level.late_ms,
+            )
+            for key, level in self._levels.items()
+            if level.next_due_ms is not None
+        ]
+
+    @property
+    def next_due_ms(self) -> int | None:
+        return min(
+            (level.next_due_ms for level in self._levels.values() if level.next_due_ms is not None), default=None
+        )
+
+    @property
+    def waiting_count(self) -> int:
+        return sum(self._waiting_count(level) for level in self._levels.values() if level.next_due_ms is not None)
+
+    def carry_out(self, key: str, until_ms: int) -> Carried:
+        """Delivers what level `key` has due up to `until_ms`, and no later than now. Raises KeyError, StoreError."""
+        level = self._levels[key]
+        now_ms = self._clock()
+        until_ms = min(until_ms, now_ms)
+        if level.next_due_ms is None or level.next_due_ms > until_ms:
+            return Carried(0, -1)
+        first_due_ms = level.next_due_ms
+        drafts, next_offset = self._collect(level, until_ms, now_ms)
+        if drafts:
+            self._begin_delivery()
+            last = self._store.append_batch(drafts)[-1]
+            self._copied_end = last.commit_log_offset + last.total_bytes
+            level.late_ms = now_ms - first_due_ms
+        level.next_offset = next_offset
+        self._look(level)
+        return Carried(len(drafts), level.late_ms if drafts else -1)
+
+    # what the store reports
+
+    def appended(self, appended: Appended) -> None:
+        """A message was stored in the schedule topic."""
+        level = self._levels.get(str(appended.queue_id + 1))
+        if level is not None and level.next_due_ms is None:
+            self._look(level)
+            self._on_sooner()
+
+    # delivering
+
+    def _collect(self, level: Level, until_ms: int, now_ms: int) -> tuple[list[MessageDraft], int]:
+        """Copies of what is due, in order, and the queue offset after the last entry looked at."""
+        drafts: list[MessageDraft] = []
+        total_bytes = 0
+        queue_offset = level.next_offset
+        while len(drafts) < STEP_MESSAGES_MAX and total_bytes < STEP_BYTES_MAX:
+            entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, queue_offset)
+            if entry is None or level.due_ms(entry[2], now_ms) > until_ms:
+                break
+            message = self._store.message_at(entry[0])
+            queue_offset += 1
+            draft = delivered_copy(message, queue_offset) if message is not None else None
+            if draft is None:
+                logger.error(
+                    "delay level %d: entry %d cannot be delivered, its message is %s",
+                    *(level.number, queue_offset - 1, "gone" if message is None else "not a delayed one"),
+                )
+                continue
+            drafts.append(draft)
+            total_bytes += entry[1]
+        return drafts, queue_offset
+
+    def _look(self, level: Level) -> None:
+        entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, level.next_offset)
+        level.next_due_ms = None if entry is None else level.due_ms(entry[2], self._clock())
+
+    def _waiting_count(self, level: Level) -> int:
+        return max(0, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id) - level.next_offset)
+
+    # progress
+
+    def _table(self) -> dict[int, int]:
+        return {level.number: level.next_offset for level in self._levels.values() if level.next_offset > 0}
+
+    def _begin_delivery(self) -> None:
+        """The file says that copies may follow, before the first one does."""
+        if self._progress.delivering_from is None:
+            self._write(self._store.end_offset)
+        if self._saving is None:
+            self._saving = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._save)
+
+    def _save(self) -> None:
+        """Counts the copies so far, once they are flushed."""
+        self._saving = None
+        end, table = self._copied_end, self._table()
+
+        def flushed(error: Exception | None) -> None:
+            if error is not None:
+                logger.error("the progress of delays is not saved: %s", error)
+                return
+            is_complete = self._table() == table and self._copied_end == end
+            self._write(None if is_complete else end, table)
+
+        self._store.when_flushed(end, flushed)
+
+    def _write(self, delivering_from: int | None, table: dict[int, int] | None = None) -> None:
+        self._progress = DelayProgress(
+            next_offsets=self._table() if table is None else table,
+            delivering_from=delivering_from,
+            counter=self._progress.counter + 1,
+            changed_ms=self._clock(),
+        )
+        self._file.write(self._progress)
+
+    # recovery
+
+    def _has_waiting(self) -> bool:
+        return any(self._waiting_count(level) for level in self._levels.values())
+
+    def _count_copies_from(self, commit_log_offset: int) -> None:
+        for message in self._store.messages_from(commit_log_offset):
+            level = self._levels.get(str(delivered_from_level(message, len(self._levels))))
+            if level is not None:
+                level.next_offset = max(level.next_offset, message.prepared_transaction_offset)
+
+    def _clamp(self, level: Level) -> None:
+        """A copied or rolled-back store may say more or less than its queue holds (apache/rocketmq issue 1472)."""
+        low = self._store.min_offset(SCHEDULE_TOPIC, level.queue_id)
+        high = self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)
+        offset = max(low, min(level.next_offset, high))
+        if offset != level.next_offset:
+            logger.warning(
+                "delay level %d: %s says next is %d, its queue holds %d to %d; going on at %d",
+                *(level.number, self._file, level.next_offset, low, high, offset),
+            )
+            level.next_offset = offset
+
+
+def delivered_copy(message: StoredMessage, next_queue_offset: int) -> MessageDraft | None:
+    """The message for its real topic; None when the properties don't name one. `next_queue_offset`: after its source.
+
+    The properties stay as they are, DELAY included (P2-119).
+    """
+    properties = message.properties
+    topic, queue_id = properties.get(Property.REAL_TOPIC), properties.get(Property.REAL_QID, "")
+    if topic is None or not queue_id.isdecimal():
+        return None
+    return MessageDraft(
+        topic=topic,
+        queue_id=int(queue_id),
+        body=message.body,
+        born_host=message.born_host,
+        store_host=message.store_host,
+        born_timestamp_ms=message.born_timestamp_ms,
+        flag=message.flag,
+        sys_flag=message.sys_flag,
+        reconsume_times=message.reconsume_times,
+        prepared_transaction_offset=next_queue_offset,
+        properties_text=message.properties_text,
+        tags_code=tags_code(message.tags),
+    )
+
+
+def delivered_from_level(message: StoredMessage, highest: int) -> int:
+    """Which level `message` is a delivered copy of; 0 when it is none."""
+    if message.prepared_transaction_offset <= 0 or message.sys_flag & TRANSACTION_MASK:
+        return 0
+    properties = message.properties
+    level = properties.get(Property.DELAY, "")
+    if properties.get(Property.REAL_TOPIC) != message.topic or not level.isdecimal():
+        return 0
+    return min(int(level), highest)

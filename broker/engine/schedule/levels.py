@@ -1,0 +1,52 @@
+"""The delay levels: level 1 … n and how long each waits (`MessageStoreConfig.messageDelayLevel`, behaviour S1-65).
+
+Level n waits in queue n - 1 of the schedule topic. A level above the table counts as the highest (S1-63).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DEFAULT_LEVELS_TEXT = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class DelayLevelError(ValueError):
+    """The text of the levels cannot be read; names the word."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelayLevels:
+    """`delays_ms[0]` is level 1."""
+
+    delays_ms: tuple[int, ...]
+
+    @property
+    def highest(self) -> int:
+        return len(self.delays_ms)
+
+    def clamp(self, level: int) -> int:
+        """`level` > 0 as the level it counts as."""
+        return min(level, self.highest)
+
+    def delay_ms(self, level: int) -> int:
+        """How long a message of `level` > 0 waits."""
+        return self.delays_ms[min(level, self.highest) - 1]
+
+
+def parse_levels(text: str) -> DelayLevels:
+    """`"1s 5s 1m 2h"` and so on, units s, m, h, d. Raises DelayLevelError."""
+    delays = tuple(_parse_delay(word) for word in text.split())
+    if not delays:
+        raise DelayLevelError("no delay level is named")
+    return DelayLevels(delays)
+
+
+def _parse_delay(word: str) -> int:
+    number, unit = word[:-1], word[-1:].lower()
+    if unit not in _UNIT_MS or not number.isdecimal():
+        raise DelayLevelError(f"delay level {word!r} is not a number with one of the units s, m, h, d")
+    return int(number) * _UNIT_MS[unit]
+
+
+DEFAULT_LEVELS = parse_levels(DEFAULT_LEVELS_TEXT)

@@ -1,0 +1,99 @@
+"""How far each delay level has been delivered, kept in RocketMQ's `config/delayOffset.json`.
+
+The truth is the log: a delivered copy carries the number of the entry after its source in the field
+`prepared_transaction_offset`, which plain messages leave at 0. So the file need not be written with every delivery,
+and still nothing is delivered twice after a kill: where the file says that a delivery was under way, what stands
+in the log behind `deliveringFrom` tells how far it came.
+
+    {"dataVersion": {...}, "deliveringFrom": 1234, "offsetTable": {1: 17, 3: 4}}
+
+`offsetTable`: level to the queue offset of the next entry. `deliveringFrom`, our own key, which Apache ignores: the
+commit-log offset from which on copies may stand that the table does not count; absent when there are none.
+
+Order of a delivery: the file says `deliveringFrom` before the first copy is written; the table follows at most
+`SAVE_INTERVAL_S` later, and never before the counted copies are flushed. A power cut may therefore bring a delivery of
+the last moments again, but never loses one (with flush=async: what the flush window loses).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from remoting.wire import lenient_json
+from remoting.wire.errors import BodyError
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "delayOffset.json"
+
+
+class DelayProgress(msgspec.Struct):
+    """`next_offsets`: level to queue offset. `delivering_from` is None when the table is complete."""
+
+    next_offsets: dict[int, int]
+    delivering_from: int | None = None
+    counter: int = 0
+    changed_ms: int = 0
+
+
+def encode_progress(progress: DelayProgress) -> bytes:
+    fields: dict[str, Any] = {
+        "dataVersion": {"counter": progress.counter, "stateVersion": 0, "timestamp": progress.changed_ms},
+    }
+    if progress.delivering_from is not None:
+        fields["deliveringFrom"] = progress.delivering_from
+    table = ",".join(f"{level}:{offset}" for level, offset in sorted(progress.next_offsets.items()))
+    head = msgspec.json.encode(fields).decode()[:-1]
+    return f'{head},"offsetTable":{{{table}}}}}'.encode()
+
+
+def decode_progress(data: bytes) -> DelayProgress:
+    """Raises BodyError when it is not RocketMQ's file."""
+    fields = lenient_json.loads(data)
+    try:
+        version = fields.get("dataVersion") or {}
+        table = fields.get("offsetTable") or {}
+        delivering_from = fields.get("deliveringFrom")
+        return DelayProgress(
+            {int(level): int(offset) for level, offset in table.items()},
+            None if delivering_from is None else int(delivering_from),
+            int(version.get("counter", 0)),
+            int(version.get("timestamp", 0)),
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        raise BodyError(f"{FILE_NAME}: {error}") from error
+
+
+class ProgressFile:
+    """The file, replaced as a whole with the one before kept as `.bak`, as RocketMQ does."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._backup = path.with_name(path.name + ".bak")
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def read(self) -> DelayProgress | None:
+        """None when there is none that can be read."""
+        for path in (self._path, self._backup):
+            try:
+                return decode_progress(path.read_bytes())
+            except FileNotFoundError:
+                continue
+            except BodyError as error:
+                logger.error("%s cannot be read: %s", path, error)
+        return None
+
+    def write(self, progress: DelayProgress) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._path.with_name(self._path.name + ".new")
+        fresh.write_bytes(encode_progress(progress))
+        if self._path.exists():
+            os.replace(self._path, self._backup)
+        os.replace(fresh, self._path)
