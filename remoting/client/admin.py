@@ -6,11 +6,11 @@ cannot be read, BodyError or HeaderError. Nothing here retries or looks for anot
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import AsyncIterator
 
 from remoting.client.connections import Connections
 from remoting.client.errors import BrokerRefused
+from remoting.client.table_pages import GROUP_PAGES, TOPIC_PAGES, Paging, next_page
 from remoting.wire.bodies.consume_stats import (
     CommittedOffsets,
     ConsumeStats,
@@ -57,12 +57,7 @@ ADMIN_TIMEOUT_MS = 5000
 RELAYED_TIMEOUT_MS = 12_000
 # On top of what a parked request asks the broker to wait.
 PARKED_GRACE_MS = 5000
-# Pages of 21 and 201 that are fetched at most; a page holds 2000 entries.
-PAGES_MAX = 1000
-PAGE_ENTRIES_MAX = 2000
-
 _NO_CONSUMER = "no consumer for this group"
-Table = TypeVar("Table", TopicTable, SubscriptionGroupTable)
 
 
 class Admin:
@@ -87,21 +82,22 @@ class Admin:
 
     async def topic_table(self, address: str) -> TopicTable:
         """All topics of a broker."""
-        return await self._whole_table(
-            address,
-            RequestCode.GET_ALL_TOPIC_CONFIG,
-            lambda body: read_body(TopicTable, body),
-            _Paging("topicSeq", "maxTopicNum", "totalTopicNum"),
-        )
+        table = TopicTable()
+        async for page in self._pages(address, RequestCode.GET_ALL_TOPIC_CONFIG, TOPIC_PAGES):
+            part = read_body(TopicTable, page)
+            table.data_version = part.data_version
+            table.topic_config_table.update(part.topic_config_table)
+        return table
 
     async def group_table(self, address: str) -> SubscriptionGroupTable:
         """All groups of a broker."""
-        return await self._whole_table(
-            address,
-            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
-            lambda body: read_body(SubscriptionGroupTable, body),
-            _Paging("groupSeq", "maxGroupNum", "totalGroupNum"),
-        )
+        table = SubscriptionGroupTable()
+        async for page in self._pages(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, GROUP_PAGES):
+            part = read_body(SubscriptionGroupTable, page)
+            table.data_version = part.data_version
+            table.forbidden_table.update(part.forbidden_table)
+            table.subscription_group_table.update(part.subscription_group_table)
+        return table
 
     async def topic_stats(self, address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
         header = TopicHeader(topic=topic)
@@ -146,9 +142,7 @@ class Admin:
         """Client ids of the members, in no order; empty when nobody is online."""
         header = ConsumerGroupHeader(consumer_group=group)
         try:
-            answer = await self._ask(
-                address, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, about=f"group {group!r}"
-            )
+            answer = await self._ask(address, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, about=f"group {group!r}")
         except BrokerRefused as error:
             if error.code == ResponseCode.SYSTEM_ERROR and _NO_CONSUMER in error.remark:
                 return []
@@ -254,18 +248,29 @@ class Admin:
         timeout_ms: int | None = None,
     ) -> Command:
         fields = write_header(header) if header is not None else {}
-        return await self._ask_raw(address, code, fields, body, about, timeout_ms)
-
-    async def _ask_raw(
-        self, address: str, code: int, fields: dict[str, str], body: Body, about: str, timeout_ms: int | None
-    ) -> Command:
         request = Command(code=code, ext_fields=fields, body=body)
+        return await self._answer(address, request, about, timeout_ms)
+
+    async def _answer(self, address: str, request: Command, about: str, timeout_ms: int | None = None) -> Command:
         answer = await self._connections.request(address, request, timeout_ms or self._timeout_ms)
         if answer.code != ResponseCode.SUCCESS:
-            raise BrokerRefused(address, code, answer.code, answer.remark, about)
+            raise BrokerRefused(address, request.code, answer.code, answer.remark, about)
         return answer
 
     async def _queue_offset(self, address: str, code: int, topic: str, queue_id: int) -> int:
         header = QueueHeader(topic=topic, queue_id=queue_id)
         answer = await self._ask(address, code, header, about=f"topic {topic!r}")
         return read_header(OffsetResponseHeader, answer.ext_fields).offset
+
+    async def _pages(self, address: str, code: int, paging: Paging) -> AsyncIterator[Body]:
+        """The bodies of all pages; one for servers that do not page."""
+        fields: dict[str, str] | None = {}
+        while fields is not None:
+            answer = await self._answer(address, Command(code=code, ext_fields=fields), "")
+            yield answer.body
+            fields = next_page(paging, fields, answer)
+
+
+def _attribute(key: str, value: str) -> str:
+    """`-key` takes an attribute away and has no value."""
+    return key if key.startswith("-") else f"{key}={value}"

@@ -1,0 +1,50 @@
+"""Paging of the topic and group tables (21, 201): servers since 5.3.4 page when asked to, older ones answer it all.
+
+We ask without paging fields, as old clients do, and get everything. Should a server page all the same, its total says
+so, and we ask on from the number of entries that we have (admin-protocol 2.3; Java stops one entry too early).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from remoting.wire import lenient_json
+from remoting.wire.command import Command
+from remoting.wire.errors import BodyError
+
+PAGE_ENTRIES_MAX = 2000
+# A server whose total is never reached must not be asked for ever.
+PAGES_MAX = 1000
+_ENTRIES_MAX = PAGE_ENTRIES_MAX * PAGES_MAX
+
+
+class Paging(msgspec.Struct, frozen=True):
+    """Names of the fields: first entry wanted, page size, and in the answer the total; and the table in the body."""
+
+    sequence: str
+    page_size: str
+    total: str
+    table: str
+
+
+TOPIC_PAGES = Paging("topicSeq", "maxTopicNum", "totalTopicNum", "topicConfigTable")
+GROUP_PAGES = Paging("groupSeq", "maxGroupNum", "totalGroupNum", "subscriptionGroupTable")
+
+
+def next_page(paging: Paging, asked: dict[str, str], answer: Command) -> dict[str, str] | None:
+    """The fields to ask for the next page with; None when the table is complete. Raises BodyError."""
+    total = answer.ext_fields.get(paging.total, "")
+    if not total.isdecimal():
+        return None
+    body = lenient_json.loads(answer.body)
+    if not isinstance(body, dict):
+        raise BodyError(f"{paging.table}: the body is no object")
+    fetched = len(body.get(paging.table) or {})
+    first = int(asked.get(paging.sequence, "0"))
+    data_version = msgspec.json.encode(body.get("dataVersion")).decode()
+    if first and data_version != asked["dataVersion"]:
+        first = 0  # the table changed meanwhile: the server began anew
+    reached = first + fetched
+    if not fetched or reached >= min(int(total), _ENTRIES_MAX):
+        return None
+    return {paging.sequence: str(reached), paging.page_size: str(PAGE_ENTRIES_MAX), "dataVersion": data_version}
