@@ -1,0 +1,131 @@
+"""`manage.py up` as a user starts and ends it: all comes up, and nothing is left, whichever way it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.asking import has_route
+from tests.support.install import Install
+from tests.support.tools import require
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(240)]
+
+ROLES = ("redis-server", "runbroker", "uvicorn", "scheduler@", "loops-1@", "loops-2@", "jobs@", " beat ")
+
+
+@pytest.fixture(autouse=True)
+def _on_linux() -> None:
+    require(os.path.isdir("/proc"), "the supervisor's guarantees need Linux")
+
+
+def nothing_is_left(install: Install) -> bool:
+    return not install.left_behind() and not (install.data / "redis.sock").exists() and not ports_open(install)
+
+
+def ports_open(install: Install) -> list[str]:
+    addresses = [install.web.removeprefix("http://").rstrip("/"), install.broker, install.namesrv]
+    return [address for address in addresses if is_listening(address)]
+
+
+def is_listening(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((host, int(port))) == 0
+
+
+def test_up_starts_everything_and_sigterm_leaves_nothing_behind(tmp_path: Path) -> None:
+    with Install(tmp_path / "data") as install:
+        commands = [" ".join(process.cmdline()) for process in install.children()]
+        for role in ROLES:
+            assert any(role in command for command in commands), f"{role} is missing in {commands}"
+        assert has_route(install.namesrv)
+        with urllib.request.urlopen(install.web + "healthz") as answer:
+            assert answer.status == 200
+        assert len(install.password) >= 12
+        assert stat_mode(install.data) == 0o700
+        assert install.stop() == 0
+        assert nothing_is_left(install), (install.left_behind(), ports_open(install))
+        stopping = install.output().partition("stopping")[2]
+        assert "killed" not in stopping
+        assert "Traceback" not in stopping
+
+
+def stat_mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_up_says_the_password_only_the_first_time_and_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+    with Install(tmp_path / "data") as install:
+        install.signal(signal.SIGINT)
+        assert install.wait() == 0
+        assert nothing_is_left(install), (install.left_behind(), ports_open(install))
+        password = install.password
+        install.log.unlink()
+        install.start()
+        assert password not in install.output()
+        assert "password" not in install.output().lower()
+
+
+def test_up_killed_leaves_nothing_behind_within_15_s_and_starts_again(tmp_path: Path) -> None:
+    with Install(tmp_path / "data") as install:
+        install.signal(signal.SIGKILL)
+        wait_until(lambda: nothing_is_left(install), within_s=15, what="all gone after kill -9 of the parent")
+        install.start()
+        assert has_route(install.namesrv)
+
+
+def test_up_restarts_a_child_that_dies(tmp_path: Path) -> None:
+    with Install(tmp_path / "data", env={"MQADMIN_INSTANCES": "1"}) as install:
+        for role in ("redis-server", "runbroker", "uvicorn"):
+            (first,) = install.children(role)
+            first.kill()
+            wait_until(
+                lambda: [process for process in install.children(role) if process.pid != first.pid],
+                within_s=20,
+                what=f"{role} started again",
+            )
+            assert psutil.pid_exists(install.pid)
+        wait_until(lambda: has_route(install.namesrv), within_s=20)
+        assert len(re.findall(r"ended \(signal 9\); starting again", install.output())) == 3
+
+
+def test_up_refuses_a_second_one_on_the_same_folder(tmp_path: Path) -> None:
+    with Install(tmp_path / "data", env={"MQADMIN_INSTANCES": "1"}) as install:
+        second = Install(install.data)
+        child = second.launch()
+        assert child.process.wait(30) != 0
+        assert "another `manage.py up` runs on" in second.output()
+        assert "Traceback" not in second.output()
+
+
+@pytest.mark.parametrize("taken", ["web", "broker", "namesrv"])
+def test_up_names_a_taken_port_and_the_remedy(tmp_path: Path, taken: str) -> None:
+    install = Install(tmp_path / "data")
+    host, _, port = getattr(install, taken).removeprefix("http://").rstrip("/").rpartition(":")
+    with socket.socket() as holder:
+        holder.bind((host, int(port)))
+        holder.listen()
+        child = install.launch()
+        assert child.process.wait(60) not in (0, None)
+        assert port in install.output()
+        assert "another" in install.output()
+        assert "Traceback" not in install.output()
+        assert not install.left_behind()
+
+
+def test_up_says_what_to_do_when_no_redis_is_to_be_had(tmp_path: Path) -> None:
+    install = Install(tmp_path / ("x" * 120))
+    child = install.launch()
+    assert child.process.wait(60) not in (0, None)
+    assert "set MQADMIN_DATA to a folder with a shorter path" in install.output()
+    assert "Traceback" not in install.output()

@@ -1,0 +1,161 @@
+"""A whole install as a user starts it: `manage.py up`, on free ports and in a folder of its own."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+
+from tests.support.children import Child, free_port
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+READY_WITHIN_S = 90.0
+STOPPED_WITHIN_S = 45.0
+_ADDRESS = re.compile(r"the console is at (http://\S+/)")
+_PASSWORD = re.compile(r"password\D*?:?\s+(\S{12,})$", re.MULTILINE | re.IGNORECASE)
+
+
+class Install:
+    """Starts on entering, stops on leaving. `data` holds all its state; start it again with the same to resume."""
+
+    def __init__(self, data: Path, *arguments: str, env: dict[str, str] | None = None) -> None:
+        self.data = data
+        self._arguments = arguments
+        self._env = env or {}
+        self._child: Child | None = None
+        self.web = f"http://127.0.0.1:{free_port()}/"
+        self.broker = f"127.0.0.1:{free_port()}"
+        self.namesrv = f"127.0.0.1:{free_port()}"
+        self.seen_pids: set[int] = set()
+
+    def __enter__(self) -> Install:
+        try:
+            return self.start()
+        except BaseException:
+            self.kill_hard()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def launch(self) -> Child:
+        """Starts it without waiting."""
+        port = self.broker.rpartition(":")[2]
+        self.log = self.data.parent / f"{self.data.name}.up.log"
+        self._child = Child(
+            [sys.executable, "manage.py", "up", "--broker-port", port, *self._arguments],
+            self.log,
+            cwd=ROOT,
+            env={
+                "MQADMIN_DATA": str(self.data),
+                "MQADMIN_WEB": self.web.removeprefix("http://").rstrip("/"),
+                "MQADMIN_NAMESRV": self.namesrv,
+                "DATABASE_URL": "",
+                "REDIS_URL": "",
+                "MQADMIN_APPS": "",
+                "PYTHONUNBUFFERED": "1",
+                **self._env,
+            },
+        )
+        return self._child
+
+    def start(self) -> Install:
+        """Returns when all children are ready."""
+        child = self.launch()
+
+        def is_ready() -> bool:
+            if not child.is_running:
+                raise AssertionError(f"up ended with {child.process.returncode}:\n{self.output()}")
+            return _ADDRESS.search(self.output()) is not None
+
+        wait_until(is_ready, READY_WITHIN_S, "up's line with the console's address")
+        self.seen_pids |= {process.pid for process in self.processes()}
+        return self
+
+    @property
+    def password(self) -> str:
+        """The admin's, printed at the first start."""
+        found = _PASSWORD.search(self.output())
+        assert found, f"no password in:\n{self.output()}"
+        return found[1]
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None
+        return self._child.pid
+
+    def output(self) -> str:
+        return self._child.output() if self._child is not None else ""
+
+    def processes(self) -> list[psutil.Process]:
+        """`up` and all below it."""
+        try:
+            root = psutil.Process(self.pid)
+            return [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def children(self, *words: str) -> list[psutil.Process]:
+        """Direct children of `up` whose command line holds all `words`, e.g. "celery", "loops-1@%h"."""
+        try:
+            found = psutil.Process(self.pid).children()
+        except psutil.NoSuchProcess:
+            return []
+        return [process for process in found if all(word in _command(process) for word in words)]
+
+    def left_behind(self) -> list[str]:
+        """Processes of this install that still run: by pid as seen, and by the data folder in their environment."""
+        left = []
+        for process in psutil.process_iter(["pid"]):
+            try:
+                ours = process.pid in self.seen_pids or process.environ().get("MQADMIN_DATA") == str(self.data)
+                if ours and process.status() != psutil.STATUS_ZOMBIE:
+                    left.append(f"{process.pid} {_command(process)[:160]}")
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue
+        return left
+
+    def signal(self, number: int) -> None:
+        self.seen_pids |= {process.pid for process in self.processes()}
+        assert self._child is not None
+        self._child.process.send_signal(number)
+
+    def wait(self, within_s: float = STOPPED_WITHIN_S) -> int:
+        """The exit code of `up`."""
+        assert self._child is not None
+        return self._child.process.wait(within_s)
+
+    def stop(self) -> int:
+        """SIGTERM; the exit code."""
+        if self._child is None:
+            return 0
+        if self._child.is_running:
+            self.signal(signal.SIGTERM)
+        try:
+            return self.wait()
+        finally:
+            self.kill_hard()
+
+    def kill_hard(self) -> None:
+        """Whatever is left, so that a failed test leaves nothing."""
+        for process in self.processes()[1:]:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                pass
+        if self._child is not None:
+            self._child.kill()
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return ""
