@@ -31,6 +31,8 @@ _REMEDIES: dict[int, str] = {
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: "create the group, or let the broker create groups on first use",
     ResponseCode.CONSUMER_NOT_ONLINE: "no member of the group is connected",
 }
+# Of a remark, in the text of an error; all of it is in `BrokerRefused.remark`.
+_REMARK_CHARS_MAX = 300
 
 
 class ClientError(Exception):
@@ -61,7 +63,7 @@ class BrokerRefused(ClientError):
 
     def __init__(self, address: str, request_code: int, code: int, remark: str | None, subject: str = "") -> None:
         about = f" for {subject}" if subject else ""
-        words = f": {remark.strip()}" if remark and remark.strip() else ""
+        words = f": {first_line}" if (first_line := _first_line(remark)) else ""
         remedy = _REMEDIES.get(code)
         super().__init__(
             f"{address} refused {request_name(request_code)}{about} with {response_name(code)} ({code}){words}"
@@ -76,10 +78,9 @@ class BrokerRefused(ClientError):
 class RouteNotFound(ClientError):
     """No name server knows `topic`."""
 
-    def __init__(self, topic: str, name_servers: str, remark: str | None = None) -> None:
-        words = f" ({remark.strip()})" if remark and remark.strip() else ""
+    def __init__(self, topic: str, name_servers: str) -> None:
         super().__init__(
-            f"the name servers {name_servers} know no route to topic {topic!r}{words}:"
+            f"the name servers {name_servers} know no route to topic {topic!r}:"
             " create the topic, or check its name and that its broker is running"
         )
         self.topic = topic
@@ -95,3 +96,9 @@ class SendFailed(ClientError):
         self.topic = topic
         self.attempts = tuple(attempts)
         self.sent = tuple(sent)
+
+
+def _first_line(remark: str | None) -> str:
+    """Java puts whole stack traces into remarks; the first line says what happened."""
+    text = (remark or "").strip().partition("\n")[0]
+    return text if len(text) <= _REMARK_CHARS_MAX else f"{text[:_REMARK_CHARS_MAX]}…"

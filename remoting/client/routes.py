@@ -172,7 +172,7 @@ class Routes:
         entry.fetched_s = now_s
         entry.is_expired = False
         if answer.code == ResponseCode.TOPIC_NOT_EXIST:
-            raise RouteNotFound(topic, str(self.name_servers), answer.remark)
+            raise RouteNotFound(topic, str(self.name_servers))
         if answer.code != ResponseCode.SUCCESS:
             servers = str(self.name_servers)
             raise BrokerRefused(servers, request.code, answer.code, answer.remark, f"topic {topic!r}")
@@ -188,9 +188,10 @@ class Routes:
         return route
 
     def _collect_brokers(self) -> None:
+        """Of a broker that several routes name, what the freshest says."""
         self._brokers = {
             broker.broker_name: broker
-            for entry in self._entries.values()
+            for entry in sorted(self._entries.values(), key=lambda entry: entry.fetched_s)
             if entry.route is not None
             for broker in entry.route.data.broker_datas
         }
