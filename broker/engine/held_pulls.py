@@ -47,7 +47,7 @@ class HeldPull:
 
 
 class HeldPulls:
-    """Callers: the pull processor (`hold`), the store's listener (`appended`), the runtime (`drop`, `start`, `stop`)."""
+    """Callers: the pull processor (`hold`), the store (`appended`), the runtime (`drop`, `start`, `stop`)."""
 
     def __init__(self, max_offset: Callable[[str, int], int], held_max: int = HELD_PULLS_MAX) -> None:
         """`max_offset(topic, queue_id)`: one past the last entry of a queue."""
