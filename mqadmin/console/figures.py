@@ -1,0 +1,74 @@
+"""How the console writes numbers: counts, rates, durations and ages, as text.
+
+Owns the one spelling of each, so that a lag on the overview and on a group's page read the same. What is not known
+is None here and the word "unknown" on the page, never 0. Nothing here knows about HTML.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.utils.translation import gettext
+
+SECOND_MS = 1000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+# below this a tenth of a second says something; above it is noise
+TENTHS_BELOW_MS = 10 * SECOND_MS
+
+
+def count_text(count: int) -> str:
+    """12049 → "12,049"."""
+    return f"{count:,}"
+
+
+def rate_text(per_second: float) -> str:
+    """Messages a second: 0 → "0", 0.42 → "0.4", 38.2 → "38"; something that is nearly nothing is "< 0.1"."""
+    if per_second == 0:
+        return "0"
+    if 0 < per_second < 0.05:
+        return "< 0.1"
+    return f"{per_second:,.1f}" if abs(per_second) < 10 else f"{per_second:,.0f}"
+
+
+def duration_text(duration_ms: int) -> str:
+    """Two units at most: 400 → "0.4 s", 80000 → "1 m 20 s", 7500000 → "2 h 05 m", 277200000 → "3 d 05 h"."""
+    if duration_ms < 0:
+        return f"−{duration_text(-duration_ms)}"
+    if duration_ms < TENTHS_BELOW_MS:
+        tenths = f"{duration_ms / SECOND_MS:.1f}".removesuffix(".0")
+        return f"{tenths} s"
+    if duration_ms < MINUTE_MS:
+        return f"{duration_ms // SECOND_MS} s"
+    if duration_ms < HOUR_MS:
+        return f"{duration_ms // MINUTE_MS} m {duration_ms % MINUTE_MS // SECOND_MS:02} s"
+    if duration_ms < DAY_MS:
+        return f"{duration_ms // HOUR_MS} h {duration_ms % HOUR_MS // MINUTE_MS:02} m"
+    return f"{duration_ms // DAY_MS} d {duration_ms % DAY_MS // HOUR_MS:02} h"
+
+
+def milliseconds(duration: timedelta) -> int:
+    """Whole milliseconds of a duration."""
+    return duration // timedelta(milliseconds=1)
+
+
+def rough_text(duration: timedelta) -> str:
+    """One unit, for an age: "4 s", "12 m", "3 h", "5 d"."""
+    seconds = max(0, int(duration.total_seconds()))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} m"
+    if seconds < 86_400:
+        return f"{seconds // 3600} h"
+    return f"{seconds // 86_400} d"
+
+
+def age_text(moment: datetime, now: datetime) -> str:
+    """ "4 s ago"; a moment that lies ahead of our clock by less than a minute is "now"."""
+    if now - moment < timedelta(seconds=1) and moment - now < timedelta(minutes=1):
+        return gettext("now")
+    if moment > now:
+        return gettext("in %(duration)s") % {"duration": rough_text(moment - now)}
+    return gettext("%(duration)s ago") % {"duration": rough_text(now - moment)}

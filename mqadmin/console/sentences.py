@@ -1,0 +1,99 @@
+"""The answers at the top left of pages, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext, ngettext
+
+from mqadmin.clusters.models import ClusterState
+from mqadmin.clusters.shapes import BrokerRow, ClusterCard, ListPage, Overview, TopicPage
+from mqadmin.console.figures import count_text
+
+
+def headline(overview: Overview, attention_count: int) -> str:
+    """What needs me now?"""
+    if attention_count:
+        return ngettext("%(n)d thing needs attention", "%(n)d things need attention", attention_count) % {
+            "n": attention_count
+        }
+    if not overview.clusters:
+        return gettext("No cluster yet")
+    if all(card.head.state == ClusterState.NEW for card in overview.clusters):
+        return gettext("Waiting for the first answer")
+    return gettext("Nothing needs you now")
+
+
+def overview_words(overview: Overview) -> str:
+    if not overview.clusters:
+        return gettext("The first one appears as soon as the background workers run: manage.py up starts them all.")
+    if all(card.head.state == ClusterState.NEW for card in overview.clusters):
+        return gettext("The clusters below have been asked. What they say is shown here within seconds.")
+    cards = overview.clusters
+    return " ".join(
+        [
+            answering_words(
+                sum(card.answering_broker_count for card in cards), sum(card.broker_count for card in cards)
+            ),
+            _watched_words(sum(card.group_count for card in cards)),
+        ]
+    )
+
+
+def answering_words(answering: int, known: int) -> str:
+    if known == 0:
+        return gettext("No broker has been seen yet.")
+    if answering == known:
+        return ngettext("Its one broker answers.", "All %(n)s brokers answer.", known) % {"n": count_text(known)}
+    return gettext("%(answering)s of %(known)s brokers answer.") % {
+        "answering": count_text(answering),
+        "known": count_text(known),
+    }
+
+
+def cluster_words(card: ClusterCard, brokers: Sequence[BrokerRow]) -> str:
+    words = [answering_words(card.answering_broker_count, card.broker_count)]
+    if any(broker.scheduler is not None and not broker.scheduler.driver for broker in brokers):
+        words.append(gettext("Nobody drives the scheduler, so delayed messages and retries wait."))
+    if card.group_count:
+        words.append(_watched_words(card.group_count, card.attention_count))
+    return " ".join(words)
+
+
+def topic_words(page: TopicPage) -> str:
+    readers = len(page.groups)
+    if not readers:
+        return gettext("No group is seen to read it.")
+    behind = sum(1 for group in page.groups if group.lag.value)
+    if not behind:
+        return ngettext(
+            "One group reads it and has read everything.", "%(n)s groups read it and have read everything.", readers
+        ) % {"n": count_text(readers)}
+    return ngettext(
+        "One group reads it; %(behind)s has messages waiting.",
+        "%(n)s groups read it; %(behind)s have messages waiting.",
+        readers,
+    ) % {"n": count_text(readers), "behind": count_text(behind)}
+
+
+def groups_total(page: ListPage[object]) -> str:
+    return ngettext("%(n)s group", "%(n)s groups", page.total_count) % {"n": count_text(page.total_count)}
+
+
+def topics_total(page: ListPage[object]) -> str:
+    return ngettext("%(n)s topic", "%(n)s topics", page.total_count) % {"n": count_text(page.total_count)}
+
+
+def _watched_words(group_count: int, attention_count: int = 0) -> str:
+    if group_count == 0:
+        return gettext("No consumer group has been seen yet.")
+    if attention_count == 0:
+        return ngettext(
+            "One consumer group, and it needs nothing.",
+            "%(n)s consumer groups, and none needs attention.",
+            group_count,
+        ) % {"n": count_text(group_count)}
+    return gettext("%(attention)s of %(n)s consumer groups need attention.") % {
+        "attention": count_text(attention_count),
+        "n": count_text(group_count),
+    }

@@ -1,0 +1,65 @@
+"""How a status looks: its word, its shape and its tone. A closed table; what is not in it is UNKNOWN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """`shape` is SVG in a box of 10 × 10, drawn in the colour of the CSS class "is-<tone>"."""
+
+    word: str | Promise
+    shape: SafeString
+    tone: str
+
+
+_DISC = SafeString('<circle cx="5" cy="5" r="4" stroke="none"/>')
+_TRIANGLE = SafeString('<path d="M5 .8 9.6 9H.4z" stroke="none"/>')
+_SQUARE = SafeString('<rect x="1" y="1" width="8" height="8" stroke="none"/>')
+_RING = SafeString('<circle cx="5" cy="5" r="3.4" fill="none" stroke-width="1.6"/>')
+_DIAMOND = SafeString('<path d="M5 0 10 5 5 10 0 5z" stroke="none"/>')
+_DOT = SafeString('<circle cx="5" cy="5" r="1.8" stroke="none"/>')
+_QUESTION = SafeString(
+    '<path d="M2.6 3.2a2.4 2.4 0 1 1 3.5 2.1c-.8.4-1.1.8-1.1 1.5M5 9h.01" fill="none" stroke-width="1.5" '
+    'stroke-linecap="round"/>'
+)
+
+UNKNOWN = Mark(gettext_lazy("UNKNOWN"), _QUESTION, "unknown")
+MARKS: dict[str, Mark] = {
+    # a group's verdict
+    "ok": Mark(gettext_lazy("OK"), _DISC, "ok"),
+    "slow": Mark(gettext_lazy("SLOW"), _TRIANGLE, "slow"),
+    "stalled": Mark(gettext_lazy("STALLED"), _SQUARE, "stalled"),
+    "stopped": Mark(gettext_lazy("STOPPED"), _RING, "stopped"),
+    "rewound": Mark(gettext_lazy("REWOUND"), _DIAMOND, "rewound"),
+    "quiet": Mark(gettext_lazy("QUIET"), _DOT, "quiet"),
+    "unknown": UNKNOWN,
+    # a cluster, a broker, a scheduler
+    "partial": Mark(gettext_lazy("PARTIAL"), _TRIANGLE, "slow"),
+    "unreachable": Mark(gettext_lazy("UNREACHABLE"), _SQUARE, "stalled"),
+    "late": Mark(gettext_lazy("LATE"), _TRIANGLE, "slow"),
+    "undriven": Mark(gettext_lazy("UNDRIVEN"), _SQUARE, "stalled"),
+    # what became of an action
+    "done": Mark(gettext_lazy("DONE"), _DISC, "ok"),
+    "refused": Mark(gettext_lazy("REFUSED"), _SQUARE, "stalled"),
+    "note": Mark(gettext_lazy("NOTE"), _DOT, "quiet"),
+}
+
+# in a box of 14 × 14, drawn as lines
+EVENT_SHAPES: dict[str, SafeString] = {
+    "joined": SafeString('<path d="M1.5 7h7m-3-3 3 3-3 3M12 2v10"/>'),
+    "left": SafeString('<path d="M5.5 7h7m-3-3 3 3-3 3M2 2v10"/>'),
+    "lost": SafeString('<path d="m3 3 8 8m0-8-8 8"/>'),
+    "queues_moved": SafeString('<path d="M2 4.5h9M8.5 2 11 4.5 8.5 7M12 9.5H3M5.5 7 3 9.5 5.5 12"/>'),
+    "subscription_changed": SafeString('<path d="M2 4h10M2 7h6M2 10h8"/>'),
+}
+
+
+def mark_of(name: str) -> Mark:
+    """The mark of a status by its name."""
+    return MARKS.get(name, UNKNOWN)

@@ -1,0 +1,69 @@
+"""Tags of what stands around every page: navigation, crumbs, theme, live regions. `{% load frame %}`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.template.context import Context
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+from mqadmin.clusters import selectors
+from mqadmin.console.theme import theme_of
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def theme_attribute(context: Context) -> SafeString:
+    """` data-theme="dark"` when chosen; nothing when the system decides, or when there is no request to ask."""
+    request = context.get("request")
+    chosen = theme_of(request) if request else ""
+    return format_html(' data-theme="{}"', chosen) if chosen else SafeString("")
+
+
+@register.inclusion_tag("components/theme_choice.html", takes_context=True)
+def theme_choice(context: Context) -> dict[str, Any]:
+    request = context["request"]
+    return {
+        "request": request,
+        "csrf_token": context["csrf_token"],
+        "theme": theme_of(request),
+        "themes": (("", gettext("System")), ("light", gettext("Light")), ("dark", gettext("Dark"))),
+    }
+
+
+@register.inclusion_tag("components/navigation.html", takes_context=True)
+def navigation(context: Context) -> dict[str, Any]:
+    """All clusters by name; below the one that the page is in, its sections. One query."""
+    return {
+        "names": selectors.cluster_names(),
+        "here": context.get("here", ""),
+        "section": context.get("section", ""),
+        "sections": (
+            ("groups", gettext("Groups")),
+            ("topics", gettext("Topics")),
+            ("rebalances", gettext("Rebalances")),
+        ),
+    }
+
+
+@register.simple_tag
+def crumb(word: str, url_name: str, *names: str) -> SafeString:
+    """One step of where the reader is, linked; what is too long is cut and whole on hover."""
+    return format_html(
+        '<li><a class="clip" href="{}" title="{}">{}</a></li>', reverse(url_name, args=names), word, word
+    )
+
+
+@register.simple_tag(takes_context=True)
+def live_region(context: Context, name: str) -> SafeString:
+    """Attributes of the element that live.js has fetched again, through this page's own address."""
+    return format_html(
+        'id="{}" class="region" hx-get="{}" hx-trigger="live from:body" hx-swap="outerHTML" hx-sync="this:replace"',
+        name,
+        context["request"].get_full_path(),
+    )

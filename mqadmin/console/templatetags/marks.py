@@ -1,0 +1,117 @@
+"""Marks in templates: status, sparkline, sortable head, chips. `{% load marks %}`.
+
+No mark writes an inline style, which the pages' content security policy forbids, and none says by colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+from mqadmin.clusters.models import ClusterState, TopicKind
+from mqadmin.clusters.shapes import LagPoint
+from mqadmin.console import sparkline, status_marks
+from mqadmin.console.listing import Listing
+from mqadmin.console.templatetags.numbers import nothing
+
+register = template.Library()
+
+SPARK_WINDOW = timedelta(hours=1)
+
+
+@register.simple_tag
+def status(name: str) -> SafeString:
+    """Shape, tone and word."""
+    mark = status_marks.mark_of(name)
+    return format_html(
+        '<span class="status is-{}"><svg width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">{}</svg>'
+        "{}</span>",
+        mark.tone,
+        mark.shape,
+        mark.word,
+    )
+
+
+@register.filter
+def cluster_status(state: str) -> str:
+    """A cluster's state as a status mark's name."""
+    names = {ClusterState.REACHABLE: "ok", ClusterState.PARTIAL: "partial", ClusterState.UNREACHABLE: "unreachable"}
+    return names.get(ClusterState(state), "unknown")
+
+
+@register.filter
+def notice_status(level: str) -> str:
+    """A notice's level as a status mark's name."""
+    return {"success": "done", "error": "refused", "warning": "late"}.get(level, "note")
+
+
+@register.filter
+def topic_kind(kind: str) -> str:
+    words = {
+        TopicKind.NORMAL: gettext("normal"),
+        TopicKind.RETRY: gettext("retry"),
+        TopicKind.DEAD_LETTER: gettext("dead letters"),
+        TopicKind.SYSTEM: gettext("system"),
+    }
+    return words[TopicKind(kind)]
+
+
+@register.simple_tag
+def lag_line(points: Sequence[LagPoint], now: datetime, size: str = "small") -> SafeString:
+    """The last hour of a lag as an inline SVG; a dash when hardly anything was observed. `size`: small or wide."""
+    box = sparkline.WIDE if size == "wide" else sparkline.SMALL
+    values = sparkline.resampled([(point.at, point.lag) for point in points], now - SPARK_WINDOW, now)
+    drawn = sparkline.draw(values, box)
+    if drawn is None:
+        return nothing(gettext("not enough observed yet"))
+    highest = max(value for value in values if value is not None)
+    end = format_html('<circle cx="{}" cy="{}" r="1.75"/>', *drawn.end) if drawn.end else ""
+    return format_html(
+        '<svg class="spark" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
+        '<path class="area" d="{}"/><path d="{}"/>{}</svg>',
+        box.width,
+        box.height,
+        box.width,
+        box.height,
+        gettext("lag over the last hour, at most %(highest)s") % {"highest": f"{highest:,}"},
+        drawn.area,
+        drawn.line,
+        end,
+    )
+
+
+@register.simple_tag
+def event_mark(kind: str) -> SafeString:
+    """The shape of a rebalance event: what joins points in, what leaves points out."""
+    return format_html(
+        '<svg width="14" height="14" viewBox="0 0 14 14" stroke-linecap="round" stroke-linejoin="round" '
+        'aria-hidden="true">{}</svg>',
+        status_marks.EVENT_SHAPES.get(kind, status_marks.EVENT_SHAPES["subscription_changed"]),
+    )
+
+
+@register.simple_tag
+def sort_head(listing: Listing, key: str, label: str, kind: str = "") -> SafeString:
+    """A column's head that sorts by `key` when clicked; `kind` is the cells' class ("number" aligns right)."""
+    direction = listing.direction_of(key)
+    return format_html(
+        '<th scope="col" class="{}"{}><a class="sort" href="{}">{}'
+        '<svg width="8" height="8" viewBox="0 0 8 8" aria-hidden="true"><path d="M4 7 .8 1.6h6.4z" '
+        'fill="currentColor"/></svg></a></th>',
+        kind,
+        format_html(' aria-sort="{}"', direction) if direction else "",
+        listing.sorted_by(key),
+        label,
+    )
+
+
+@register.simple_tag
+def chips(words: Iterable[Any]) -> SafeString:
+    """Short words in a row: numbers of queues."""
+    return format_html_join("", '<span class="chip">{}</span>', ((word,) for word in words))

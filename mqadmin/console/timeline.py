@@ -1,0 +1,107 @@
+"""Rebalance events as lines of a timeline: what happened in words, and per member which queues it got and gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext, ngettext
+
+from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
+from mqadmin.rebalances.selectors import RebalanceRow
+
+
+@dataclass(slots=True)
+class QueueChange:
+    """What one member got and gave; `who` "" is nobody."""
+
+    who: str
+    gained: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """`day` is set on the first entry of a day. `tone` is the CSS class of the event's mark."""
+
+    event: RebalanceRow
+    words: str
+    tone: str
+    changes: list[QueueChange]
+    note: str
+    day: str
+
+
+TONES: dict[str, str] = {
+    RebalanceKind.JOINED: "joined",
+    RebalanceKind.LEFT: "left",
+    RebalanceKind.LOST: "lost",
+    RebalanceKind.QUEUES_MOVED: "moved-queues",
+    RebalanceKind.SUBSCRIPTION_CHANGED: "moved-queues",
+}
+
+
+def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
+    """Entries in the events' own order, the newest first."""
+    entries: list[TimelineEntry] = []
+    last_day: date | None = None
+    for event in events:
+        day = timezone.localtime(event.at).date()
+        entries.append(
+            TimelineEntry(
+                event=event,
+                words=words_of(event),
+                tone=TONES.get(event.kind, ""),
+                changes=queue_changes(event.facts.get("moves", [])),
+                note=gettext("found between two samples") if event.source == RebalanceSource.POLL else "",
+                day=date_format(day, "l, j F Y") if day != last_day else "",
+            )
+        )
+        last_day = day
+    return entries
+
+
+def words_of(event: RebalanceRow) -> str:
+    match event.kind:
+        case RebalanceKind.JOINED:
+            return _with_members(gettext("joined"), event)
+        case RebalanceKind.LEFT:
+            return _with_members(gettext("left"), event)
+        case RebalanceKind.LOST:
+            return _with_members(gettext("lost"), event)
+        case RebalanceKind.QUEUES_MOVED:
+            count = len(event.facts.get("moves", []))
+            return ngettext("%(n)d queue moved", "%(n)d queues moved", count) % {"n": count}
+        case RebalanceKind.SUBSCRIPTION_CHANGED:
+            return "; ".join([gettext("subscription changed"), *map(_topic_words, event.facts.get("topics", []))])
+        case _:
+            return event.kind
+
+
+def queue_changes(moves: Iterable[dict[str, object]]) -> list[QueueChange]:
+    """Per member what it got and gave, in the order in which the members appear."""
+    changes: dict[str, QueueChange] = {}
+    for move in moves:
+        queue = f"{move.get('topic', '')} {move.get('queue_id', '')}"
+        giver, taker = str(move.get("from", "")), str(move.get("to", ""))
+        if giver:
+            changes.setdefault(giver, QueueChange(giver)).lost.append(queue)
+        if taker:
+            changes.setdefault(taker, QueueChange(taker)).gained.append(queue)
+    return list(changes.values())
+
+
+def _with_members(words: str, event: RebalanceRow) -> str:
+    count = event.facts.get("member_count")
+    if not isinstance(count, int):
+        return words
+    after = ngettext("%(n)d member then", "%(n)d members then", count) % {"n": count}
+    return f"{words} ({after})"
+
+
+def _topic_words(change: dict[str, str]) -> str:
+    nothing = gettext("nothing")
+    return f"{change.get('topic', '')}: {change.get('before') or nothing} → {change.get('after') or nothing}"

@@ -1,0 +1,40 @@
+"""Addresses of the pages. A name may hold any character but those that end a path."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
+
+from mqadmin.console.views.cluster import cluster
+from mqadmin.console.views.group import group_rebalances, health, members, subscriptions
+from mqadmin.console.views.groups import groups
+from mqadmin.console.views.overview import overview
+from mqadmin.console.views.rebalances import rebalances
+from mqadmin.console.views.theme import theme
+from mqadmin.console.views.topics import topic, topics
+
+
+class NameConverter(StringConverter):
+    """A topic's or group's name as a broker tells it, even one with "/" or a line break in it."""
+
+    regex = r"[\s\S]+?"
+
+
+register_converter(NameConverter, "name")
+
+urlpatterns = [
+    path("", overview, name="overview"),
+    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("theme/", theme, name="theme"),
+    path("clusters/<slug:cluster>/", cluster, name="cluster"),
+    path("clusters/<slug:cluster>/topics/", topics, name="topics"),
+    path("clusters/<slug:cluster>/topics/<name:topic>/", topic, name="topic"),
+    path("clusters/<slug:cluster>/groups/", groups, name="groups"),
+    path("clusters/<slug:cluster>/groups/<name:group>/members/", members, name="group_members"),
+    path("clusters/<slug:cluster>/groups/<name:group>/subscriptions/", subscriptions, name="group_subscriptions"),
+    path("clusters/<slug:cluster>/groups/<name:group>/rebalances/", group_rebalances, name="group_rebalances"),
+    path("clusters/<slug:cluster>/groups/<name:group>/", health, name="group"),
+    path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
+]

@@ -1,0 +1,62 @@
+"""`/clusters/<cluster>/`: do its brokers answer, and does what must come at its time come?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from mqadmin.clusters import selectors
+from mqadmin.clusters.shapes import BrokerRow, SchedulerFacts
+from mqadmin.console import attention, sentences
+from mqadmin.console.known import or_404
+from mqadmin.console.live_page import Live, cluster_socket, live_page
+
+# deliveries later than this are not "at their time" any more
+LATE_AFTER_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerLine:
+    broker: str
+    status: str
+    facts: SchedulerFacts
+
+
+@require_safe
+def cluster(request: HttpRequest, cluster: str) -> HttpResponse:
+    with or_404():
+        page = selectors.cluster_page(cluster)
+    groups = list(attention.group_lines(page.attention))
+    lines = [
+        *attention.cluster_lines([page.card.head]),
+        *attention.scheduler_lines(cluster, page.brokers),
+        *groups,
+    ]
+    context = {
+        "now": page.now,
+        "head": page.card.head,
+        "card": page.card,
+        "brokers": page.brokers,
+        "schedulers": _schedulers(page.brokers),
+        "words": sentences.cluster_words(page.card, page.brokers),
+        "attention": lines,
+        "attention_rest": page.card.attention_count - len(groups),
+    }
+    live = Live((cluster_socket(cluster),))
+    return live_page(request, "cluster", context, live=live, cluster=cluster, section="cluster")
+
+
+def _schedulers(brokers: tuple[BrokerRow, ...]) -> list[SchedulerLine]:
+    return [
+        SchedulerLine(broker.name, _scheduler_status(broker.scheduler), broker.scheduler)
+        for broker in brokers
+        if broker.scheduler is not None
+    ]
+
+
+def _scheduler_status(facts: SchedulerFacts) -> str:
+    if not facts.driver:
+        return "undriven"
+    return "late" if facts.late_ms is not None and facts.late_ms > LATE_AFTER_MS else "ok"

@@ -1,0 +1,80 @@
+"""`…/groups/<group>/` and its tabs: is it all right, why, and since when?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from mqadmin.clusters import selectors
+from mqadmin.clusters.shapes import GroupPage
+from mqadmin.console.known import or_404
+from mqadmin.console.live_page import Live, group_socket, live_page
+from mqadmin.console.members import member_lines
+from mqadmin.console.subscription_matrix import subscription_matrix
+from mqadmin.console.timeline import timeline
+from mqadmin.rebalances import selectors as rebalances
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    name: str
+    url: str
+    word: str
+    note: str
+
+
+@require_safe
+def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    return _tab(request, "health", _page(cluster, group), {})
+
+
+@require_safe
+def members(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    page = _page(cluster, group)
+    return _tab(request, "members", page, {"members": member_lines(page.members)})
+
+
+@require_safe
+def subscriptions(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    page = _page(cluster, group)
+    return _tab(request, "subscriptions", page, {"matrix": subscription_matrix(page.subscriptions)})
+
+
+@require_safe
+def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    page = _page(cluster, group)
+    events = rebalances.of_group(page.cluster.id, group, before=request.GET.get("before", ""))
+    context = {"events": events, "entries": timeline(events.rows), "now": page.now}
+    return _tab(request, "rebalances", page, context)
+
+
+def _page(cluster: str, group: str) -> GroupPage:
+    with or_404():
+        return selectors.group_page(cluster, group)
+
+
+def _tab(request: HttpRequest, tab: str, page: GroupPage, context: dict[str, Any]) -> HttpResponse:
+    frame = {"page": page, "tab": tab, "tab_template": f"console/group_{tab}.html", "tabs": _tabs(page)}
+    return live_page(
+        request,
+        "group",
+        {**frame, **context},
+        live=Live((group_socket(page.cluster.name, page.group.name),)),
+        cluster=page.cluster.name,
+        section="groups",
+    )
+
+
+def _tabs(page: GroupPage) -> list[Tab]:
+    names = [page.cluster.name, page.group.name]
+    return [
+        Tab("health", reverse("group", args=names), gettext("Health"), ""),
+        Tab("members", reverse("group_members", args=names), gettext("Members"), str(len(page.members))),
+        Tab("subscriptions", reverse("group_subscriptions", args=names), gettext("Subscriptions"), ""),
+        Tab("rebalances", reverse("group_rebalances", args=names), gettext("Rebalances"), ""),
+    ]

@@ -1,0 +1,43 @@
+"""`/`: what needs me now?"""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from mqadmin.clusters import selectors
+from mqadmin.clusters.models import ClusterState
+from mqadmin.clusters.shapes import ClusterHead, Overview
+from mqadmin.console import attention, sentences
+from mqadmin.console.live_page import Live, cluster_socket, live_page
+
+# a page opens a socket per cluster; beyond this many it is kept fresh for the first ones
+SOCKETS_MAX = 6
+
+
+@require_safe
+def overview(request: HttpRequest) -> HttpResponse:
+    found = selectors.overview()
+    clusters = list(attention.cluster_lines(card.head for card in found.clusters))
+    groups = list(attention.group_lines(found.attention))
+    attention_count = len(clusters) + found.attention_count
+    context = {
+        "overview": found,
+        "now": found.now,
+        "headline": sentences.headline(found, attention_count),
+        "words": "" if attention_count else sentences.overview_words(found),
+        "attention": [*clusters, *groups],
+        "attention_rest": found.attention_count - len(groups),
+        "first_steps": _empty_cluster(found),
+    }
+    paths = tuple(cluster_socket(card.head.name) for card in found.clusters[:SOCKETS_MAX])
+    return live_page(request, "overview", context, live=Live(paths), section="overview")
+
+
+def _empty_cluster(found: Overview) -> ClusterHead | None:
+    """The one cluster of a fresh install, while nothing was ever sent or consumed on it."""
+    if len(found.clusters) != 1:
+        return None
+    card = found.clusters[0]
+    is_empty = card.topic_count == 0 and card.group_count == 0
+    return card.head if is_empty and card.head.state == ClusterState.REACHABLE else None

@@ -1,0 +1,24 @@
+"""`…/rebalances/`: who moved?"""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from mqadmin.clusters import selectors
+from mqadmin.console.known import or_404
+from mqadmin.console.live_page import Live, cluster_socket, live_page
+from mqadmin.console.timeline import timeline
+from mqadmin.live.events import ChangeKind
+from mqadmin.rebalances import selectors as rebalance_selectors
+
+
+@require_safe
+def rebalances(request: HttpRequest, cluster: str) -> HttpResponse:
+    with or_404():
+        head = selectors.cluster_head(cluster)
+    events = rebalance_selectors.of_cluster(head.id, before=request.GET.get("before", ""))
+    context = {"head": head, "events": events, "entries": timeline(events.rows), "now": timezone.now()}
+    live = Live((cluster_socket(cluster),), (ChangeKind.REBALANCES,))
+    return live_page(request, "rebalances", context, live=live, cluster=cluster, section="rebalances")

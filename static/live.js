@@ -1,0 +1,259 @@
+/*
+ * Live pages: one websocket, and the page's regions fetched again when it says that something changed.
+ *
+ * The socket only says *that*; what the page shows always comes from the server's own template, so a live page and a
+ * reloaded one can't differ. Around each exchange of a region this script keeps what a reader would miss: scroll, the
+ * order of rows under the pointer, and a short flash on the cells that changed.
+ *
+ * Marks in the markup
+ *   body[data-live]           paths of sockets, with a blank between; body[data-live-kinds] the changes that concern it
+ *   [data-row], [data-cell]   a row's key inside table[id] or ol[id]; a cell that flashes when its text changes
+ *   time.age, time.lasting, time[data-clock]   kept true each second, or written in the viewer's zone
+ */
+(() => {
+  "use strict";
+
+  const REFRESH_SPACING_MS = 1000; // a region is fetched at most once a second, whatever arrives
+  const BACKOFF_MS = [500, 1000, 2000, 4000, 8000, 15000];
+  const DISCONNECTED_AFTER_MS = 5000; // a shorter gap is "reconnecting", not worth alarm
+  const GREETING_WITHIN_MS = 10000;
+  const NOT_LOGGED_IN = 4401; // as mqadmin/live/sockets.py closes
+  const NOT_FOUND = 4404;
+
+  /* ---- times ---- */
+
+  const words = (document.getElementById("live-words") || document.createElement("i")).dataset;
+
+  function roughly(seconds) {
+    if (seconds < 60) return `${seconds} s`;
+    if (seconds < 3600) return `${Math.floor(seconds / 60)} m`;
+    if (seconds < 86400) return `${Math.floor(seconds / 3600)} h`;
+    return `${Math.floor(seconds / 86400)} d`;
+  }
+
+  const twoDigits = (number) => String(number).padStart(2, "0");
+
+  /* As figures.py writes durations: two units at most. */
+  function exactly(seconds) {
+    if (seconds < 60) return `${seconds} s`;
+    if (seconds < 3600) return `${Math.floor(seconds / 60)} m ${twoDigits(seconds % 60)} s`;
+    if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ${twoDigits(Math.floor((seconds % 3600) / 60))} m`;
+    return `${Math.floor(seconds / 86400)} d ${twoDigits(Math.floor((seconds % 86400) / 3600))} h`;
+  }
+
+  function keepTimes(root) {
+    for (const time of root.querySelectorAll("time.lasting")) {
+      const seconds = Math.floor((Date.now() - Date.parse(time.dateTime)) / 1000);
+      if (seconds >= 10) time.textContent = exactly(seconds);
+    }
+    for (const time of root.querySelectorAll("time.age")) {
+      const seconds = Math.floor((Date.now() - Date.parse(time.dateTime)) / 1000);
+      if (seconds < 0) continue;
+      const text = seconds < 1 ? words.now : words.ago.replace("{}", roughly(seconds));
+      if (time.textContent !== text) time.textContent = text;
+      if (time.dataset.freshS) time.toggleAttribute("data-old", seconds > Number(time.dataset.freshS));
+    }
+  }
+
+  function writeLocalTimes(root) {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    for (const time of root.querySelectorAll("time[data-clock]")) {
+      const moment = new Date(time.dateTime);
+      const clock = moment.toLocaleTimeString("en-GB");
+      time.textContent = clock;
+      time.title = `${moment.toLocaleDateString("en-CA")} ${clock} ${zone}`;
+    }
+  }
+
+  /* ---- regions: what a reader would miss ---- */
+
+  const lists = (region) => region.querySelectorAll("table[id], ol[id]");
+  const rowsOf = (list) => [...list.querySelectorAll("[data-row]")];
+
+  function cellsOf(row) {
+    return new Map([...row.querySelectorAll("[data-cell]")].map((cell) => [cell.dataset.cell, cell.textContent.trim()]));
+  }
+
+  function snapshot(region) {
+    const seen = { lists: new Map(), figures: cellsOf(region), scroll: new Map() };
+    for (const list of lists(region)) {
+      seen.lists.set(list.id, {
+        order: rowsOf(list).map((row) => row.dataset.row),
+        cells: new Map(rowsOf(list).map((row) => [row.dataset.row, cellsOf(row)])),
+        isHeld: list.matches(":hover") || list.contains(document.activeElement),
+      });
+      const frame = list.closest(".frame");
+      if (frame) seen.scroll.set(list.id, frame.scrollLeft);
+    }
+    return seen;
+  }
+
+  function restore(region, seen) {
+    for (const list of lists(region)) {
+      const before = seen.lists.get(list.id);
+      if (!before) continue;
+      const frame = list.closest(".frame");
+      if (frame) frame.scrollLeft = seen.scroll.get(list.id);
+      if (before.isHeld && list.tagName === "TABLE") holdOrder(region, list, before.order);
+      for (const row of rowsOf(list)) markChanges(row, before.cells.get(row.dataset.row));
+    }
+    for (const cell of region.querySelectorAll(".figure [data-cell]")) {
+      flashIfChanged(cell, seen.figures.get(cell.dataset.cell));
+    }
+  }
+
+  function markChanges(row, cells) {
+    if (!cells) {
+      row.classList.add("fresh");
+      return;
+    }
+    for (const cell of row.querySelectorAll("[data-cell]")) flashIfChanged(cell, cells.get(cell.dataset.cell));
+  }
+
+  function flashIfChanged(cell, before) {
+    if (before !== undefined && before !== cell.textContent.trim()) cell.classList.add("flash");
+  }
+
+  /* Rows under the pointer stay where they are; a button says that the order is another one, and applies it. */
+  function holdOrder(region, list, order) {
+    const wanted = rowsOf(list);
+    const place = new Map(order.map((key, index) => [key, index]));
+    const held = [...wanted].sort((a, b) => (place.get(a.dataset.row) ?? order.length) - (place.get(b.dataset.row) ?? order.length));
+    const movedCount = held.filter((row, index) => row !== wanted[index]).length;
+    if (!movedCount) return;
+    const body = wanted[0].parentNode;
+    body.append(...held);
+    const pill = document.getElementById("moved-pill").content.cloneNode(true).firstElementChild;
+    const button = pill.querySelector("button");
+    button.textContent = words.moved.replace("{}", movedCount);
+    button.addEventListener("click", () => {
+      body.append(...wanted);
+      pill.remove();
+    });
+    list.closest(".frame").after(pill);
+  }
+
+  const snapshots = new Map();
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { target, xhr, requestConfig } = event.detail;
+    // a session that ended is answered with the log-in page; the browser should show that page, not a region of it
+    if (xhr.responseURL && new URL(xhr.responseURL).pathname !== new URL(requestConfig.path, location.href).pathname) {
+      event.detail.shouldSwap = false;
+      location.reload();
+      return;
+    }
+    snapshots.set(target.id, snapshot(target));
+  });
+
+  document.addEventListener("htmx:afterSettle", () => {
+    for (const [id, seen] of snapshots) {
+      const region = document.getElementById(id);
+      if (!region) continue;
+      writeLocalTimes(region);
+      keepTimes(region);
+      restore(region, seen);
+    }
+    snapshots.clear();
+  });
+
+  /* ---- refreshing ---- */
+
+  const kinds = (document.body.dataset.liveKinds || "").split(" ").filter(Boolean);
+  let refreshTimer = 0;
+  let refreshedAt = 0;
+  let isMissing = false; // something changed while nobody looked
+
+  function refresh() {
+    if (document.hidden) {
+      isMissing = true;
+      return;
+    }
+    if (refreshTimer) return;
+    const wait = Math.max(0, refreshedAt + REFRESH_SPACING_MS - Date.now());
+    refreshTimer = setTimeout(() => {
+      refreshTimer = 0;
+      isMissing = false;
+      refreshedAt = Date.now();
+      document.body.dispatchEvent(new CustomEvent("live"));
+    }, wait);
+  }
+
+  document.addEventListener("visibilitychange", () => isMissing && refresh());
+
+  /* ---- the sockets, and what the dot says about them ---- */
+
+  const dot = document.getElementById("live-dot");
+  const lost = new Map(); // path → since when
+  let dotTimer = 0;
+
+  function show(state, text) {
+    if (dot.dataset.state === state && dot.lastElementChild.textContent === text) return;
+    dot.dataset.state = state;
+    dot.lastElementChild.textContent = text;
+  }
+
+  function showConnection() {
+    clearTimeout(dotTimer);
+    if (!lost.size) {
+      show("live", words.live);
+      return;
+    }
+    const since = Math.min(...lost.values());
+    const left = since + DISCONNECTED_AFTER_MS - Date.now();
+    if (left > 0) {
+      show("reconnecting", words.reconnecting);
+      dotTimer = setTimeout(showConnection, left);
+    } else {
+      show("disconnected", words.disconnected.replace("{}", new Date(since).toLocaleTimeString("en-GB")));
+    }
+  }
+
+  function connect(path, attempt) {
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    const socket = new WebSocket(`${scheme}://${location.host}${path}`);
+    let isGreeted = false;
+    let watchdog = 0;
+
+    function expectWord(withinMs) {
+      clearTimeout(watchdog);
+      watchdog = setTimeout(() => socket.close(), withinMs);
+    }
+
+    function greet(heartbeatS) {
+      isGreeted = true;
+      silenceMs = heartbeatS * 2000 + 1000;
+      if (lost.delete(path)) refresh(); // what came meanwhile was missed
+      showConnection();
+    }
+
+    let silenceMs = GREETING_WITHIN_MS;
+    expectWord(silenceMs);
+    socket.addEventListener("message", (message) => {
+      const event = JSON.parse(message.data);
+      if (event.type === "hello") greet(event.heartbeat_s);
+      if (event.type === "changed" && concernsPage(event.changes)) refresh();
+      expectWord(silenceMs);
+    });
+    socket.addEventListener("close", (event) => {
+      clearTimeout(watchdog);
+      removeEventListener("offline", onOffline);
+      if (event.code === NOT_LOGGED_IN) location.reload();
+      if (!lost.has(path)) lost.set(path, Date.now());
+      showConnection();
+      const next = isGreeted ? 0 : attempt + 1;
+      const wait = event.code === NOT_FOUND ? BACKOFF_MS.at(-1) : BACKOFF_MS[Math.min(next, BACKOFF_MS.length - 1)];
+      setTimeout(connect, wait * (0.75 + Math.random() / 2), path, next);
+    });
+    const onOffline = () => socket.close();
+    addEventListener("offline", onOffline);
+  }
+
+  function concernsPage(changes) {
+    return !kinds.length || changes.some((change) => kinds.includes(change.kind));
+  }
+
+  writeLocalTimes(document);
+  if (words.ago) setInterval(() => keepTimes(document), 1000);
+  if (dot) for (const path of document.body.dataset.live.split(" ")) connect(path, 0);
+})();

@@ -1,0 +1,181 @@
+"""Rows as the synchroniser would write them, for tests and screenshots of the console."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+from mqadmin.clusters.models import (
+    Broker,
+    Cluster,
+    ClusterKind,
+    ClusterState,
+    Group,
+    Member,
+    QueueOffset,
+    Subscription,
+    Topic,
+    TopicKind,
+    TopicQueue,
+    Verdict,
+)
+from mqadmin.lag.history import LagSample, appended
+from mqadmin.lag.models import LagHistory
+from mqadmin.lag.verdicts import RANKS
+from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
+
+
+def make_cluster(name: str = "local", *, now: datetime, **changes: Any) -> Cluster:
+    facts = {
+        "namesrv": "127.0.0.1:9876",
+        "rocketmq_name": name,
+        "kind": ClusterKind.OURS,
+        "state": ClusterState.REACHABLE,
+        "state_since": now - timedelta(hours=5),
+        "last_tried_at": now - timedelta(seconds=1),
+        "last_synced_at": now - timedelta(seconds=1),
+    }
+    return Cluster.objects.update_or_create(name=name, defaults=facts | changes)[0]
+
+
+def make_broker(cluster: Cluster, name: str = "broker-a", *, now: datetime, **changes: Any) -> Broker:
+    facts = {
+        "address": "127.0.0.1:10911",
+        "version": 477,
+        "scheduler_driver": "scheduler@shop-1",
+        "scheduler_since": now - timedelta(hours=4, minutes=12),
+        "scheduler_late_ms": 14,
+        "scheduler_waiting_count": 38,
+        "seen_at": now - timedelta(seconds=1),
+    }
+    return Broker.objects.create(cluster=cluster, name=name, **(facts | changes))
+
+
+def make_topic(
+    cluster: Cluster, name: str, *, now: datetime, queue_count: int = 4, per_queue: int = 132_000, **changes: Any
+) -> Topic:
+    facts = {
+        "kind": TopicKind.NORMAL,
+        "read_queue_count": queue_count,
+        "write_queue_count": queue_count,
+        "perm": 6,
+        "message_count": queue_count * per_queue,
+        "max_total": queue_count * per_queue,
+        "last_stored_at": now - timedelta(seconds=2),
+        "in_per_s": 20.0,
+        "offsets_seen_at": now - timedelta(seconds=1),
+        "seen_at": now - timedelta(seconds=1),
+    }
+    topic = Topic.objects.create(cluster=cluster, name=name, **(facts | changes))
+    TopicQueue.objects.bulk_create(
+        TopicQueue(
+            topic=topic,
+            broker_name="broker-a",
+            queue_id=queue_id,
+            min_offset=0,
+            max_offset=per_queue + 37 * queue_id,
+            last_stored_at=now - timedelta(seconds=2 + queue_id),
+            seen_at=now - timedelta(seconds=1),
+        )
+        for queue_id in range(queue_count)
+    )
+    return topic
+
+
+def make_group(
+    cluster: Cluster, name: str, *, now: datetime, lag_shape: str = "flat", verdict: str = Verdict.OK, **changes: Any
+) -> Group:
+    facts = {
+        "message_model": "CLUSTERING",
+        "consume_type": "CONSUME_PASSIVELY",
+        "consume_from_where": "CONSUME_FROM_LAST_OFFSET",
+        "is_consume_enabled": True,
+        "retry_times_max": 16,
+        "member_count": 2,
+        "members_seen_at": now - timedelta(seconds=1),
+        "lag": 0,
+        "queue_count": 4,
+        "moved_at": now - timedelta(seconds=2),
+        "in_per_s": 20.0,
+        "out_per_s": 20.0,
+        "offsets_seen_at": now - timedelta(seconds=1),
+        "verdict_rank": RANKS[Verdict(verdict)],
+        "verdict_since": now - timedelta(minutes=47),
+        "verdict_rule": "keeps_up",
+        "seen_at": now - timedelta(seconds=1),
+    }
+    group = Group.objects.create(cluster=cluster, name=name, verdict=verdict, **(facts | changes))
+    make_lag_history(group, now=now, lag_shape=lag_shape)
+    return group
+
+
+def make_lag_history(group: Group, *, now: datetime, lag_shape: str) -> None:
+    """An hour that ends at the group's lag: "flat" wobbles near 0, "growing" climbs, "draining" falls."""
+    if group.lag is None:
+        return
+    packed = b""
+    for minute in range(60):
+        wobble = 6 * (1 + math.sin(minute * 1.7)) if minute % 4 else 0
+        value = {
+            "flat": wobble,
+            "growing": group.lag * max(0, minute - 20) / 39,
+            "draining": group.lag + group.lag * 9 * (59 - minute) / 59,
+        }[lag_shape]
+        at = now - timedelta(minutes=59 - minute)
+        packed = appended(packed, LagSample(int(at.timestamp()), int(value) if minute < 59 else group.lag))
+    LagHistory.objects.create(group=group, samples=packed, updated_at=now)
+
+
+def make_member(group: Group, client_id: str, *, now: datetime, **changes: Any) -> Member:
+    facts = {
+        "address": f"{client_id.split('@', maxsplit=1)[0]}:41822",
+        "language": "PYTHON",
+        "version": 477,
+        "online_since": now - timedelta(hours=2),
+        "last_heartbeat_at": now - timedelta(seconds=12),
+        "first_seen_at": now - timedelta(hours=2),
+        "seen_at": now - timedelta(seconds=1),
+    }
+    return Member.objects.create(group=group, client_id=client_id, **(facts | changes))
+
+
+def make_queue_offset(group: Group, topic: str, queue_id: int, *, now: datetime, **changes: Any) -> QueueOffset:
+    facts = {
+        "committed_offset": 132_000,
+        "max_offset": 132_000,
+        "lag": 0,
+        "owner": None,
+        "owner_since": now - timedelta(minutes=50),
+        "last_pull_at": now - timedelta(seconds=1),
+        "moved_at": now - timedelta(seconds=2),
+        "seen_at": now - timedelta(seconds=1),
+    }
+    return QueueOffset.objects.create(
+        group=group, topic_name=topic, broker_name="broker-a", queue_id=queue_id, **(facts | changes)
+    )
+
+
+def make_subscription(
+    group: Group, topic: str, expression: str = "*", *, now: datetime, **changes: Any
+) -> Subscription:
+    facts = {
+        "sub_version": int(now.timestamp() * 1000),
+        "first_seen_at": now - timedelta(hours=2),
+        "seen_at": now - timedelta(seconds=1),
+    }
+    return Subscription.objects.create(group=group, topic_name=topic, expression=expression, **(facts | changes))
+
+
+def make_event(group: Group, kind: str, *, at: datetime, client_id: str = "", **facts: Any) -> RebalanceEvent:
+    return RebalanceEvent.objects.create(
+        cluster=group.cluster,
+        group=group,
+        at=at,
+        kind=kind,
+        client_id=client_id,
+        facts=facts,
+        source=RebalanceSource.WATCH,
+        source_key=f"{kind}:{client_id}:{at.timestamp()}",
+    )
+
