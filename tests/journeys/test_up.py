@@ -87,16 +87,20 @@ def test_up_killed_leaves_nothing_behind_within_15_s_and_starts_again(tmp_path: 
 def test_up_restarts_a_child_that_dies(tmp_path: Path) -> None:
     with Install(tmp_path / "data", env={"MQADMIN_INSTANCES": "1"}) as install:
         for role in ("redis-server", "runbroker", "uvicorn"):
-            (first,) = install.children(role)
-            first.kill()
-            wait_until(
-                lambda: [process for process in install.children(role) if process.pid != first.pid],
-                within_s=20,
-                what=f"{role} started again",
-            )
-            assert psutil.pid_exists(install.pid)
+            kill_and_see_it_come_back(install, role)
         wait_until(lambda: has_route(install.namesrv), within_s=20)
         assert len(re.findall(r"ended \(signal 9\); starting again", install.output())) == 3
+
+
+def kill_and_see_it_come_back(install: Install, role: str) -> None:
+    (first,) = install.children(role)
+    first.kill()
+
+    def is_back() -> bool:
+        return any(process.pid != first.pid for process in install.children(role))
+
+    wait_until(is_back, within_s=20, what=f"{role} started again")
+    assert psutil.pid_exists(install.pid)
 
 
 def test_up_refuses_a_second_one_on_the_same_folder(tmp_path: Path) -> None:
