@@ -43,8 +43,9 @@ class Cluster(models.Model):
     last_error = models.TextField(blank=True, default="")
     # How many requests the last polling cycle cost; null where facts come by watch.
     cycle_request_count = models.PositiveIntegerField(null=True, blank=True)
-    # Where the polling of groups in turn goes on: the last one asked.
-    poll_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    # Where polling in turn goes on: the last topic and the last group asked.
+    topic_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    group_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     # The last hour of the sum of all groups' lag (`lag/history.py` packs it).
     lag_history = models.BinaryField(default=bytes)
     created_at = models.DateTimeField(default=timezone.now)
@@ -285,6 +286,8 @@ class QueueOffset(models.Model):
     owner = models.CharField(max_length=CLIENT_ID_CHARS_MAX, null=True, blank=True)  # noqa: DJ001 - see above
     owner_since = models.DateTimeField(null=True, blank=True)
     last_pull_at = models.DateTimeField(null=True, blank=True)
+    # False: the members do not subscribe to this topic any more, so it does not count as lag. Null: not known.
+    is_subscribed = models.BooleanField(null=True, blank=True)
     moved_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField()
 

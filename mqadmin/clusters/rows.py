@@ -147,6 +147,7 @@ def queue_row(cluster: Cluster, queue: QueueOffset) -> QueueRow:
         last_pull_at=queue.last_pull_at,
         moved_at=queue.moved_at,
         is_retry=is_retry_topic(queue.topic_name),
+        is_subscribed=queue.is_subscribed,
         seen_at=known(fresh(cluster, queue.seen_at), queue.seen_at),
     )
 

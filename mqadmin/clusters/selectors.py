@@ -182,6 +182,13 @@ def groups(
     )
 
 
+def verdict_counts(cluster_name: str) -> dict[str, int]:
+    """How many groups have which verdict, without those of the system; a verdict that none has is absent."""
+    cluster = Cluster.objects.get(name=cluster_name)
+    counted = cluster.groups.filter(is_system=False).values("verdict").order_by("verdict").annotate(count=Count("pk"))
+    return {row["verdict"]: row["count"] for row in counted}
+
+
 def group_page(cluster_name: str, group_name: str) -> GroupPage:
     now = timezone.now()
     cluster = Cluster.objects.get(name=cluster_name)

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +158,12 @@ class ClusterPage:
 
 
 @dataclass(frozen=True, slots=True)
-class ListPage(Generic[T]):
+class ListPage(Generic[T_co]):
     """One page of a list that the database filtered, sorted and cut. `number` counts from 1."""
 
     now: datetime
     cluster: ClusterHead
-    rows: tuple[T, ...]
+    rows: tuple[T_co, ...]
     number: int
     page_count: int
     total_count: int
@@ -242,7 +242,10 @@ class TopicPage:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """`owner`: client id, "" nobody pulls it, None not known. Offsets None: not known."""
+    """`owner`: client id, "" nobody pulls it, None not known. Offsets None: not known.
+
+    `is_subscribed` False: the members do not subscribe to the topic any more, so its lag is not the group's.
+    """
 
     topic_name: str
     broker_name: str
@@ -256,6 +259,7 @@ class QueueRow:
     last_pull_at: datetime | None
     moved_at: datetime | None
     is_retry: bool
+    is_subscribed: bool | None
     seen_at: datetime
 
 

@@ -8,9 +8,12 @@ that is lost (no Redis) costs freshness, never truth: the page also fetches on r
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from hashlib import sha256
+from zlib import crc32
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -20,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 # The method of `LiveSocket` that receives it (Channels: "live.changed" → live_changed).
 EVENT_TYPE = "live.changed"
+# The consumer groups of one cluster share this many live groups, so that ten thousand that change at once cost this
+# many messages at most; a page leaves out what is not its own.
+GROUP_BUCKETS = 64
 
 
 class ChangeKind(StrEnum):
@@ -44,18 +50,18 @@ class Change:
 
 
 def live_group(cluster: str, group: str = "") -> str:
-    """The Channels group of a cluster's pages, or of one group's. Channels allows few characters, names many more."""
-    digest = sha256(f"{cluster}/{group}".encode()).hexdigest()[:32]
-    return f"{'group' if group else 'cluster'}.{digest}"
+    """The Channels group of a cluster's pages, or of a group's. Channels allows few characters, names many more."""
+    digest = sha256(cluster.encode()).hexdigest()[:32]
+    return f"groups.{digest}.{crc32(group.encode()) % GROUP_BUCKETS}" if group else f"cluster.{digest}"
 
 
-def tell_after_commit(changes: list[Change]) -> None:
+def tell_after_commit(changes: Sequence[Change]) -> None:
     """Sends `changes` when the transaction in progress commits; at once outside one."""
     if changes:
         transaction.on_commit(lambda: tell(changes))
 
 
-def tell(changes: list[Change]) -> None:
+def tell(changes: Sequence[Change]) -> None:
     """From synchronous code. A layer that cannot be reached is logged, and the pages fetch when they reconnect."""
     try:
         async_to_sync(_send)(changes)
@@ -63,7 +69,10 @@ def tell(changes: list[Change]) -> None:
         logger.warning("open pages were not told of %d changes: %s", len(changes), error)
 
 
-async def _send(changes: list[Change]) -> None:
+async def _send(changes: Sequence[Change]) -> None:
     layer = get_channel_layer()
+    by_live_group: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
     for change in changes:
-        await layer.group_send(live_group(change.cluster, change.group), {"type": EVENT_TYPE, "change": asdict(change)})
+        by_live_group[live_group(change.cluster, change.group)].append(asdict(change))
+    for name, of_it in by_live_group.items():
+        await layer.group_send(name, {"type": EVENT_TYPE, "changes": of_it})

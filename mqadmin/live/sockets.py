@@ -26,7 +26,7 @@ CLOSE_NOT_LOGGED_IN = 4401
 CLOSE_NOT_FOUND = 4404
 
 
-class LiveSocket(AsyncJsonWebsocketConsumer):
+class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
     """One page's; it joins the live group of the cluster, or of the group, that its address names."""
 
     heartbeat_s = HEARTBEAT_S
@@ -35,6 +35,7 @@ class LiveSocket(AsyncJsonWebsocketConsumer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._joined = ""
+        self._group = ""
         self._loop_tasks: list[asyncio.Task[None]] = []
         # Latest change per kind, waiting to be told.
         self._changes: dict[str, dict[str, Any]] = {}
@@ -47,16 +48,16 @@ class LiveSocket(AsyncJsonWebsocketConsumer):
             await self.close(CLOSE_NOT_LOGGED_IN)
             return
         names = self.scope["url_route"]["kwargs"]
-        cluster, group = names["cluster"], names.get("group", "")
-        if not await _exists(cluster, group):
+        cluster, self._group = names["cluster"], names.get("group", "")
+        if not await _exists(cluster, self._group):
             await self.close(CLOSE_NOT_FOUND)
             return
-        self._joined = live_group(cluster, group)
+        self._joined = live_group(cluster, self._group)
         await self.channel_layer.group_add(self._joined, self.channel_name)
         await self.send_json({"type": "hello", "heartbeat_s": self.heartbeat_s})
         self._loop_tasks = [asyncio.create_task(self._beat()), asyncio.create_task(self._tell())]
 
-    async def disconnect(self, code: int) -> None:
+    async def disconnect(self, code: int) -> None:  # noqa: ARG002 - the name is Channels'
         for task in self._loop_tasks:
             task.cancel()
         if self._joined:
@@ -66,9 +67,10 @@ class LiveSocket(AsyncJsonWebsocketConsumer):
         """A page has nothing to say."""
 
     async def live_changed(self, event: dict[str, Any]) -> None:
-        change = event["change"]
-        self._changes[change["kind"]] = change
-        self._has_changes.set()
+        for change in event["changes"]:
+            if change["group"] == self._group:
+                self._changes[change["kind"]] = change
+                self._has_changes.set()
 
     async def _beat(self) -> None:
         while True:
@@ -84,7 +86,7 @@ class LiveSocket(AsyncJsonWebsocketConsumer):
             await asyncio.sleep(self.changed_interval_s)
 
 
-@database_sync_to_async
+@database_sync_to_async  # type: ignore[untyped-decorator]
 def _exists(cluster: str, group: str) -> bool:
     if group:
         return Group.objects.filter(cluster__name=cluster, name=group).exists()

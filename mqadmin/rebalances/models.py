@@ -11,6 +11,7 @@ class RebalanceKind(models.TextChoices):
     JOINED = "joined", "joined"
     LEFT = "left", "left"
     LOST = "lost", "lost"
+    GONE = "gone", "not there any more"
     SUBSCRIPTION_CHANGED = "subscription_changed", "subscription changed"
     QUEUES_MOVED = "queues_moved", "queues moved"
 
@@ -21,9 +22,10 @@ class RebalanceSource(models.TextChoices):
 
 
 class RebalanceEvent(models.Model):
-    """`at` by the broker's clock. `facts` holds what the kind needs, see `facts.py`.
+    """`at` by the broker's clock; GONE where polling found a member missing and cannot say how it went.
 
-    `source_key` names the fact within its source, so that a fact that is read twice is stored once.
+    `facts` holds what the kind needs (`selectors.RebalanceRow`). `source_key` names the fact within its source, so that
+    a fact that is read twice is stored once.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="rebalance_events")

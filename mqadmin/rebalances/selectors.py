@@ -15,9 +15,9 @@ PAGE_SIZE = 50
 
 @dataclass(frozen=True, slots=True)
 class RebalanceRow:
-    """`kind`: joined, left, lost, subscription_changed, queues_moved.
+    """`kind`: joined, left, lost, gone, subscription_changed, queues_moved.
 
-    `facts` by kind: joined, left, lost: {"member_count": after it}; subscription_changed: {"topics": [{"topic",
+    `facts` by kind: joined, left, lost, gone: {"member_count": after it}; subscription_changed: {"topics": [{"topic",
     "before", "after"}]}, "" for "not subscribed"; queues_moved: {"moves": [{"topic", "broker", "queue_id", "from",
     "to"}]} with client ids, "" for nobody. `source`: watch (told by the broker) or poll (found between two samples).
     """

@@ -1,0 +1,48 @@
+"""What beat does and how often: rows of django-celery-beat, kept by every `migrate`.
+
+A row is made when it is missing, and afterwards keeps what people change in it (its interval, whether it is on); only
+its task and queue are ours to set. A due task that finds its queue busy expires before the next one is due, so nothing
+piles up while no worker runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.db import connections
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    name: str
+    task: str
+    every_s: int
+    queue: str
+
+
+ENTRIES = (
+    Entry("follow and poll clusters", "mqadmin.clusters.tasks.ensure_following", 5, "jobs"),
+    Entry("prune the rebalance history", "mqadmin.clusters.tasks.prune_history", 3600, "jobs"),
+)
+
+
+def install(using: str = "default", **_: Any) -> None:
+    """A `post_migrate` hook. Does nothing where django-celery-beat has no tables (yet)."""
+    task_model = apps.get_model("django_celery_beat", "PeriodicTask")
+    interval_model = apps.get_model("django_celery_beat", "IntervalSchedule")
+    if task_model._meta.db_table not in connections[using].introspection.table_names():
+        return
+    for entry in ENTRIES:
+        ours = {"task": entry.task, "queue": entry.queue}
+        row = task_model.objects.using(using).filter(name=entry.name).first()
+        if row is None:
+            interval, _created = interval_model.objects.using(using).get_or_create(
+                every=entry.every_s, period="seconds"
+            )
+            task_model.objects.using(using).create(
+                name=entry.name, interval=interval, expire_seconds=entry.every_s, **ours
+            )
+        elif any(getattr(row, name) != value for name, value in ours.items()):
+            task_model.objects.using(using).filter(pk=row.pk).update(**ours)

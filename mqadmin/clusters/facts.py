@@ -1,0 +1,135 @@
+"""What brokers said, in one form whether it was watched or polled. None means "not asked", an empty tuple "none".
+
+Moments are aware datetimes: `at` of a `Seen` by our clock, all others by the clock of the broker that told them.
+`reports.py` makes these of a watch's answer, `polling.py` of Apache's; `plan.py` turns them into changes of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from remoting.wire.bodies.message_queue import MessageQueue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSeen:
+    name: str
+    broker_id: int
+    address: str
+    version: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSeen:
+    """Counts summed over the brokers that have it; `perm` of all of them together."""
+
+    name: str
+    read_queue_count: int
+    write_queue_count: int
+    perm: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSeen:
+    queue: MessageQueue
+    min_offset: int
+    max_offset: int
+    last_stored_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedSeen:
+    """`behind_since`: store time of the message at `committed_offset`; None at the end, or not told."""
+
+    group: str
+    queue: MessageQueue
+    committed_offset: int
+    behind_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSeen:
+    client_id: str
+    address: str
+    language: str
+    version: int | None
+    online_since: datetime | None = None
+    last_heartbeat_at: datetime | None = None
+
+
+class SubscriptionKey(NamedTuple):
+    """`client_id` "": the one table that the broker keeps for the whole group."""
+
+    client_id: str
+    topic: str
+    expression: str
+    expression_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who was seen to pull a queue last."""
+
+    client_id: str
+    since: datetime
+    last_pull_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSeen:
+    """`settings` None: another request than the one for the configuration. `subscriptions`: key → version."""
+
+    name: str
+    settings: GroupSettingsSeen | None = None
+    consumption: ConsumptionSeen | None = None
+    members: tuple[MemberSeen, ...] | None = None
+    subscriptions: Mapping[SubscriptionKey, int] | None = None
+    owners: Mapping[MessageQueue, Owner] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettingsSeen:
+    is_consume_enabled: bool
+    retry_times_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumptionSeen:
+    """How the members said they consume; "" where nobody said it."""
+
+    message_model: str
+    consume_type: str
+    consume_from_where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """`is_complete`: topics and groups that are not named here do not exist any more."""
+
+    at: datetime
+    is_complete: bool
+    topics: tuple[TopicSeen, ...] = ()
+    gone_topics: tuple[str, ...] = ()
+    queues: tuple[QueueSeen, ...] = ()
+    groups: tuple[GroupSeen, ...] = ()
+    gone_groups: tuple[str, ...] = ()
+    committed: tuple[CommittedSeen, ...] = ()
+    happened: tuple[Happened, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """An event of the watch that concerns a group's members: `kind` as in `remoting.wire.bodies.watch`."""
+
+    key: str
+    at: datetime
+    kind: str
+    group: str
+    client_id: str = ""
+    queue: MessageQueue | None = None
+    from_client: str = ""
+    to_client: str = ""

@@ -1,0 +1,320 @@
+"""Facts and rows to changes of rows. Pure: nothing here asks a database, a broker or the clock.
+
+Rows go in as they are stored; the functions set their fields and return those that changed, new ones among them. The
+synchroniser reads, calls, writes. Unchanged rows are not returned, so a quiet cluster costs no writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Model
+
+from mqadmin.clusters.facts import (
+    CommittedSeen,
+    GroupSeen,
+    MemberSeen,
+    Owner,
+    QueueSeen,
+    SubscriptionKey,
+    TopicSeen,
+)
+from mqadmin.clusters.models import (
+    Group,
+    Member,
+    QueueOffset,
+    Subscription,
+    Topic,
+    TopicKind,
+    TopicQueue,
+    WaitingMethod,
+)
+from mqadmin.lag import waiting
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.names import is_dlq_topic, is_retry_topic, is_system_group, is_system_topic
+
+
+def topic_kind(name: str, own_names: frozenset[str] = frozenset()) -> TopicKind:
+    """`own_names`: those of the cluster and its brokers, under which RocketMQ keeps topics too."""
+    if is_retry_topic(name):
+        return TopicKind.RETRY
+    if is_dlq_topic(name):
+        return TopicKind.DEAD_LETTER
+    if is_system_topic(name) or name in own_names:
+        return TopicKind.SYSTEM
+    return TopicKind.NORMAL
+
+
+def topics(
+    cluster_id: int, rows: Mapping[str, Topic], seen: Iterable[TopicSeen], at: datetime, own_names: frozenset[str]
+) -> list[Topic]:
+    changed = []
+    for topic in seen:
+        row = rows.get(topic.name) or Topic(cluster_id=cluster_id, name=topic.name)
+        if _set(
+            row,
+            kind=topic_kind(topic.name, own_names),
+            read_queue_count=topic.read_queue_count,
+            write_queue_count=topic.write_queue_count,
+            perm=topic.perm,
+        ):
+            row.seen_at = at
+            changed.append(row)
+    return changed
+
+
+class QueueIdentity(NamedTuple):
+    topic_id: int
+    broker_name: str
+    queue_id: int
+
+
+def topic_queues(
+    topic_ids: Mapping[str, int], rows: Mapping[QueueIdentity, TopicQueue], seen: Iterable[QueueSeen], at: datetime
+) -> list[TopicQueue]:
+    """A queue of a topic that no row knows is left out: the topic was just deleted."""
+    changed = []
+    for fact in seen:
+        topic_id = topic_ids.get(fact.queue.topic)
+        if topic_id is None:
+            continue
+        identity = QueueIdentity(topic_id, fact.queue.broker_name, fact.queue.queue_id)
+        row = rows.get(identity) or TopicQueue(**identity._asdict())
+        if _set(
+            row,
+            min_offset=fact.min_offset,
+            max_offset=fact.max_offset,
+            last_stored_at=fact.last_stored_at,
+            max_history=waiting.noted(row.max_history, int(at.timestamp()), fact.max_offset),
+        ):
+            row.seen_at = at
+            changed.append(row)
+    return changed
+
+
+def groups(cluster_id: int, rows: Mapping[str, Group], seen: Iterable[GroupSeen], at: datetime) -> list[Group]:
+    changed = []
+    for fact in seen:
+        row = rows.get(fact.name) or Group(cluster_id=cluster_id, name=fact.name)
+        values: dict[str, Any] = {"is_system": is_system_group(fact.name)}
+        if fact.settings is not None:
+            values["is_consume_enabled"] = fact.settings.is_consume_enabled
+            values["retry_times_max"] = fact.settings.retry_times_max
+        if fact.members is not None:
+            values["member_count"] = len(fact.members)
+            values["members_seen_at"] = at
+        if fact.consumption is not None and fact.members:
+            # With nobody online the last known way of consuming stays: the group has not changed it.
+            values["message_model"] = fact.consumption.message_model
+            values["consume_type"] = fact.consumption.consume_type
+            values["consume_from_where"] = fact.consumption.consume_from_where
+        if _set(row, **values):
+            row.seen_at = at
+            changed.append(row)
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChanges:
+    """`changed` holds all rows to write; `joined` and `gone` are the client ids among them that came and went."""
+
+    changed: list[Member] = field(default_factory=list)
+    joined: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+
+
+def members(group_id: int, rows: Mapping[str, Member], seen: Iterable[MemberSeen], at: datetime) -> MemberChanges:
+    changes = MemberChanges()
+    present = {fact.client_id: fact for fact in seen}
+    for client_id, fact in present.items():
+        row = rows.get(client_id) or Member(group_id=group_id, client_id=client_id, first_seen_at=at)
+        if row.pk is None or row.left_at is not None:
+            changes.joined.append(client_id)
+        if _set(
+            row,
+            address=fact.address,
+            language=fact.language,
+            version=fact.version,
+            online_since=fact.online_since,
+            last_heartbeat_at=fact.last_heartbeat_at,
+            left_at=None,
+        ):
+            row.seen_at = at
+            changes.changed.append(row)
+    for client_id, row in rows.items():
+        if client_id not in present and row.left_at is None:
+            row.left_at = at
+            changes.gone.append(client_id)
+            changes.changed.append(row)
+    return changes
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionChanges:
+    """`ended` are rows of the past now; `begun` are new."""
+
+    begun: list[Subscription] = field(default_factory=list)
+    renewed: list[Subscription] = field(default_factory=list)
+    ended: list[Subscription] = field(default_factory=list)
+
+
+def subscriptions(
+    group_id: int,
+    rows: Mapping[SubscriptionKey, Subscription],
+    seen: Mapping[SubscriptionKey, int],
+    at: datetime,
+) -> SubscriptionChanges:
+    """`rows` are those in force. A member that left ends its own rows by not being seen."""
+    changes = SubscriptionChanges()
+    for key, version in seen.items():
+        row = rows.get(key)
+        if row is None:
+            begun = Subscription(
+                group_id=group_id,
+                client_id=key.client_id,
+                topic_name=key.topic,
+                expression=key.expression,
+                expression_type=key.expression_type,
+                sub_version=version,
+                first_seen_at=at,
+                seen_at=at,
+            )
+            changes.begun.append(begun)
+        elif row.sub_version != version:
+            row.sub_version, row.seen_at = version, at
+            changes.renewed.append(row)
+    for key, row in rows.items():
+        if key not in seen:
+            row.ended_at = at
+            changes.ended.append(row)
+    return changes
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEnd:
+    """How far a queue reaches, as its row says."""
+
+    max_offset: int
+    last_stored_at: datetime | None
+    max_history: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupProgress:
+    """All that bears on one group's rows of progress. None: not told this time."""
+
+    group_id: int
+    committed: Mapping[MessageQueue, CommittedSeen] = field(default_factory=dict)
+    subscribed_topics: frozenset[str] | None = None
+    owners: Mapping[MessageQueue, Owner] | None = None
+
+
+def queue_offsets(
+    progress: GroupProgress,
+    rows: Mapping[MessageQueue, QueueOffset],
+    ends: Mapping[MessageQueue, QueueEnd],
+    at: datetime,
+) -> list[QueueOffset]:
+    """Rows for what is committed, and for every queue of a subscribed topic even before the first commit."""
+    wanted = set(rows) | set(progress.committed)
+    if progress.subscribed_topics:
+        wanted.update(queue for queue in ends if queue.topic in progress.subscribed_topics)
+    return [
+        row
+        for queue in wanted
+        if _advance(row := rows.get(queue) or _new_offset(progress.group_id, queue), queue, progress, ends, at)
+    ]
+
+
+def _new_offset(group_id: int, queue: MessageQueue) -> QueueOffset:
+    return QueueOffset(
+        group_id=group_id, topic_name=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id
+    )
+
+
+def _advance(
+    row: QueueOffset,
+    queue: MessageQueue,
+    progress: GroupProgress,
+    ends: Mapping[MessageQueue, QueueEnd],
+    at: datetime,
+) -> bool:
+    """Sets the row's fields from the facts; whether any changed."""
+    values: dict[str, Any] = {}
+    committed = progress.committed.get(queue)
+    committed_offset = committed.committed_offset if committed else row.committed_offset
+    if committed_offset != row.committed_offset:
+        values["committed_since"] = at
+        if row.committed_offset is not None:
+            values["moved_at"] = at
+    end = ends.get(queue)
+    max_offset = end.max_offset if end else row.max_offset
+    lag = queue_lag(committed_offset, max_offset)
+    since, method = _behind(row, committed, committed_offset, lag, end, at)
+    values |= {
+        "committed_offset": committed_offset,
+        "max_offset": max_offset,
+        "lag": lag,
+        "behind_since": since,
+        "behind_method": method,
+    }
+    if progress.subscribed_topics is not None:
+        values["is_subscribed"] = queue.topic in progress.subscribed_topics
+    if progress.owners is not None:
+        owner = progress.owners.get(queue)
+        values["owner"] = owner.client_id if owner else ""
+        values["owner_since"] = owner.since if owner else None
+        values["last_pull_at"] = owner.last_pull_at if owner else None
+    is_changed = _set(row, **values)
+    if is_changed:
+        row.seen_at = at
+    return is_changed
+
+
+def queue_lag(committed_offset: int | None, max_offset: int | None) -> int | None:
+    """Messages between the committed offset and the end, never below 0: the two are read at different moments.
+
+    Not known without a committed offset, but on a queue that never held a message nobody can be behind.
+    """
+    if max_offset == 0:
+        return 0
+    if committed_offset is None or max_offset is None:
+        return None
+    return max(0, max_offset - committed_offset)
+
+
+def _behind(
+    row: QueueOffset,
+    committed: CommittedSeen | None,
+    committed_offset: int | None,
+    lag: int | None,
+    end: QueueEnd | None,
+    at: datetime,
+) -> tuple[datetime | None, WaitingMethod]:
+    """Since when the message at the committed offset has been waiting: the broker's word first, else observations."""
+    if not lag or committed_offset is None:
+        return None, WaitingMethod.NONE
+    if committed is not None and committed.behind_since is not None:
+        return committed.behind_since, WaitingMethod.STORE_TIME
+    is_same_message = committed_offset == row.committed_offset and row.behind_since is not None
+    if is_same_message and row.behind_method == WaitingMethod.STORE_TIME:
+        return row.behind_since, WaitingMethod.STORE_TIME
+    if end is not None and lag == 1 and end.last_stored_at is not None:
+        return end.last_stored_at, WaitingMethod.STORE_TIME
+    if is_same_message:
+        return row.behind_since, WaitingMethod.OBSERVED
+    since_s = waiting.waiting_since_s(end.max_history, committed_offset) if end is not None else None
+    return (datetime.fromtimestamp(since_s, at.tzinfo) if since_s else at), WaitingMethod.OBSERVED
+
+
+def _set(row: Model, **values: Any) -> bool:
+    """Whether the row is new or any of its fields had another value."""
+    is_changed = row.pk is None
+    for name, value in values.items():
+        if getattr(row, name) != value:
+            setattr(row, name, value)
+            is_changed = True
+    return is_changed

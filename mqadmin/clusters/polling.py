@@ -1,0 +1,249 @@
+"""Sampling a cluster that cannot be watched, Apache's, within a budget of requests.
+
+A cycle asks the name servers once (106), every master for its tables (21, 201, 43), then topics for their ends (202)
+and groups for their members (203), in turn, as far as the budget reaches; the next cycle goes on where it stopped.
+Committed offsets are read before the ends, so that a lag is never negative by the order of reading alone. What was not
+asked keeps its older facts, with their age.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mqadmin.clusters.facts import (
+    BrokerSeen,
+    CommittedSeen,
+    ConsumptionSeen,
+    GroupSeen,
+    GroupSettingsSeen,
+    MemberSeen,
+    QueueSeen,
+    Seen,
+    SubscriptionKey,
+    TopicSeen,
+)
+from mqadmin.clusters.gateway import BrokerTables, Failures, Gateway, PartialError
+from mqadmin.clusters.reports import moment_or_none
+from remoting.wire.bodies.groups import ConsumerConnection
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.route import BrokerData
+from remoting.wire.bodies.topics import TopicConfig, TopicOffset
+from remoting.wire.names import is_retry_topic
+
+REQUESTS_PER_CYCLE_MAX = 400
+# Of what the tables leave over, so much goes to ends of queues and the rest to members of groups.
+TOPIC_SHARE = 2 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cursors:
+    """The last topic and the last group that were asked."""
+
+    topic: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """`error` names the brokers that did not answer; what the others said is in `seen`."""
+
+    rocketmq_name: str
+    brokers: tuple[BrokerSeen, ...]
+    seen: Seen
+    cursors: Cursors
+    request_count: int
+    error: PartialError | None
+
+
+def sample(gateway: Gateway, cursors: Cursors, now: datetime, budget: int = REQUESTS_PER_CYCLE_MAX) -> Sample:
+    """One cycle. Raises GatewayError when no name server answers."""
+    failures = Failures()
+    known = gateway.brokers()
+    masters = {broker.master_addr: broker.broker_name for broker in known if broker.master_addr}
+    tables = gateway.tables(masters, failures)
+    left = max(0, budget - gateway.request_count)
+
+    topic_pairs = _topic_pairs(tables, cursors.topic, int(left * TOPIC_SHARE))
+    stats = gateway.topic_stats(topic_pairs, failures)
+    group_pairs = _group_pairs(tables, cursors.group, max(0, left - len(topic_pairs)))
+    connections = _whole_answers(group_pairs, gateway.consumer_connections(group_pairs, failures))
+
+    return Sample(
+        rocketmq_name=next((broker.cluster for broker in known), ""),
+        brokers=_brokers(known, failures),
+        seen=_seen(masters, tables, stats, connections, now, is_complete=not failures.reasons and bool(masters)),
+        cursors=Cursors(
+            topic=topic_pairs[-1][1] if topic_pairs else cursors.topic,
+            group=group_pairs[-1][1] if group_pairs else cursors.group,
+        ),
+        request_count=gateway.request_count,
+        error=failures.error(),
+    )
+
+
+def in_turn(names: Iterable[str], cursor: str, count: int) -> list[str]:
+    """Up to `count` of the names, those after `cursor` first, then from the beginning: everyone's turn comes.
+
+    >>> in_turn(["a", "b", "c", "d"], "b", 3)
+    ['c', 'd', 'a']
+    """
+    ordered = sorted(names)
+    after = [name for name in ordered if name > cursor]
+    before = [name for name in ordered if name <= cursor]
+    return (after + before)[: max(0, count)]
+
+
+def _topic_pairs(tables: Mapping[str, BrokerTables], cursor: str, count: int) -> list[tuple[str, str]]:
+    """(address, topic): topics that somebody reads or that hold users' messages; a retry topic only when it is read."""
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for address, table in tables.items():
+        read = {topic for topic, _ in table.committed}
+        for topic in table.topics:
+            if topic in read or not is_retry_topic(topic):
+                homes[topic].append(address)
+    return _pairs(homes, cursor, count)
+
+
+def _group_pairs(tables: Mapping[str, BrokerTables], cursor: str, count: int) -> list[tuple[str, str]]:
+    """(address, group): a member is connected to every broker that holds a topic of its group, so all are asked."""
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for address, table in tables.items():
+        for group in table.groups:
+            homes[group].append(address)
+    return _pairs(homes, cursor, count)
+
+
+def _pairs(homes: Mapping[str, Sequence[str]], cursor: str, count: int) -> list[tuple[str, str]]:
+    """As many whole names as the count allows: half a topic would be read as a shrunken one."""
+    pairs: list[tuple[str, str]] = []
+    for name in in_turn(homes, cursor, count):
+        if len(pairs) + len(homes[name]) > count:
+            break
+        pairs += [(address, name) for address in homes[name]]
+    return pairs
+
+
+def _whole_answers(
+    asked: Iterable[tuple[str, str]], answers: Mapping[tuple[str, str], ConsumerConnection | None]
+) -> dict[tuple[str, str], ConsumerConnection | None]:
+    """Without the groups for which some broker did not answer: their missing members are not gone."""
+    in_doubt = {group for address, group in asked if (address, group) not in answers}
+    return {pair: answer for pair, answer in answers.items() if pair[1] not in in_doubt}
+
+
+def _brokers(known: Sequence[BrokerData], failures: Failures) -> tuple[BrokerSeen, ...]:
+    return tuple(
+        BrokerSeen(
+            name=broker.broker_name,
+            broker_id=int(broker_id),
+            address=address,
+            error=failures.reasons.get(address, ""),
+        )
+        for broker in known
+        for broker_id, address in broker.broker_addrs.items()
+    )
+
+
+def _seen(
+    masters: Mapping[str, str],
+    tables: Mapping[str, BrokerTables],
+    stats: Mapping[tuple[str, str], Mapping[MessageQueue, TopicOffset]],
+    connections: Mapping[tuple[str, str], ConsumerConnection | None],
+    now: datetime,
+    *,
+    is_complete: bool,
+) -> Seen:
+    return Seen(
+        at=now,
+        is_complete=is_complete,
+        topics=_topics(tables.values()) if is_complete else (),
+        queues=tuple(
+            QueueSeen(queue, offset.min_offset, offset.max_offset, moment_or_none(offset.last_update_timestamp))
+            for queues in stats.values()
+            for queue, offset in queues.items()
+        ),
+        groups=tuple(_groups(tables.values(), connections)),
+        committed=tuple(
+            CommittedSeen(group, MessageQueue(topic, masters[address], queue_id), committed_offset)
+            for address, table in tables.items()
+            for (topic, group), queues in table.committed.items()
+            for queue_id, committed_offset in queues.items()
+        ),
+    )
+
+
+def _topics(tables: Iterable[BrokerTables]) -> tuple[TopicSeen, ...]:
+    """Sums over brokers, so they are told only when all answered."""
+    homes: defaultdict[str, list[TopicConfig]] = defaultdict(list)
+    for table in tables:
+        for name, config in table.topics.items():
+            homes[name].append(config)
+    return tuple(
+        TopicSeen(
+            name,
+            sum(config.read_queue_nums for config in configs),
+            sum(config.write_queue_nums for config in configs),
+            _either(config.perm for config in configs),
+        )
+        for name, configs in homes.items()
+    )
+
+
+def _either(perms: Iterable[int]) -> int:
+    together = 0
+    for perm in perms:
+        together |= perm
+    return together
+
+
+def _groups(
+    tables: Iterable[BrokerTables], connections: Mapping[tuple[str, str], ConsumerConnection | None]
+) -> Iterable[GroupSeen]:
+    answers: defaultdict[str, list[ConsumerConnection | None]] = defaultdict(list)
+    for (_, group), connection in connections.items():
+        answers[group].append(connection)
+    settings: dict[str, GroupSettingsSeen | None] = {}
+    for table in tables:
+        for _, group in table.committed:
+            settings.setdefault(group, None)
+        for group, config in table.groups.items():
+            settings[group] = GroupSettingsSeen(config.consume_enable, config.retry_max_times)
+    for group, setting in settings.items():
+        yield _group(group, setting, answers.get(group))
+
+
+def _group(
+    name: str, settings: GroupSettingsSeen | None, answers: Sequence[ConsumerConnection | None] | None
+) -> GroupSeen:
+    """The brokers' answers together: who is connected to any of them is a member."""
+    if answers is None:
+        return GroupSeen(name=name, settings=settings)
+    members: dict[str, MemberSeen] = {}
+    subscriptions: dict[SubscriptionKey, int] = {}
+    consumption = None
+    for answer in answers:
+        if answer is None:
+            continue
+        consumption = ConsumptionSeen(
+            answer.message_model or "", answer.consume_type or "", answer.consume_from_where or ""
+        )
+        for client in answer.connection_set:
+            members[client.client_id] = MemberSeen(
+                client_id=client.client_id,
+                address=client.client_addr,
+                language=client.language,
+                version=client.version,
+            )
+        for entry in answer.subscription_table.values():
+            key = SubscriptionKey("", entry.topic, entry.sub_string, entry.expression_type)
+            subscriptions[key] = entry.sub_version
+    return GroupSeen(
+        name=name,
+        settings=settings,
+        consumption=consumption,
+        members=tuple(members.values()),
+        subscriptions=subscriptions,
+    )

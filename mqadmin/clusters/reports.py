@@ -1,0 +1,137 @@
+"""The answer to a watch, as facts. Pure: a body in, facts out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from mqadmin.clusters.facts import (
+    CommittedSeen,
+    ConsumptionSeen,
+    GroupSeen,
+    GroupSettingsSeen,
+    Happened,
+    MemberSeen,
+    Owner,
+    QueueSeen,
+    Seen,
+    SubscriptionKey,
+    TopicSeen,
+)
+from remoting.wire.bodies.heartbeat import SubscriptionData
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.watch import (
+    ASSIGNMENT_CHANGED,
+    MEMBER_JOINED,
+    MEMBER_LEFT,
+    MEMBER_LOST,
+    SUBSCRIPTION_CHANGED,
+    GroupState,
+    MemberState,
+    WatchBody,
+    WatchEvent,
+)
+
+_CONCERNS_MEMBERS = frozenset((MEMBER_JOINED, MEMBER_LEFT, MEMBER_LOST, SUBSCRIPTION_CHANGED, ASSIGNMENT_CHANGED))
+
+
+def moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def moment_or_none(ms: int) -> datetime | None:
+    """RocketMQ writes 0 (or -1) for "there is none"."""
+    return moment(ms) if ms > 0 else None
+
+
+def seen_by_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: datetime) -> Seen:
+    """What happened keeps the broker's clock; when it was seen is ours."""
+    return Seen(
+        at=now,
+        is_complete=is_snapshot,
+        topics=tuple(
+            TopicSeen(topic.topic_name, topic.read_queue_nums, topic.write_queue_nums, topic.perm)
+            for topic in body.topics
+        ),
+        gone_topics=tuple(body.gone_topics),
+        queues=tuple(
+            QueueSeen(
+                MessageQueue(state.topic, body.broker_name, state.queue_id),
+                state.min_offset,
+                state.max_offset,
+                moment_or_none(state.max_store_ms),
+            )
+            for state in body.queues
+        ),
+        groups=tuple(_group(state, body.broker_name) for state in body.groups),
+        gone_groups=tuple(body.gone_groups),
+        committed=tuple(
+            CommittedSeen(
+                state.group,
+                MessageQueue(state.topic, body.broker_name, state.queue_id),
+                state.committed_offset,
+                moment_or_none(state.behind_since_ms),
+            )
+            for state in body.committed
+        ),
+        happened=tuple(
+            _happened(event, boot, body.broker_name)
+            for event in body.events
+            if event.kind in _CONCERNS_MEMBERS and event.group
+        ),
+    )
+
+
+def _group(state: GroupState, broker_name: str) -> GroupSeen:
+    return GroupSeen(
+        name=state.config.group_name,
+        settings=GroupSettingsSeen(state.config.consume_enable, state.config.retry_max_times),
+        consumption=ConsumptionSeen(
+            state.message_model or "", state.consume_type or "", state.consume_from_where or ""
+        ),
+        members=tuple(_member(member) for member in state.members),
+        subscriptions=_subscriptions(state),
+        owners={
+            MessageQueue(assignment.topic, broker_name, assignment.queue_id): Owner(
+                assignment.client_id, moment(assignment.since_ms), moment(assignment.last_pull_ms)
+            )
+            for assignment in state.assignments
+        },
+    )
+
+
+def _member(state: MemberState) -> MemberSeen:
+    return MemberSeen(
+        client_id=state.client_id,
+        address=state.client_addr,
+        language=state.language,
+        version=state.version,
+        online_since=moment_or_none(state.online_since_ms),
+        last_heartbeat_at=moment_or_none(state.last_heartbeat_ms),
+    )
+
+
+def _subscriptions(state: GroupState) -> dict[SubscriptionKey, int]:
+    table = {_key("", entry): entry.sub_version for entry in state.subscriptions}
+    for member in state.members:
+        table |= {_key(member.client_id, entry): entry.sub_version for entry in member.subscriptions}
+    return table
+
+
+def _key(client_id: str, entry: SubscriptionData) -> SubscriptionKey:
+    return SubscriptionKey(client_id, entry.topic, entry.sub_string, entry.expression_type)
+
+
+def _happened(event: WatchEvent, boot: str, broker_name: str) -> Happened:
+    queue = None
+    if event.topic is not None and event.queue_id is not None:
+        queue = MessageQueue(event.topic, broker_name, event.queue_id)
+    return Happened(
+        key=f"{boot}:{event.revision}",
+        at=moment(event.at_ms),
+        kind=event.kind,
+        group=event.group or "",
+        client_id=event.client_id or "",
+        queue=queue,
+        from_client=event.detail.get("from", ""),
+        to_client=event.detail.get("to", ""),
+    )

@@ -1,0 +1,352 @@
+"""Keeps the rows of a cluster true: reads the rows that facts touch, has `plan.py` decide, writes in bulk.
+
+The one writer of brokers, topics, groups, members, subscriptions and offsets. Each call is one transaction; open pages
+are told after it commits. Applying the same facts twice changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import TypeVar
+
+from django.db import transaction
+from django.db.models import Model, Q
+
+from mqadmin.clusters import plan
+from mqadmin.clusters.facts import BrokerSeen, CommittedSeen, GroupSeen, Seen, SubscriptionKey
+from mqadmin.clusters.models import (
+    Broker,
+    Cluster,
+    Group,
+    Member,
+    QueueOffset,
+    Subscription,
+    Topic,
+    TopicQueue,
+)
+from mqadmin.lag import measuring
+from mqadmin.live.events import Change, ChangeKind, tell_after_commit
+from mqadmin.rebalances import recording
+from mqadmin.rebalances.models import RebalanceEvent
+from remoting.wire.bodies.message_queue import MessageQueue
+
+# Names and ids in one statement: SQLite takes 32,766 parameters, and its planner is happy far below.
+CHUNK = 500
+
+M = TypeVar("M", bound=Model)
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Touched:
+    """What a call changed."""
+
+    has_topics: bool = False
+    group_ids: set[int] = field(default_factory=set)
+    topic_ids: set[int] = field(default_factory=set)
+    drawn: list[Group] = field(default_factory=list)
+    events: list[RebalanceEvent] = field(default_factory=list)
+
+
+def apply(cluster: Cluster, seen: Seen, *, is_watched: bool) -> Touched:
+    """Writes what `seen` says into the rows of `cluster`. `is_watched`: what is not in it has not changed."""
+    with transaction.atomic():
+        return _Application(cluster, seen, is_watched=is_watched).run()
+
+
+def apply_brokers(cluster: Cluster, seen: Sequence[BrokerSeen], at: datetime) -> None:
+    """Brokers that the name servers do not list any more are deleted."""
+    with transaction.atomic():
+        rows = {(row.name, row.broker_id): row for row in cluster.brokers.all()}
+        for fact in seen:
+            row = rows.pop((fact.name, fact.broker_id), None) or Broker(
+                cluster=cluster, name=fact.name, broker_id=fact.broker_id
+            )
+            row.address, row.last_error = fact.address, fact.error
+            row.version = fact.version if fact.version is not None else row.version
+            row.seen_at = row.seen_at if fact.error else at
+            row.save()
+        Broker.objects.filter(pk__in=[row.pk for row in rows.values()]).delete()
+
+
+def tick(cluster: Cluster, now: datetime, *, is_watched: bool) -> None:
+    """What time alone changes: rates that fall, verdicts that are a matter of time, the cluster's own history."""
+    with transaction.atomic():
+        measuring.measure_topics(measuring.due_topics(cluster), now, is_watched=is_watched)
+        due = measuring.due_groups(cluster, now)
+        drawn = measuring.measure_groups(due, now, is_changed=False, is_watched=is_watched)
+        measuring.note_cluster_lag(cluster, now)
+        _tell(cluster, Touched(drawn=drawn))
+
+
+class _Application:
+    """One call of `apply`: the facts, and the rows that it has read and written so far."""
+
+    def __init__(self, cluster: Cluster, seen: Seen, *, is_watched: bool) -> None:
+        self._cluster = cluster
+        self._seen = seen
+        self._is_watched = is_watched
+        self._touched = Touched()
+        self._changes: dict[str, recording.GroupChange] = {}
+
+    def run(self) -> Touched:
+        self._topics()
+        self._topic_queues()
+        groups = self._groups()
+        self._members(groups)
+        self._queue_offsets(groups)
+        self._forget_gone()
+        self._measure()
+        self._record()
+        _tell(self._cluster, self._touched)
+        return self._touched
+
+    def _topics(self) -> None:
+        names = [topic.name for topic in self._seen.topics]
+        rows = {topic.name: topic for topic in _by_name(Topic, self._cluster, names)}
+        own_names = frozenset((self._cluster.rocketmq_name, *self._cluster.brokers.values_list("name", flat=True)))
+        changed = plan.topics(self._cluster.pk, rows, self._seen.topics, self._seen.at, own_names)
+        self._touched.has_topics |= bool(changed)
+        _upsert(Topic, changed, unique=("cluster", "name"))
+
+    def _topic_queues(self) -> None:
+        names = {fact.queue.topic for fact in self._seen.queues}
+        topics = {topic.name: topic.pk for topic in _by_name(Topic, self._cluster, names)}
+        rows = {
+            plan.QueueIdentity(row.topic_id, row.broker_name, row.queue_id): row
+            for chunk in _chunks(topics.values())
+            for row in TopicQueue.objects.filter(topic__in=chunk)
+        }
+        changed = plan.topic_queues(topics, rows, self._seen.queues, self._seen.at)
+        _upsert(TopicQueue, changed, unique=plan.QueueIdentity._fields)
+        if not self._is_watched:
+            for chunk in _chunks(topics.values()):
+                TopicQueue.objects.filter(topic__in=chunk).update(seen_at=self._seen.at)
+        self._touched.topic_ids |= set(topics.values())
+
+    def _groups(self) -> dict[str, Group]:
+        """Rows of all groups that the facts name."""
+        named = {fact.name: fact for fact in self._seen.groups}
+        for fact in self._seen.committed:
+            named.setdefault(fact.group, GroupSeen(name=fact.group))
+        rows = {group.name: group for group in _by_name(Group, self._cluster, named)}
+        changed = plan.groups(self._cluster.pk, rows, named.values(), self._seen.at)
+        has_new = any(group.pk is None for group in changed)
+        _upsert(Group, changed, unique=("cluster", "name"))
+        if has_new:
+            rows = {group.name: group for group in _by_name(Group, self._cluster, named)}
+        self._touched.group_ids |= {rows[group.name].pk for group in changed}
+        return rows
+
+    def _members(self, groups: Mapping[str, Group]) -> None:
+        told = [fact for fact in self._seen.groups if fact.members is not None]
+        ids = [groups[fact.name].pk for fact in told]
+        members: defaultdict[int, dict[str, Member]] = defaultdict(dict)
+        subscriptions: defaultdict[int, dict[SubscriptionKey, Subscription]] = defaultdict(dict)
+        for chunk in _chunks(ids):
+            for member in Member.objects.filter(group__in=chunk):
+                members[member.group_id][member.client_id] = member
+            for row in Subscription.objects.filter(group__in=chunk, ended_at=None):
+                subscriptions[row.group_id][_subscription_key(row)] = row
+        changed: list[Member] = []
+        begun: list[Subscription] = []
+        written: list[Subscription] = []
+        for fact in told:
+            group_id = groups[fact.name].pk
+            of_members = plan.members(group_id, members[group_id], fact.members or (), self._seen.at)
+            of_subscriptions = plan.subscriptions(
+                group_id, subscriptions[group_id], fact.subscriptions or {}, self._seen.at
+            )
+            changed += of_members.changed
+            begun += of_subscriptions.begun
+            written += of_subscriptions.renewed + of_subscriptions.ended
+            self._changes[fact.name] = recording.GroupChange(
+                group_id=group_id,
+                member_count=len(fact.members or ()),
+                subscriptions=_subscription_diff(fact, of_members, of_subscriptions),
+                joined=of_members.joined,
+                gone=of_members.gone,
+            )
+        _upsert(Member, changed, unique=("group", "client_id"))
+        Subscription.objects.bulk_create(begun)
+        Subscription.objects.bulk_update(written, ["sub_version", "seen_at", "ended_at"])
+
+    def _queue_offsets(self, groups: Mapping[str, Group]) -> None:
+        progress = self._progress(groups)
+        moved = {fact.queue for fact in self._seen.queues}
+        rows = self._offset_rows(set(progress), {queue.topic for queue in moved}, moved)
+        for group_id in rows:
+            progress.setdefault(group_id, plan.GroupProgress(group_id))
+        ends = self._ends(progress.values(), rows)
+        changed = [
+            row
+            for group_id, facts in progress.items()
+            for row in plan.queue_offsets(facts, rows.get(group_id, {}), ends, self._seen.at)
+        ]
+        _upsert(QueueOffset, changed, unique=("group", "topic_name", "broker_name", "queue_id"))
+        self._touched.group_ids |= {row.group_id for row in changed}
+        if not self._is_watched:
+            self._refresh_ages({queue.topic for queue in moved})
+
+    def _progress(self, groups: Mapping[str, Group]) -> dict[int, plan.GroupProgress]:
+        committed: defaultdict[str, dict[MessageQueue, CommittedSeen]] = defaultdict(dict)
+        for offset in self._seen.committed:
+            committed[offset.group][offset.queue] = offset
+        told = {fact.name: fact for fact in self._seen.groups}
+        progress = {}
+        for name in {*committed, *(fact.name for fact in told.values() if fact.members is not None)}:
+            fact = told.get(name) or GroupSeen(name=name)
+            topics = frozenset(key.topic for key in fact.subscriptions or {} if not key.client_id)
+            progress[groups[name].pk] = plan.GroupProgress(
+                group_id=groups[name].pk,
+                committed=committed[name],
+                # With nobody online no subscription is told, and the last known one stays.
+                subscribed_topics=topics if fact.members else None,
+                owners=fact.owners,
+            )
+        return progress
+
+    def _offset_rows(
+        self, group_ids: set[int], topics: set[str], moved: set[MessageQueue]
+    ) -> dict[int, dict[MessageQueue, QueueOffset]]:
+        """All rows of the groups told of, and those of other groups on queues that moved."""
+        rows: defaultdict[int, dict[MessageQueue, QueueOffset]] = defaultdict(dict)
+        for chunk in _chunks(group_ids):
+            for row in QueueOffset.objects.filter(group__in=chunk):
+                rows[row.group_id][_queue(row)] = row
+        for names in _chunks(topics):
+            for row in QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names):
+                if row.group_id not in group_ids and _queue(row) in moved:
+                    rows[row.group_id][_queue(row)] = row
+        return rows
+
+    def _ends(
+        self,
+        progress: Iterable[plan.GroupProgress],
+        rows: Mapping[int, Mapping[MessageQueue, QueueOffset]],
+    ) -> dict[MessageQueue, plan.QueueEnd]:
+        topics = {queue.topic for of_group in rows.values() for queue in of_group}
+        for facts in progress:
+            topics |= facts.subscribed_topics or frozenset()
+            topics |= {queue.topic for queue in facts.committed}
+        return {
+            MessageQueue(row.topic.name, row.broker_name, row.queue_id): plan.QueueEnd(
+                row.max_offset, row.last_stored_at, bytes(row.max_history)
+            )
+            for names in _chunks(topics)
+            for row in TopicQueue.objects.filter(topic__cluster=self._cluster, topic__name__in=names).select_related(
+                "topic"
+            )
+        }
+
+    def _refresh_ages(self, topics: set[str]) -> None:
+        """Sampled again and unchanged is seen again: lag is as fresh as the ends of its queues."""
+        for names in _chunks(topics):
+            of_topics = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
+            of_topics.update(seen_at=self._seen.at)
+            self._touched.group_ids |= set(of_topics.values_list("group_id", flat=True).distinct())
+
+    def _forget_gone(self) -> None:
+        gone_topics, gone_groups = set(self._seen.gone_topics), set(self._seen.gone_groups)
+        if self._seen.is_complete:
+            told_topics = {topic.name for topic in self._seen.topics}
+            told_groups = {group.name for group in self._seen.groups}
+            gone_topics |= set(self._cluster.topics.values_list("name", flat=True)) - told_topics
+            gone_groups |= set(self._cluster.groups.values_list("name", flat=True)) - told_groups
+        for names in _chunks(gone_topics):
+            self._cluster.topics.filter(name__in=names).delete()
+            lost = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
+            self._touched.group_ids |= set(lost.values_list("group_id", flat=True))
+            lost.delete()
+            self._touched.has_topics = True
+        for names in _chunks(gone_groups):
+            self._cluster.groups.filter(name__in=names).delete()
+
+    def _measure(self) -> None:
+        at = self._seen.at
+        for chunk in _chunks(self._touched.topic_ids):
+            measuring.measure_topics(Topic.objects.filter(pk__in=chunk), at, is_watched=self._is_watched)
+        for chunk in _chunks(self._touched.group_ids):
+            self._touched.drawn += measuring.measure_groups(
+                Group.objects.filter(pk__in=chunk), at, is_changed=True, is_watched=self._is_watched
+            )
+
+    def _record(self) -> None:
+        if self._is_watched:
+            self._touched.events = recording.told(self._cluster.pk, self._seen.happened, self._changes)
+        else:
+            self._touched.events = recording.sampled(self._cluster.pk, self._changes.values(), self._seen.at)
+        recording.record(self._touched.events)
+
+
+def _subscription_diff(
+    fact: GroupSeen, members: plan.MemberChanges, subscriptions: plan.SubscriptionChanges
+) -> dict[str, list[dict[str, str]]]:
+    """Client id → topics whose expression is another than before. Who just came or went did not change its mind."""
+    came_or_went = {*members.joined, *members.gone}
+    before = {(row.client_id, row.topic_name): row.expression for row in subscriptions.ended}
+    after = {(row.client_id, row.topic_name): row.expression for row in subscriptions.begun}
+    diff: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
+    for client_id, topic in sorted({*before, *after}):
+        if client_id in came_or_went or (not client_id and came_or_went):
+            continue
+        pair = (client_id, topic)
+        diff[client_id].append({"topic": topic, "before": before.get(pair, ""), "after": after.get(pair, "")})
+    return diff if fact.members else {}
+
+
+def _tell(cluster: Cluster, touched: Touched) -> None:
+    changes = [Change(ChangeKind.GROUP, cluster.name, group.name, group.revision) for group in touched.drawn]
+    names = {group.pk: group.name for group in touched.drawn}
+    with_events = {event.group_id for event in touched.events}
+    changes += [Change(ChangeKind.REBALANCE, cluster.name, names[pk]) for pk in with_events if pk in names]
+    if touched.drawn:
+        changes.append(Change(ChangeKind.GROUPS, cluster.name))
+    if touched.topic_ids or touched.has_topics:
+        changes.append(Change(ChangeKind.TOPICS, cluster.name))
+    if touched.events:
+        changes.append(Change(ChangeKind.REBALANCES, cluster.name))
+    tell_after_commit(changes)
+
+
+def _upsert(model: type[M], rows: Sequence[M], *, unique: Sequence[str]) -> None:
+    """Writes new and changed rows; one statement per few hundred of them."""
+    created = [row for row in rows if row.pk is None]
+    changed = [row for row in rows if row.pk is not None]
+    fields = [
+        name.name
+        for name in model._meta.concrete_fields
+        if not name.primary_key and name.name not in unique and name.attname not in unique
+    ]
+    if created:
+        # Another writer may have been a moment earlier, while a lease changed hands.
+        model._default_manager.bulk_create(
+            created, update_conflicts=True, unique_fields=list(unique), update_fields=fields, batch_size=CHUNK
+        )
+    if changed:
+        model._default_manager.bulk_create(
+            changed, update_conflicts=True, unique_fields=["id"], update_fields=fields, batch_size=CHUNK
+        )
+
+
+def _by_name(model: type[M], cluster: Cluster, names: Iterable[str]) -> Iterator[M]:
+    for chunk in _chunks(names):
+        yield from model._default_manager.filter(Q(cluster=cluster), name__in=chunk)
+
+
+def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    remaining = iter(items)
+    while chunk := list(islice(remaining, CHUNK)):
+        yield chunk
+
+
+def _queue(row: QueueOffset) -> MessageQueue:
+    return MessageQueue(row.topic_name, row.broker_name, row.queue_id)
+
+
+def _subscription_key(row: Subscription) -> SubscriptionKey:
+    return SubscriptionKey(row.client_id, row.topic_name, row.expression, row.expression_type)

@@ -1,0 +1,154 @@
+"""From what happened to rows of the timeline; each fact once, however often it is read.
+
+A watch tells joins, departures and changed subscriptions one by one, and a moved queue as one fact per queue: those of
+one answer and group become one event with all its moves. Polling tells only who was there at two samples.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from mqadmin.clusters.facts import Happened
+from mqadmin.rebalances.models import RebalanceEvent, RebalanceKind, RebalanceSource
+from remoting.wire.bodies.watch import (
+    ASSIGNMENT_CHANGED,
+    MEMBER_JOINED,
+    MEMBER_LEFT,
+    MEMBER_LOST,
+    SUBSCRIPTION_CHANGED,
+)
+
+KEPT_FOR = timedelta(days=7)
+# Rows deleted in one statement, so that pruning never holds SQLite's only writer for long.
+PRUNE_BATCH = 5000
+
+_KINDS = {
+    MEMBER_JOINED: RebalanceKind.JOINED,
+    MEMBER_LEFT: RebalanceKind.LEFT,
+    MEMBER_LOST: RebalanceKind.LOST,
+    SUBSCRIPTION_CHANGED: RebalanceKind.SUBSCRIPTION_CHANGED,
+    ASSIGNMENT_CHANGED: RebalanceKind.QUEUES_MOVED,
+}
+_DEPARTURES = (RebalanceKind.LEFT, RebalanceKind.LOST, RebalanceKind.GONE)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChange:
+    """What the rows of one group say of this change. `subscriptions`: client id → [{"topic", "before", "after"}]."""
+
+    group_id: int
+    member_count: int | None = None
+    subscriptions: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
+    joined: Sequence[str] = ()
+    gone: Sequence[str] = ()
+
+
+def told(cluster_id: int, happened: Iterable[Happened], changes: Mapping[str, GroupChange]) -> list[RebalanceEvent]:
+    """The watch's facts as events, oldest first. Facts of a group without a row are left out: it was deleted."""
+    by_group: defaultdict[str, list[Happened]] = defaultdict(list)
+    for fact in happened:
+        by_group[fact.group].append(fact)
+    events = []
+    for group, facts in by_group.items():
+        if change := changes.get(group):
+            events += _told_of_group(cluster_id, facts, change)
+    return sorted(events, key=lambda event: event.at)
+
+
+def sampled(cluster_id: int, changes: Iterable[GroupChange], at: datetime) -> list[RebalanceEvent]:
+    """Who appeared and disappeared between two samples, and whose subscription is another."""
+    events = []
+    for change in changes:
+        for kind, client_ids in ((RebalanceKind.JOINED, change.joined), (RebalanceKind.GONE, change.gone)):
+            for client_id in client_ids:
+                facts: dict[str, Any] = {"member_count": change.member_count}
+                events.append(_sampled_event(cluster_id, change.group_id, kind, client_id, facts, at))
+        for client_id, topics in change.subscriptions.items():
+            kind = RebalanceKind.SUBSCRIPTION_CHANGED
+            facts = {"topics": [dict(topic) for topic in topics]}
+            events.append(_sampled_event(cluster_id, change.group_id, kind, client_id, facts, at))
+    return events
+
+
+def record(events: Sequence[RebalanceEvent]) -> None:
+    """Writes them; those that are there already are left as they are."""
+    RebalanceEvent.objects.bulk_create(events, ignore_conflicts=True)
+
+
+def prune(now: datetime) -> int:
+    """Deletes what is older than KEPT_FOR; how many."""
+    count = 0
+    while True:
+        old = list(RebalanceEvent.objects.filter(at__lt=now - KEPT_FOR).values_list("pk", flat=True)[:PRUNE_BATCH])
+        if not old:
+            return count
+        count += RebalanceEvent.objects.filter(pk__in=old).delete()[0]
+
+
+def _told_of_group(cluster_id: int, happened: Sequence[Happened], change: GroupChange) -> list[RebalanceEvent]:
+    member_count = change.member_count
+    moves: list[Happened] = []
+    events = []
+    # Backwards: the rows say how many members there are after the last of these facts.
+    for fact in reversed(happened):
+        kind = _KINDS[fact.kind]
+        if kind == RebalanceKind.QUEUES_MOVED:
+            moves.insert(0, fact)
+            continue
+        facts: dict[str, Any] = {}
+        if kind == RebalanceKind.SUBSCRIPTION_CHANGED:
+            facts["topics"] = [dict(topic) for topic in change.subscriptions.get(fact.client_id, ())]
+        else:
+            facts["member_count"] = member_count
+            if member_count is not None:
+                member_count += 1 if kind in _DEPARTURES else -1
+        events.append(_told_event(cluster_id, change.group_id, kind, fact, facts))
+    if moves:
+        facts = {"moves": [_move(fact) for fact in moves if fact.queue is not None]}
+        events.append(_told_event(cluster_id, change.group_id, RebalanceKind.QUEUES_MOVED, moves[-1], facts))
+    return events
+
+
+def _move(fact: Happened) -> dict[str, Any]:
+    assert fact.queue is not None
+    return {
+        "topic": fact.queue.topic,
+        "broker": fact.queue.broker_name,
+        "queue_id": fact.queue.queue_id,
+        "from": fact.from_client,
+        "to": fact.to_client,
+    }
+
+
+def _told_event(
+    cluster_id: int, group_id: int, kind: RebalanceKind, fact: Happened, facts: dict[str, Any]
+) -> RebalanceEvent:
+    return RebalanceEvent(
+        cluster_id=cluster_id,
+        group_id=group_id,
+        at=fact.at,
+        kind=kind,
+        client_id="" if kind == RebalanceKind.QUEUES_MOVED else fact.client_id,
+        facts=facts,
+        source=RebalanceSource.WATCH,
+        source_key=fact.key,
+    )
+
+
+def _sampled_event(
+    cluster_id: int, group_id: int, kind: RebalanceKind, client_id: str, facts: dict[str, Any], at: datetime
+) -> RebalanceEvent:
+    return RebalanceEvent(
+        cluster_id=cluster_id,
+        group_id=group_id,
+        at=at,
+        kind=kind,
+        client_id=client_id,
+        facts=facts,
+        source=RebalanceSource.POLL,
+        source_key=f"{at.timestamp():.3f}:{kind}:{client_id}"[:255],
+    )
