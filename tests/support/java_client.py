@@ -6,6 +6,7 @@ the client id that `producer` and `consumer` return.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import subprocess
@@ -70,6 +71,12 @@ class JavaClient:
         self.child.process.kill()
         self._reader.join(10)
         self.child.kill()
+
+    def on(self, namesrv: str) -> JavaClient:
+        """The same process, for another cluster."""
+        other = copy.copy(self)
+        other.namesrv = namesrv
+        return other
 
     # what a test asks of it
 

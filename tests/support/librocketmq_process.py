@@ -75,6 +75,7 @@ def consume(namesrv: str, group: str, topic: str, count: int, failure_count: int
     consumer = PushConsumer(group)
     consumer.set_namesrv_addr(namesrv)
     consumer.set_thread_count(1)
+    consumer.set_message_batch_max_size(1)  # a refusal returns the whole batch, and it would be cut short
     consumer.subscribe(topic, took)
     consumer.start()
     done.wait(CONSUME_WITHIN_S)

@@ -1,0 +1,76 @@
+"""Clusters and Java clients that journeys share: started when first asked for, once per session."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import pytest
+
+from tests.journeys.retries import Retries
+from tests.support.apache import ApacheRocketMQ
+from tests.support.java import require_apache, require_driver
+from tests.support.java_client import VERSIONS, JavaClient
+from tests.support.our_broker import OurBroker
+
+Cluster: TypeAlias = OurBroker | ApacheRocketMQ
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def apache_rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheRocketMQ]:
+    require_apache()
+    with ApacheRocketMQ(tmp_path_factory.mktemp("apache")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def ours_rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
+    with OurBroker(tmp_path_factory.mktemp("ours") / "store") as cluster:
+        yield cluster
+
+
+# Of function scope on purpose: pytest re-orders tests by parameters of wider scopes.
+@pytest.fixture(params=["ours", "apache"])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """Our broker, then Apache's: a journey must see the same on both."""
+    return request.getfixturevalue(f"{request.param}_rocketmq")
+
+
+def _java_process(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClient]:
+    require_driver(version)
+    with JavaClient(version, tmp_path_factory.mktemp(f"java-{version}")) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def java_process_5_4_0(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClient]:
+    yield from _java_process("5.4.0", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def java_process_4_9_8(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClient]:
+    yield from _java_process("4.9.8", tmp_path_factory)
+
+
+@pytest.fixture(params=VERSIONS)
+def java_process(request: pytest.FixtureRequest) -> JavaClient:
+    return request.getfixturevalue(f"java_process_{request.param.replace('.', '_')}")
+
+
+@pytest.fixture
+def java(java_process: JavaClient, cluster: Cluster) -> JavaClient:
+    """Apache's Java client, pointed at the cluster."""
+    return java_process.on(cluster.namesrv)
+
+
+@pytest.fixture
+def fresh() -> Callable[[str], str]:
+    """A name that no other test of this session uses: `fresh("topic")`."""
+    return lambda word: f"{word}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def retries() -> Retries:
+    return Retries()

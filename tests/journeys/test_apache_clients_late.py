@@ -1,0 +1,62 @@
+"""What takes its time: delays, and messages that their listener refuses until they are dead letters."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.journeys.retries import RETURNS_AFTER_S, Retries
+from tests.support.java_client import JavaClient
+
+pytestmark = [pytest.mark.journey, pytest.mark.java]
+
+Fresh = Callable[[str], str]
+# Over the delay: the client's next pull, its thread pool, two busy cores.
+LATE_MAX_S = 3.0
+JUDGED_WITHIN_S = 70.0
+
+
+def test_a_delayed_message_comes_at_its_time_and_not_before(java: JavaClient, fresh: Fresh) -> None:
+    topic, sender, name = fresh("delayed"), fresh("producer"), fresh("consumer")
+    java.producer(sender)
+    java.send(sender, topic, body="at-once-")
+    java.consumer(name, fresh("group"), topic)
+    java.wait_consumed(1, name)
+    for level in (2, 1):
+        java.send(sender, topic, body=f"level-{level}-", delay_level=level)
+    late = java.wait_consumed(3, name)[1:]
+    for each in (sender, name):
+        java.stop(each)
+    assert [message["body"] for message in late] == ["level-1-0", "level-2-0"]
+    for message, delay_ms in zip(late, (1000, 5000), strict=True):
+        assert delay_ms <= message["at_ms"] - message["born_ms"] <= delay_ms + LATE_MAX_S * 1000
+        assert message["topic"] == topic
+
+
+def test_a_refused_message_returns_after_10_and_30_s_and_ends_as_a_dead_letter(
+    java: JavaClient, cluster: Any, retries: Retries, fresh: Fresh
+) -> None:
+    retry = retries.begin(cluster, java)
+    seen = java.wait_consumed(3, retry.consumer, within_s=JUDGED_WITHIN_S)
+    assert [message["msg_id"] for message in seen] == [retry.msg_id] * 3
+    assert [message["reconsume_times"] for message in seen] == [0, 1, 2]
+    assert {message["topic"] for message in seen} == {retry.topic}
+    assert {(message["tags"], message["keys"], message["body"]) for message in seen} == {("tag", "key0", "refused-0")}
+    assert len({message["offset_msg_id"] for message in seen}) == 3, "a returned message is stored anew"
+    gaps_s = [(after["at_ms"] - before["at_ms"]) / 1000 for before, after in itertools.pairwise(seen)]
+    for gap_s, expected_s in zip(gaps_s, RETURNS_AFTER_S, strict=True):
+        assert expected_s <= gap_s <= expected_s + LATE_MAX_S
+
+    undertaker = fresh("undertaker")
+    java.consumer(undertaker, fresh("group"), f"%DLQ%{retry.group}")
+    (dead,) = java.wait_consumed(1, undertaker, within_s=40)
+    java.stop(undertaker)
+    java.stop(retry.consumer)
+    assert dead["msg_id"] == retry.msg_id
+    assert (dead["body"], dead["tags"], dead["keys"]) == ("refused-0", "tag", "key0")
+    assert dead["topic"] == f"%DLQ%{retry.group}"
+    assert dead["properties"]["RETRY_TOPIC"] == retry.topic
+    assert len(java.consumed(retry.consumer)) == 3, "a dead letter is not delivered to its group again"
