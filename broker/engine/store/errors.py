@@ -38,3 +38,7 @@ class RecordRefused(StoreError):
 
 class StoreClosed(StoreError):
     """The store was closed before."""
+
+
+class IndexesStale(StoreError):
+    """The consume queues or the key index are not what the log says."""

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 SEGMENT_BYTES = 256 * 1024 * 1024
+QUEUE_FILE_ENTRIES = 300_000
 # 1s 5s 10s 30s 1m … 10m 20m 30m 1h 2h: `messageDelayLevel` of RocketMQ, level 1 first.
 DELAY_LEVELS_MS = (
     *(1_000, 5_000, 10_000, 30_000),
@@ -25,11 +26,12 @@ class StoreConfig:
     """`flush`: "sync" makes `when_flushed` wait for the disk; "async" does not, and a power cut may take the last
     `flush_interval_ms`. A killed process loses nothing in either mode.
 
-    `segment_bytes` counts for a new store only; an existing one keeps the size it was made with.
+    `segment_bytes` and `queue_file_entries` count for a new store only; an existing one keeps those it was made with.
     """
 
     flush: Literal["sync", "async"] = "sync"
     segment_bytes: int = SEGMENT_BYTES
+    queue_file_entries: int = QUEUE_FILE_ENTRIES
     flush_interval_ms: int = 500
     # A checkpoint bounds what a start after a kill verifies: so many bytes, or so much time, of appends.
     checkpoint_bytes: int = 64 * 1024 * 1024

@@ -1,0 +1,66 @@
+"""When a checkpoint is due, and what it covers: the queues and key files that changed since the last one.
+
+Event loop only. The plan is a snapshot taken between two appends; the flusher makes it true and writes it.
+"""
+
+from __future__ import annotations
+
+from broker.engine.store.checkpoint import Checkpoint
+from broker.engine.store.consume_queue import ConsumeQueue
+from broker.engine.store.flusher import CheckpointPlan
+from broker.engine.store.key_index import KeyIndex
+from broker.engine.store.queue_table import QueueTable
+
+
+class Checkpointer:
+    def __init__(self, queues: QueueTable, keys: KeyIndex, *, every_bytes: int, every_ms: int) -> None:
+        self._queues = queues
+        self._keys = keys
+        self._every_bytes = every_bytes
+        self._every_ms = every_ms
+        self._due_end = 0
+        self._due_ms = 0
+        self._changed: list[ConsumeQueue] = []
+        self._queue_count = 0
+        self._entry_total = 0
+
+    def will_grow(self, queue: ConsumeQueue) -> None:
+        """To be said before an entry is put into `queue`."""
+        if queue.synced_offset == queue.max_offset:
+            self._changed.append(queue)
+
+    def is_due(self, end: int, now_ms: int) -> bool:
+        return end >= self._due_end or now_ms >= self._due_ms
+
+    def plan(self, end: int, now_ms: int, *, is_clean: bool = False) -> CheckpointPlan:
+        """A checkpoint at `end`, of what changed since the last plan."""
+        files = self._keys.changed_files()
+        for queue in self._changed:
+            self._entry_total += queue.max_offset - queue.synced_offset
+            self._queue_count += 1 if queue.synced_offset == 0 else 0
+            files += queue.changed_files()
+        self._changed.clear()
+        self._due_end = end + self._every_bytes
+        self._due_ms = now_ms + self._every_ms
+        checkpoint = Checkpoint(
+            end=end,
+            last_timestamp_ms=now_ms,
+            queue_count=self._queue_count,
+            entry_total=self._entry_total,
+            key_position=self._keys.position,
+            is_clean=is_clean,
+        )
+        return CheckpointPlan(checkpoint, tuple(dict.fromkeys(files)))
+
+    def plan_of_all(self, end: int, now_ms: int) -> CheckpointPlan:
+        """The same with all queues counted again: after recovery, and when a topic was deleted."""
+        files = [path for queue in self._queues for path in queue.changed_files()]
+        self._changed.clear()
+        self._queue_count = self._queues.queue_count
+        self._entry_total = self._queues.entry_total
+        plan = self.plan(end, now_ms)
+        return CheckpointPlan(plan.checkpoint, tuple(dict.fromkeys([*files, *plan.changed_files])))
+
+    def soon(self) -> None:
+        """Makes the next append start a checkpoint."""
+        self._due_ms = 0

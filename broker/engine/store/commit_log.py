@@ -1,0 +1,190 @@
+"""The commit log: one append-only sequence of records in segments of equal size (RocketMQ's `CommitLog`).
+
+Owns the segment files, the end of the log, and the rule that a record never crosses segments. Knows nothing of topics
+and queues. What `write` returned from is with the operating system: a killed process cannot lose it.
+
+Event loop only, except `sync`, which the flusher thread calls: it reads `end` and `_unsynced` and takes from the
+latter; the loop only ever appends to it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from broker.engine.store.errors import RecordRefused, StoreError, StoreFull
+from broker.engine.store.fence import Fence
+from broker.engine.store.files import NO_SPACE_ERRNOS, FileLayer
+from broker.engine.store.layout import BLANK, RECORD_START, file_name
+from broker.engine.store.segment import Segment
+from remoting.wire.stored_message import MAGIC_BLANK, MAGIC_V1, MAGIC_V2
+
+# Each mapped segment costs a file descriptor.
+_MAPPED_SEGMENTS_MAX = 256
+
+
+class CommitLog:
+    """`end` is the offset of the next record, `min_offset` that of the first byte that is still there."""
+
+    def __init__(self, folder: Path, segment_bytes: int, files: FileLayer, fence: Fence) -> None:
+        self.segment_bytes = segment_bytes
+        self.end = 0
+        self.min_offset = 0
+        self._folder = folder
+        self._files = files
+        self._fence = fence
+        self._segments: dict[int, Segment] = {}
+        self._mapped: list[Segment] = []
+        self._active: Segment | None = None
+        self._unsynced: list[Segment] = []
+        folder.mkdir(exist_ok=True)
+        for path in sorted(folder.iterdir()):
+            self._adopt(path)
+        self.min_offset = min(self._segments, default=0)
+
+    def _adopt(self, path: Path) -> None:
+        if not path.name.isdigit():
+            return
+        start = int(path.name)
+        if start % self.segment_bytes or path.stat().st_size > self.segment_bytes:
+            raise StoreError(f"{path} is no segment of {self.segment_bytes} bytes; move it out of the store")
+        self._segments[start] = Segment(path, start, self.segment_bytes, self._files)
+
+    # --- what is there
+
+    @property
+    def capacity_end(self) -> int:
+        """One past the last byte of the last segment file."""
+        return max(self._segments, default=-self.segment_bytes) + self.segment_bytes
+
+    def segment_of(self, commit_log_offset: int) -> Segment | None:
+        return self._segments.get(commit_log_offset - commit_log_offset % self.segment_bytes)
+
+    def segments_from(self, commit_log_offset: int) -> list[Segment]:
+        """The segment that holds the offset, and all behind it, in order."""
+        first = commit_log_offset - commit_log_offset % self.segment_bytes
+        return [self._segments[start] for start in sorted(self._segments) if start >= first]
+
+    def view(self, segment: Segment) -> memoryview:
+        """The bytes of `segment`. Keep it (and slices of it) only until the next call into the log."""
+        if not segment.is_mapped:
+            if len(self._mapped) >= _MAPPED_SEGMENTS_MAX:
+                self._mapped.pop(0).unmap()
+            self._mapped.append(segment)
+        return memoryview(segment.mapping)
+
+    def holds(self, commit_log_offset: int, total_bytes: int) -> bool:
+        """Whether a record of this size starts there, by its first bytes; an index that is wrong is caught by it."""
+        segment = self.segment_of(commit_log_offset)
+        if segment is None or commit_log_offset + total_bytes > min(segment.end, self.end):
+            return False
+        start = RECORD_START.unpack_from(self.view(segment), commit_log_offset - segment.start)
+        return start in ((total_bytes, MAGIC_V1, commit_log_offset), (total_bytes, MAGIC_V2, commit_log_offset))
+
+    # --- appending
+
+    def open_at(self, end: int) -> None:
+        """Appends go on at `end`, the end of the last sound record. Segments behind it are removed."""
+        for start in [start for start in self._segments if start >= end]:
+            self._forget(self._segments.pop(start))
+        self.end = end
+        self.min_offset = min(self._segments, default=end)
+        active = self.segment_of(end)
+        if active is not None:
+            active.start_writing()
+            self._activate(active)
+
+    def _forget(self, segment: Segment) -> None:
+        if segment in self._mapped:
+            self._mapped.remove(segment)
+        segment.unmap()
+        segment.path.unlink()
+
+    def _activate(self, segment: Segment) -> None:
+        self._active = segment
+        self._unsynced.append(segment)
+
+    def reserve(self, total_bytes: int) -> int:
+        """The offset at which `total_bytes` will be written next, in a new segment if need be.
+
+        Raises StoreFull when there is no space for it, RecordRefused when no segment could hold it.
+        """
+        active = self._active
+        if active is not None and self.end + total_bytes + BLANK.size <= active.end:
+            return self.end
+        if total_bytes + BLANK.size > self.segment_bytes:
+            raise RecordRefused(f"{total_bytes} bytes do not fit a segment of {self.segment_bytes} bytes")
+        self._roll()
+        return self.end
+
+    def _roll(self) -> None:
+        """New segment first: when there is no space for it, nothing has changed."""
+        start = (
+            self._active.end if self._active is not None else -(-self.end // self.segment_bytes) * self.segment_bytes
+        )
+        path = self._folder / file_name(start)
+        try:
+            segment = Segment.create(path, start, self.segment_bytes, self._files)
+        except OSError as error:
+            if error.errno in NO_SPACE_ERRNOS:
+                raise StoreFull(
+                    f"no space for another segment of {self.segment_bytes} bytes in {self._folder} ({error.strerror}); "
+                    "free space or move the store"
+                ) from error
+            raise self._fence.put_up(f"creating {path}", error) from error
+        if self._active is not None and self.end < self._active.end:
+            self.write(self.end, BLANK.pack(self._active.end - self.end, MAGIC_BLANK))
+        self.end = start
+        self._segments[start] = segment
+        self._activate(segment)
+        self.min_offset = min(self._segments)
+
+    def write(self, commit_log_offset: int, data: bytes) -> None:
+        """Writes `data` at `commit_log_offset`, which `reserve` gave, and moves the end behind it.
+
+        Raises StoreFull, with every trace of the data removed, or StoreFenced.
+        """
+        active = self._active
+        assert active is not None
+        assert commit_log_offset == self.end
+        position = commit_log_offset - active.start
+        try:
+            written = active.write(position, data)
+            while written < len(data):
+                written += active.write(position + written, data[written:])
+        except OSError as error:
+            self._take_back(active, position, len(data), error)
+            raise StoreFull(f"no space to write to {active.path} ({error.strerror}); free space") from error
+        self.end = commit_log_offset + len(data)
+
+    def _take_back(self, active: Segment, position: int, byte_count: int, error: OSError) -> None:
+        """Zeros over a write that failed half way, or else the fence: a refused message must never come back."""
+        if error.errno not in NO_SPACE_ERRNOS:
+            raise self._fence.put_up(f"writing to {active.path}", error) from error
+        with self.view(active)[position : position + byte_count] as region:
+            dirty_bytes = len(bytes(region).rstrip(b"\0"))
+        try:
+            if dirty_bytes and active.write(position, bytes(dirty_bytes)) != dirty_bytes:
+                raise error
+        except OSError as second:
+            raise self._fence.put_up(f"writing to {active.path}", second) from second
+
+    # --- flushing and closing
+
+    def sync(self) -> int:
+        """Brings everything written before the call to the disk. Returns the end that is safe. Raises OSError.
+
+        Flusher thread, or the event loop once that thread has ended.
+        """
+        end = self.end
+        pending = list(self._unsynced)
+        for segment in pending:
+            segment.sync()
+        for segment in pending[:-1]:
+            self._unsynced.remove(segment)
+            segment.stop_writing()
+        return end
+
+    def close(self) -> None:
+        for segment in self._segments.values():
+            segment.stop_writing()
+            segment.unmap()

@@ -1,0 +1,75 @@
+"""The calls to the operating system on which the safety of the store rests; tests put faulty ones in their place."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+# What a full disk, a quota, and a file-size limit say.
+NO_SPACE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+_CHUNK_BYTES = 1024 * 1024
+
+
+def data_chunks(path: Path, position: int, end: int, overlap_bytes: int = 0) -> Iterator[tuple[int, bytes]]:
+    """(position, bytes) of everything in the file that may hold data; space never written is skipped unread.
+
+    Each chunk repeats the last `overlap_bytes` of the one before, for searches.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        while position < end:
+            try:
+                position = os.lseek(descriptor, position, os.SEEK_DATA)
+            except OSError:
+                return
+            data_end = min(os.lseek(descriptor, position, os.SEEK_HOLE), end)
+            while position < data_end:
+                chunk = os.pread(descriptor, min(_CHUNK_BYTES, data_end - position), position)
+                yield position, chunk
+                is_last = position + len(chunk) >= data_end or not chunk
+                position = data_end if is_last else position + len(chunk) - overlap_bytes
+    finally:
+        os.close(descriptor)
+
+
+class FileLayer:
+    """The real thing. Each method raises OSError as the call of the same name does."""
+
+    pwrite = staticmethod(os.pwrite)
+    allocate = staticmethod(os.posix_fallocate)
+    fdatasync = staticmethod(os.fdatasync)
+    # For folders: fdatasync may leave a new name in the journal.
+    fsync = staticmethod(os.fsync)
+
+    def sync_path(self, path: Path) -> None:
+        """Makes a file's content, or a folder's list of names, survive a power cut; a vanished one is fine."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return
+        try:
+            if path.is_dir():
+                self.fsync(descriptor)
+            else:
+                self.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def replace_json(self, path: Path, value: Any) -> None:
+        """The whole of `value` in `path`, or the old content: nothing between, whatever happens."""
+        fresh = path.with_name(path.name + ".new")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            content = json.dumps(value, indent=1).encode()
+            if self.pwrite(descriptor, content, 0) != len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(fresh))
+            self.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+        fresh.replace(path)
+        self.sync_path(path.parent)

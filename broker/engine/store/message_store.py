@@ -1,0 +1,368 @@
+"""The door of the store: append, read, wait for the flush, look up, verify, close (RocketMQ's `DefaultMessageStore`).
+
+    commitlog/ consumequeue/ keyindex/ checkpoint abort lock store.json deleted_topics.json quarantine/
+
+Everything here belongs to the event loop's thread; the flusher (`flusher.py`) is the only other thread. `append`
+returns when the record is with the operating system: a kill loses nothing of it. Whether a power cut may is the
+`flush` mode: in "sync" the caller acknowledges when `when_flushed` says so, in "async" at once, and the last 500 ms
+(`flush_interval_ms`) may be lost.
+
+Store timestamps never go back within the log: a clock that does is held at the last one.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.engine.store.checkpoint import CheckpointFile
+from broker.engine.store.checkpointer import Checkpointer
+from broker.engine.store.commit_log import CommitLog
+from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles
+from broker.engine.store.errors import StoreClosed, StoreError, StoreFull
+from broker.engine.store.fence import Fence
+from broker.engine.store.files import NO_SPACE_ERRNOS, FileLayer
+from broker.engine.store.flusher import FlushCallback, Flusher, write_plan
+from broker.engine.store.indexer import Indexer, has_queue_entry, keys_of
+from broker.engine.store.key_index import KeyIndex
+from broker.engine.store.layout import pack_record, record_bytes, stored_properties
+from broker.engine.store.queue_table import QueueTable
+from broker.engine.store.reader import Matches, Reader
+from broker.engine.store.recovery import Recovery
+from broker.engine.store.store_folder import StoreFolder, StoreSizes
+from broker.engine.store.values import (
+    Appended,
+    Boundary,
+    MessageDraft,
+    ReadResult,
+    RecoveryReport,
+    StoreConfig,
+    VerifyReport,
+)
+from broker.engine.store.verify import verify_store
+from remoting.wire.stored_message import StoredMessage, decode_message
+
+Clock = Callable[[], int]
+OnAppended = Callable[[Appended], None]
+
+# Each costs a descriptor; a store may have more queues than the process has descriptors.
+_MAPPED_FILES_MAX = 4096
+_QUERY_MESSAGES_MAX = 64
+_QUERY_CANDIDATES_MAX = 4096
+
+
+def system_clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class _Prepared(NamedTuple):
+    """A draft that can be stored: what its record and its index entries need, before it has a place."""
+
+    draft: MessageDraft
+    queue: ConsumeQueue
+    properties: bytes
+    keys: list[str]
+    total_bytes: int
+    has_entry: bool
+
+
+class MessageStore:
+    """`on_appended` are called in order after each append, on the loop; `recovery` says what opening it found."""
+
+    def __init__(self, folder: StoreFolder, sizes: StoreSizes, config: StoreConfig, clock: Clock, files: FileLayer):
+        """Use `open`."""
+        path = folder.path
+        self.path = path
+        self.config = config
+        self.on_appended: list[OnAppended] = []
+        self._folder = folder
+        self._clock = clock
+        self._files = files
+        self._is_closed = False
+        self._fence = Fence(path)
+        self._mapped = MappedFiles(files, _mapped_files_max())
+        self._log = CommitLog(path / "commitlog", sizes.segment_bytes, files, self._fence)
+        self._queues = QueueTable(path, sizes.queue_file_entries, self._mapped, files)
+        self._keys = KeyIndex(path / "keyindex", self._mapped)
+        self._indexer = Indexer(self._queues, self._keys, config.delay_levels_ms)
+        self._reader = Reader(self._log, self._queues)
+        self._checkpoint_file = CheckpointFile(path / "checkpoint", files)
+        self._checkpointer = Checkpointer(
+            self._queues, self._keys, every_bytes=config.checkpoint_bytes, every_ms=config.checkpoint_interval_ms
+        )
+        self.recovery, self._last_timestamp_ms = self._recover()
+        self._flusher = Flusher(
+            self._log,
+            self._checkpoint_file,
+            files,
+            self._fence,
+            is_sync=config.flush == "sync",
+            interval_ms=config.flush_interval_ms,
+        )
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        config: StoreConfig | None = None,
+        clock: Clock = system_clock,
+        files: FileLayer | None = None,
+    ) -> MessageStore:
+        """Opens the store in `path`, recovering it; makes one where there is none. `clock` gives ms.
+
+        Raises StoreError, whose text names the remedy.
+        """
+        config = config or StoreConfig()
+        files = files or FileLayer()
+        folder = StoreFolder(path, files)
+        sizes = folder.open(StoreSizes(config.segment_bytes, config.queue_file_entries))
+        try:
+            return cls(folder, sizes, config, clock, files)
+        except OSError as error:
+            folder.release()
+            if error.errno in NO_SPACE_ERRNOS:
+                raise StoreFull(f"no space to open the store {path} ({error.strerror}); free space") from error
+            raise StoreError(f"the store {path} cannot be opened: {error}") from error
+        except BaseException:
+            folder.release()
+            raise
+
+    def _recover(self) -> tuple[RecoveryReport, int]:
+        was_aborted = self._folder.was_aborted
+        self._folder.mark_open()
+        recovery = Recovery(self.path, self._log, self._queues, self._keys, self._indexer, self._files)
+        report, last_timestamp_ms = recovery.run(self._checkpoint_file.read(), was_aborted=was_aborted)
+        self._log.sync()
+        plan = self._checkpointer.plan_of_all(self._log.end, last_timestamp_ms)
+        write_plan(plan, self._checkpoint_file, self._files)
+        return report, last_timestamp_ms
+
+    def close(self) -> None:
+        """Flushes, writes a clean checkpoint, lets go of the folder. A fenced store is left as after a kill."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._flusher.stop()
+        try:
+            if self._fence.error is None:
+                self._log.sync()
+                plan = self._checkpointer.plan(self._log.end, self._last_timestamp_ms, is_clean=True)
+                write_plan(plan, self._checkpoint_file, self._files)
+                self._folder.mark_closed()
+        except OSError as error:
+            raise self._fence.put_up("flushing at the close", error) from error
+        finally:
+            self._log.close()
+            self._mapped.close_all()
+            self._folder.release()
+
+    # --- appending
+
+    def append(self, draft: MessageDraft) -> Appended:
+        """Stores one message. Raises StoreFull or RecordRefused (nothing was stored), StoreFenced, StoreClosed."""
+        return self._append((self._prepare(draft),))[0]
+
+    def append_batch(self, drafts: Sequence[MessageDraft]) -> list[Appended]:
+        """Stores all or none, side by side in the log, with one write. Raises as `append`."""
+        return self._append([self._prepare(draft) for draft in drafts]) if drafts else []
+
+    def _prepare(self, draft: MessageDraft) -> _Prepared:
+        queue = self._queues.get_or_create(draft.topic, draft.queue_id)
+        properties = stored_properties(draft.properties_text)
+        return _Prepared(
+            draft,
+            queue,
+            properties,
+            keys_of(draft.sys_flag, draft.properties_text),
+            record_bytes(draft, queue.topic_part, properties),
+            has_queue_entry(draft.sys_flag),
+        )
+
+    def _append(self, batch: Sequence[_Prepared]) -> list[Appended]:
+        if self._is_closed:
+            raise StoreClosed(f"the store {self.path} was closed")
+        self._fence.check()
+        start = self._log.reserve(sum([prepared.total_bytes for prepared in batch]))
+        self._reserve_indexes(batch, start)
+        now_ms = max(self._clock(), self._last_timestamp_ms)
+        appended, records = self._pack(batch, start, now_ms)
+        self._log.write(start, records[0] if len(records) == 1 else b"".join(records))
+        self._last_timestamp_ms = now_ms
+        self._index(batch, appended)
+        if self._checkpointer.is_due(self._log.end, now_ms) and not self._flusher.has_plan:
+            self._flusher.write_checkpoint(self._checkpointer.plan(self._log.end, now_ms))
+        for listener in self.on_appended:
+            for one in appended:
+                listener(one)
+        return appended
+
+    def _reserve_indexes(self, batch: Sequence[_Prepared], start: int) -> None:
+        """Space for all entries first: once the record is written, nothing may fail."""
+        try:
+            key_count = 0
+            for prepared in batch:
+                # More than enough where several queues share a batch.
+                prepared.queue.reserve(len(batch))
+                key_count += len(prepared.keys)
+            if key_count:
+                self._keys.reserve(key_count, start)
+        except OSError as error:
+            if error.errno in NO_SPACE_ERRNOS:
+                raise StoreFull(f"no space for the indexes of {self.path} ({error.strerror}); free space") from error
+            raise self._fence.put_up("growing an index", error) from error
+
+    def _pack(self, batch: Sequence[_Prepared], start: int, now_ms: int) -> tuple[list[Appended], list[bytes]]:
+        taken: dict[ConsumeQueue, int] = {}
+        appended: list[Appended] = []
+        records: list[bytes] = []
+        for draft, queue, properties, _, total_bytes, has_entry in batch:
+            queue_offset = 0
+            if has_entry:
+                queue_offset = taken.get(queue, queue.max_offset)
+                taken[queue] = queue_offset + 1
+            records.append(
+                pack_record(
+                    draft,
+                    queue.magic,
+                    queue.topic_part,
+                    properties,
+                    total_bytes=total_bytes,
+                    queue_offset=queue_offset,
+                    commit_log_offset=start,
+                    store_timestamp_ms=now_ms,
+                )
+            )
+            appended.append(
+                Appended(draft.topic, draft.queue_id, queue_offset, start, total_bytes, now_ms, draft.tags_code)
+            )
+            start += total_bytes
+        return appended, records
+
+    def _index(self, batch: Sequence[_Prepared], appended: list[Appended]) -> None:
+        for prepared, one in zip(batch, appended, strict=True):
+            queue = prepared.queue
+            if prepared.has_entry:
+                self._checkpointer.will_grow(queue)
+                queue.put(one.commit_log_offset, one.total_bytes, one.tags_code)
+            if prepared.keys:
+                self._keys.put(queue.topic_crc, prepared.keys, one.commit_log_offset, one.store_timestamp_ms)
+
+    def when_flushed(self, commit_log_offset_end: int, callback: FlushCallback) -> None:
+        """Calls `callback(None)` on the loop once all before that offset is as safe as the flush mode promises, or
+        with the error that prevents it (StoreFenced, StoreClosed)."""
+        self._flusher.when_flushed(commit_log_offset_end, callback)
+
+    # --- reading
+
+    @property
+    def max_commit_log_offset(self) -> int:
+        return self._log.end
+
+    @property
+    def min_commit_log_offset(self) -> int:
+        return self._log.min_offset
+
+    @property
+    def flushed_commit_log_offset(self) -> int:
+        return self._flusher.flushed
+
+    def read(
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_messages: int,
+        max_bytes: int,
+        matches: Matches | None = None,
+    ) -> ReadResult:
+        """Messages from `queue_offset` on whose tags code `matches` (all, if None): see `reader.py`."""
+        return self._reader.read(
+            topic, queue_id, queue_offset, max_messages=max_messages, max_bytes=max_bytes, matches=matches
+        )
+
+    def min_offset(self, topic: str, queue_id: int) -> int:
+        """The first queue offset that can be read; 0 for an unknown queue."""
+        queue = self._queues.get(topic, queue_id)
+        return queue.min_offset(self._log.min_offset) if queue is not None else 0
+
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        """The queue offset of the next message; 0 for an unknown queue."""
+        queue = self._queues.get(topic, queue_id)
+        return queue.max_offset if queue is not None else 0
+
+    def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int, boundary: Boundary = Boundary.LOWER) -> int:
+        """The queue offset for a store timestamp (see `Reader.offset_by_time`); 0 for an unknown queue."""
+        queue = self._queues.get(topic, queue_id)
+        return self._reader.offset_by_time(queue, timestamp_ms, boundary) if queue is not None else 0
+
+    def queue_entry(self, topic: str, queue_id: int, queue_offset: int) -> tuple[int, int, int] | None:
+        """(commit-log offset, record size, tags code), None where there is no message."""
+        queue = self._queues.get(topic, queue_id)
+        return queue.entry(queue_offset) if queue is not None else None
+
+    def store_timestamp_at(self, topic: str, queue_id: int, queue_offset: int) -> int:
+        """When the message was stored, in ms; -1 where there is none."""
+        entry = self.queue_entry(topic, queue_id, queue_offset)
+        return self._reader.timestamp_at(entry[0]) if entry is not None else -1
+
+    def record_at(self, commit_log_offset: int) -> bytes | None:
+        """The stored message that starts at that very offset, as bytes; None where none does."""
+        return self._reader.record_at(commit_log_offset)
+
+    def message_at(self, commit_log_offset: int) -> StoredMessage | None:
+        """As `record_at`, decoded."""
+        record = self._reader.record_at(commit_log_offset)
+        return decode_message(record) if record is not None else None
+
+    def query_by_key(self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[bytes]:
+        """Records that have `key` as unique key or among their keys, newest first; at most 64."""
+        most = min(max_messages, _QUERY_MESSAGES_MAX)
+        candidates = self._keys.find(topic, key, begin_ms, end_ms)
+        found: dict[int, bytes] = {}
+        for offset in islice(candidates, _QUERY_CANDIDATES_MAX):
+            if len(found) >= most:
+                break
+            record = self._reader.record_at(offset)
+            if record is not None and self._is_wanted(record, topic, key, begin_ms, end_ms):
+                found[offset] = record
+        return list(found.values())
+
+    def _is_wanted(self, record: bytes, topic: str, key: str, begin_ms: int, end_ms: int) -> bool:
+        message = decode_message(record)
+        return (
+            message.topic == topic
+            and (message.unique_key == key or key in message.keys)
+            and begin_ms <= message.store_timestamp_ms <= end_ms
+            and message.commit_log_offset >= self._queues.deleted_until(topic)
+        )
+
+    def queues(self, topic: str) -> list[int]:
+        """The queue ids of `topic` that ever had a message here."""
+        return self._queues.queue_ids(topic)
+
+    def topics(self) -> set[str]:
+        """All topics that ever had a message here."""
+        return self._queues.topics()
+
+    # --- care
+
+    def delete_topic(self, topic: str) -> None:
+        """Forgets all messages of `topic`; one of that name may start again at offset 0. Raises OSError."""
+        self._queues.delete_topic(topic, self._log.end, self._log.min_offset)
+        if self._flusher.has_plan:
+            self._checkpointer.soon()
+            return
+        self._flusher.write_checkpoint(self._checkpointer.plan_of_all(self._log.end, self._last_timestamp_ms))
+
+    def verify(self) -> VerifyReport:
+        """Looks at every record and queue entry; takes seconds per GB."""
+        return verify_store(self._log, self._queues, self._indexer)
+
+
+def _mapped_files_max() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(64, min(_MAPPED_FILES_MAX, soft // 4))

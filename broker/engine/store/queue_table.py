@@ -1,0 +1,117 @@
+"""All consume queues of a store, by (topic, queue id); and the memory of deleted topics.
+
+A deleted topic's records stay in the log until retention takes them. `deleted_topics.json` keeps, per topic, the
+commit-log offset up to which its records no longer count, so that no recovery brings them back; a topic of the same
+name starts again at queue offset 0. Event loop only.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles
+from broker.engine.store.errors import RecordRefused, StoreError
+from broker.engine.store.files import FileLayer
+
+_FOLDER_NAME_BYTES_MAX = 255
+_DELETED_FILE = "deleted_topics.json"
+
+
+class QueueTable:
+    """`queue_count` (of queues that had a message) and `entry_total` (the sum of all max offsets) are what a
+    checkpoint recognises the table by."""
+
+    def __init__(self, store_folder: Path, entries_per_file: int, mapped: MappedFiles, files: FileLayer) -> None:
+        self._folder = store_folder / "consumequeue"
+        self._deleted_path = store_folder / _DELETED_FILE
+        self._entries_per_file = entries_per_file
+        self._mapped = mapped
+        self._files = files
+        self._queues: dict[tuple[str, int], ConsumeQueue] = {}
+        self._folder.mkdir(exist_ok=True)
+        self._deleted = self._read_deleted()
+
+    def _read_deleted(self) -> dict[str, int]:
+        try:
+            return {str(topic): int(offset) for topic, offset in json.loads(self._deleted_path.read_bytes()).items()}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, AttributeError) as error:
+            raise StoreError(f"{self._deleted_path} cannot be read ({error}); restore it from a backup") from error
+
+    def load(self, log_end: int | None) -> None:
+        """Reads the queues from the disk, without entries of records from `log_end` on (None: all are trusted).
+
+        Raises IndexesStale.
+        """
+        for topic_folder in self._folder.iterdir():
+            for queue_folder in topic_folder.iterdir():
+                if queue_folder.name.isdigit():
+                    queue = self._queue(topic_folder.name, int(queue_folder.name))
+                    queue.load(log_end)
+
+    def clear(self) -> None:
+        """Throws all consume queues away; the log will tell."""
+        self._queues.clear()
+        self._mapped.close_all()
+        shutil.rmtree(self._folder)
+        self._folder.mkdir()
+
+    @property
+    def queue_count(self) -> int:
+        return sum(1 for queue in self._queues.values() if queue.max_offset)
+
+    @property
+    def entry_total(self) -> int:
+        return sum(queue.max_offset for queue in self._queues.values())
+
+    def __iter__(self) -> Iterator[ConsumeQueue]:
+        return iter(self._queues.values())
+
+    def get(self, topic: str, queue_id: int) -> ConsumeQueue | None:
+        return self._queues.get((topic, queue_id))
+
+    def get_or_create(self, topic: str, queue_id: int) -> ConsumeQueue:
+        """Raises RecordRefused on a topic that cannot name a folder, or a negative queue id."""
+        queue = self._queues.get((topic, queue_id))
+        if queue is not None:
+            return queue
+        name = topic.encode("utf-8", "replace")
+        if queue_id < 0 or topic in ("", ".", "..") or "/" in topic or "\0" in topic:
+            raise RecordRefused(f"no queue can be named {topic!r} {queue_id}")
+        if len(name) > _FOLDER_NAME_BYTES_MAX or name.decode() != topic:
+            raise RecordRefused(
+                f"topic of {len(name)} bytes; at most {_FOLDER_NAME_BYTES_MAX} of valid UTF-8 can be kept"
+            )
+        return self._queue(topic, queue_id)
+
+    def _queue(self, topic: str, queue_id: int) -> ConsumeQueue:
+        folder = self._folder / topic / str(queue_id)
+        queue = ConsumeQueue(topic, queue_id, folder, self._entries_per_file, self._mapped)
+        self._queues[topic, queue_id] = queue
+        return queue
+
+    def queue_ids(self, topic: str) -> list[int]:
+        return sorted(queue_id for name, queue_id in self._queues if name == topic)
+
+    def topics(self) -> set[str]:
+        return {topic for topic, _ in self._queues}
+
+    # --- deleted topics
+
+    def deleted_until(self, topic: str) -> int:
+        """Records of `topic` below this commit-log offset belong to a deleted topic; 0 when there is none."""
+        return self._deleted.get(topic, 0)
+
+    def delete_topic(self, topic: str, log_end: int, log_min_offset: int) -> None:
+        """Forgets the queues of `topic`, on the disk too. Raises OSError."""
+        self._deleted = {name: end for name, end in self._deleted.items() if end > log_min_offset}
+        self._deleted[topic] = log_end
+        self._files.replace_json(self._deleted_path, self._deleted)
+        for queue_id in self.queue_ids(topic):
+            self._queues.pop((topic, queue_id)).close()
+        shutil.rmtree(self._folder / topic, ignore_errors=True)
+        self._files.sync_path(self._folder)

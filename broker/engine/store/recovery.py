@@ -1,0 +1,175 @@
+"""Opening a store: from the files to a log with a true end and indexes that say what it says.
+
+1. After an orderly close the checkpoint is the end and everything is trusted.
+2. After a kill or a power cut everything up to the checkpoint is trusted (it was on the disk before the checkpoint was
+   written); from there on every record is verified and indexed again. Entries of the old indexes behind it are zeroed.
+3. With no usable checkpoint, or indexes that do not fit it, the whole log is verified and everything rebuilt.
+
+Sound records behind damaged bytes are kept, the damaged ones are copied to `quarantine/` and reported; their places in
+the queues become holes, so that no message changes its queue offset. Garbage behind the last sound record is zeroed,
+so that it can never look like a record later. (Java: `CommitLog.recoverAbnormally`, which stops at the first bad one.)
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broker.engine.store.checkpoint import Checkpoint
+from broker.engine.store.commit_log import CommitLog
+from broker.engine.store.errors import IndexesStale
+from broker.engine.store.files import FileLayer, data_chunks
+from broker.engine.store.indexer import Indexer
+from broker.engine.store.key_index import KeyIndex
+from broker.engine.store.layout import RecordFacts
+from broker.engine.store.log_scan import LogEnd, keep_copy, scan_log
+from broker.engine.store.queue_table import QueueTable
+from broker.engine.store.values import Damage, RecoveryReport
+
+logger = logging.getLogger(__name__)
+
+_DAMAGES_REPORTED_MAX = 1000
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What one walk over the log has found so far."""
+
+    end: int = 0
+    record_count: int = 0
+    last_timestamp_ms: int = 0
+    damages: list[Damage] = field(default_factory=list)
+    torn: Damage | None = None
+
+
+class Recovery:
+    """Used once, by `MessageStore.open`, before the first append."""
+
+    def __init__(
+        self,
+        folder: Path,
+        log: CommitLog,
+        queues: QueueTable,
+        keys: KeyIndex,
+        indexer: Indexer,
+        files: FileLayer,
+    ) -> None:
+        self._folder = folder
+        self._log = log
+        self._queues = queues
+        self._keys = keys
+        self._indexer = indexer
+        self._files = files
+
+    def run(self, checkpoint: Checkpoint | None, *, was_aborted: bool) -> tuple[RecoveryReport, int]:
+        """The report, and the store timestamp of the last record. Raises OSError, StoreError."""
+        started = time.monotonic()
+        is_clean = checkpoint is not None and checkpoint.is_clean and not was_aborted and self._ends_at(checkpoint.end)
+        try:
+            start, walk = self._from_checkpoint(checkpoint, is_clean=is_clean)
+            rebuilt = None
+        except IndexesStale as reason:
+            if self._log.capacity_end:
+                logger.warning("store %s: everything is verified and indexed again: %s", self._folder, reason)
+            start, walk = self._from_the_start()
+            rebuilt = str(reason)
+        self._log.open_at(walk.end)
+        report = RecoveryReport(
+            was_clean=is_clean,
+            verified_from=start,
+            end=walk.end,
+            record_count=walk.record_count,
+            torn=walk.torn,
+            damages=tuple(walk.damages[:_DAMAGES_REPORTED_MAX]),
+            rebuilt_indexes=rebuilt,
+            duration_ms=(time.monotonic() - started) * 1000,
+        )
+        return report, walk.last_timestamp_ms
+
+    def _ends_at(self, end: int) -> bool:
+        """Whether nothing was ever written behind `end`."""
+        segment = self._log.segment_of(end)
+        if segment is None:
+            return end == self._log.capacity_end
+        position = end - segment.start
+        return not any(self._log.view(segment)[position : position + 8]) and segment.end == self._log.capacity_end
+
+    def _from_checkpoint(self, checkpoint: Checkpoint | None, *, is_clean: bool) -> tuple[int, _Walk]:
+        if checkpoint is None:
+            raise IndexesStale("there is no checkpoint")
+        end = checkpoint.end
+        if not self._log.min_offset <= end <= self._log.capacity_end:
+            raise IndexesStale(f"the checkpoint is at {end}, outside the commit log")
+        self._queues.load(None if is_clean else end)
+        self._keys.load(checkpoint.key_position, is_clean=is_clean)
+        found = self._queues.queue_count, self._queues.entry_total
+        if found != (checkpoint.queue_count, checkpoint.entry_total):
+            expected = f"{checkpoint.entry_total} entries in {checkpoint.queue_count} queues"
+            raise IndexesStale(f"the consume queues hold {found[1]} entries in {found[0]} queues, not {expected}")
+        walk = _Walk(end=end, last_timestamp_ms=checkpoint.last_timestamp_ms)
+        if not is_clean:
+            self._walk(walk, end, expects_gaps=False)
+        return end, walk
+
+    def _from_the_start(self) -> tuple[int, _Walk]:
+        self._queues.clear()
+        self._keys.clear()
+        start = self._log.min_offset
+        walk = _Walk(end=start)
+        self._walk(walk, start, expects_gaps=True)
+        return start, walk
+
+    def _walk(self, walk: _Walk, start: int, *, expects_gaps: bool) -> None:
+        """Verifies and indexes all records from `start` on. Raises IndexesStale on a gap that no damage explains."""
+        for found in scan_log(self._log, start):
+            match found:
+                case RecordFacts():
+                    self._take(walk, found, may_leave_gap=expects_gaps or bool(walk.damages))
+                case Damage():
+                    self._set_aside(walk, found)
+                case LogEnd():
+                    self._end(walk, found)
+
+    def _take(self, walk: _Walk, facts: RecordFacts, *, may_leave_gap: bool) -> None:
+        walk.record_count += 1
+        walk.last_timestamp_ms = max(walk.last_timestamp_ms, facts.store_timestamp_ms)
+        problem = self._indexer.index_again(facts, may_leave_gap=may_leave_gap)
+        if problem is not None:
+            damage = Damage(facts.commit_log_offset, facts.total_bytes, problem)
+            self._set_aside(walk, damage)
+
+    def _set_aside(self, walk: _Walk, damage: Damage) -> None:
+        kept_as = keep_copy(self._log, self._folder / "quarantine", damage)
+        walk.damages.append(Damage(damage.commit_log_offset, damage.byte_count, damage.reason, kept_as))
+        logger.error(
+            "store %s: %d bytes at %d set aside: %s",
+            self._folder,
+            damage.byte_count,
+            damage.commit_log_offset,
+            damage.reason,
+        )
+
+    def _end(self, walk: _Walk, end: LogEnd) -> None:
+        walk.end = end.commit_log_offset
+        if not end.torn_bytes:
+            return
+        torn = Damage(end.commit_log_offset, end.torn_bytes, "an unfinished write at the end")
+        kept_as = keep_copy(self._log, self._folder / "quarantine", torn)
+        walk.torn = Damage(torn.commit_log_offset, torn.byte_count, torn.reason, kept_as)
+        logger.warning(
+            "store %s: %d bytes of an unfinished write removed at %d", self._folder, torn.byte_count, walk.end
+        )
+        self._zero_behind(walk.end)
+
+    def _zero_behind(self, end: int) -> None:
+        segment = self._log.segment_of(end)
+        if segment is None:
+            return
+        segment.start_writing()
+        for position, chunk in data_chunks(segment.path, end - segment.start, segment.size_bytes):
+            if chunk.count(0) != len(chunk):
+                segment.write(position, bytes(len(chunk)))
+        segment.sync()
+        segment.stop_writing()

@@ -1,0 +1,85 @@
+"""Looking at everything: every bit of every record, and every index entry against its record.
+
+For `manage.py store check` and for tests; reads the whole log, so never part of a start.
+"""
+
+from __future__ import annotations
+
+from broker.engine.store.commit_log import CommitLog
+from broker.engine.store.consume_queue import ConsumeQueue
+from broker.engine.store.indexer import Indexer, has_queue_entry
+from broker.engine.store.layout import HOLE_BYTES, QUEUE_ENTRY, RecordFacts
+from broker.engine.store.log_scan import LogEnd, scan_log
+from broker.engine.store.queue_table import QueueTable
+from broker.engine.store.values import Damage, VerifyReport
+from remoting.wire.names import SCHEDULE_TOPIC
+
+_PROBLEMS_MAX = 1000
+
+
+class _Findings:
+    def __init__(self) -> None:
+        self.record_count = 0
+        self.damages: list[Damage] = []
+        self.problems: list[str] = []
+        self.seen: dict[tuple[str, int], int] = {}
+
+    def problem(self, text: str) -> None:
+        if len(self.problems) < _PROBLEMS_MAX:
+            self.problems.append(text)
+
+
+def verify_store(log: CommitLog, queues: QueueTable, indexer: Indexer) -> VerifyReport:
+    """Changes nothing. Takes about a second per 200,000 records."""
+    findings = _Findings()
+    for found in scan_log(log, log.min_offset):
+        match found:
+            case RecordFacts():
+                findings.record_count += 1
+                _check_entry(found, queues, indexer, findings)
+            case Damage():
+                findings.damages.append(found)
+            case LogEnd():
+                _check_end(found, log, findings)
+    for queue in queues:
+        _check_queue(queue, log, findings)
+    return VerifyReport(
+        record_count=findings.record_count,
+        byte_count=log.end - log.min_offset,
+        damages=tuple(findings.damages[:_PROBLEMS_MAX]),
+        problems=tuple(findings.problems),
+    )
+
+
+def _check_entry(facts: RecordFacts, queues: QueueTable, indexer: Indexer, findings: _Findings) -> None:
+    if not has_queue_entry(facts.sys_flag) or facts.commit_log_offset < queues.deleted_until(facts.topic):
+        return
+    place = f"{facts.topic}/{facts.queue_id}@{facts.queue_offset}"
+    queue = queues.get(facts.topic, facts.queue_id)
+    entry = queue.entry(facts.queue_offset) if queue is not None else None
+    if entry is None or entry[:2] != (facts.commit_log_offset, facts.total_bytes):
+        findings.problem(f"{place}: its queue entry is {entry}, the record is at {facts.commit_log_offset}")
+        return
+    findings.seen[facts.topic, facts.queue_id] = findings.seen.get((facts.topic, facts.queue_id), 0) + 1
+    # The due time of a delayed message may have been set some ms before the store took it.
+    if facts.topic != SCHEDULE_TOPIC and entry[2] != indexer.derived_tags_code(facts):
+        findings.problem(f"{place}: its queue entry has tags code {entry[2]}")
+
+
+def _check_end(end: LogEnd, log: CommitLog, findings: _Findings) -> None:
+    if end.torn_bytes:
+        findings.problem(f"{end.torn_bytes} bytes of garbage behind the end at {end.commit_log_offset}")
+    if end.commit_log_offset != log.end:
+        findings.problem(f"the last sound record ends at {end.commit_log_offset}, the log at {log.end}")
+
+
+def _check_queue(queue: ConsumeQueue, log: CommitLog, findings: _Findings) -> None:
+    position = queue.min_offset(log.min_offset)
+    live = 0
+    while position < queue.max_offset:
+        entries = queue.entries(position, 100_000)
+        live += sum(1 for _, size, _ in QUEUE_ENTRY.iter_unpack(entries) if size != HOLE_BYTES)
+        position += len(entries) // QUEUE_ENTRY.size
+    seen = findings.seen.get((queue.topic, queue.queue_id), 0)
+    if live != seen:
+        findings.problem(f"{queue.topic}/{queue.queue_id}: {live} entries for {seen} messages")
