@@ -1,0 +1,88 @@
+"""What one consumer group asks of the brokers, by message queue instead of by address.
+
+Finds the broker by the routes, counts nothing, retries nothing: callers know what a failure means for them. Every
+method raises ClientError, or BodyError and HeaderError for an answer that cannot be read.
+"""
+
+from __future__ import annotations
+
+import random
+
+from remoting.client.admin import Admin
+from remoting.client.errors import BrokerRefused, NotConnected
+from remoting.client.instance import ClientInstance
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.route import MASTER_ID
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
+from remoting.wire.headers.groups import SendMessageBackHeader
+from remoting.wire.headers.offsets import UpdateConsumerOffsetHeader
+from remoting.wire.headers.pull import PullMessageHeader
+from remoting.wire.headers.typed import write_header
+
+# The broker holds a pull for 15 s at most; the answer is awaited twice as long (P2-15).
+PULL_SUSPEND_MS = 15_000
+PULL_TIMEOUT_MS = 30_000
+# Request 36 (S1-33).
+SEND_BACK_TIMEOUT_MS = 5000
+
+
+class Brokers:
+    def __init__(self, client: ClientInstance, group: str) -> None:
+        self._client = client
+        self._group = group
+        self._admin = Admin(client.connections)
+
+    async def pull(self, header: PullMessageHeader, broker_name: str, broker_id: int) -> Command:
+        """The answer, whatever its code."""
+        address = self._read_address(broker_name, broker_id)
+        request = Command(code=RequestCode.PULL_MESSAGE, ext_fields=write_header(header))
+        return await self._client.connections.request(address, request, PULL_TIMEOUT_MS)
+
+    async def member_ids(self, topic: str) -> list[str]:
+        """The group's members as one broker of the topic, chosen at random, knows them (S0-50)."""
+        route = await self._client.routes.get(topic)
+        names = [broker.broker_name for broker in route.broker_datas]
+        if not names:
+            raise NotConnected(f"topic {topic!r}", "its route names no broker")
+        return await self._admin.consumer_ids(self._read_address(random.choice(names)), self._group)
+
+    async def stored_offset(self, queue: MessageQueue) -> int | None:
+        """The group's committed offset; None when the broker has none."""
+        address = self._read_address(queue.broker_name)
+        return await self._admin.query_offset(address, self._group, queue.topic, queue.queue_id)
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        return await self._admin.max_offset(self._read_address(queue.broker_name), queue.topic, queue.queue_id)
+
+    async def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        address = self._read_address(queue.broker_name)
+        return await self._admin.search_offset(address, queue.topic, queue.queue_id, timestamp_ms)
+
+    async def commit_oneway(self, queue: MessageQueue, offset: int) -> None:
+        header = UpdateConsumerOffsetHeader(
+            consumer_group=self._group, topic=queue.topic, queue_id=queue.queue_id, commit_offset=offset
+        )
+        request = Command(code=RequestCode.UPDATE_CONSUMER_OFFSET, ext_fields=write_header(header))
+        await self._client.connections.oneway(self._read_address(queue.broker_name), request)
+
+    async def commit(self, queue: MessageQueue, offset: int) -> None:
+        """Returns when the broker has it."""
+        address = self._read_address(queue.broker_name)
+        await self._admin.update_offset(address, self._group, queue.topic, queue.queue_id, offset)
+
+    async def send_back(self, broker_name: str, header: SendMessageBackHeader) -> None:
+        """Returns when the broker has stored the retry, or the dead letter."""
+        address = self._client.routes.master_address(broker_name)
+        if address is None:
+            raise NotConnected(broker_name, "no route names a master of this broker")
+        request = Command(code=RequestCode.CONSUMER_SEND_MSG_BACK, ext_fields=write_header(header))
+        answer = await self._client.connections.request(address, request, SEND_BACK_TIMEOUT_MS)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerRefused(address, request.code, answer.code, answer.remark, f"group {self._group!r}")
+
+    def _read_address(self, broker_name: str, broker_id: int = int(MASTER_ID)) -> str:
+        address = self._client.routes.read_address(broker_name, broker_id)
+        if address is None:
+            raise NotConnected(broker_name, "no route names this broker")
+        return address

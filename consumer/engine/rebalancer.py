@@ -1,0 +1,170 @@
+"""Rebalance rounds as they come due (Java `RebalanceService`, `RebalanceImpl`; behaviour 2.6).
+
+Each round asks, per topic, which queues there are and who is in the group, lets `allocation` and `rebalance` decide,
+and carries the decision out. A topic's failure leaves its queues as they are and does not stop the others (S0-53).
+A notification only sets a flag (behaviour 3.1), so it can be called from anywhere on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from consumer.engine.allocation import allocate
+from consumer.engine.brokers import Brokers
+from consumer.engine.clock import Clock
+from consumer.engine.complaints import Complaints
+from consumer.engine.owned_queues import OwnedQueues
+from consumer.engine.rebalance import RoundTimer, decide
+from consumer.engine.subscriptions import Subscriptions
+from remoting.client.errors import ClientError, RouteNotFound
+from remoting.client.instance import ClientInstance
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.errors import WireError
+from remoting.wire.names import AUTO_CREATE_TOPIC, is_retry_topic
+
+logger = logging.getLogger(__name__)
+
+
+class Rebalancer:
+    """`start()` runs the first round at once; `stop()` returns when no round runs any more."""
+
+    def __init__(
+        self,
+        *,
+        client: ClientInstance,
+        brokers: Brokers,
+        subscriptions: Subscriptions,
+        strategy: str,
+        owned: OwnedQueues,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._brokers = brokers
+        self._subscriptions = subscriptions
+        self._strategy = strategy
+        self._owned = owned
+        self._clock = clock
+        self._complaints = Complaints(logger)
+        self._woken = asyncio.Event()
+        self._timer = RoundTimer()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        for topic in self._subscriptions.topics:
+            self._client.routes.use(topic)
+        self._client.routes.changed.append(self._route_changed)
+        self._task = asyncio.create_task(self._run(), name=f"rebalance {self._subscriptions.group}")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def wake(self) -> None:
+        """Who belongs to the group, or what there is to own, has changed."""
+        self._woken.set()
+
+    def _route_changed(self, topic: str) -> None:
+        if topic in self._subscriptions.expressions:
+            self.wake()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wait_until_due()
+            self._woken.clear()
+            try:
+                is_balanced = await self._round()
+            except Exception:
+                logger.exception("group %s: a rebalance round failed", self._subscriptions.group)
+                is_balanced = False
+            self._timer.round_done(_monotonic_ms(), is_balanced=is_balanced)
+
+    async def _wait_until_due(self) -> None:
+        while (wait_ms := self._timer.wait_ms(_monotonic_ms(), is_woken=self._woken.is_set())) > 0:
+            if self._woken.is_set():
+                await asyncio.sleep(wait_ms / 1000)
+                return
+            try:
+                async with asyncio.timeout(wait_ms / 1000):
+                    await self._woken.wait()
+            except TimeoutError:
+                return
+
+    async def _round(self) -> bool:
+        """True when every topic is balanced."""
+        await self._meet_brokers()
+        is_balanced = True
+        for topic in self._subscriptions.topics:
+            try:
+                is_balanced &= await self._balance(topic)
+            except RouteNotFound as error:
+                is_balanced = False
+                if not is_retry_topic(topic):  # the broker makes it after the first heartbeat (S0-55)
+                    self._complaints.warn(
+                        topic, f"group {self._subscriptions.group} waits for topic {topic!r}: {error}"
+                    )
+            except (ClientError, WireError) as error:
+                is_balanced = False
+                self._complaints.warn(
+                    topic, f"group {self._subscriptions.group} cannot balance topic {topic!r}: {error}"
+                )
+            else:
+                self._complaints.settled(topic)
+        return is_balanced
+
+    async def _meet_brokers(self) -> None:
+        """A group whose topics do not exist yet still says hello, to every broker that would create them."""
+        if self._client.routes.broker_addresses(with_slaves=False):
+            return
+        for topic in (*self._subscriptions.topics, AUTO_CREATE_TOPIC):
+            try:
+                await self._client.routes.get(topic)
+            except RouteNotFound:
+                continue
+            except (ClientError, WireError):
+                return  # said by the round itself
+        await self._client.heartbeats.send_now()
+
+    async def _balance(self, topic: str) -> bool:
+        queues = await self._client.routes.subscribe_queues(topic)
+        members = await self._members(topic)
+        me = self._client.client_id
+        if me not in members:
+            text = f"group {self._subscriptions.group}: the broker does not list this member for topic {topic!r} yet"
+            self._complaints.warn(f"member {topic}", text)
+            return False
+        wanted = allocate(self._strategy, queues, members, me)
+        changes = decide(wanted, self._owned.of_topic(topic), self._clock())
+        if changes.is_empty:
+            return True
+        for queue in changes.stuck:
+            logger.error("group %s: %s was not pulled for too long, taken anew", self._subscriptions.group, queue)
+        await self._owned.give_up([*changes.remove, *changes.stuck])
+        return await self._take(changes.add)
+
+    async def _members(self, topic: str) -> list[str]:
+        """As a broker says it; where it has not heard of us, as it says it after a heartbeat.
+
+        Taking its first word would give up every queue whenever a broker was restarted.
+        """
+        members = await self._brokers.member_ids(topic)
+        if self._client.client_id not in members:
+            await self._client.heartbeats.send_now()
+            members = await self._brokers.member_ids(topic)
+        return members
+
+    async def _take(self, queues: tuple[MessageQueue, ...]) -> bool:
+        results = await asyncio.gather(*(self._owned.take(queue) for queue in queues), return_exceptions=True)
+        failures = [result for result in results if isinstance(result, BaseException)]
+        for failure in failures:
+            if not isinstance(failure, ClientError | WireError):
+                raise failure
+            text = f"group {self._subscriptions.group} cannot learn where to start: {failure}"
+            self._complaints.warn("take", text)
+        return not failures
+
+
+def _monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

@@ -1,0 +1,81 @@
+"""Returns a failed message to the broker (behaviour S1-33 to S1-41).
+
+First by request 36 to the broker that stores it; if that fails for whatever reason, by sending a copy to the group's
+retry topic on any broker. Only if both fail does the message stay here.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from consumer.engine.brokers import Brokers
+from consumer.engine.process_queue import CachedMessage
+from consumer.engine.subscriptions import first_topic
+from remoting.client.errors import ClientError
+from remoting.client.producer import Producer
+from remoting.wire.errors import WireError
+from remoting.wire.headers.groups import SendMessageBackHeader
+from remoting.wire.names import retry_topic
+from remoting.wire.properties import Property
+
+logger = logging.getLogger(__name__)
+
+# The broker decides: level 3 + how often it came back.
+BROKER_DECIDES = 0
+FIRST_RETRY_LEVEL = 3
+
+
+class SendBack:
+    """`fallback`: a producer that shares the consumer's connections."""
+
+    def __init__(self, brokers: Brokers, fallback: Producer, group: str, max_reconsume_times: int) -> None:
+        self._brokers = brokers
+        self._fallback = fallback
+        self._group = group
+        self._max_reconsume_times = max_reconsume_times
+
+    async def send(self, cached: CachedMessage, delay_level: int = BROKER_DECIDES) -> bool:
+        """True when a broker has stored it."""
+        try:
+            await self._brokers.send_back(cached.process_queue.queue.broker_name, self._header(cached, delay_level))
+        except (ClientError, WireError) as error:
+            logger.warning(
+                "group %s: %s cannot be sent back, trying the retry topic: %s", self._group, cached.stored, error
+            )
+            return await self._send_copy(cached)
+        return True
+
+    def _header(self, cached: CachedMessage, delay_level: int) -> SendMessageBackHeader:
+        return SendMessageBackHeader(
+            offset=cached.stored.commit_log_offset,
+            group=self._group,
+            delay_level=delay_level,
+            origin_msg_id=cached.stored.message_id,
+            origin_topic=first_topic(cached.stored),
+            unit_mode=False,
+            max_reconsume_times=self._max_reconsume_times,
+            bname=cached.process_queue.queue.broker_name,
+        )
+
+    async def _send_copy(self, cached: CachedMessage) -> bool:
+        """S1-37 to S1-39: what the properties say in Java's copy travels in the header, as Java's producer does it."""
+        stored = cached.stored
+        properties = dict(stored.properties)
+        properties.setdefault(Property.ORIGIN_MESSAGE_ID, stored.message_id)
+        properties[Property.RETRY_TOPIC] = first_topic(stored)
+        properties[Property.DELAY] = str(FIRST_RETRY_LEVEL + cached.reconsume_times)
+        properties.pop(Property.TRAN_MSG, None)
+        try:
+            await self._fallback.forward(
+                retry_topic(self._group),
+                stored.body,
+                properties,
+                flag=stored.flag,
+                sys_flag=stored.sys_flag,
+                reconsume_times=cached.reconsume_times + 1,
+                max_reconsume_times=self._max_reconsume_times,
+            )
+        except (ClientError, WireError) as error:
+            logger.warning("group %s: %s stays here for now: %s", self._group, stored, error)
+            return False
+        return True

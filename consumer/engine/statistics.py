@@ -1,0 +1,69 @@
+"""Rates of one consumer by topic, for its running info (behaviour 2.10). Pure; time is an argument of the clock.
+
+Buckets of ten seconds for the last hour: rates and times are those of the last minute, failures of the last hour.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from consumer.engine.clock import Clock
+from remoting.wire.bodies.running_info import ConsumeStatus
+
+BUCKET_MS = 10_000
+HOUR_BUCKETS = 360
+MINUTE_BUCKETS = 6
+
+
+class _Bucket:
+    __slots__ = ("consume_ms", "failed", "number", "ok", "pull_ms", "pulled", "pulls")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.ok = self.failed = self.pulled = self.pulls = 0
+        self.consume_ms = self.pull_ms = 0.0
+
+
+class Statistics:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._topics: dict[str, deque[_Bucket]] = {}
+
+    def consumed(self, topic: str, took_ms: float, *, is_ok: bool) -> None:
+        bucket = self._bucket(topic)
+        bucket.consume_ms += took_ms
+        if is_ok:
+            bucket.ok += 1
+        else:
+            bucket.failed += 1
+
+    def pulled(self, topic: str, count: int, took_ms: float) -> None:
+        bucket = self._bucket(topic)
+        bucket.pulled += count
+        bucket.pulls += 1
+        bucket.pull_ms += took_ms
+
+    def status(self, topic: str) -> ConsumeStatus:
+        now = self._clock() // BUCKET_MS
+        hour = [bucket for bucket in self._topics.get(topic, ()) if bucket.number > now - HOUR_BUCKETS]
+        minute = [bucket for bucket in hour if bucket.number > now - MINUTE_BUCKETS]
+        seconds = MINUTE_BUCKETS * BUCKET_MS / 1000
+        ok, failed = sum(bucket.ok for bucket in minute), sum(bucket.failed for bucket in minute)
+        pulls = sum(bucket.pulls for bucket in minute)
+        return ConsumeStatus(
+            consume_failed_msgs=sum(bucket.failed for bucket in hour),
+            consume_failed_tps=failed / seconds,
+            consume_ok_tps=ok / seconds,
+            consume_rt=sum(bucket.consume_ms for bucket in minute) / max(1, ok + failed),
+            pull_rt=sum(bucket.pull_ms for bucket in minute) / max(1, pulls),
+            pull_tps=sum(bucket.pulled for bucket in minute) / seconds,
+        )
+
+    def _bucket(self, topic: str) -> _Bucket:
+        buckets = self._topics.get(topic)
+        if buckets is None:
+            buckets = self._topics[topic] = deque(maxlen=HOUR_BUCKETS)
+        number = self._clock() // BUCKET_MS
+        if not buckets or buckets[-1].number != number:
+            buckets.append(_Bucket(number))
+        return buckets[-1]
