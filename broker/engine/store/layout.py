@@ -183,6 +183,7 @@ class RecordFacts(msgspec.Struct, gc=False):
     total_bytes: int
     sys_flag: int
     store_timestamp_ms: int
+    prepared_transaction_offset: int
     properties_text: str
 
 
@@ -206,5 +207,6 @@ def read_facts(view: memoryview, position: int) -> RecordFacts:
         total_bytes=fields[0],
         sys_flag=sys_flag,
         store_timestamp_ms=fields[10],
+        prepared_transaction_offset=fields[13],
         properties_text=str(view[topic_end + 2 : position + fields[0]], "utf-8", "replace"),
     )

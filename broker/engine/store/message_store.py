@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +29,8 @@ from broker.engine.store.files import NO_SPACE_ERRNOS, FileLayer
 from broker.engine.store.flusher import FlushCallback, Flusher, write_plan
 from broker.engine.store.indexer import Indexer, has_queue_entry, keys_of
 from broker.engine.store.key_index import KeyIndex
-from broker.engine.store.layout import pack_record, record_bytes, stored_properties
+from broker.engine.store.layout import RecordFacts, pack_record, record_bytes, stored_properties
+from broker.engine.store.log_scan import scan_log
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.reader import Matches, Reader
 from broker.engine.store.recovery import Recovery
@@ -317,6 +318,12 @@ class MessageStore:
         """As `record_at`, decoded."""
         record = self._reader.record_at(commit_log_offset)
         return decode_message(record) if record is not None else None
+
+    def records_from(self, commit_log_offset: int) -> Iterator[RecordFacts]:
+        """All messages from a record's place on to the end of the log, in order. Nothing may be appended meanwhile."""
+        for found in scan_log(self._log, max(commit_log_offset, self._log.min_offset)):
+            if isinstance(found, RecordFacts):
+                yield found
 
     def query_by_key(self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[bytes]:
         """Records that have `key` as unique key or among their keys, newest first; at most 64."""
