@@ -31,6 +31,8 @@ def database(url: str | None, folder: Path) -> dict[str, Any]:
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": str(folder / "mqadmin.sqlite3"),
             "OPTIONS": dict(_SQLITE_OPTIONS),
+            # A file for tests too: an in-memory database has other locks, and no WAL.
+            "TEST": {"NAME": str(folder / "test.sqlite3")},
         }
     config: dict[str, Any] = dict(dj_database_url.parse(url))
     options = config.setdefault("OPTIONS", {})

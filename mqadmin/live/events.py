@@ -18,6 +18,7 @@ from zlib import crc32
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
+from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ def tell(changes: Sequence[Change]) -> None:
     """From synchronous code. A layer that cannot be reached is logged, and the pages fetch when they reconnect."""
     try:
         async_to_sync(_send)(changes)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RedisError) as error:
         logger.warning("open pages were not told of %d changes: %s", len(changes), error)
 
 
