@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from mqadmin.clusters.models import ClusterState
 from mqadmin.clusters.shapes import AttentionItem, BrokerRow, ClusterHead
@@ -26,6 +26,7 @@ class AttentionLine:
     name: str
     cluster: str
     words: str
+    note: str
     since: datetime | None
 
 
@@ -39,6 +40,7 @@ def cluster_lines(heads: Iterable[ClusterHead]) -> Iterator[AttentionLine]:
                 name=head.name,
                 cluster="",
                 words=head.last_error or gettext("Its figures are as old as its last answer."),
+                note="",
                 since=head.state_since,
             )
 
@@ -53,6 +55,7 @@ def scheduler_lines(cluster_name: str, brokers: Iterable[BrokerRow]) -> Iterator
                 name=gettext("scheduler of %(broker)s") % {"broker": broker.name},
                 cluster=cluster_name,
                 words=gettext("Nobody drives it: delayed messages and retries wait."),
+                note="",
                 since=broker.scheduler.since,
             )
 
@@ -65,13 +68,13 @@ def group_lines(items: Iterable[AttentionItem]) -> Iterator[AttentionLine]:
             url=reverse("group", args=[item.cluster_name, item.group_name]),
             name=item.group_name,
             cluster=item.cluster_name,
-            words=" ".join(filter(None, [item.verdict.reason, _lag_words(item)])),
+            words=item.verdict.reason,
+            note=_lag_note(item),
             since=item.verdict.since,
         )
 
 
-def _lag_words(item: AttentionItem) -> str:
+def _lag_note(item: AttentionItem) -> str:
     if item.lag.value is None:
-        return ""
-    lag = int(item.lag.value)
-    return ngettext("Lag %(lag)s message.", "Lag %(lag)s messages.", lag) % {"lag": count_text(lag)}
+        return gettext("lag unknown")
+    return gettext("lag %(lag)s") % {"lag": count_text(int(item.lag.value))}

@@ -46,6 +46,9 @@ class Listing:
     def at_page(self, page: int) -> str:
         return self._with(page=str(page) if page > 1 else None)
 
+    def chosen(self, choice: str) -> str:
+        return self._with(page=None, **{self.choice_name: choice or None})
+
     @property
     def is_filtered(self) -> bool:
         return bool(self.text or self.choice)

@@ -12,8 +12,8 @@ from datetime import datetime
 
 # room for the stroke and the end point, so that neither is cut at the edge
 INSET = 2.0
-# a lag below this is drawn near the floor: two messages that wait are no mountain
-TOP_MIN = 10
+# a lag well below this is drawn near the floor: a few messages that wait are no mountain
+TOP_MIN = 50
 STEPS = 40
 
 

@@ -44,6 +44,7 @@ MARKS: dict[str, Mark] = {
     "unreachable": Mark(gettext_lazy("UNREACHABLE"), _SQUARE, "stalled"),
     "late": Mark(gettext_lazy("LATE"), _TRIANGLE, "slow"),
     "undriven": Mark(gettext_lazy("UNDRIVEN"), _SQUARE, "stalled"),
+    "differs": Mark(gettext_lazy("DIFFERS"), _DIAMOND, "slow"),
     # what became of an action
     "done": Mark(gettext_lazy("DONE"), _DISC, "ok"),
     "refused": Mark(gettext_lazy("REFUSED"), _SQUARE, "stalled"),
@@ -55,6 +56,7 @@ EVENT_SHAPES: dict[str, SafeString] = {
     "joined": SafeString('<path d="M1.5 7h7m-3-3 3 3-3 3M12 2v10"/>'),
     "left": SafeString('<path d="M5.5 7h7m-3-3 3 3-3 3M2 2v10"/>'),
     "lost": SafeString('<path d="m3 3 8 8m0-8-8 8"/>'),
+    "gone": SafeString('<path d="M5.5 7h7m-3-3 3 3-3 3M2 2v1.5M2 6.2v1.6M2 10.5V12"/>'),
     "queues_moved": SafeString('<path d="M2 4.5h9M8.5 2 11 4.5 8.5 7M12 9.5H3M5.5 7 3 9.5 5.5 12"/>'),
     "subscription_changed": SafeString('<path d="M2 4h10M2 7h6M2 10h8"/>'),
 }

@@ -45,6 +45,10 @@ class SubscriptionMatrix:
     rows: list[MatrixRow]
     words: str
 
+    @property
+    def is_odd(self) -> bool:
+        return any(row.is_odd for row in self.rows)
+
 
 def subscription_matrix(subscriptions: Sequence[SubscriptionRow]) -> SubscriptionMatrix:
     """The whole group's row first, then members by client id; the retry topic's column last."""
@@ -82,7 +86,10 @@ def _words(rows: list[MatrixRow], *, is_kept_known: bool) -> str:
             "All %(n)d members ask for the same, and the broker keeps it so.",
             len(members),
         ) % {"n": len(members)}
-    return gettext(
-        "%(odd)d of %(n)d members ask for something else than the broker keeps. The broker filters by its own, "
-        "so they miss messages."
+    return ngettext(
+        "%(odd)d of %(n)d members asks for something else than the broker keeps. The broker filters by its own table, "
+        "so that member misses messages.",
+        "%(odd)d of %(n)d members ask for something else than the broker keeps. The broker filters by its own table, "
+        "so those members miss messages.",
+        odd,
     ) % {"odd": odd, "n": len(members)}

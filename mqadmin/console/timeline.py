@@ -39,6 +39,7 @@ TONES: dict[str, str] = {
     RebalanceKind.JOINED: "joined",
     RebalanceKind.LEFT: "left",
     RebalanceKind.LOST: "lost",
+    RebalanceKind.GONE: "left",
     RebalanceKind.QUEUES_MOVED: "moved-queues",
     RebalanceKind.SUBSCRIPTION_CHANGED: "moved-queues",
 }
@@ -71,12 +72,15 @@ def words_of(event: RebalanceRow) -> str:
         case RebalanceKind.LEFT:
             return _with_members(gettext("left"), event)
         case RebalanceKind.LOST:
-            return _with_members(gettext("lost"), event)
+            return _with_members(gettext("was lost"), event)
+        case RebalanceKind.GONE:
+            return _with_members(gettext("was gone"), event)
         case RebalanceKind.QUEUES_MOVED:
             count = len(event.facts.get("moves", []))
             return ngettext("%(n)d queue moved", "%(n)d queues moved", count) % {"n": count}
         case RebalanceKind.SUBSCRIPTION_CHANGED:
-            return "; ".join([gettext("subscription changed"), *map(_topic_words, event.facts.get("topics", []))])
+            changes = "; ".join(map(_topic_words, event.facts.get("topics", [])))
+            return gettext("changed its subscription of %(changes)s") % {"changes": changes}
         case _:
             return event.kind
 
@@ -99,7 +103,7 @@ def _with_members(words: str, event: RebalanceRow) -> str:
     if not isinstance(count, int):
         return words
     after = ngettext("%(n)d member then", "%(n)d members then", count) % {"n": count}
-    return f"{words} ({after})"
+    return f"{words}, {after}"
 
 
 def _topic_words(change: dict[str, str]) -> str:

@@ -64,6 +64,7 @@ def make_topic(
         "max_total": queue_count * per_queue,
         "last_stored_at": now - timedelta(seconds=2),
         "in_per_s": 20.0,
+        "rate_base_at": now - timedelta(seconds=1),
         "offsets_seen_at": now - timedelta(seconds=1),
         "seen_at": now - timedelta(seconds=1),
     }
@@ -99,6 +100,7 @@ def make_group(
         "moved_at": now - timedelta(seconds=2),
         "in_per_s": 20.0,
         "out_per_s": 20.0,
+        "rate_base_at": now - timedelta(seconds=1),
         "offsets_seen_at": now - timedelta(seconds=1),
         "verdict_rank": RANKS[Verdict(verdict)],
         "verdict_since": now - timedelta(minutes=47),
@@ -178,4 +180,3 @@ def make_event(group: Group, kind: str, *, at: datetime, client_id: str = "", **
         source=RebalanceSource.WATCH,
         source_key=f"{kind}:{client_id}:{at.timestamp()}",
     )
-

@@ -29,20 +29,18 @@ def cluster(request: HttpRequest, cluster: str) -> HttpResponse:
     with or_404():
         page = selectors.cluster_page(cluster)
     groups = list(attention.group_lines(page.attention))
-    lines = [
-        *attention.cluster_lines([page.card.head]),
-        *attention.scheduler_lines(cluster, page.brokers),
-        *groups,
-    ]
+    schedulers = _schedulers(page.brokers)
+    lines = [*attention.scheduler_lines(cluster, page.brokers), *groups]
     context = {
         "now": page.now,
         "head": page.card.head,
         "card": page.card,
         "brokers": page.brokers,
-        "schedulers": _schedulers(page.brokers),
+        "schedulers": schedulers,
         "words": sentences.cluster_words(page.card, page.brokers),
         "attention": lines,
         "attention_rest": page.card.attention_count - len(groups),
+        "is_undriven": any(line.status == "undriven" for line in schedulers),
     }
     live = Live((cluster_socket(cluster),))
     return live_page(request, "cluster", context, live=live, cluster=cluster, section="cluster")

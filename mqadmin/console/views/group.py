@@ -15,6 +15,7 @@ from mqadmin.clusters.shapes import GroupPage
 from mqadmin.console.known import or_404
 from mqadmin.console.live_page import Live, group_socket, live_page
 from mqadmin.console.members import member_lines
+from mqadmin.console.queue_lines import queue_lines
 from mqadmin.console.subscription_matrix import subscription_matrix
 from mqadmin.console.timeline import timeline
 from mqadmin.rebalances import selectors as rebalances
@@ -30,7 +31,8 @@ class Tab:
 
 @require_safe
 def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    return _tab(request, "health", _page(cluster, group), {})
+    page = _page(cluster, group)
+    return _tab(request, "health", page, {"queues": queue_lines(page.queues)})
 
 
 @require_safe

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Verdict
 from mqadmin.console import sentences
 from mqadmin.console.known import or_404
-from mqadmin.console.listing import read_listing
+from mqadmin.console.listing import Listing, read_listing
 from mqadmin.console.live_page import Live, cluster_socket, live_page
-from mqadmin.console.status_marks import mark_of
 from mqadmin.live.events import ChangeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A link that shows the groups of one verdict; `verdict` "" shows all."""
+
+    verdict: str
+    url: str
+    count: int
+    is_chosen: bool
 
 
 @require_safe
@@ -37,11 +47,19 @@ def groups(request: HttpRequest, cluster: str) -> HttpResponse:
     context = {
         "page": page,
         "listing": listing,
-        "choices": [("", gettext("any status")), *((verdict.value, mark_of(verdict).word) for verdict in Verdict)],
-        "choice_label": gettext("Status"),
+        "picks": _picks(listing, selectors.verdict_counts(cluster)),
         "total_words": sentences.groups_total(page),
         "previous_url": listing.at_page(page.number - 1),
         "next_url": listing.at_page(page.number + 1),
     }
     live = Live((cluster_socket(cluster),), (ChangeKind.GROUPS,))
     return live_page(request, "groups", context, live=live, cluster=cluster, section="groups")
+
+
+def _picks(listing: Listing, counts: dict[str, int]) -> list[Pick]:
+    """All, then the verdicts that some group has, in the order in which they need somebody."""
+    some = [(verdict.value, counts[verdict]) for verdict in Verdict if counts.get(verdict)]
+    return [
+        Pick(verdict, listing.chosen(verdict), count, listing.choice == verdict)
+        for verdict, count in [("", sum(counts.values())), *some]
+    ]

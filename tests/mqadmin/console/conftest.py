@@ -1,0 +1,63 @@
+"""A cluster with a topic and a group in trouble, and somebody who is logged in."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from mqadmin.clusters.models import Cluster, Group
+from tests.support import console_facts as facts
+
+
+@pytest.fixture
+def now() -> datetime:
+    return timezone.now()
+
+
+@pytest.fixture
+def http(db, django_user_model) -> Client:
+    client = Client()
+    client.force_login(django_user_model.objects.create_superuser("admin", password="long-enough-for-all"))
+    return client
+
+
+@pytest.fixture
+def cluster(db, now) -> Cluster:
+    cluster = facts.make_cluster("local", now=now)
+    facts.make_broker(cluster, now=now)
+    return cluster
+
+
+@pytest.fixture
+def group(cluster, now) -> Group:
+    """Stalled: 12,049 messages wait on queue 0 of orders, pulled by 10.0.3.7@2211#1."""
+    facts.make_topic(cluster, "orders", now=now)
+    group = facts.make_group(
+        cluster,
+        "billing",
+        now=now,
+        verdict="stalled",
+        verdict_rule="offset_stands",
+        verdict_facts={"members": 1, "lag": 12_049},
+        lag=12_049,
+        lag_shape="growing",
+        behind_since=now - timedelta(minutes=21, seconds=4),
+        behind_method="observed",
+        member_count=1,
+    )
+    facts.make_member(group, "10.0.3.7@2211#1", now=now)
+    facts.make_queue_offset(
+        group, "orders", 0, now=now, owner="10.0.3.7@2211#1", lag=12_049, committed_offset=120_331, max_offset=132_380
+    )
+    facts.make_subscription(group, "orders", "paid || refunded", now=now)
+    facts.make_subscription(group, "orders", "paid || refunded", now=now, client_id="10.0.3.7@2211#1")
+    facts.make_event(
+        group,
+        "queues_moved",
+        at=now - timedelta(minutes=3),
+        moves=[{"topic": "orders", "broker": "broker-a", "queue_id": 0, "from": "", "to": "10.0.3.7@2211#1"}],
+    )
+    return group

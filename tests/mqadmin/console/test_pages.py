@@ -1,0 +1,286 @@
+"""Pages by Django's own client: who may see them, what they say, and what strangers' names can't do to them."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+from mqadmin.clusters.models import Cluster
+from tests.support import console_facts as facts
+
+HOSTILE = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
+OPEN_PAGES = {"login", "logout", "theme", "set_language"}
+GROUP_TABS = ("group", "group_members", "group_subscriptions", "group_rebalances")
+EVERY_PAGE = [
+    ("overview", []),
+    ("cluster", ["local"]),
+    ("topics", ["local"]),
+    ("topic", ["local", "orders"]),
+    ("groups", ["local"]),
+    *((tab, ["local", "billing"]) for tab in GROUP_TABS),
+    ("rebalances", ["local"]),
+]
+page_ids = [name for name, _ in EVERY_PAGE]
+
+
+def text_of(response) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
+def test_every_page_answers_who_is_logged_in(http, group, name, args):
+    response = http.get(reverse(name, args=args))
+    assert response.status_code == 200
+    assert "text/html" in response["Content-Type"]
+
+
+def test_every_page_but_the_log_in_asks_for_it(db):
+    names = {name for name in get_resolver().reverse_dict if isinstance(name, str)} - OPEN_PAGES
+    assert {name for name, _ in EVERY_PAGE} <= names
+    arguments = {"cluster": "local", "group": "billing", "topic": "orders"}
+    for name in names:
+        wanted = get_resolver().reverse_dict[name][0][0][1]
+        response = Client().get(reverse(name, kwargs={key: arguments[key] for key in wanted}))
+        assert response.status_code == 302, name
+        assert response["Location"].startswith("/login/?next="), name
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("cluster", ["nowhere"]),
+        ("groups", ["nowhere"]),
+        ("topics", ["nowhere"]),
+        ("rebalances", ["nowhere"]),
+        ("topic", ["local", "nothing"]),
+        *((tab, ["local", "nobody"]) for tab in GROUP_TABS),
+    ],
+)
+def test_what_is_not_known_is_answered_with_a_page_that_helps(http, group, name, args):
+    response = http.get(reverse(name, args=args))
+    assert response.status_code == 404
+    assert "To the overview" in text_of(response)
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
+def test_pages_run_no_inline_script_and_no_inline_style(http, group, name, args):
+    response = http.get(reverse(name, args=args))
+    html = response.content.decode()
+    assert "script-src 'self'" in response["Content-Security-Policy"]
+    assert not re.search(r"<script(?![^>]*\bsrc=)", html)
+    assert not re.search(r"\sstyle=|<style|\son\w+=", html)
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
+def test_htmx_gets_the_live_region_alone_and_nothing_is_cached(http, group, name, args):
+    response = http.get(reverse(name, args=args), headers={"HX-Request": "true"})
+    html = response.content.decode().strip()
+    assert html.startswith("<div id=")
+    assert "<html" not in html
+    assert "HX-Request" in response["Vary"]
+    assert "no-cache" in response["Cache-Control"]
+
+
+@pytest.mark.parametrize("name", [HOSTILE, "a/b", "../..", "x" * 255, "line\nbreak", "100%", "队列"], ids=repr)
+def test_names_from_strangers_are_text_everywhere(http, cluster, now, name):
+    facts.make_topic(cluster, name, now=now)
+    group = facts.make_group(cluster, name, now=now, verdict="stalled", lag=1, verdict_rule="offset_stands")
+    facts.make_member(group, name, now=now, address=name, language="JAVA")
+    facts.make_queue_offset(group, name, 0, now=now, owner=name)
+    facts.make_subscription(group, name, name, now=now, client_id=name)
+    facts.make_event(group, "joined", at=now, client_id=name, member_count=1)
+    move = {"topic": name, "broker": name, "queue_id": 0, "from": "", "to": name}
+    facts.make_event(group, "queues_moved", at=now, moves=[move])
+    pages = [
+        ("overview", []),
+        ("cluster", ["local"]),
+        ("topics", ["local"]),
+        ("groups", ["local"]),
+        ("rebalances", ["local"]),
+        ("topic", ["local", name]),
+        *((tab, ["local", name]) for tab in GROUP_TABS),
+    ]
+    for page, args in pages:
+        response = http.get(reverse(page, args=args))
+        assert response.status_code in (200, 404 if ".." in name else 200), page
+        assert b"<script>alert" not in response.content, page
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
+def test_how_often_the_database_is_asked_does_not_grow_with_the_rows(
+    http, group, now, name, args, django_assert_max_num_queries
+):
+    for number in range(30):
+        further = facts.make_group(group.cluster, f"g{number:02}", now=now, verdict="slow", lag=number)
+        facts.make_queue_offset(further, "orders", 0, now=now)
+        facts.make_topic(group.cluster, f"t{number:02}", now=now)
+        facts.make_member(group, f"member-{number}", now=now)
+        facts.make_queue_offset(group, "orders", 1 + number, now=now, owner=f"member-{number}")
+        facts.make_event(further, "joined", at=now - timedelta(minutes=number), client_id=f"c{number}")
+    with django_assert_max_num_queries(18):
+        assert http.get(reverse(name, args=args)).status_code == 200
+
+
+class TestOverview:
+    def test_says_what_needs_somebody_first(self, http, group):
+        text = text_of(http.get("/"))
+        assert "1 thing needs attention" in text
+        assert text.index("billing") < text.index("brokers")
+
+    def test_says_when_nothing_does(self, http, cluster, now):
+        facts.make_group(cluster, "index", now=now)
+        text = text_of(http.get("/"))
+        assert "Nothing needs you now" in text
+        assert "Its one broker answers. One consumer group, and it needs nothing." in text
+
+    def test_a_cluster_that_is_silent_needs_somebody(self, http, now):
+        facts.make_cluster("far", now=now, state="unreachable", last_error="10.9.9.9:9876: connection refused")
+        text = text_of(http.get("/"))
+        assert "1 thing needs attention" in text
+        assert "10.9.9.9:9876: connection refused" in text
+
+    def test_an_empty_cluster_is_shown_its_first_steps(self, http, cluster):
+        text = text_of(http.get("/"))
+        assert "Send the first message" in text
+        assert "127.0.0.1:9876" in text
+
+    def test_a_cluster_not_asked_yet_is_waited_for(self, http, now):
+        facts.make_cluster("local", now=now, state="new", last_synced_at=None)
+        assert "Waiting for the first answer" in text_of(http.get("/"))
+
+    def test_without_a_cluster_it_says_how_one_comes(self, http):
+        text = text_of(http.get("/"))
+        assert "No cluster yet" in text
+        assert "manage.py up" in text
+
+
+class TestCluster:
+    def test_says_who_drives_the_scheduler_and_how_late(self, http, cluster):
+        text = text_of(http.get(reverse("cluster", args=["local"])))
+        assert "scheduler@shop-1" in text
+        assert "14 ms" in text
+
+    def test_alarms_when_nobody_drives(self, http, cluster):
+        cluster.brokers.update(scheduler_driver="", scheduler_late_ms=None)
+        text = text_of(http.get(reverse("cluster", args=["local"])))
+        assert "Nobody drives the scheduler" in text
+        assert "UNDRIVEN" in text
+        assert "celery -A mqadmin worker -Q scheduler" in text
+
+    def test_shows_no_scheduler_where_the_broker_has_none_of_ours(self, http, cluster):
+        cluster.brokers.update(scheduler_driver=None)
+        assert "driven by" not in text_of(http.get(reverse("cluster", args=["local"])))
+
+    def test_says_what_to_do_without_a_broker(self, http, now):
+        facts.make_cluster("bare", now=now)
+        assert "manage.py runbroker" in text_of(http.get(reverse("cluster", args=["bare"])))
+
+
+class TestGroups:
+    def names(self, response) -> list[str]:
+        return re.findall(r'<tr data-row="([^"]+)"', response.content.decode())
+
+    @pytest.fixture
+    def some(self, cluster, now) -> Cluster:
+        facts.make_group(cluster, "calm", now=now, lag=0)
+        facts.make_group(cluster, "busy", now=now, lag=900, verdict="slow")
+        facts.make_group(cluster, "dark", now=now, lag=None, verdict="unknown", member_count=None)
+        return cluster
+
+    def test_what_needs_somebody_comes_first(self, http, some):
+        assert self.names(http.get(reverse("groups", args=["local"]))) == ["busy", "dark", "calm"]
+
+    def test_the_address_sorts_and_the_unknown_come_last(self, http, some):
+        url = reverse("groups", args=["local"])
+        assert self.names(http.get(url, {"sort": "-lag"})) == ["busy", "calm", "dark"]
+        assert self.names(http.get(url, {"sort": "lag"})) == ["calm", "busy", "dark"]
+        assert self.names(http.get(url, {"sort": "-name"})) == ["dark", "calm", "busy"]
+
+    def test_the_address_filters_by_name_and_status(self, http, some):
+        url = reverse("groups", args=["local"])
+        assert self.names(http.get(url, {"q": "BUS"})) == ["busy"]
+        assert self.names(http.get(url, {"status": "ok"})) == ["calm"]
+        assert "No group fits the filter" in text_of(http.get(url, {"q": "nope"}))
+
+    def test_the_unknown_is_never_a_zero(self, http, some):
+        row = re.search(
+            r'<tr data-row="dark">(.*?)</tr>', http.get(reverse("groups", args=["local"])).content.decode(), re.S
+        )
+        assert row
+        cells = re.findall(r'data-cell="(\w+)">(.*?)</td>', row[1], re.S)
+        assert "unknown" in dict(cells)["lag"]
+        assert "unknown" in dict(cells)["members"]
+
+    def test_pages_are_forty_long_and_linked(self, http, cluster, now):
+        for number in range(45):
+            facts.make_group(cluster, f"g{number:02}", now=now, lag=None)
+        url = reverse("groups", args=["local"])
+        first = http.get(url, {"sort": "name"})
+        assert len(self.names(first)) == 40
+        assert "page 1 of 2" in text_of(first)
+        assert b"?sort=name&amp;page=2" in first.content
+        assert self.names(http.get(url, {"sort": "name", "page": 2})) == [f"g{number}" for number in range(40, 45)]
+
+    def test_an_empty_list_says_how_the_first_one_comes(self, http, cluster):
+        assert "manage.py runconsumer" in text_of(http.get(reverse("groups", args=["local"])))
+
+
+class TestGroup:
+    def test_answers_in_words_and_shows_the_queue(self, http, group):
+        text = text_of(http.get(reverse("group", args=["local", "billing"])))
+        assert "STALLED" in text
+        assert "offset stands while 1 member is online" in text
+        assert "≥ 21 m 0" in text
+        for figure in ("12,049", "120,331", "132,380", "10.0.3.7@2211#1"):
+            assert figure in text
+
+    def test_members_are_shown_with_their_queues(self, http, group):
+        html = http.get(reverse("group_members", args=["local", "billing"])).content.decode()
+        assert '<span>orders</span><span class="chip">0</span>' in html
+
+    def test_a_group_without_members_says_so(self, http, group, now):
+        group.members.update(left_at=now - timedelta(minutes=5))
+        text = text_of(http.get(reverse("group_members", args=["local", "billing"])))
+        assert "Nobody is online" in text
+        assert "Left within the last day" in text
+
+    def test_a_member_that_asks_for_something_else_is_marked(self, http, group, now):
+        facts.make_subscription(group, "orders", "B", now=now, client_id="10.0.3.9@8812")
+        text = text_of(http.get(reverse("group_subscriptions", args=["local", "billing"])))
+        assert "1 of 2 members asks for something else" in text
+        assert "◆ B" in text
+
+    def test_rebalances_tell_who_got_what(self, http, group):
+        text = text_of(http.get(reverse("group_rebalances", args=["local", "billing"])))
+        assert "1 queue moved" in text
+        assert "+ orders 0" in text
+
+    def test_older_rebalances_are_linked(self, http, group, now):
+        for minutes in range(60):
+            facts.make_event(group, "joined", at=now - timedelta(minutes=minutes), client_id=f"c{minutes}")
+        response = http.get(reverse("group_rebalances", args=["local", "billing"]))
+        link = re.search(r'rel="next" href="(\?before=[^"]+)"', response.content.decode())
+        assert link
+        older = http.get(reverse("group_rebalances", args=["local", "billing"]) + link[1].replace("&amp;", "&"))
+        assert "c59" in text_of(older)
+        assert "c10 " not in text_of(older)
+
+
+class TestTopic:
+    def test_shows_queues_and_who_reads(self, http, group):
+        text = text_of(http.get(reverse("topic", args=["local", "orders"])))
+        assert "One group reads it; 1 has messages waiting." in text
+        assert "132,111" in text
+        assert "billing" in text
+
+    def test_retry_and_dead_letter_topics_are_listed_on_demand(self, http, cluster, now):
+        facts.make_topic(cluster, "orders", now=now)
+        facts.make_topic(cluster, "%RETRY%billing", now=now, kind="retry")
+        url = reverse("topics", args=["local"])
+        assert "%RETRY%" not in text_of(http.get(url))
+        assert "%RETRY%billing" in text_of(http.get(url, {"kind": "all"}))
+        assert http.get(reverse("topic", args=["local", "%RETRY%billing"])).status_code == 200
