@@ -1,0 +1,93 @@
+"""File layers that fail when told to, and one that knows what a power cut would have left."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+from pathlib import Path
+
+from broker.engine.store.files import FileLayer
+
+_PAGE_BYTES = 4096
+
+
+class FaultyFiles(FileLayer):
+    """`full`: no more space is given. `write_error`: what the next pwrite says after `write_bytes` bytes.
+    `sync_error`: what every fdatasync says."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.write_error: int | None = None
+        self.write_bytes = 0
+        self.sync_error: int | None = None
+        self.sync_count = 0
+
+    def allocate(self, descriptor: int, start: int, byte_count: int) -> None:  # type: ignore[override]
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.posix_fallocate(descriptor, start, byte_count)
+
+    def pwrite(self, descriptor: int, data: bytes, position: int) -> int:  # type: ignore[override]
+        if self.write_error is None:
+            return os.pwrite(descriptor, data, position)
+        if self.write_bytes:
+            part, self.write_bytes = self.write_bytes, 0
+            return os.pwrite(descriptor, data[:part], position)
+        error, self.write_error = self.write_error, None
+        raise OSError(error, os.strerror(error))
+
+    def fdatasync(self, descriptor: int) -> None:  # type: ignore[override]
+        self.sync_count += 1
+        if self.sync_error is not None:
+            raise OSError(self.sync_error, os.strerror(self.sync_error))
+        os.fdatasync(descriptor)
+
+
+class PowerCutFiles(FileLayer):
+    """Keeps beside the real folder a shadow of what is surely on the disk: each file as it was last flushed."""
+
+    def __init__(self, root: Path, shadow: Path) -> None:
+        self._root = root
+        self._shadow = shadow
+
+    def fdatasync(self, descriptor: int) -> None:  # type: ignore[override]
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        target = self._shadow / path.relative_to(self._root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(target.name + ".shadow")
+        shutil.copyfile(path, fresh)
+        fresh.replace(target)
+
+    def replace_json(self, path: Path, value: object) -> None:
+        super().replace_json(path, value)
+        target = self._shadow / path.relative_to(self._root)
+        target.with_name(path.name + ".new").replace(target)
+
+    def cut(self, destination: Path, chance: random.Random) -> None:
+        """Builds in `destination` a disk after a power cut: of every page that was written but not flushed, the old
+        or the new content; of a file never flushed, perhaps nothing at all."""
+        for path in self._root.rglob("*"):
+            if path.is_dir() or path.name == "lock":
+                continue
+            inner = path.relative_to(self._root)
+            target, flushed = destination / inner, self._shadow / inner
+            # What was tidied away since may come back as long as the folder was not flushed; that is the harder case.
+            if not flushed.exists() and chance.random() < 0.5:
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            new = path.read_bytes()
+            old = flushed.read_bytes() if flushed.exists() else b""
+            target.write_bytes(_mixed(old.ljust(len(new), b"\0"), new, chance))
+
+
+def _mixed(old: bytes, new: bytes, chance: random.Random) -> bytes:
+    if old == new:
+        return new
+    keeps_new = chance.random()
+    pages = [
+        (new if chance.random() < keeps_new else old)[start : start + _PAGE_BYTES]
+        for start in range(0, len(new), _PAGE_BYTES)
+    ]
+    return b"".join(pages)
