@@ -12,14 +12,17 @@ ends that both stop would wait for each other for ever); there, those who send w
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
+import socket
 from collections.abc import Awaitable
 from typing import Any, Protocol, cast
 
 from remoting.requester import Requester
-from remoting.wire.codes import RESPONSE_FLAG
+from remoting.wire.codes import RESPONSE_FLAG, ResponseCode
 from remoting.wire.command import Command
-from remoting.wire.errors import FrameError
+from remoting.wire.errors import BrokenStream, FrameError
 from remoting.wire.frames import FrameReader, encode_frame
 
 logger = logging.getLogger(__name__)
@@ -28,6 +31,15 @@ logger = logging.getLogger(__name__)
 WRITE_BUFFER_BYTES_MAX = 8 * 1024 * 1024
 # Requests handed over at once; between two portions the answers are written and a slow reader is noticed.
 REQUESTS_AT_ONCE_MAX = 64
+
+
+class ConnectError(ConnectionError):
+    """No connection could be made to `address`; `reason` in a few words."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"cannot connect to {address}: {reason}")
+        self.address = address
+        self.reason = reason
 
 
 class Handler(Protocol):
@@ -45,7 +57,7 @@ class Handler(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """Created per TCP connection. `peer` is "ip:port"; `context` belongs to the handler."""
+    """Created per TCP connection. `peer` is "ip:port" or "[ip]:port"; `context` belongs to the handler."""
 
     def __init__(self, handler: Handler, *, stops_reading_when_full: bool = True) -> None:
         self._handler = handler
@@ -74,17 +86,21 @@ class Connection(asyncio.Protocol):
         self.last_active_s = loop.time()
         host = transport.get_extra_info("peername") or ("unix", 0)
         self.peer_host = (host[0], host[1])
-        self.peer = f"{host[0]}:{host[1]}"
+        self.peer = f"[{host[0]}]:{host[1]}" if ":" in host[0] else f"{host[0]}:{host[1]}"
         self._handler.connected(self)
 
     def data_received(self, data: bytes) -> None:
         self.last_active_s = asyncio.get_running_loop().time()
         try:
             commands = self._reader.feed(data)
-        except FrameError as error:
+        except BrokenStream as error:
             logger.warning("%s: %s; closing the connection", self.peer, error)
+            self._take(error.commands)
             self.close()
             return
+        self._take(commands)
+
+    def _take(self, commands: list[Command]) -> None:
         take = self.requester.take
         requests = [command for command in commands if not (command.flag & RESPONSE_FLAG and take(command))]
         if requests:
@@ -130,13 +146,27 @@ class Connection(asyncio.Protocol):
         return self._is_paused
 
     def send(self, command: Command) -> None:
-        """Queues a command; it leaves with all others sent in this turn of the loop. Dropped when closed."""
+        """Queues a command; it leaves with all others sent in this turn of the loop. Dropped when closed.
+
+        Raises FrameError for a request that cannot be written; an answer that cannot becomes a SYSTEM_ERROR.
+        """
         if not self.is_open:
             return
-        self._out.append(encode_frame(command))
+        self._out.append(self._encode(command))
         if not self._is_flush_due:
             self._is_flush_due = True
             asyncio.get_running_loop().call_soon(self._flush)
+
+    def _encode(self, command: Command) -> bytes:
+        try:
+            return encode_frame(command)
+        except FrameError as error:
+            if not command.is_response:
+                raise
+            logger.error("%s: %s cannot be written: %s", self.peer, command, error)
+            refusal = Command(code=ResponseCode.SYSTEM_ERROR, opaque=command.opaque, flag=command.flag)
+            refusal.remark = f"the answer cannot be written: {error}"
+            return encode_frame(refusal)
 
     async def drained(self) -> None:
         """Returns when the peer has read enough for more to be sent, or is gone."""
@@ -146,7 +176,10 @@ class Connection(asyncio.Protocol):
             await asyncio.shield(self._drained)
 
     def request(self, command: Command, timeout_ms: int) -> Awaitable[Command]:
-        """The response. Raises TimeoutError after `timeout_ms`, ConnectionError when the connection is lost."""
+        """Sends at once; awaiting gives the response. Raises ConnectionError when closed, else as `Requester.request`.
+
+        Awaiting raises TimeoutError after `timeout_ms`, ConnectionError when the connection is lost.
+        """
         if not self.is_open:
             raise ConnectionError(f"connection to {self.peer} is closed")
         return self.requester.request(command, timeout_ms)
@@ -159,6 +192,16 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+    async def closed_within(self, grace_s: float) -> None:
+        """Closes; a peer that does not read what is still to be written has `grace_s`."""
+        self.close()
+        try:
+            async with asyncio.timeout(grace_s):
+                await self.wait_closed()
+        except TimeoutError:
+            self.abort()
+            await self.wait_closed()
 
     async def wait_closed(self) -> None:
         if self._closed is not None:
@@ -179,7 +222,7 @@ class Connection(asyncio.Protocol):
 
     def _flush(self) -> None:
         self._is_flush_due = False
-        if self._out and self._transport is not None:
+        if self._out and self._transport is not None and self.is_open:
             data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
             self._out.clear()
             self._transport.write(data)
@@ -193,7 +236,7 @@ async def connect(
     *,
     stops_reading_when_full: bool = True,
 ) -> Connection:
-    """Raises TimeoutError or OSError naming the address."""
+    """Raises ConnectError."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(timeout_ms / 1000):
@@ -201,7 +244,14 @@ async def connect(
                 lambda: Connection(handler, stops_reading_when_full=stops_reading_when_full), host, port
             )
     except TimeoutError as error:
-        raise TimeoutError(f"no connection to {host}:{port} within {timeout_ms} ms") from error
+        raise ConnectError(f"{host}:{port}", f"nothing answered within {timeout_ms} ms") from error
     except OSError as error:
-        raise OSError(error.errno, f"cannot connect to {host}:{port}: {error.strerror or error}") from error
+        raise ConnectError(f"{host}:{port}", _reason(error)) from error
     return connection
+
+
+def _reason(error: OSError) -> str:
+    """ "Connection refused", without asyncio's wrapping."""
+    if error.errno is not None and error.errno in errno.errorcode and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno)
+    return error.strerror or str(error)

@@ -29,15 +29,18 @@ class Requester:
         self._pending: dict[int, tuple[asyncio.Future[Command], asyncio.TimerHandle, str]] = {}
 
     def request(self, command: Command, timeout_ms: int) -> Awaitable[Command]:
-        """Gives the command an opaque of this connection and sends it; see `Connection.request`."""
+        """Gives the command an opaque of this connection and sends it; see `Connection.request`.
+
+        Raises ConnectionError with `PENDING_MAX` requests in flight, FrameError for a command that cannot be written.
+        """
         if len(self._pending) >= PENDING_MAX:
             raise ConnectionError(f"{PENDING_MAX} requests wait for an answer already")
         loop = asyncio.get_running_loop()
         command.opaque = next(self._opaques) & 0x7FFFFFFF
+        self._send(command)  # raises for a command that cannot be written: then nothing waits
         future: asyncio.Future[Command] = loop.create_future()
         timer = loop.call_later(timeout_ms / 1000, self._time_out, command.opaque, timeout_ms)
         self._pending[command.opaque] = (future, timer, request_name(command.code))
-        self._send(command)
         return future
 
     def send_oneway(self, command: Command) -> None:

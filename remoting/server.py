@@ -16,6 +16,8 @@ BACKLOG = 1024
 # Both ends close a connection on which nothing came for this long (wire-protocol 1.8).
 IDLE_TIMEOUT_S = 120.0
 IDLE_SCAN_INTERVAL_S = 10.0
+# For answers that are still to be written when the server closes.
+CLOSE_GRACE_S = 1.0
 
 
 class ListenError(Exception):
@@ -25,8 +27,16 @@ class ListenError(Exception):
 class Server(Handler):
     """Counts its connections, closes idle ones, closes all at the end. Events go on to `handler`."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
+        idle_scan_interval_s: float = IDLE_SCAN_INTERVAL_S,
+    ) -> None:
         self._handler = handler
+        self._idle_timeout_s = idle_timeout_s
+        self._idle_scan_interval_s = idle_scan_interval_s
         self._server: asyncio.Server | None = None
         self._idle_scan: asyncio.TimerHandle | None = None
         self.connections: set[Connection] = set()
@@ -48,15 +58,7 @@ class Server(Handler):
             self._idle_scan.cancel()
         if self._server is not None:
             self._server.close()
-        connections = list(self.connections)
-        for connection in connections:
-            connection.close()
-        for connection in connections:
-            try:
-                async with asyncio.timeout(1):
-                    await connection.wait_closed()
-            except TimeoutError:
-                connection.abort()
+        await asyncio.gather(*(connection.closed_within(CLOSE_GRACE_S) for connection in self.connections))
 
     def connected(self, connection: Connection) -> None:
         self.connections.add(connection)
@@ -71,14 +73,14 @@ class Server(Handler):
 
     def _schedule_idle_scan(self) -> None:
         loop = asyncio.get_running_loop()
-        self._idle_scan = loop.call_later(IDLE_SCAN_INTERVAL_S, self._close_idle)
+        self._idle_scan = loop.call_later(self._idle_scan_interval_s, self._close_idle)
 
     def _close_idle(self) -> None:
         now_s = asyncio.get_running_loop().time()
         for connection in list(self.connections):
-            if now_s - connection.last_active_s > IDLE_TIMEOUT_S:
-                logger.info("%s: nothing came for %d s; closing the connection", connection.peer, IDLE_TIMEOUT_S)
-                connection.close()
+            if now_s - connection.last_active_s > self._idle_timeout_s:
+                logger.info("%s: nothing came for %g s; closing the connection", connection.peer, self._idle_timeout_s)
+                connection.abort()
         self._schedule_idle_scan()
 
 

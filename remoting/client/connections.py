@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from remoting.client.errors import ConnectionLost, NotConnected, RequestTimedOut
 from remoting.client.single_flight import SingleFlight
-from remoting.connection import Connection, Handler, connect
+from remoting.connection import ConnectError, Connection, Handler, connect
 from remoting.wire.codes import ResponseCode, request_name
 from remoting.wire.command import Command, response
 
@@ -30,6 +30,8 @@ SILENT_S = 3.0
 # Below the servers' 120 s, so that no request meets a connection that its server is just closing.
 IDLE_CLOSE_S = 110.0
 IDLE_SCAN_INTERVAL_S = 10.0
+# For what is still to be written when a client closes.
+CLOSE_GRACE_S = 1.0
 # Async handlers of server requests at work at once; more are answered SYSTEM_BUSY.
 HANDLER_TASKS_MAX = 256
 
@@ -103,11 +105,7 @@ class Connections:
         if self._idle_scan is not None:
             self._idle_scan.cancel()
         await self._connecting.close()
-        connections = list(self._all)
-        for connection in connections:
-            connection.close()
-        for connection in connections:
-            await _closed_or_aborted(connection)
+        await asyncio.gather(*(connection.closed_within(CLOSE_GRACE_S) for connection in self._all))
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -121,6 +119,8 @@ class Connections:
             self._close_if_silent(address, connection)
             raise RequestTimedOut(address, command.code, timeout_ms) from error
         except ConnectionError as error:
+            if connection.is_open:
+                raise NotConnected(address, str(error)) from error
             raise ConnectionLost(address, f"lost while waiting for the answer to {_name(command)}") from error
         if answer.code == ResponseCode.GO_AWAY and self._open.get(address) is connection:
             del self._open[address]  # its other requests may still be answered; the server closes it
@@ -146,8 +146,8 @@ class Connections:
         peer = _Peer(self, address)
         try:
             connection = await connect(host, port, peer, self._connect_timeout_ms, stops_reading_when_full=False)
-        except (OSError, TimeoutError) as error:
-            raise NotConnected(address, str(error)) from error
+        except ConnectError as error:
+            raise NotConnected(address, error.reason) from error
         self._open[address] = connection
         self._schedule_idle_scan()
         return connection
@@ -245,15 +245,6 @@ async def _reply_later(connection: Connection, request: Command, answer: Awaitab
 def _reply(connection: Connection, request: Command, answer: Answer) -> None:
     if answer is not None and not request.is_oneway:
         connection.send(answer)
-
-
-async def _closed_or_aborted(connection: Connection) -> None:
-    try:
-        async with asyncio.timeout(1):
-            await connection.wait_closed()
-    except TimeoutError:
-        connection.abort()
-        await connection.wait_closed()
 
 
 def _left_ms(deadline_s: float) -> int:

@@ -22,10 +22,10 @@ _LANGUAGES = {int(language) for language in LanguageCode}
 
 
 def decode(data: bytes) -> Command:
-    """Raises FrameError on lengths that do not add up, text that is no UTF-8, an unknown language."""
+    """Raises FrameError on lengths that do not add up or an unknown language; no UTF-8 becomes U+FFFD, as in Java."""
     try:
         return _decode(data)
-    except (struct.error, UnicodeDecodeError) as error:
+    except struct.error as error:
         raise FrameError(f"the binary header cannot be read: {error}") from error
 
 
@@ -69,11 +69,21 @@ def _decode_fields(data: bytes, position: int, end: int) -> dict[str, str]:
 def _text(data: bytes, position: int, length: int) -> str:
     if length < 0 or position + length > len(data):
         raise FrameError(f"a text of {length} bytes exceeds the header of {len(data)} bytes")
-    return data[position : position + length].decode()
+    return data[position : position + length].decode("utf-8", "replace")
 
 
 def encode(command: Command) -> bytes:
-    """The code is cut to 16 bits, as Java does: codes above 32767 do not exist in this form."""
+    """The code is cut to 16 bits, as Java does: codes above 32767 do not exist in this form.
+
+    Raises FrameError when a number or a key does not fit its field.
+    """
+    try:
+        return _encode(command)
+    except (struct.error, UnicodeEncodeError) as error:
+        raise FrameError(f"{command} cannot be written: {error}") from error
+
+
+def _encode(command: Command) -> bytes:
     remark = (command.remark or "").encode()
     entries = bytearray()
     for key, value in command.ext_fields.items():

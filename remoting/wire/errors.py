@@ -1,7 +1,8 @@
 """What can be wrong with bytes or names. One tree; each leaf carries what the peer must hear.
 
 WireError
-  FrameError            the stream cannot be read on: the connection is closed
+  FrameError            a frame cannot be read or written
+    BrokenStream        the stream cannot be read on: the connection is closed
   HeaderError           a typed header lacks a field or holds garbage: SYSTEM_ERROR to the sender
   BodyError             a body cannot be parsed: SYSTEM_ERROR to the sender
   MessageError          a message breaks a rule: its own response code
@@ -9,7 +10,12 @@ WireError
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from remoting.wire.codes import ResponseCode
+
+if TYPE_CHECKING:
+    from remoting.wire.command import Command
 
 
 class WireError(Exception):
@@ -20,6 +26,14 @@ class WireError(Exception):
 
 class FrameError(WireError):
     """The byte stream is not RocketMQ's, or a frame breaks its limits. No reply is possible."""
+
+
+class BrokenStream(FrameError):
+    """`commands` were whole before the stream broke; they are good."""
+
+    def __init__(self, text: str, commands: list[Command]) -> None:
+        super().__init__(text)
+        self.commands = commands
 
 
 class HeaderError(WireError):

@@ -7,7 +7,7 @@
     8       header length   header
     ...     the rest        body
 
-A frame that breaks a limit or cannot be parsed raises `FrameError`: the stream is lost, the shell closes it.
+A frame that breaks a limit or cannot be parsed breaks the stream: nobody can know where the next one begins.
 """
 
 from __future__ import annotations
@@ -15,48 +15,68 @@ from __future__ import annotations
 from remoting.wire import binary_header, json_header
 from remoting.wire.codes import SerializeType
 from remoting.wire.command import Command
-from remoting.wire.errors import FrameError
+from remoting.wire.errors import BrokenStream, FrameError
 from remoting.wire.limits import FRAME_BYTES_MAX
 
 LENGTH_BYTES = 4
 PREFIX_BYTES = 8
+# What people connect with by mistake; the log then says so.
+_HTTP = frozenset({b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"CONN", b"PRI "})
 
 
 class FrameReader:
-    """Collects bytes and hands out whole commands; keeps at most one incomplete frame."""
+    """Collects bytes and hands out whole commands; keeps at most one incomplete frame.
 
-    __slots__ = ("_buffer", "frame_bytes_max")
+    What comes out does not depend on how the bytes were cut. A broken stream stays broken.
+    """
+
+    __slots__ = ("_broken", "_buffer", "frame_bytes_max")
 
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._buffer = bytearray()
+        self._broken: str | None = None
         self.frame_bytes_max = frame_bytes_max
 
     def feed(self, data: bytes) -> list[Command]:
-        """All commands that `data` completes, in order. Raises FrameError when the stream cannot be read on."""
+        """All commands that `data` completes, in order. Raises BrokenStream when the stream cannot be read on."""
+        commands: list[Command] = []
+        if self._broken is not None:
+            raise BrokenStream(self._broken, commands)
         buffer: bytes | bytearray = data
         if self._buffer:
             self._buffer += data
             buffer = self._buffer
-        commands: list[Command] = []
+        try:
+            position = self._read(buffer, commands)
+        except FrameError as error:
+            self._broken = str(error)
+            self._buffer = bytearray()
+            raise BrokenStream(self._broken, commands) from error
+        self._keep(buffer, position)
+        return commands
+
+    def _read(self, buffer: bytes | bytearray, commands: list[Command]) -> int:
+        """Appends every whole command; where the first incomplete frame begins. Raises FrameError."""
         position, end = 0, len(buffer)
         while end - position >= LENGTH_BYTES:
             length = int.from_bytes(buffer[position : position + LENGTH_BYTES], "big", signed=True)
-            self._check_length(length)
+            if not LENGTH_BYTES <= length <= self.frame_bytes_max - LENGTH_BYTES:
+                raise FrameError(self._wrong_length(length, bytes(buffer[position : position + LENGTH_BYTES])))
             frame_end = position + LENGTH_BYTES + length
             if frame_end > end:
                 break
             commands.append(decode_frame(bytes(buffer[position + LENGTH_BYTES : frame_end])))
             position = frame_end
-        self._keep(buffer, position)
-        return commands
+        return position
 
-    def _check_length(self, length: int) -> None:
+    def _wrong_length(self, length: int, first: bytes) -> str:
+        if first[:2] == b"\x16\x03":
+            return "this is TLS, and only plain connections are served"
+        if first in _HTTP:
+            return "this is HTTP, not RocketMQ's protocol"
         if length < LENGTH_BYTES:
-            raise FrameError(f"frame length {length} is shorter than a header-length word")
-        if length + LENGTH_BYTES > self.frame_bytes_max:
-            raise FrameError(
-                f"frame of {length + LENGTH_BYTES} bytes is over the limit of {self.frame_bytes_max} bytes"
-            )
+            return f"frame length {length} is shorter than a header-length word"
+        return f"frame of {length + LENGTH_BYTES} bytes is over the limit of {self.frame_bytes_max} bytes"
 
     def _keep(self, buffer: bytes | bytearray, position: int) -> None:
         if buffer is self._buffer:

@@ -13,7 +13,8 @@ import msgspec
 from remoting.wire import lenient_json
 from remoting.wire.codes import LanguageCode, SerializeType
 from remoting.wire.command import Command
-from remoting.wire.errors import FrameError
+from remoting.wire.errors import BodyError, FrameError
+from remoting.wire.limits import LENIENT_HEADER_BYTES_MAX
 
 _I32_MIN, _I32_MAX = -(2**31), 2**31 - 1
 _LANGUAGE_BY_NAME = {language.name: int(language) for language in LanguageCode}
@@ -54,10 +55,11 @@ def decode(data: bytes) -> Command:
     """Raises FrameError when the header is beyond even fastjson's patience."""
     try:
         header = _decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         header = _decode_leniently(data)
-    if not (_I32_MIN <= header.code <= _I32_MAX and _I32_MIN <= header.opaque <= _I32_MAX):
-        raise FrameError(f"code {header.code} or opaque {header.opaque} is outside 32 bits")
+    for number in (header.code, header.opaque, header.flag, header.version):
+        if not _I32_MIN <= number <= _I32_MAX:
+            raise FrameError(f"the JSON header holds {str(number)[:40]}, which is outside 32 bits")
     return Command(
         code=header.code,
         opaque=header.opaque,
@@ -71,31 +73,38 @@ def decode(data: bytes) -> Command:
 
 
 def encode(command: Command) -> bytes:
+    """Raises FrameError for a text that has no UTF-8 form."""
     remark = command.remark
-    return _encoder.encode(
-        _WrittenHeader(
-            code=command.code,
-            ext_fields=command.ext_fields,
-            flag=command.flag,
-            language=_LANGUAGE_NAMES.get(command.language, "OTHER"),
-            opaque=command.opaque,
-            serialize_type_current_rpc="JSON",
-            version=command.version,
-            remark=msgspec.UNSET if remark is None else remark,
-        )
+    header = _WrittenHeader(
+        code=command.code,
+        ext_fields=command.ext_fields,
+        flag=command.flag,
+        language=_LANGUAGE_NAMES.get(command.language, "OTHER"),
+        opaque=command.opaque,
+        serialize_type_current_rpc="JSON",
+        version=command.version,
+        remark=msgspec.UNSET if remark is None else remark,
     )
+    try:
+        return _encoder.encode(header)
+    except UnicodeEncodeError as error:
+        raise FrameError(f"{command} cannot be written: {error}") from error
 
 
 def _decode_leniently(data: bytes) -> _Header:
+    if len(data) > LENIENT_HEADER_BYTES_MAX:
+        raise FrameError(f"a JSON header of {len(data)} bytes must be standard JSON")
     try:
         fields = lenient_json.loads(data)
         if not isinstance(fields, dict):
             raise FrameError("the JSON header is not an object")
         ext_fields = fields.get("extFields") or {}
         fields["extFields"] = {str(key): _as_text(value) for key, value in ext_fields.items() if value is not None}
+        if fields.get("remark") is not None:
+            fields["remark"] = _as_text(fields["remark"])
         return msgspec.convert(fields, _Header, strict=False)
-    except (ValueError, AttributeError) as error:  # msgspec's and json's errors are ValueErrors
-        raise FrameError(f"the JSON header cannot be read: {error}") from error
+    except (BodyError, ValueError, AttributeError) as error:  # msgspec's errors are ValueErrors
+        raise FrameError(f"JSON header: {error}") from error
 
 
 def _as_text(value: Any) -> str:

@@ -16,16 +16,23 @@ import msgspec
 
 from remoting.wire.errors import BodyError
 
-# Consumes whole strings first, so that nothing inside one is ever taken for a key.
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+# Consumes whole strings first, so that nothing inside one is ever taken for a key. Possessive throughout, and a quote
+# that is never closed ends the search: hostile text costs time in proportion to its length, not to its square.
 _TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*"'
-    r'|(?<=[{,])\s*(?P<object>\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})\s*(?=:)'
-    r"|(?<=[{,])\s*(?P<bare>-?\d+|[A-Za-z_$][\w$]*)\s*(?=:)"
-    r"|'(?P<single>(?:[^'\\]|\\.)*)'"
-    r"|,\s*(?=[}\]])",
+    rf"(?P<string>{_STRING})"
+    rf'|(?<=[{{,])\s*+(?P<object>\{{(?:[^{{}}"]++|{_STRING})*+\}})\s*+(?=:)'
+    r"|(?<=[{,])\s*+(?P<bare>-?\d+|[A-Za-z_$][\w$]*)\s*+(?=:)"
+    r"|'(?P<single>[^'\\]*+(?:\\.[^'\\]*+)*+)'"
+    r"|(?P<torn>[\"'])"
+    r"|,\s*+(?=[}\]])",
     re.DOTALL,
 )
+_ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _REF = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+# Values that references may add to a document; each naming a large part of it, they could multiply without end.
+_REFERENCED_VALUES_MAX = 1_000_000
 
 
 def loads(data: bytes | bytearray | memoryview) -> Any:
@@ -34,28 +41,53 @@ def loads(data: bytes | bytearray | memoryview) -> Any:
     Raises BodyError when the text is beyond fastjson's dialect.
     """
     try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        value = _loads_dialect(bytes(data))
-    return _resolve_refs(value) if b'"$ref"' in bytes(data) else value
+        value = _parse(bytes(data))
+        return _Resolver(value).resolve(value) if b'"$ref"' in bytes(data) else value
+    except RecursionError as error:
+        raise BodyError("the JSON is nested too deeply") from error
 
 
-def _loads_dialect(data: bytes) -> Any:
+def _parse(data: bytes) -> Any:
     try:
-        text = data.decode()
-        return json.loads(_TOKEN.sub(_normalise, text), strict=False)
-    except (ValueError, RecursionError) as error:
-        raise BodyError(f"the JSON body cannot be read: {error}") from error
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _parse_dialect(data)
+
+
+def _parse_dialect(data: bytes) -> Any:
+    """Bytes that are no UTF-8 become U+FFFD, as in Java."""
+    try:
+        return json.loads(_TOKEN.sub(_normalise, data.decode("utf-8", "replace")), strict=False)
+    except ValueError as error:
+        raise BodyError(f"the JSON cannot be read: {error}") from error
 
 
 def _normalise(match: re.Match[str]) -> str:
-    if match["object"] is not None:
-        return json.dumps(match["object"])
-    if match["bare"] is not None:
-        return json.dumps(match["bare"])
-    if match["single"] is not None:
-        return json.dumps(match["single"])
-    return "" if match[0].startswith(",") else match[0]
+    """The standard form of one token. Raises ValueError for a quote that is never closed."""
+    match match.lastgroup:
+        case "string":
+            return _without_lone_surrogates(match[0])
+        case "object" | "bare" as group:
+            return json.dumps(match[group], ensure_ascii=False)
+        case "single":
+            return _without_lone_surrogates(f'"{_ESCAPE_OR_QUOTE.sub(_requote, match["single"])}"')
+        case "torn":
+            raise ValueError(f"a text at character {match.start()} is never closed")
+        case _:
+            return ""
+
+
+def _requote(match: re.Match[str]) -> str:
+    """Inside single quotes: `\'` needs no escape any more, `"` needs one."""
+    return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
+
+
+def _without_lone_surrogates(token: str) -> str:
+    """Half a character cannot be written as UTF-8 again; Java makes it a question mark."""
+    if not _SURROGATE_ESCAPE.search(token):
+        return token
+    text: str = json.loads(token, strict=False)
+    return json.dumps(text.encode("utf-8", "replace").decode())
 
 
 def key_object(key: str) -> dict[str, Any]:
@@ -85,26 +117,43 @@ def dumps_with_raw(fields: dict[str, Any]) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def _resolve_refs(root: Any) -> Any:
+class _Resolver:
     """Replaces `{"$ref": "$.a[0].b"}` by the value it names; one that leads nowhere becomes None."""
-    return _resolve(root, root)
 
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._left = _REFERENCED_VALUES_MAX
+        self._sizes: dict[int, int] = {}
 
-def _resolve(value: Any, root: Any) -> Any:
-    if isinstance(value, dict):
-        if len(value) == 1 and isinstance(path := value.get("$ref"), str):
-            return _at_path(root, path)
-        return {key: _resolve(item, root) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_resolve(item, root) for item in value]
-    return value
+    def resolve(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            if len(value) == 1 and isinstance(path := value.get("$ref"), str):
+                return self._at(path)
+            return {key: self.resolve(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.resolve(item) for item in value]
+        return value
 
+    def _at(self, path: str) -> Any:
+        if not path.startswith("$"):
+            return None  # relative to where it stands; no body that we know has such
+        value = self._root
+        for name, number in _REF.findall(path):
+            try:
+                value = value[int(number)] if number else value[name]
+            except (KeyError, IndexError, TypeError):
+                return None
+        self._left -= self._size(value)
+        if self._left < 0:
+            raise BodyError(f"references add more than {_REFERENCED_VALUES_MAX} values to the JSON")
+        return value
 
-def _at_path(root: Any, path: str) -> Any:
-    value = root
-    for name, number in _REF.findall(path):
-        try:
-            value = value[int(number)] if number else value[name]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
+    def _size(self, value: Any) -> int:
+        """How many values there are in `value`; remembered for what lives in the document."""
+        if not isinstance(value, dict | list):
+            return 1
+        size = self._sizes.get(id(value))
+        if size is None:
+            items = value.values() if isinstance(value, dict) else value
+            size = self._sizes[id(value)] = 1 + sum(self._size(item) for item in items)
+        return size

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # Netty's LengthFieldBasedFrameDecoder in both Java ends; counts the four length bytes as well.
 FRAME_BYTES_MAX = 16_777_216
+# Lenient parsing is slow: only headers that real clients could send get it (32 KiB of properties, every byte escaped).
+LENIENT_HEADER_BYTES_MAX = 256 * 1024
 # `maxMessageSize` of clients and brokers.
 BODY_BYTES_MAX = 4 * 1024 * 1024
 # The stored layout writes the length as a signed 16-bit number.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remoting.wire.headers.typed import Header
+from remoting.wire.headers.typed import Header, Int32, Int64
 
 
 def _camel(name: str) -> str:
@@ -29,13 +29,13 @@ class ConsumerGroupHeader(Header, kw_only=True):
 class SendMessageBackHeader(Header, kw_only=True):
     """36. `offset` is a commit-log offset. `delay_level` 0: the broker decides; < 0: dead letter at once."""
 
-    offset: int
+    offset: Int64
     group: str
-    delay_level: int
+    delay_level: Int32
     origin_msg_id: str | None = None
     origin_topic: str | None = None
     unit_mode: bool | None = None
-    max_reconsume_times: int | None = None
+    max_reconsume_times: Int32 | None = None
     bname: str | None = None
 
 

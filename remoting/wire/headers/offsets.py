@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from remoting.wire.headers.typed import Header
+from remoting.wire.headers.typed import Header, Int32, Int64
 
 
 class QueryConsumerOffsetHeader(Header, kw_only=True):
     consumer_group: str
     topic: str
-    queue_id: int
+    queue_id: Int32
     set_zero_if_not_found: bool | None = None
     bname: str | None = None
 
@@ -18,8 +18,8 @@ class UpdateConsumerOffsetHeader(Header, kw_only=True):
 
     consumer_group: str
     topic: str
-    queue_id: int | None = None
-    commit_offset: int | None = None
+    queue_id: Int32 | None = None
+    commit_offset: Int64 | None = None
     bname: str | None = None
 
 
@@ -27,7 +27,7 @@ class QueueHeader(Header, kw_only=True):
     """`GetMaxOffset`, `GetMinOffset`, `GetEarliestMsgStoretime`: one queue."""
 
     topic: str
-    queue_id: int
+    queue_id: Int32
     committed: bool | None = None
     bname: str | None = None
 
@@ -36,15 +36,15 @@ class SearchOffsetHeader(Header, kw_only=True):
     """`timestamp` in ms since the epoch; `boundary_type` LOWER (default) or UPPER."""
 
     topic: str
-    queue_id: int
-    timestamp: int
+    queue_id: Int32
+    timestamp: Int64
     boundary_type: str | None = None
     bname: str | None = None
 
 
 class OffsetResponseHeader(Header, kw_only=True):
-    offset: int
+    offset: Int64
 
 
 class TimestampResponseHeader(Header, kw_only=True):
-    timestamp: int
+    timestamp: Int64

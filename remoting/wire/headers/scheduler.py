@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from remoting.wire.headers.typed import Header
+from remoting.wire.headers.typed import Header, Int64
 
 
 class SchedulerLeaseHeader(Header, kw_only=True):
     """29011. Asks for, or renews, the right to drive. `driver` names the process; `epoch` 0 asks anew."""
 
     driver: str
-    epoch: int = 0
-    lease_ms: int
+    epoch: Int64 = 0
+    lease_ms: Int64
     # Holds the answer back until something new is due sooner than told, or this long.
-    wait_ms: int = 0
+    wait_ms: Int64 = 0
 
 
 class SchedulerLeaseResponseHeader(Header, kw_only=True):
     """`epoch` counts up with each new holder. The agenda is in the body (`bodies/scheduler.py`)."""
 
     granted: bool
-    epoch: int
+    epoch: Int64
     holder: str
-    broker_now_ms: int
+    broker_now_ms: Int64
 
 
 class SchedulerStepHeader(Header, kw_only=True):
     """29012. Carry out what is due on one subject: `kind` "delay", `key` the level, up to `until_ms`."""
 
-    epoch: int
+    epoch: Int64
     kind: str
     key: str
-    until_ms: int
+    until_ms: Int64
 
 
 class SchedulerStepResponseHeader(Header, kw_only=True):
     """`late_ms`: how long after due the latest of the delivered was; -1 when nothing was delivered."""
 
-    delivered: int
-    late_ms: int
+    delivered: Int64
+    late_ms: Int64

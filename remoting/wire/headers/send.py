@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remoting.wire.headers.typed import Header
+from remoting.wire.headers.typed import Header, Int32, Int64
 
 _LETTERS = dict(
     zip(
@@ -34,15 +34,15 @@ class SendMessageHeader(Header, kw_only=True):
     producer_group: str
     topic: str
     default_topic: str = "TBW102"
-    default_topic_queue_nums: int = 4
-    queue_id: int
-    sys_flag: int
-    born_timestamp: int
-    flag: int
+    default_topic_queue_nums: Int32 = 4
+    queue_id: Int32
+    sys_flag: Int32
+    born_timestamp: Int64
+    flag: Int32
     properties: str | None = None
-    reconsume_times: int | None = None
+    reconsume_times: Int32 | None = None
     unit_mode: bool | None = None
-    max_reconsume_times: int | None = None
+    max_reconsume_times: Int32 | None = None
     batch: bool | None = None
     bname: str | None = None
 
@@ -56,15 +56,15 @@ class SendMessageHeaderV2(SendMessageHeader, rename=_LETTERS, kw_only=True):
     producer_group: str
     topic: str
     default_topic: str = "TBW102"
-    default_topic_queue_nums: int = 4
-    queue_id: int
-    sys_flag: int
-    born_timestamp: int
-    flag: int
+    default_topic_queue_nums: Int32 = 4
+    queue_id: Int32
+    sys_flag: Int32
+    born_timestamp: Int64
+    flag: Int32
     properties: str | None = None
-    reconsume_times: int | None = None
+    reconsume_times: Int32 | None = None
     unit_mode: bool | None = None
-    max_reconsume_times: int | None = None
+    max_reconsume_times: Int32 | None = None
     batch: bool | None = None
     bname: str | None = None
 
@@ -73,8 +73,8 @@ class SendMessageResponseHeader(Header, kw_only=True):
     """`msg_id` is the offset message id; for a batch one per message, comma-separated."""
 
     msg_id: str
-    queue_id: int
-    queue_offset: int
+    queue_id: Int32
+    queue_offset: Int64
     transaction_id: str | None = None
     batch_uniq_id: str | None = None
     recall_handle: str | None = None

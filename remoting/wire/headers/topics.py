@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remoting.wire.headers.typed import Header
+from remoting.wire.headers.typed import Header, Int32
 
 
 class CreateTopicHeader(Header, kw_only=True):
@@ -10,11 +10,11 @@ class CreateTopicHeader(Header, kw_only=True):
 
     topic: str
     default_topic: str = "TBW102"
-    read_queue_nums: int
-    write_queue_nums: int
-    perm: int
+    read_queue_nums: Int32
+    write_queue_nums: Int32
+    perm: Int32
     topic_filter_type: str = "SINGLE_TAG"
-    topic_sys_flag: int = 0
+    topic_sys_flag: Int32 = 0
     order: bool = False
     attributes: str | None = None
     force: bool | None = None

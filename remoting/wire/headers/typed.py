@@ -1,17 +1,21 @@
 """extFields to a typed header and back (RocketMQ's `CommandCustomHeader`).
 
-A header is a msgspec struct whose fields are int, bool, str, or those with None. On the wire everything is a string;
-keys are the camelCase names unless the struct renames them. None is left out. Unknown keys are ignored, as every
-RocketMQ server does.
+A header is a msgspec struct whose fields are Int32, Int64, bool, str, or those with None. On the wire everything is a
+string; keys are the camelCase names unless the struct renames them. None is left out. Unknown keys are ignored, as
+every RocketMQ server does.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 
 from remoting.wire.errors import HeaderError
+
+# Java's int and long: a number beyond them is garbage, and must not reach a store that packs it.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Header(msgspec.Struct, rename="camel", kw_only=True):
@@ -33,21 +37,29 @@ def read_header(header_type: type[H], ext_fields: dict[str, str]) -> H:
 
 
 def _read_patiently(header_type: type[H], ext_fields: dict[str, str]) -> H:
-    """Java's parsing where it differs from msgspec's: anything but "true" is false; a blank number is absent."""
+    """Java's parsing where it differs from msgspec's: all but "true" is false, "+5" is 5, a blank number is absent."""
     fields = dict(ext_fields)
     for field in msgspec.structs.fields(header_type):
         text = fields.get(field.encode_name)
         if text is None:
             continue
-        kinds = {field.type, *getattr(field.type, "__args__", ())}
+        kinds = _kinds(field.type)
         if bool in kinds:
             fields[field.encode_name] = "true" if text.lower() == "true" else "false"
-        elif int in kinds and not text.strip():
-            del fields[field.encode_name]
+        elif int in kinds:
+            if text.strip():
+                fields[field.encode_name] = text.removeprefix("+")
+            else:
+                del fields[field.encode_name]
     try:
         return msgspec.convert(fields, header_type, strict=False)
     except msgspec.ValidationError as error:
         raise HeaderError(f"{header_type.__name__}: {error}") from error
+
+
+def _kinds(field_type: Any) -> set[Any]:
+    """The plain types in `int | None`, `Int32 | None` and the like."""
+    return {field_type}.union(*(_kinds(argument) for argument in get_args(field_type)))
 
 
 def write_header(header: Header) -> dict[str, str]:

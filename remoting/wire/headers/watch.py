@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remoting.wire.headers.typed import Header
+from remoting.wire.headers.typed import Header, Int64
 
 
 class WatchHeader(Header, kw_only=True):
@@ -12,13 +12,13 @@ class WatchHeader(Header, kw_only=True):
     """
 
     boot: str = ""
-    since: int = 0
-    wait_ms: int = 0
+    since: Int64 = 0
+    wait_ms: Int64 = 0
 
 
 class WatchResponseHeader(Header, kw_only=True):
     """`is_snapshot`: the body holds everything, because `boot` or `since` is not known any more."""
 
     boot: str
-    revision: int
+    revision: Int64
     is_snapshot: bool
