@@ -1,0 +1,62 @@
+"""What a broker is told at its start; frozen after it. Every limit has its unit and its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from remoting.wire.bodies.topics import PERM_READ, PERM_READ_WRITE, PERM_WRITE
+from remoting.wire.limits import BODY_BYTES_MAX
+
+BROKER_PORT = 10911
+NAMESRV_PORT = 9876
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """`host` is listened on, `advertise_host` (an IPv4 address) stands in routes and message ids.
+
+    A port of 0 takes a free one; the runtime replaces it by the real number before anything reads it.
+    """
+
+    store: Path
+    host: str = "127.0.0.1"
+    advertise_host: str = "127.0.0.1"
+    port: int = BROKER_PORT
+    namesrv_port: int = NAMESRV_PORT
+    cluster: str = "local"
+    name: str = "broker-a"
+    flush: Literal["sync", "async"] = "sync"
+    scheduler: Literal["internal", "celery"] = "internal"
+    perm: int = PERM_READ_WRITE
+    # RocketMQ's `maxMessageSize`.
+    body_bytes_max: int = BODY_BYTES_MAX
+    # RocketMQ's `messageDelayLevel`.
+    delay_levels: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+    # RocketMQ's `autoCreateTopicEnable`, `defaultTopicQueueNums` and `autoCreateSubscriptionGroup`.
+    creates_topics: bool = True
+    default_queue_nums: int = 8
+    creates_groups: bool = True
+    # RocketMQ's `flushConsumerOffsetInterval`.
+    offsets_save_interval_s: float = 5.0
+    # RocketMQ's channel expiry: a client silent for so long is taken for lost.
+    member_expiry_s: float = 120.0
+    member_scan_interval_s: float = 10.0
+
+    @property
+    def is_readable(self) -> bool:
+        return bool(self.perm & PERM_READ)
+
+    @property
+    def is_writable(self) -> bool:
+        return bool(self.perm & PERM_WRITE)
+
+    @property
+    def store_host(self) -> tuple[str, int]:
+        """Stands in every stored message and in its offset message id."""
+        return self.advertise_host, self.port
+
+    @property
+    def address(self) -> str:
+        return f"{self.advertise_host}:{self.port}"

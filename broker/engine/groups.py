@@ -1,0 +1,94 @@
+"""Consumer groups' settings and `config/subscriptionGroup.json` (RocketMQ's `SubscriptionGroupManager`).
+
+A group comes to be when a client first names it, where the broker's setting allows that; who its members are is
+`members.py`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from broker.engine.config import BrokerConfig
+from broker.engine.json_files import load_json, save_json
+from broker.engine.topics import next_version
+from remoting.wire import names
+from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupTable
+from remoting.wire.errors import MessageError
+
+FILE_NAME = "subscriptionGroup.json"
+# Made at every start: tools pull as TOOLS_CONSUMER without a heartbeat.
+_SYSTEM_GROUPS = (
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+    "CID_RMQ_SYS_TRANS",
+)
+
+
+class Groups:
+    """`on_changed(group)` hears of each group that came, changed or went."""
+
+    def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
+        self._path = folder / FILE_NAME
+        self._config = config
+        self._on_changed = on_changed
+        self._table = SubscriptionGroupTable()
+
+    def load(self) -> None:
+        """Reads the file and adds what a broker always has. Raises FactsUnreadable, OSError."""
+        self._table = load_json(self._path, SubscriptionGroupTable) or SubscriptionGroupTable()
+        groups = self._table.subscription_group_table
+        missing = [name for name in _SYSTEM_GROUPS if name not in groups]
+        for name in missing:
+            groups[name] = SubscriptionGroupConfig(group_name=name)
+        if missing:
+            self._save()
+
+    @property
+    def table(self) -> SubscriptionGroupTable:
+        return self._table
+
+    def find(self, name: str) -> SubscriptionGroupConfig | None:
+        """The group, made where that is allowed; None for one that may not be, or has an illegal name."""
+        group = self._table.subscription_group_table.get(name)
+        if group is not None or not self._config.creates_groups:
+            return group
+        try:
+            names.check_group(name)
+        except MessageError:
+            return None
+        return self._add(SubscriptionGroupConfig(group_name=name))
+
+    def exists(self, name: str) -> bool:
+        """Without making it."""
+        return name in self._table.subscription_group_table
+
+    def put(self, group: SubscriptionGroupConfig) -> None:
+        """Creates or changes a group as an administrator says. Raises MessageError."""
+        names.check_group(group.group_name)
+        self._add(group)
+
+    def delete(self, name: str) -> bool:
+        """False when there was none."""
+        if self._table.subscription_group_table.pop(name, None) is None:
+            return False
+        self._save()
+        self._on_changed(name)
+        return True
+
+    def _add(self, group: SubscriptionGroupConfig) -> SubscriptionGroupConfig:
+        self._table.subscription_group_table[group.group_name] = group
+        self._save()
+        self._on_changed(group.group_name)
+        return group
+
+    def _save(self) -> None:
+        self._table.data_version = next_version(self._table.data_version)
+        save_json(self._path, msgspec.json.encode(self._table))

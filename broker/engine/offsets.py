@@ -1,0 +1,106 @@
+"""Committed offsets of all groups and `config/consumerOffset.json` (RocketMQ's `ConsumerOffsetManager`).
+
+A committed offset is the next queue offset to consume. A commit overwrites whatever was there, also by a smaller one:
+resets and orderly consumers rely on it; it is logged and told to `on_moved_back`. As RocketMQ does, commits are kept
+in memory and saved every few seconds and at the stop; what is lost by a kill is consumed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from broker.engine.json_files import load_json, save_json
+from remoting.wire.bodies.consume_stats import CommittedOffsets, read_committed_offsets, write_committed_offsets
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "consumerOffset.json"
+
+
+class _File(msgspec.Struct, rename="camel"):
+    """Only its shape is read here; the keys are parsed by `read_committed_offsets`."""
+
+    offset_table: dict[str, dict[int, int]] = {}
+
+
+class Offsets:
+    """`on_moved_back(group, topic, queue_id, before, after)`: a commit went backwards."""
+
+    def __init__(self, folder: Path, on_moved_back: Callable[[str, str, int, int, int], None]) -> None:
+        self._path = folder / FILE_NAME
+        self._on_moved_back = on_moved_back
+        self._table: CommittedOffsets = {}
+        self._pulled: CommittedOffsets = {}
+        self._is_changed = False
+
+    def load(self) -> None:
+        """Raises FactsUnreadable."""
+        document = load_json(self._path, _File)
+        if document is not None:
+            self._table = read_committed_offsets(msgspec.json.encode({"offsetTable": document.offset_table}))
+
+    def committed(self, group: str, topic: str, queue_id: int) -> int | None:
+        return self._table.get((topic, group), {}).get(queue_id)
+
+    def commit(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
+        queues = self._table.setdefault((topic, group), {})
+        before = queues.get(queue_id)
+        if before == queue_offset:
+            return
+        queues[queue_id] = queue_offset
+        self._is_changed = True
+        if before is not None and queue_offset < before:
+            logger.warning("%s@%s queue %d moved back from %d to %d", topic, group, queue_id, before, queue_offset)
+            self._on_moved_back(group, topic, queue_id, before, queue_offset)
+
+    def pulled(self, group: str, topic: str, queue_id: int, next_begin_offset: int) -> None:
+        """Up to where the group has been given messages; not saved."""
+        self._pulled.setdefault((topic, group), {})[queue_id] = next_begin_offset
+
+    def pulled_offset(self, group: str, topic: str, queue_id: int) -> int | None:
+        return self._pulled.get((topic, group), {}).get(queue_id)
+
+    def topics_of(self, group: str) -> list[str]:
+        """The topics on which the group committed an offset."""
+        return [topic for topic, its_group in self._table if its_group == group]
+
+    def groups_of(self, topic: str) -> list[str]:
+        return [group for its_topic, group in self._table if its_topic == topic]
+
+    def items(self) -> Iterator[tuple[str, str, int, int]]:
+        """(group, topic, queue id, committed offset) of all."""
+        for (topic, group), queues in self._table.items():
+            for queue_id, queue_offset in queues.items():
+                yield group, topic, queue_id, queue_offset
+
+    def forget_group(self, group: str) -> None:
+        self._forget(lambda key: key[1] == group)
+
+    def forget_topic(self, topic: str) -> None:
+        self._forget(lambda key: key[0] == topic)
+
+    def _forget(self, is_gone: Callable[[tuple[str, str]], bool]) -> None:
+        for key in [key for key in self._table if is_gone(key)]:
+            del self._table[key]
+            self._pulled.pop(key, None)
+            self._is_changed = True
+
+    def encode(self) -> bytes:
+        """43 GET_ALL_CONSUMER_OFFSET."""
+        return write_committed_offsets(self._table)
+
+    async def save(self) -> None:
+        """Writes the file if something changed; the disk is waited for in a thread."""
+        if not self._is_changed:
+            return
+        self._is_changed = False
+        try:
+            await asyncio.to_thread(save_json, self._path, self.encode())
+        except OSError:
+            self._is_changed = True
+            raise

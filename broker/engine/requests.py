@@ -1,0 +1,75 @@
+"""One request on its way to its processor, and the table that sends it there (RocketMQ's `NettyRemotingAbstract`).
+
+A processor is called with a request and returns the answer, or None when the answer comes later or never. It runs on
+the event loop and must not block. What it raises becomes the answer: a WireError with its own code, anything else
+SYSTEM_ERROR, logged once. A oneway request is never answered.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+
+from remoting.connection import Connection, Handler
+from remoting.wire.codes import ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.errors import WireError
+
+logger = logging.getLogger(__name__)
+
+
+class Request:
+    """`connection` is where it came from, and where an answer goes that comes later."""
+
+    __slots__ = ("command", "connection")
+
+    def __init__(self, command: Command, connection: Connection) -> None:
+        self.command = command
+        self.connection = connection
+
+
+Processor = Callable[[Request], Command | None]
+
+
+class RequestTable(Handler):
+    """Request code → processor. `on_lost` hears of every connection that is gone."""
+
+    def __init__(self, name: str, processors: Mapping[int, Processor], on_lost: Callable[[Connection], None]) -> None:
+        self._name = name
+        self._processors = dict(processors)
+        self._on_lost = on_lost
+
+    @property
+    def codes(self) -> frozenset[int]:
+        return frozenset(self._processors)
+
+    def connected(self, connection: Connection) -> None:
+        logger.debug("%s: %s connected", self._name, connection.peer)
+
+    def requests_received(self, connection: Connection, requests: list[Command]) -> None:
+        for command in requests:
+            answer = self._answer(Request(command, connection))
+            if answer is not None and not command.is_oneway:
+                connection.send(answer)
+
+    def disconnected(self, connection: Connection, error: Exception | None) -> None:
+        logger.debug("%s: %s disconnected%s", self._name, connection.peer, f": {error}" if error else "")
+        self._on_lost(connection)
+
+    def _answer(self, request: Request) -> Command | None:
+        command = request.command
+        processor = self._processors.get(command.code)
+        if processor is None:
+            logger.warning("%s: %s asked for unknown code %d", self._name, request.connection.peer, command.code)
+            text = f" request type {command.code} not supported"
+            return response(command, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, text)
+        try:
+            return processor(request)
+        except WireError as error:
+            logger.info("%s: %s refused %s: %s", self._name, request.connection.peer, command, error)
+            return response(command, error.response_code, str(error))
+        except Exception as error:
+            logger.exception("%s: %s from %s failed", self._name, command, request.connection.peer)
+            text = "".join(traceback.format_exception_only(error)).strip()
+            return response(command, ResponseCode.SYSTEM_ERROR, text)
