@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from broker.engine.store import Appended
+from broker.engine.store.values import Appended
 from remoting.connection import Connection
 
 # About 50 MB of records; a client holds one pull per queue it consumes. Beyond it a pull is answered "nothing" at once.

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 
 from broker.engine.schedule.levels import DelayLevels
 from broker.engine.schedule.progress import DelayProgress, ProgressFile
-from broker.engine.store import Appended, MessageDraft, MessageStore
+from broker.engine.store.message_store import MessageStore
+from broker.engine.store.values import Appended, MessageDraft
 from remoting.wire.bodies.scheduler import AgendaEntry
 from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.properties import Property
-from remoting.wire.stored_message import TRANSACTION_MASK, StoredMessage
+from remoting.wire.stored_message import StoredMessage
 from remoting.wire.tags import tags_code
 
 logger = logging.getLogger(__name__)
@@ -213,7 +214,7 @@ class DelayedDelivery:
     def _begin_delivery(self) -> None:
         """The file says that copies may follow, before the first one does."""
         if self._progress.delivering_from is None:
-            self._write(self._store.end_offset)
+            self._write(self._store.max_commit_log_offset)
         if self._saving is None:
             self._saving = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._save)
 
@@ -246,10 +247,19 @@ class DelayedDelivery:
         return any(self._waiting_count(level) for level in self._levels.values())
 
     def _count_copies_from(self, commit_log_offset: int) -> None:
-        for message in self._store.messages_from(commit_log_offset):
-            level = self._levels.get(str(delivered_from_level(message, len(self._levels))))
-            if level is not None:
-                level.next_offset = max(level.next_offset, message.prepared_transaction_offset)
+        for record in self._store.records_from(commit_log_offset):
+            if record.prepared_transaction_offset <= 0 or record.topic == SCHEDULE_TOPIC:
+                continue
+            copy = self._store.message_at(record.commit_log_offset)
+            level = self._levels.get(str(delivered_from_level(copy, len(self._levels)))) if copy is not None else None
+            if copy is not None and level is not None and self._is_copy_of_source(copy, level):
+                level.next_offset = max(level.next_offset, copy.prepared_transaction_offset)
+
+    def _is_copy_of_source(self, copy: StoredMessage, level: Level) -> bool:
+        """Believes nobody who only looks like a copy: counting one too many would lose what waits."""
+        entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, copy.prepared_transaction_offset - 1)
+        source = self._store.message_at(entry[0]) if entry is not None else None
+        return source is not None and source.properties == copy.properties
 
     def _clamp(self, level: Level) -> None:
         """A copied or rolled-back store may say more or less than its queue holds (apache/rocketmq issue 1472)."""
@@ -290,9 +300,7 @@ def delivered_copy(message: StoredMessage, next_queue_offset: int) -> MessageDra
 
 
 def delivered_from_level(message: StoredMessage, highest: int) -> int:
-    """Which level `message` is a delivered copy of; 0 when it is none."""
-    if message.prepared_transaction_offset <= 0 or message.sys_flag & TRANSACTION_MASK:
-        return 0
+    """Which level `message` claims to be a delivered copy of; 0 when it does not."""
     properties = message.properties
     level = properties.get(Property.DELAY, "")
     if properties.get(Property.REAL_TOPIC) != message.topic or not level.isdecimal():

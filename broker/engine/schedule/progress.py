@@ -70,7 +70,11 @@ def decode_progress(data: bytes) -> DelayProgress:
 
 
 class ProgressFile:
-    """The file, replaced as a whole with the one before kept as `.bak`, as RocketMQ does."""
+    """The file, replaced as a whole with the one before kept as `.bak`, as RocketMQ does.
+
+    Unlike the other files of the store it is not flushed: it is written every second of a delivery, on the event loop,
+    and an older one only costs reading the log.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -24,6 +24,8 @@ from remoting.wire.bodies.watch import SchedulerState
 
 logger = logging.getLogger(__name__)
 
+Answer = Callable[[LeaseAnswer], None]
+
 WAIT_MS_MAX = 30_000
 # Drivers that wait at once, standbys included; beyond it a request is answered at once.
 PARKED_MAX = 256
@@ -61,7 +63,7 @@ class _Parked:
     """`epoch` is 0 for a standby, else the one under which its driver drives."""
 
     request: LeaseRequest
-    answer: Callable[[LeaseAnswer], None]
+    answer: Answer
     epoch: int
     until_s: float
 
@@ -104,7 +106,7 @@ class Scheduler:
 
     # the lease
 
-    def ask(self, request: LeaseRequest, answer: Callable[[LeaseAnswer], None]) -> None:
+    def ask(self, request: LeaseRequest, answer: Answer) -> None:
         """Grants, renews or refuses; answers now or, where there is nothing to do yet, within `wait_ms`."""
         self._parked = [entry for entry in self._parked if entry.request.driver != request.driver]
         grant = self._ask_lease(request, request.epoch)
@@ -123,9 +125,9 @@ class Scheduler:
             self._changed()
             self._serve()
 
-    def forget(self, driver: str) -> None:
-        """Nobody waits for the answer to this driver's request any more."""
-        self._parked = [entry for entry in self._parked if entry.request.driver != driver]
+    def forget(self, answer: Answer) -> None:
+        """Nobody waits for this answer any more."""
+        self._parked = [entry for entry in self._parked if entry.answer is not answer]
 
     # steps
 

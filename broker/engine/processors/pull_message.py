@@ -1,0 +1,243 @@
+"""PULL_MESSAGE (11), LITE_PULL_MESSAGE (361): `PullMessageProcessor` (wire-protocol 6, behaviour P2-141 ff.).
+
+A pull that finds nothing new, and may wait, is held (`held_pulls.py`) and evaluated again, from the first check on,
+when a message comes or its time is over. The second evaluation neither holds again nor commits an offset.
+
+Filtering is by the hash of the tag alone, as RocketMQ's brokers do; the client looks at the tag's text. SQL92 is
+refused in the words of a broker whose property filter is off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from broker.engine.config import BrokerConfig
+from broker.engine.groups import Groups
+from broker.engine.held_pulls import HeldPull, HeldPulls
+from broker.engine.members import Members
+from broker.engine.offsets import Offsets
+from broker.engine.requests import Request
+from broker.engine.store.message_store import MessageStore
+from broker.engine.store.values import ReadResult, ReadStatus
+from broker.engine.topics import Topics
+from broker.engine.watch import Watch
+from remoting.wire.bodies.groups import SubscriptionGroupConfig
+from remoting.wire.bodies.heartbeat import SubscriptionData
+from remoting.wire.bodies.topics import TopicConfig
+from remoting.wire.codes import ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.errors import MessageError
+from remoting.wire.headers.pull import COMMIT_OFFSET_FLAG, SUBSCRIPTION_FLAG, SUSPEND_FLAG, PullMessageHeader
+from remoting.wire.headers.typed import read_header
+from remoting.wire.limits import PULL_BYTES_MAX, PULL_MESSAGES_MAX
+from remoting.wire.tags import ALL, parse_tags
+
+Matches = Callable[[int], bool]
+
+TAG = "TAG"
+# `ForbiddenType`: who forbids, in the answer's header.
+FORBIDDEN_BROKER = 1
+FORBIDDEN_GROUP = 2
+FORBIDDEN_TOPIC = 3
+FORBIDDEN_BROADCAST = 4
+
+_CODES = {
+    ReadStatus.FOUND: ResponseCode.SUCCESS,
+    ReadStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ReadStatus.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ReadStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+    ReadStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
+    ReadStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+}
+
+
+class Forbidden(MessageError):
+    """NO_PERMISSION, with who forbids."""
+
+    def __init__(self, text: str, forbidden_type: int) -> None:
+        super().__init__(text, ResponseCode.NO_PERMISSION)
+        self.forbidden_type = forbidden_type
+
+
+class PullMessage:
+    def __init__(
+        self,
+        topics: Topics,
+        groups: Groups,
+        members: Members,
+        offsets: Offsets,
+        store: MessageStore,
+        held_pulls: HeldPulls,
+        watch: Watch,
+        config: BrokerConfig,
+    ) -> None:
+        self._topics = topics
+        self._groups = groups
+        self._members = members
+        self._offsets = offsets
+        self._store = store
+        self._held_pulls = held_pulls
+        self._watch = watch
+        self._config = config
+
+    def __call__(self, request: Request) -> Command | None:
+        """The answer, or None while it is held. Raises WireError with the code to answer."""
+        command = request.command
+        header = read_header(PullMessageHeader, command.ext_fields)
+        client_id = self._members.client_id_of(request.connection, header.consumer_group)
+        if client_id is not None:
+            self._watch.pulled(header.consumer_group, header.topic, header.queue_id, client_id)
+        try:
+            group, topic, matches = self._check(header)
+        except Forbidden as error:
+            return _forbidden(command, error)
+        result = self._read(header, matches)
+        if header.sys_flag & COMMIT_OFFSET_FLAG:
+            self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
+        code = _code_of(result, header)
+        if (
+            code == ResponseCode.PULL_NOT_FOUND
+            and header.sys_flag & SUSPEND_FLAG
+            and self._hold(request, header, matches)
+        ):
+            return None
+        return _answer(command, code, result, topic, group)
+
+    # the checks, in RocketMQ's order
+
+    def _check(self, header: PullMessageHeader) -> tuple[SubscriptionGroupConfig, TopicConfig, Matches | None]:
+        """Raises MessageError with the code to answer."""
+        if not self._config.is_readable:
+            raise Forbidden(f"the broker[{self._config.advertise_host}] pulling message is forbidden", FORBIDDEN_BROKER)
+        group = self._groups.find(header.consumer_group)
+        if group is None:
+            raise MessageError(
+                f"subscription group [{header.consumer_group}] does not exist",
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+            )
+        if not group.consume_enable:
+            raise Forbidden(f"subscription group no permission, {header.consumer_group}", FORBIDDEN_GROUP)
+        topic = self._topics.find(header.topic)
+        if topic is None:
+            raise MessageError(f"topic[{header.topic}] not exist, apply first please!", ResponseCode.TOPIC_NOT_EXIST)
+        if not topic.is_readable:
+            raise Forbidden(f"the topic[{header.topic}] pulling message is forbidden", FORBIDDEN_TOPIC)
+        if not 0 <= header.queue_id < topic.read_queue_nums:
+            raise MessageError(
+                f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}]"
+                f" topicConfig.readQueueNums:[{topic.read_queue_nums}]",
+                ResponseCode.INVALID_PARAMETER,
+            )
+        if header.sys_flag & SUBSCRIPTION_FLAG:
+            return group, topic, self._own_filter(header)
+        return group, topic, self._group_filter(header, group)
+
+    def _own_filter(self, header: PullMessageHeader) -> Matches | None:
+        """The subscription that came with the request."""
+        if not _is_tag_type(header.expression_type):
+            raise _no_sql()
+        expression = parse_tags(header.subscription)
+        return None if expression.matches_all else expression.codes.__contains__
+
+    def _group_filter(self, header: PullMessageHeader, group: SubscriptionGroupConfig) -> Matches | None:
+        """The one subscription table that the broker keeps for the whole group."""
+        members = self._members.find(header.consumer_group)
+        if members is None:
+            raise MessageError("the consumer's group info not exist", ResponseCode.SUBSCRIPTION_NOT_EXIST)
+        if members.message_model == "BROADCASTING" and not group.consume_broadcast_enable:
+            raise Forbidden(
+                f"the consumer group[{header.consumer_group}] can not consume by broadcast way", FORBIDDEN_BROADCAST
+            )
+        subscription = members.subscriptions.get(header.topic)
+        if subscription is None:
+            raise MessageError("the consumer's subscription not exist", ResponseCode.SUBSCRIPTION_NOT_EXIST)
+        if subscription.sub_version < header.sub_version:
+            raise MessageError("the consumer's subscription not latest", ResponseCode.SUBSCRIPTION_NOT_LATEST)
+        if not _is_tag_type(subscription.expression_type):
+            raise _no_sql()
+        return _matches_of(subscription)
+
+    # reading and holding
+
+    def _read(self, header: PullMessageHeader, matches: Matches | None) -> ReadResult:
+        return self._store.read(
+            header.topic,
+            header.queue_id,
+            header.queue_offset,
+            max_messages=max(1, min(header.max_msg_nums, PULL_MESSAGES_MAX)),
+            max_bytes=PULL_BYTES_MAX,
+            matches=matches,
+        )
+
+    def _hold(self, request: Request, header: PullMessageHeader, matches: Matches | None) -> bool:
+        now_s = asyncio.get_running_loop().time()
+        held = HeldPull(
+            topic=header.topic,
+            queue_id=header.queue_id,
+            queue_offset=header.queue_offset,
+            matches=matches,
+            connection=request.connection,
+            deadline_s=now_s + max(0, header.suspend_timeout_millis) / 1000,
+            resume=self._resume,
+            payload=(request.command, header),
+        )
+        return self._held_pulls.hold(held)
+
+    def _resume(self, held: HeldPull) -> None:
+        """The second evaluation."""
+        command, header = held.payload
+        try:
+            group, topic, matches = self._check(header)
+        except Forbidden as error:
+            held.connection.send(_forbidden(command, error))
+            return
+        except MessageError as error:
+            held.connection.send(response(command, error.response_code, str(error)))
+            return
+        result = self._read(header, matches)
+        held.connection.send(_answer(command, _code_of(result, header), result, topic, group))
+
+
+def _code_of(result: ReadResult, header: PullMessageHeader) -> ResponseCode:
+    code = _CODES.get(result.status)
+    if code is None:  # a queue without messages: any other place than its start is a wrong one
+        return ResponseCode.PULL_NOT_FOUND if header.queue_offset == 0 else ResponseCode.PULL_OFFSET_MOVED
+    return code
+
+
+def _answer(
+    command: Command, code: ResponseCode, result: ReadResult, topic: TopicConfig, group: SubscriptionGroupConfig
+) -> Command:
+    fields = {
+        "suggestWhichBrokerId": str(group.broker_id),
+        "nextBeginOffset": str(result.next_begin_offset),
+        "minOffset": str(result.min_offset),
+        "maxOffset": str(result.max_offset),
+        "topicSysFlag": str(topic.topic_sys_flag),
+        "groupSysFlag": str(group.group_sys_flag),
+    }
+    return response(command, code, result.status.value, fields, result.body)
+
+
+def _forbidden(command: Command, error: Forbidden) -> Command:
+    fields = {"forbiddenType": str(error.forbidden_type)}
+    return response(command, error.response_code, str(error), fields)
+
+
+def _is_tag_type(expression_type: str | None) -> bool:
+    return not expression_type or expression_type == TAG
+
+
+def _no_sql() -> MessageError:
+    return MessageError("The broker does not support consumer to filter message by SQL92", ResponseCode.SYSTEM_ERROR)
+
+
+def _matches_of(subscription: SubscriptionData) -> Matches | None:
+    """`code_set` is the client's own; it lacks only where a client sends none, and then the text counts."""
+    if subscription.class_filter_mode or subscription.sub_string.strip() in ("", ALL):
+        return None
+    if subscription.code_set:
+        return frozenset(subscription.code_set).__contains__
+    expression = parse_tags(subscription.sub_string)
+    return None if expression.matches_all else expression.codes.__contains__

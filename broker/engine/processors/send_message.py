@@ -1,0 +1,208 @@
+"""SEND_MESSAGE (10), SEND_MESSAGE_V2 (310), SEND_BATCH_MESSAGE (320): RocketMQ's `SendMessageProcessor`.
+
+The order of the checks and their codes are RocketMQ 5's (wire-protocol 2.1, behaviour P2-134 to P2-140). The code
+decides how the header is written, the batch flag what the body is.
+
+The answer goes out when the message is as safe as the store's flush mode promises; a sender who says WAIT=false does
+not wait for the disk. What was refused is not stored; what could not be flushed may be.
+"""
+
+from __future__ import annotations
+
+import random
+
+from broker.engine.accepting import Accepting
+from broker.engine.config import BrokerConfig
+from broker.engine.groups import Groups
+from broker.engine.requests import Request
+from broker.engine.retry import DLQ_DELAY_OF_SEND, DLQ_QUEUE_NUMS, is_dead_on_send, retry_limit
+from broker.engine.schedule.entering import delay_level, wants_timer
+from broker.engine.store.values import Appended, MessageDraft
+from broker.engine.topics import Topics
+from remoting.wire.batch import decode_batch
+from remoting.wire.bodies.topics import PERM_READ_WRITE, TopicConfig
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Body, Command, response
+from remoting.wire.errors import BodyError, MessageError
+from remoting.wire.headers.send import SendMessageHeader, SendMessageHeaderV2
+from remoting.wire.headers.typed import read_header
+from remoting.wire.message_id import UniqueKeyFactory, offset_message_id
+from remoting.wire.names import NOT_ALLOWED_SEND_TOPICS, RETRY_PREFIX, check_topic, dlq_topic, is_retry_topic
+from remoting.wire.properties import Property, decode_properties
+from remoting.wire.tags import tags_code
+
+REGION = "DefaultRegion"
+_MULTI_TAGS_FLAG = 0x2
+
+
+class SendMessage:
+    def __init__(
+        self,
+        topics: Topics,
+        groups: Groups,
+        accepting: Accepting,
+        unique_keys: UniqueKeyFactory,
+        config: BrokerConfig,
+    ) -> None:
+        self._topics = topics
+        self._groups = groups
+        self._accepting = accepting
+        self._unique_keys = unique_keys
+        self._config = config
+
+    def __call__(self, request: Request) -> Command | None:
+        """The answer, or None when it follows after the flush. Raises WireError with the code to answer."""
+        command = request.command
+        header: SendMessageHeader
+        if command.code == RequestCode.SEND_MESSAGE:
+            header = read_header(SendMessageHeader, command.ext_fields)
+        else:
+            header = read_header(SendMessageHeaderV2, command.ext_fields)
+        topic = self._topic(header)
+        if header.queue_id >= max(topic.read_queue_nums, topic.write_queue_nums):
+            raise MessageError(
+                f"request queueId[{header.queue_id}] is illegal, {topic.topic_name} has"
+                f" {topic.write_queue_nums} queues to write to and {topic.read_queue_nums} to read from",
+                ResponseCode.INVALID_PARAMETER,
+            )
+        if header.queue_id < 0:
+            header.queue_id = random.randrange(topic.write_queue_nums)
+        properties = decode_properties(header.properties or "")
+        properties.pop(Property.POP_CK, None)
+        if header.batch:
+            return self._send_batch(request, header, properties)
+        return self._send_one(request, header, properties, topic)
+
+    # one message
+
+    def _send_one(
+        self, request: Request, header: SendMessageHeader, properties: dict[str, str], topic: TopicConfig
+    ) -> Command | None:
+        name, queue_id = header.topic, header.queue_id
+        if is_retry_topic(name) and self._is_dead(header, request.command.version):
+            name, queue_id = dlq_topic(name.removeprefix(RETRY_PREFIX)), 0
+            self._topics.create_for_send_back(name, DLQ_QUEUE_NUMS, PERM_READ_WRITE)
+            properties[Property.DELAY] = DLQ_DELAY_OF_SEND
+        self._refuse_what_is_not_there(properties)
+        unique_key = properties.get(Property.UNIQ_KEY)
+        if unique_key is None:
+            unique_key = properties[Property.UNIQ_KEY] = self._unique_keys.next()
+        properties[Property.MSG_REGION] = REGION
+        properties[Property.TRACE_ON] = "true"
+        properties[Property.CLUSTER] = self._config.cluster
+        draft = self._draft(request, header, name, queue_id, header.flag, request.command.body)
+        if topic.topic_filter_type == "MULTI_TAG":
+            draft.sys_flag |= _MULTI_TAGS_FLAG
+        appended = self._accepting.append(draft, properties)
+        return self._answer(request, properties, [appended], queue_id)
+
+    def _is_dead(self, header: SendMessageHeader, client_version: int) -> bool:
+        """Whether a retry that a consumer sends itself has had enough. Raises MessageError for an unknown group."""
+        name = header.topic.removeprefix(RETRY_PREFIX)
+        group = self._groups.find(name)
+        if group is None:
+            raise MessageError(f"subscription group not exist, {name}", ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
+        limit = retry_limit(group, header.max_reconsume_times, client_version)
+        return is_dead_on_send(header.reconsume_times or 0, limit)
+
+    def _refuse_what_is_not_there(self, properties: dict[str, str]) -> None:
+        """Better refused than stored as what it is not."""
+        if properties.get(Property.TRAN_MSG, "").lower() == "true":
+            raise MessageError(
+                f"the broker[{self._config.advertise_host}] sending transaction message is forbidden:"
+                " this broker has no transactions (TRAN_MSG)",
+                ResponseCode.NO_PERMISSION,
+            )
+        if wants_timer(properties) and delay_level(properties) <= 0:
+            raise MessageError(
+                "accurate timer message is not enabled, timerWheelEnable is false", ResponseCode.SYSTEM_ERROR
+            )
+
+    # a batch
+
+    def _send_batch(self, request: Request, header: SendMessageHeader, properties: dict[str, str]) -> Command | None:
+        """All or nothing, side by side in one queue; what the batch itself carries stays out of its messages."""
+        if is_retry_topic(header.topic):
+            raise MessageError(
+                f"batch request does not support retry group {header.topic}", ResponseCode.MESSAGE_ILLEGAL
+            )
+        body = request.command.body
+        if delay_level(properties) > 0 or properties.get(Property.TRAN_MSG, "").lower() == "true":
+            raise MessageError("a batch can be neither delayed nor transactional", ResponseCode.MESSAGE_ILLEGAL)
+        self._accepting.check_size(len(body), header.properties or "")
+        try:
+            entries = decode_batch(body)
+        except BodyError as error:
+            raise MessageError(str(error), ResponseCode.MESSAGE_ILLEGAL) from error
+        if not entries:
+            raise MessageError("the batch holds no message", ResponseCode.MESSAGE_ILLEGAL)
+        drafts = []
+        for entry in entries:
+            draft = self._draft(request, header, header.topic, header.queue_id, entry.flag, entry.body)
+            draft.properties_text = entry.properties_text
+            draft.tags_code = tags_code(decode_properties(entry.properties_text).get(Property.TAGS))
+            drafts.append(draft)
+        return self._answer(request, properties, self._accepting.append_batch(drafts), header.queue_id)
+
+    # both
+
+    def _topic(self, header: SendMessageHeader) -> TopicConfig:
+        """The topic's settings, created where that is allowed. Raises MessageError."""
+        name = header.topic
+        topic = self._topics.find(name)
+        if topic is None:
+            check_topic(name)
+        if name in NOT_ALLOWED_SEND_TOPICS:
+            raise MessageError(f"Sending message to topic[{name}] is forbidden.", ResponseCode.NO_PERMISSION)
+        if topic is None:
+            topic = self._topics.create_on_send(name, header.default_topic, header.default_topic_queue_nums)
+        if topic is None and is_retry_topic(name):
+            topic = self._topics.create_for_send_back(name, 1, PERM_READ_WRITE)
+        if topic is None:
+            raise MessageError(f"topic[{name}] not exist, apply first please!", ResponseCode.TOPIC_NOT_EXIST)
+        return topic
+
+    def _draft(
+        self, request: Request, header: SendMessageHeader, topic: str, queue_id: int, flag: int, body: Body
+    ) -> MessageDraft:
+        return MessageDraft(
+            topic=topic,
+            queue_id=queue_id,
+            body=bytes(body),
+            born_host=request.connection.peer_host,
+            store_host=self._config.store_host,
+            born_timestamp_ms=header.born_timestamp,
+            flag=flag,
+            sys_flag=header.sys_flag,
+            reconsume_times=header.reconsume_times or 0,
+        )
+
+    def _answer(
+        self,
+        request: Request,
+        properties: dict[str, str],
+        appended: list[Appended],
+        queue_id: int,
+    ) -> Command | None:
+        """Now, or after the flush. The queue is the one that was asked for, also where the message waits first."""
+        command = request.command
+        fields = {
+            "msgId": ",".join([offset_message_id(self._config.store_host, one.commit_log_offset) for one in appended]),
+            "queueId": str(queue_id),
+            "queueOffset": str(appended[0].queue_offset),
+            "MSG_REGION": REGION,
+            "TRACE_ON": "true",
+        }
+        unique_key = properties.get(Property.UNIQ_KEY)
+        if unique_key is not None:
+            fields["transactionId"] = unique_key
+        success = response(command, ResponseCode.SUCCESS, ext_fields=fields)
+        if properties.get(Property.WAIT, "true").lower() != "true" or command.is_oneway:
+            return success
+        connection = request.connection
+
+        def safe(error: MessageError | None) -> None:
+            connection.send(success if error is None else response(command, error.response_code, str(error)))
+
+        self._accepting.when_safe(appended[-1], safe)
+        return None
