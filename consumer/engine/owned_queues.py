@@ -68,10 +68,11 @@ class OwnedQueues:
         position = await start_position(queue, stored, self._rule, self._brokers)
         if queue in self._loops:
             return
-        logger.info("group %s takes %s at %d (%s)", self._group, queue, position.offset, position.because)
+        process_queue = ProcessQueue(queue, self._clock())
+        logger.info("group %s takes %s at %d (%s)", self._group, process_queue.name, position.offset, position.because)
         # Known from now on: a member that stops before anything came must not leave the question open.
         self._offsets.advance(queue, position.offset)
-        loop = self._make_loop(ProcessQueue(queue, self._clock()), position.offset)
+        loop = self._make_loop(process_queue, position.offset)
         self._loops[queue] = loop
         self._share_limits()
         loop.start()
@@ -83,7 +84,7 @@ class OwnedQueues:
             loop = self._loops.pop(queue)
             loop.process_queue.drop()
             loop.stop()
-            logger.info("group %s gives up %s", self._group, queue)
+            logger.info("group %s gives up %s", self._group, loop.process_queue.name)
         self._share_limits()
         await self._offsets.persist(gone)
         for queue in gone:

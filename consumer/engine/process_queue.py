@@ -39,6 +39,8 @@ class ProcessQueue:
 
     def __init__(self, queue: MessageQueue, now_ms: int) -> None:
         self.queue = queue
+        # For the log.
+        self.name = f"{queue.topic}[{queue.broker_name}:{queue.queue_id}]"
         self.is_dropped = False
         self.last_pull_ms = now_ms
         self.last_consume_ms = 0

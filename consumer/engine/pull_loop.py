@@ -70,7 +70,7 @@ class PullLoop:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run(), name=f"pull {self.process_queue.queue}")
+        self._task = asyncio.create_task(self._run(), name=f"pull {self.process_queue.name}")
 
     def stop(self) -> asyncio.Task[None] | None:
         """Returns the task, to be awaited by those who must know that it is over."""
@@ -96,13 +96,14 @@ class PullLoop:
             except PullRefused as refusal:
                 await self._refused(refusal)
             except (ClientError, WireError) as error:
-                context.complaints.warn(str(process_queue.queue), f"cannot pull {process_queue.queue}: {error}")
+                broker_name = process_queue.queue.broker_name
+                context.complaints.warn(broker_name, f"cannot pull from broker {broker_name}: {error}")
                 await asyncio.sleep(RETRY_AFTER_MS / 1000)
             except Exception:
-                logger.exception("pulling %s failed; trying again", process_queue.queue)
+                logger.exception("pulling %s failed; trying again", process_queue.name)
                 await asyncio.sleep(RETRY_AFTER_MS / 1000)
             else:
-                context.complaints.settled(str(process_queue.queue))
+                context.complaints.settled(process_queue.queue.broker_name)
                 self._take(answer)
 
     async def _pull(self) -> PullAnswer:
@@ -150,7 +151,7 @@ class PullLoop:
             case PullStatus.OFFSET_ILLEGAL:
                 logger.warning(
                     "%s: offset %d is not there, going on at %d",
-                    process_queue.queue,
+                    process_queue.name,
                     self.next_offset,
                     answer.next_offset,
                 )
@@ -163,9 +164,9 @@ class PullLoop:
             self._context.offsets.advance(self.process_queue.queue, self.next_offset)
 
     async def _refused(self, refusal: PullRefused) -> None:
-        queue = self.process_queue.queue
         if refusal.retry_after_ms == RETRY_AFTER_MS:
-            self._context.complaints.warn(str(queue), f"{queue} may not be pulled: {refusal}")
+            name = self.process_queue.name
+            self._context.complaints.warn(name, f"{name} may not be pulled: {refusal}")
         if refusal.code in HEARTBEAT_CURES:
             self._context.stale()
         await asyncio.sleep(refusal.retry_after_ms / 1000)

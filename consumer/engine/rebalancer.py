@@ -123,8 +123,10 @@ class Rebalancer:
                 await self._client.routes.get(topic)
             except RouteNotFound:
                 continue
-            except (ClientError, WireError):
-                return  # said by the round itself
+            except (ClientError, WireError) as error:
+                self._complaints.warn("brokers", f"group {self._subscriptions.group} finds no broker: {error}")
+                return
+        self._complaints.settled("brokers")
         await self._client.heartbeats.send_now()
 
     async def _balance(self, topic: str) -> bool:

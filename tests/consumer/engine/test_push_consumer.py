@@ -1,0 +1,450 @@
+"""A member of a group against a broker in memory: joining, leaving, failing, filtering, stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from consumer.engine import outcome
+from consumer.engine.listening import Listener
+from consumer.engine.message import Message
+from consumer.engine.push_consumer import ConsumerConfig, PushConsumer
+from consumer.engine.start_position import start_rule
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.running_info import read_running_info
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command, response
+from tests.support.memory_broker import MemoryBroker
+from tests.support.waiting import eventually
+
+GROUP = "billing"
+RETRY = f"%RETRY%{GROUP}"
+DLQ = f"%DLQ%{GROUP}"
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[MemoryBroker]:
+    async with MemoryBroker() as memory:
+        memory.create_topic("orders", 8)
+        yield memory
+
+
+class Members:
+    """Starts members and stops those that a test left running."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        self.broker = broker
+        self._running: list[PushConsumer] = []
+
+    async def start(
+        self, call: Callable[[Message], Any], *, tags: str = "*", is_async: bool = True, **config: Any
+    ) -> PushConsumer:
+        settings = ConsumerConfig(self.broker.namesrv, GROUP, **{"start": start_rule("first"), **config})
+        listener = Listener("orders", call, tags, is_async=is_async)
+        member = PushConsumer(settings, {"orders": listener})
+        await member.start()
+        self._running.append(member)
+        return member
+
+    async def stop(self, member: PushConsumer) -> None:
+        self._running.remove(member)
+        await member.stop()
+
+    async def lose(self, member: PushConsumer) -> None:
+        """As if its machine were gone: it says nothing more, and its connection breaks."""
+        self._running.remove(member)
+        parts = member._parts
+        member._persist_loop.cancel()
+        await parts.rebalancer.stop()
+        await parts.owned.stop_pulling()
+        await parts.client.heartbeats.close()
+        self.broker.members[GROUP][member.client_id].abort()
+        await parts.consuming.close()
+        await parts.client.close()
+
+    async def stop_all(self) -> None:
+        for member in list(self._running):
+            await self.stop(member)
+
+
+@pytest.fixture
+async def members(broker: MemoryBroker) -> AsyncIterator[Members]:
+    started = Members(broker)
+    yield started
+    await started.stop_all()
+
+
+def order_queues(member: PushConsumer) -> list[int]:
+    return sorted(queue.queue_id for queue in member.queues if queue.topic == "orders")
+
+
+def listener_into(bodies: list[bytes]) -> Callable[[Message], Any]:
+    async def listen(message: Message) -> None:
+        bodies.append(message.body)
+
+    return listen
+
+
+async def test_a_member_consumes_every_message_once(broker: MemoryBroker, members: Members) -> None:
+    bodies: list[bytes] = []
+    sent = [f"order {number}".encode() for number in range(500)]
+    broker.put("orders", *sent[:300])
+    await members.start(listener_into(bodies))
+    await eventually(lambda: len(bodies) >= 300)
+    broker.put("orders", *sent[300:])
+    await eventually(lambda: len(bodies) >= 500)
+    assert Counter(bodies) == Counter(sent)
+
+
+async def test_a_sync_listener_runs_in_at_most_the_given_number_of_threads(
+    broker: MemoryBroker, members: Members
+) -> None:
+    lock, running, peak, seen = threading.Lock(), 0, 0, []
+
+    def listen(message: Message) -> None:
+        nonlocal running, peak
+        with lock:
+            running += 1
+            peak = max(peak, running)
+        seen.append((threading.current_thread(), message.text))
+        with lock:
+            running -= 1
+
+    broker.put("orders", *[b"x"] * 200)
+    await members.start(listen, is_async=False, threads=3)
+    await eventually(lambda: len(seen) == 200)
+    assert peak <= 3
+    assert threading.main_thread() not in {thread for thread, _ in seen}
+
+
+async def test_members_share_the_queues_and_take_over_from_one_that_leaves(
+    broker: MemoryBroker, members: Members
+) -> None:
+    bodies: list[bytes] = []
+    first = await members.start(listener_into(bodies))
+    await eventually(lambda: order_queues(first) == list(range(8)))
+    second = await members.start(listener_into(bodies))
+    await eventually(lambda: len(order_queues(first)) == len(order_queues(second)) == 4)
+    third = await members.start(listener_into(bodies))
+    everyone = [first, second, third]
+    await eventually(lambda: sorted(len(order_queues(member)) for member in everyone) == [2, 3, 3])
+    assert sorted(queue for member in everyone for queue in order_queues(member)) == list(range(8))
+    await members.stop(first)
+    await eventually(lambda: len(order_queues(second)) == len(order_queues(third)) == 4)
+    broker.put("orders", *[f"{number}".encode() for number in range(64)])
+    await eventually(lambda: len(bodies) == 64)
+
+
+async def test_the_queues_of_a_lost_member_are_pulled_by_the_others_within_two_seconds(
+    broker: MemoryBroker, members: Members
+) -> None:
+    first = await members.start(listener_into([]))
+    second = await members.start(listener_into([]))
+    await eventually(lambda: len(order_queues(first)) == len(order_queues(second)) == 4)
+    await members.lose(first)
+    await eventually(lambda: order_queues(second) == list(range(8)), within_s=2)
+
+
+async def test_progress_is_committed_by_a_stop_and_taken_up_by_the_next_member(
+    broker: MemoryBroker, members: Members
+) -> None:
+    bodies: list[bytes] = []
+    broker.put("orders", *[f"{number}".encode() for number in range(80)])
+    member = await members.start(listener_into(bodies))
+    await eventually(lambda: len(bodies) == 80)
+    await members.stop(member)
+    assert all(broker.offsets[GROUP, MessageQueue("orders", "memory", queue_id)] == 10 for queue_id in range(8))
+    broker.put("orders", b"late", b"later")
+    await members.start(listener_into(bodies))
+    await eventually(lambda: len(bodies) == 82)
+    assert bodies[-2:] == [b"late", b"later"]
+
+
+async def test_a_stop_waits_for_the_listener_that_runs_and_leaves_the_rest_to_others(
+    broker: MemoryBroker, members: Members
+) -> None:
+    began, may_end, ended = threading.Event(), threading.Event(), []
+
+    def listen(message: Message) -> None:
+        began.set()
+        may_end.wait(5)
+        ended.append(message.queue_offset)
+
+    broker.put("orders", *[b"x"] * 5, queue_id=0)
+    member = await members.start(listen, is_async=False, threads=1)
+    await eventually(began.is_set)
+    stop = asyncio.create_task(members.stop(member))
+    await asyncio.sleep(0.1)
+    assert not stop.done()
+    may_end.set()
+    await stop
+    assert ended == [0]
+    assert broker.offsets[GROUP, MessageQueue("orders", "memory", 0)] == 1
+
+
+async def test_a_stop_does_not_wait_for_ever_for_a_listener_that_hangs(
+    broker: MemoryBroker, members: Members, caplog: pytest.LogCaptureFixture
+) -> None:
+    began, may_end = threading.Event(), threading.Event()
+
+    def listen(message: Message) -> None:
+        began.set()
+        may_end.wait(10)
+
+    broker.put("orders", b"x", queue_id=0)
+    member = await members.start(listen, is_async=False, stop_timeout_s=0.2)
+    await eventually(began.is_set)
+    await asyncio.wait_for(members.stop(member), 5)
+    may_end.set()
+    assert "1 listeners ran on after 0.2 s" in caplog.text
+    assert broker.offsets[GROUP, MessageQueue("orders", "memory", 0)] == 0
+
+
+async def test_a_message_whose_listener_fails_comes_back_and_at_the_limit_is_a_dead_letter(
+    broker: MemoryBroker, members: Members, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[tuple[str, int]] = []
+
+    async def listen(message: Message) -> None:
+        seen.append((message.topic, message.reconsume_times))
+        raise ValueError("no such customer")
+
+    broker.put("orders", b"bad", queue_id=0)
+    await members.start(listen, max_reconsume_times=2)
+    dead = MessageQueue(DLQ, "memory", 0)
+    await eventually(lambda: broker.queues.get(dead), within_s=10)
+    assert seen == [("orders", 0), ("orders", 1), ("orders", 2)]
+    assert broker.queues[dead][0].properties["RETRY_TOPIC"] == "orders"
+    lines = [record for record in caplog.records if "listener failed" in record.message]
+    assert len(lines) == 3
+    assert "group billing" in lines[0].message
+    assert "ValueError: no such customer" in lines[0].message
+    assert sum(1 for line in lines if line.exc_info) == 2  # once per topic it was read from
+
+
+async def test_a_failed_message_does_not_hold_up_progress_once_a_broker_has_it(
+    broker: MemoryBroker, members: Members
+) -> None:
+    broker.holds_retries = True
+
+    async def listen(message: Message) -> None:
+        if message.body == b"0":
+            raise ValueError
+
+    broker.put("orders", *[f"{number}".encode() for number in range(10)], queue_id=3)
+    member = await members.start(listen)
+    await eventually(lambda: broker.held_retries)
+    await members.stop(member)
+    assert broker.offsets[GROUP, MessageQueue("orders", "memory", 3)] == 10
+
+
+async def test_a_message_that_the_broker_does_not_take_back_goes_to_the_retry_topic_as_a_copy(
+    broker: MemoryBroker, members: Members
+) -> None:
+    broker.faults[RequestCode.CONSUMER_SEND_MSG_BACK] = lambda request: response(
+        request, ResponseCode.SYSTEM_ERROR, "look message by offset failed, 0"
+    )
+    seen: list[tuple[str, int]] = []
+
+    async def listen(message: Message) -> None:
+        seen.append((message.topic, message.reconsume_times))
+        if not message.reconsume_times:
+            raise ValueError
+
+    broker.put("orders", b"bad", tags="paid", queue_id=0)
+    await members.start(listen)
+    await eventually(lambda: len(seen) == 2, within_s=10)
+    assert seen == [("orders", 0), ("orders", 1)]
+    copy = broker.queues[MessageQueue(RETRY, "memory", 0)][0]
+    assert copy.properties["RETRY_TOPIC"] == "orders"
+    assert copy.properties["DELAY"] == "3"
+    assert copy.tags == "paid"
+
+
+async def test_a_message_that_nobody_takes_back_is_consumed_again_here_and_holds_up_progress(
+    broker: MemoryBroker, members: Members, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcome, "LOCAL_RETRY_AFTER_S", 0.1)
+    for code in (RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.SEND_MESSAGE_V2):
+        broker.faults[code] = lambda request: response(request, ResponseCode.MESSAGE_ILLEGAL, "no")
+    seen: list[int] = []
+    queue = MessageQueue("orders", "memory", 0)
+    fails = True
+
+    async def listen(message: Message) -> None:
+        if message.body == b"bad":
+            seen.append(message.reconsume_times)
+            if fails:
+                raise ValueError
+
+    broker.put("orders", b"bad", *[b"good"] * 9, queue_id=0)
+    member = await members.start(listen)
+    await eventually(lambda: len(seen) >= 3)
+    assert seen[:3] == [0, 1, 2]
+    assert member.running_info().queues[queue].commit_offset == 0
+    fails = False
+    await eventually(lambda: member.running_info().queues[queue].commit_offset == 10)
+
+
+async def test_filtered_messages_are_not_seen_and_do_not_hold_up_progress(
+    broker: MemoryBroker, members: Members
+) -> None:
+    bodies: list[bytes] = []
+    broker.put("orders", *[b"no"] * 100, tags="created", queue_id=0)
+    broker.put("orders", b"collides", tags="BB", queue_id=0)
+    broker.put("orders", b"yes", tags="Aa", queue_id=0)
+    broker.put("orders", *[b"no"] * 100, tags="created", queue_id=0)
+    member = await members.start(listener_into(bodies), tags="Aa || refunded")
+    queue = MessageQueue("orders", "memory", 0)
+    await eventually(lambda: queue in member.queues and member.running_info().queues[queue].commit_offset == 202)
+    assert bodies == [b"yes"]
+
+
+async def test_a_queue_whose_offset_is_gone_goes_on_where_the_broker_says(
+    broker: MemoryBroker, members: Members
+) -> None:
+    bodies: list[bytes] = []
+    queue = MessageQueue("orders", "memory", 0)
+    broker.first_offsets[queue] = 500
+    broker.put("orders", b"a", b"b", queue_id=0)
+    broker.offsets[GROUP, queue] = 17
+    member = await members.start(listener_into(bodies))
+    await eventually(lambda: bodies == [b"a", b"b"])
+    await members.stop(member)
+    assert broker.offsets[GROUP, queue] == 502
+
+
+async def test_a_member_that_the_broker_forgot_says_hello_again_and_goes_on(
+    broker: MemoryBroker, members: Members
+) -> None:
+    bodies: list[bytes] = []
+    member = await members.start(listener_into(bodies))
+    await eventually(lambda: len(order_queues(member)) == 8)
+    broker.subscriptions.clear()
+    connection = broker.members[GROUP].pop(member.client_id)
+    connection.abort()
+    await eventually(lambda: broker.owners("orders") == 0)
+    broker.put("orders", b"x")
+    await eventually(lambda: bodies == [b"x"], within_s=5)
+    assert member.client_id in broker.members[GROUP]
+
+
+async def test_a_topic_that_does_not_exist_yet_is_consumed_when_it_appears(
+    broker: MemoryBroker, members: Members, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.queues.clear()
+    bodies: list[bytes] = []
+    member = await members.start(listener_into(bodies))
+    await eventually(lambda: member.client_id in broker.members[GROUP])
+    await eventually(lambda: "waits for topic 'orders'" in caplog.text)
+    broker.create_topic("orders", 2)
+    broker.put("orders", b"x")
+    await eventually(lambda: bodies == [b"x"], within_s=8)
+
+
+async def test_a_member_keeps_trying_while_no_broker_answers(caplog: pytest.LogCaptureFixture) -> None:
+    member = PushConsumer(ConsumerConfig("127.0.0.1:1", GROUP), {"orders": Listener("orders", print)})
+    await member.start()
+    await eventually(lambda: "no name server answers" in caplog.text)
+    await asyncio.wait_for(member.stop(), 5)
+
+
+async def test_pulling_pauses_while_too_much_waits_and_goes_on_when_there_is_room(
+    broker: MemoryBroker, members: Members
+) -> None:
+    may_end = asyncio.Event()
+    count = 0
+
+    async def listen(message: Message) -> None:
+        nonlocal count
+        await may_end.wait()
+        count += 1
+
+    broker.put("orders", *[b"x"] * 3000, queue_id=0)
+    member = await members.start(listen)
+    queue = MessageQueue("orders", "memory", 0)
+
+    def cached() -> int:
+        return member.running_info().queues[queue].cached_msg_count if queue in member.queues else 0
+
+    await eventually(lambda: cached() > 1000)
+    await asyncio.sleep(0.2)
+    assert cached() <= 1032
+    may_end.set()
+    await eventually(lambda: count == 3000)
+
+
+async def test_an_overdue_message_is_sent_back_and_its_late_result_is_ignored(
+    broker: MemoryBroker, members: Members, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.holds_retries = True
+    may_end = asyncio.Event()
+
+    async def listen(message: Message) -> None:
+        await may_end.wait()
+
+    broker.put("orders", b"slow", queue_id=0)
+    member = await members.start(listen)
+    parts = member._parts
+    queue = MessageQueue("orders", "memory", 0)
+    await eventually(lambda: queue in member.queues and member.running_info().queues[queue].cached_msg_count == 1)
+    await asyncio.sleep(0.05)
+    parts.consuming.send_back_overdue(timeout_ms=10)
+    await eventually(lambda: broker.held_retries)
+    await eventually(lambda: member.running_info().queues[queue].commit_offset == 1)
+    with caplog.at_level(logging.INFO):
+        may_end.set()
+        await eventually(lambda: "belongs to another member now" in caplog.text)
+
+
+async def test_a_member_answers_what_brokers_ask(broker: MemoryBroker, members: Members) -> None:
+    bodies: list[bytes] = []
+    broker.put("orders", *[b"x"] * 16)
+    member = await members.start(listener_into(bodies))
+    await eventually(lambda: len(bodies) == 16)
+    fields = {"consumerGroup": GROUP, "clientId": member.client_id}
+    answer = await broker.ask_member(
+        GROUP, member.client_id, Command(code=RequestCode.GET_CONSUMER_RUNNING_INFO, ext_fields=fields)
+    )
+    info = read_running_info(answer.body)
+    assert {subscription.topic for subscription in info.subscriptions} == {"orders", RETRY}
+    assert info.queues[MessageQueue("orders", "memory", 5)].commit_offset == 2
+    assert info.statuses["orders"].consume_ok_tps == pytest.approx(16 / 60)
+    assert info.properties["PROP_CONSUMEORDERLY"] == "false"
+    unknown = await broker.ask_member(GROUP, member.client_id, Command(code=9999))
+    assert unknown.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+
+
+async def test_an_operator_can_reset_the_progress_of_a_running_member(broker: MemoryBroker, members: Members) -> None:
+    bodies: list[bytes] = []
+    broker.put("orders", b"a", b"b", b"c", queue_id=0)
+    member = await members.start(listener_into(bodies))
+    await eventually(lambda: len(bodies) == 3)
+    body = b'{"offsetTable":{{"brokerName":"memory","queueId":0,"topic":"orders"}:1}}'
+    fields = {"topic": "orders", "group": GROUP, "timestamp": "0", "isForce": "true"}
+    request = Command(code=RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext_fields=fields, body=body)
+    await broker.ask_member(GROUP, member.client_id, request)
+    await eventually(lambda: bodies[3:] == [b"b", b"c"])
+
+
+async def test_a_group_with_a_stored_offset_ignores_where_it_should_start(
+    broker: MemoryBroker, members: Members
+) -> None:
+    bodies: list[bytes] = []
+    queue = MessageQueue("orders", "memory", 0)
+    broker.put("orders", b"a", b"b", queue_id=0)
+    broker.offsets[GROUP, queue] = 1
+    await members.start(listener_into(bodies), start=start_rule("last"))
+    await eventually(lambda: bodies == [b"b"])
+
+
+async def test_a_consumer_cannot_be_started_twice(broker: MemoryBroker, members: Members) -> None:
+    member = await members.start(listener_into([]))
+    with pytest.raises(RuntimeError, match="started before"):
+        await member.start()
