@@ -1,0 +1,162 @@
+"""A browser on the console: log in, open a group, and watch what changes arrive without a reload."""
+
+# ruff: noqa: F811 - fixtures are imported and asked for by the same name
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.support.browser import Site, chromium, log_in, page, site  # noqa: F401 - fixtures
+
+pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]
+
+
+def mark(page: Page) -> None:
+    """Something that a reload would wipe out."""
+    page.evaluate("window.notReloaded = true")
+
+
+def assert_not_reloaded(page: Page) -> None:
+    assert page.evaluate("window.notReloaded === true")
+
+
+def is_live(page: Page) -> None:
+    expect(page.locator("#live-dot")).to_have_attribute("data-state", "live")
+
+
+def names(table: Locator) -> list[str]:
+    return table.locator("tbody tr").evaluate_all("rows => rows.map((row) => row.dataset.row)")
+
+
+@pytest.fixture
+def shop(site: Site, page: Page) -> Page:
+    """Logged in, on the overview of a shop with two groups."""
+    site.tell("shop")
+    log_in(page)
+    return page
+
+
+def test_from_an_empty_install_to_the_first_group(site: Site, page: Page) -> None:
+    site.tell("empty_cluster")
+    log_in(page)
+    expect(page.get_by_role("heading", name="Send the first message")).to_be_visible()
+    is_live(page)
+    mark(page)
+    site.tell("shop")
+    expect(page.get_by_text("2 consumer groups, and none needs attention.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Send the first message")).to_have_count(0)
+    assert_not_reloaded(page)
+
+
+def test_lag_and_a_rebalance_arrive_on_the_open_page_of_a_group(site: Site, shop: Page) -> None:
+    shop.get_by_role("link", name="local", exact=True).first.click()
+    shop.get_by_role("link", name="Groups", exact=True).click()
+    shop.get_by_role("link", name="billing").click()
+    is_live(shop)
+    mark(shop)
+
+    site.tell("lag_becomes", group="billing", lag=4_811, verdict="slow")
+    expect(shop.locator("#figures [data-cell=lag]")).to_have_text("4,811")
+    expect(shop.locator("tr[data-row='orders/broker-a/0'] [data-cell=lag]")).to_have_text("4,811")
+    expect(shop.locator("tr[data-row='orders/broker-a/0'] [data-cell=lag]")).to_have_class(re.compile("flash"))
+    expect(shop.locator("tr[data-row='orders/broker-a/1'] [data-cell=lag]")).not_to_have_class(re.compile("flash"))
+    expect(shop.locator(".answer .status")).to_have_text("SLOW")
+
+    site.tell("member_joins", group="billing", client_id="10.0.3.9@8812")
+    expect(shop.locator("tr[data-row='orders/broker-a/3'] [data-cell=owner]")).to_have_text("10.0.3.9@8812")
+    expect(shop.locator("#figures [data-cell=members]")).to_have_text("3")
+    assert_not_reloaded(shop)
+
+
+def test_a_rebalance_appears_on_the_open_timeline(site: Site, shop: Page) -> None:
+    shop.goto("/clusters/local/rebalances/")
+    is_live(shop)
+    mark(shop)
+    site.tell("member_joins", group="billing", client_id="10.0.3.9@8812")
+    expect(shop.get_by_text("10.0.3.9@8812 joined, 3 members then")).to_be_visible()
+    expect(shop.get_by_text("1 queue moved in billing")).to_be_visible()
+    assert_not_reloaded(shop)
+
+
+def test_rows_do_not_move_under_the_pointer(site: Site, shop: Page) -> None:
+    shop.goto("/clusters/local/groups/?sort=-lag")
+    table = shop.locator("#groups")
+    is_live(shop)
+    assert names(table) == ["orders-index", "billing"]
+    table.locator("tbody tr").first.hover()
+    site.tell("lag_becomes", group="billing", lag=9_000)
+    pill = shop.get_by_role("button", name="Order changed, 2 rows")
+    expect(pill).to_be_visible()
+    assert names(table) == ["orders-index", "billing"]
+    pill.click()
+    assert names(table) == ["billing", "orders-index"]
+    expect(pill).to_have_count(0)
+
+
+def test_rows_move_when_nobody_points_at_them(site: Site, shop: Page) -> None:
+    shop.goto("/clusters/local/groups/?sort=-lag")
+    is_live(shop)
+    shop.mouse.move(5, 5)
+    site.tell("lag_becomes", group="billing", lag=9_000)
+    expect(shop.locator("#groups tbody tr").first).to_have_attribute("data-row", "billing")
+
+
+def test_a_page_says_that_it_is_disconnected_and_catches_up(site: Site, shop: Page) -> None:
+    shop.goto("/clusters/local/groups/billing/")
+    is_live(shop)
+    mark(shop)
+    site.stop_web()
+    expect(shop.locator("#live-dot")).to_have_attribute("data-state", "reconnecting")
+    expect(shop.locator("#live-dot")).to_have_text(re.compile(r"disconnected since \d\d:\d\d:\d\d"), timeout=15_000)
+    site.tell("lag_becomes", group="billing", lag=77)
+    site.start_web()
+    expect(shop.locator("#live-dot")).to_have_attribute("data-state", "live", timeout=30_000)
+    expect(shop.locator("#figures [data-cell=lag]")).to_have_text("77")
+    assert_not_reloaded(shop)
+
+
+def test_a_session_that_ended_leads_to_the_log_in(site: Site, shop: Page) -> None:
+    shop.goto("/clusters/local/groups/billing/")
+    is_live(shop)
+    shop.context.clear_cookies()
+    site.tell("lag_becomes", group="billing", lag=5)
+    expect(shop.get_by_role("heading", name="Log in")).to_be_visible()
+
+
+def test_the_keyboard_reaches_the_page_past_the_navigation(shop: Page) -> None:
+    shop.goto("/clusters/local/groups/")
+    shop.keyboard.press("Tab")
+    expect(shop.get_by_role("link", name="Skip to the page")).to_be_focused()
+    shop.keyboard.press("Enter")
+    expect(shop.locator("#page")).to_be_focused()
+
+
+def test_a_phone_folds_the_navigation_and_nothing_overflows(shop: Page) -> None:
+    shop.set_viewport_size({"width": 390, "height": 844})
+    group = "/clusters/local/groups/billing/"
+    for address in (
+        "/",
+        "/clusters/local/",
+        "/clusters/local/groups/",
+        group,
+        f"{group}members/",
+        f"{group}rebalances/",
+    ):
+        shop.goto(address)
+        assert shop.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+    expect(shop.locator("#side")).to_be_hidden()
+    shop.get_by_role("button", name="Navigation").click()
+    shop.locator("#side").get_by_role("link", name="Topics").click()
+    expect(shop.get_by_role("heading", level=1)).to_have_text("Topics in local")
+
+
+def test_the_theme_is_chosen_and_kept(shop: Page) -> None:
+    shop.get_by_role("button", name=re.compile("^admin")).click()
+    shop.get_by_role("button", name="Dark").click()
+    expect(shop.locator("html")).to_have_attribute("data-theme", "dark")
+    dark = shop.evaluate("getComputedStyle(document.body).backgroundColor")
+    shop.goto("/clusters/local/")
+    assert shop.evaluate("getComputedStyle(document.body).backgroundColor") == dark == "rgb(16, 18, 22)"

@@ -1,0 +1,152 @@
+"""Chromium, and the console as a site of its own: uvicorn and a real Redis as processes, rows written by a story.
+
+Import the fixtures that a test needs. They don't use pytest-playwright's: those live as long as the session and keep an
+event loop running in the main thread, on which no asynchronous test could run afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from mqadmin.supervision.redis_server import NoRedis, find_redis_server, redis_command
+from tests.support.children import Child, free_port
+from tests.support.tools import require
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+READY_WITHIN_S = 60.0
+PASSWORD = "let-me-in-please"
+
+
+def chromium_path() -> str | None:
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    path = chromium_path()
+    require(path, "no Chromium: Debian: apt install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Site:
+    """The console on a free port. Starts on entering, stops on leaving; `tell` makes something happen to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._socket = folder / "redis.sock"
+        self._env = {
+            "MQADMIN_DATA": str(folder),
+            "MQADMIN_WEB": f"127.0.0.1:{self.port}",
+            "REDIS_URL": f"unix://{self._socket}?db=0",
+            "DATABASE_URL": "",
+            "MQADMIN_APPS": "",
+            "DJANGO_SETTINGS_MODULE": "mqadmin.settings",
+        }
+        self._children: list[Child] = []
+        self._web: Child | None = None
+
+    def __enter__(self) -> Site:
+        try:
+            self._start("redis", redis_command(find_redis_server(), self._socket))
+            story = [sys.executable, "-m", "tests.support.console_story"]
+            self._story = self._start("story", story, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.tell("migrate")
+            self.start_web()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in reversed(self._children):
+            child.stop()
+
+    def start_web(self) -> None:
+        """Returns when it answers."""
+        command = [sys.executable, "-m", "uvicorn", "mqadmin.asgi:application", "--port", str(self.port)]
+        self._web = self._start("web", [*command, "--log-level", "warning", "--timeout-graceful-shutdown", "1"])
+        wait_until(self._answers, READY_WITHIN_S, "the console's first answer")
+
+    def stop_web(self) -> None:
+        assert self._web is not None
+        self._web.stop()
+        self._children.remove(self._web)
+
+    def tell(self, step: str, **arguments: Any) -> None:
+        """Runs a step of `console_story`; returns when it has happened."""
+        child = self._story.process
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(json.dumps({"step": step, **arguments}).encode() + b"\n")
+        child.stdin.flush()
+        answer = child.stdout.readline()
+        assert answer, f"the story broke off at {step}:\n{self._story.output()}"
+
+    def _start(self, name: str, command: list[str], **pipes: int) -> Child:
+        child = Child(command, self.folder / f"{name}.log", cwd=ROOT, env=self._env, **pipes)
+        self._children.append(child)
+        return child
+
+    def _answers(self) -> bool:
+        assert self._web is not None
+        assert self._web.is_running, self._web.output()
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=1) as response:
+                return bool(response.status == 200)
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return False
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """An install with an administrator and no cluster."""
+    try:
+        find_redis_server()
+    except NoRedis as error:
+        require(None, str(error))
+    with Site(tmp_path) as running:
+        running.tell("admin", password=PASSWORD)
+        yield running
+
+
+@pytest.fixture
+def page(chromium: Browser, site: Site) -> Iterator[Page]:
+    """A page that must not log an error, log-in page open."""
+    errors: list[str] = []
+    context = chromium.new_context(base_url=site.url, viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if _is_fault(message.text, message.type) else None)
+    page.goto("/")
+    yield page
+    context.close()
+    assert not errors
+
+
+def _is_fault(text: str, kind: str) -> bool:
+    """A server that is away is what some tests are about; a refused inline script is not."""
+    return kind == "error" and "WebSocket connection" not in text and "Failed to load resource" not in text
+
+
+def log_in(page: Page) -> None:
+    page.get_by_label("Name").fill("admin")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", level=1)).not_to_have_text("Log in")

@@ -1,0 +1,120 @@
+"""What happens to a console under test, step by step, in a process of its own: the browser's tests tell it what comes.
+
+Each line of standard input is a step, {"step": name, …arguments}; each is answered by one line of JSON. A step writes
+rows as the synchroniser would, and tells open pages as it would. Run with the environment of the site under test.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.contrib.auth import get_user_model  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.utils import timezone  # noqa: E402
+
+from mqadmin.clusters.models import Cluster, Group, QueueOffset, Verdict  # noqa: E402
+from mqadmin.lag.verdicts import RANKS  # noqa: E402
+from mqadmin.live.events import Change, ChangeKind, tell  # noqa: E402
+from tests.support import console_facts as facts  # noqa: E402
+
+
+def migrate() -> None:
+    call_command("migrate", verbosity=0)
+
+
+def admin(password: str) -> None:
+    get_user_model().objects.create_superuser("admin", password=password)
+
+
+def empty_cluster() -> None:
+    """As the first start leaves it: a broker that answers, and nothing on it."""
+    now = timezone.now()
+    facts.make_broker(facts.make_cluster("local", now=now), now=now, scheduler_waiting_count=0)
+    _tell(ChangeKind.CLUSTER)
+
+
+def shop() -> None:
+    """Two groups that read orders: billing with two members and four queues, and an index that keeps up."""
+    now = timezone.now()
+    cluster = Cluster.objects.filter(name="local").first() or facts.make_cluster("local", now=now)
+    facts.make_topic(cluster, "orders", now=now)
+    billing = facts.make_group(cluster, "billing", now=now, lag=0)
+    for number in (1, 2):
+        facts.make_member(billing, f"10.0.3.7@2211#{number}", now=now)
+    for queue_id in range(4):
+        facts.make_queue_offset(billing, "orders", queue_id, now=now, owner=f"10.0.3.7@2211#{1 + queue_id // 2}")
+    facts.make_subscription(billing, "orders", "*", now=now)
+    index = facts.make_group(cluster, "orders-index", now=now, lag=3)
+    facts.make_queue_offset(index, "orders", 0, now=now, lag=3)
+    _tell(ChangeKind.GROUPS)
+
+
+def lag_becomes(group: str, lag: int, verdict: str = "ok") -> None:
+    """The group's lag, all of it on queue 0 of orders."""
+    now = timezone.now()
+    moment = now - timedelta(seconds=30) if lag else None
+    Group.objects.filter(name=group).update(
+        lag=lag,
+        behind_since=moment,
+        behind_method="store_time" if lag else "",
+        verdict=verdict,
+        verdict_rank=RANKS[Verdict(verdict)],
+        offsets_seen_at=now,
+        seen_at=now,
+    )
+    QueueOffset.objects.filter(group__name=group, queue_id=0).update(
+        lag=lag, max_offset=132_000 + lag, behind_since=moment, seen_at=now
+    )
+    _tell(ChangeKind.GROUP, group)
+    _tell(ChangeKind.GROUPS)
+
+
+def member_joins(group: str, client_id: str) -> None:
+    """The member gets queue 3 of orders from whoever had it."""
+    now = timezone.now()
+    found = Group.objects.get(name=group)
+    facts.make_member(found, client_id, now=now, online_since=now)
+    queue = QueueOffset.objects.get(group=found, queue_id=3)
+    giver, queue.owner, queue.owner_since = queue.owner, client_id, now
+    queue.save()
+    found.member_count = found.members.filter(left_at=None).count()
+    found.save()
+    move = {"topic": "orders", "broker": "broker-a", "queue_id": 3, "from": giver, "to": client_id}
+    facts.make_event(found, "joined", at=now, client_id=client_id, member_count=found.member_count)
+    facts.make_event(found, "queues_moved", at=now + timedelta(milliseconds=20), moves=[move])
+    _tell(ChangeKind.GROUP, group)
+    _tell(ChangeKind.REBALANCE, group)
+    _tell(ChangeKind.GROUPS)
+    _tell(ChangeKind.REBALANCES)
+
+
+def sessions_end() -> None:
+    call_command("flush", verbosity=0, interactive=False)
+
+
+STEPS: dict[str, Callable[..., None]] = {
+    step.__name__: step for step in (migrate, admin, empty_cluster, shop, lag_becomes, member_joins, sessions_end)
+}
+
+
+def _tell(kind: ChangeKind, group: str = "") -> None:
+    tell([Change(kind, "local", group)])
+
+
+def main() -> None:
+    for line in sys.stdin:
+        order: dict[str, Any] = json.loads(line)
+        STEPS[order.pop("step")](**order)
+        print(json.dumps("done"), flush=True)
+
+
+if __name__ == "__main__":
+    main()
