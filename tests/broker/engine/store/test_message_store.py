@@ -1,0 +1,351 @@
+"""What the store promises to its callers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.engine.store.errors import RecordRefused, StoreClosed
+from broker.engine.store.message_store import MessageStore
+from broker.engine.store.values import Appended, Boundary, ReadStatus, StoreConfig
+from remoting.wire.names import SCHEDULE_TOPIC
+from remoting.wire.stored_message import decode_message, decode_messages
+from remoting.wire.tags import tags_code
+from tests.support.stores import SMALL, START_MS, ManualClock, bodies, draft, open_store, read_queue
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: ManualClock):
+    opened = open_store(tmp_path / "store", clock=clock)
+    yield opened
+    if not opened._is_closed:
+        report = opened.verify()
+        assert report.is_sound, (report.damages, report.problems)
+    opened.close()
+
+
+def fill(store: MessageStore, count: int, **fields: object) -> list[Appended]:
+    return [store.append(draft(b"m%d" % number, **fields)) for number in range(count)]  # type: ignore[arg-type]
+
+
+def test_an_appended_message_comes_back_as_it_was(store: MessageStore) -> None:
+    one = draft(b"body", tags="paid", keys="k1 k2", unique_key="AB", flag=-7, reconsume_times=3, sys_flag=0x301)
+    appended = store.append(one)
+    (message,) = read_queue(store)
+    assert (message.body, message.tags, message.keys, message.flag) == (b"body", "paid", ["k1", "k2"], -7)
+    assert (message.reconsume_times, message.sys_flag, message.store_timestamp_ms) == (3, 0x301, START_MS)
+    assert (message.queue_offset, message.commit_log_offset, message.total_bytes) == (
+        appended.queue_offset,
+        appended.commit_log_offset,
+        appended.total_bytes,
+    )
+    assert store.message_at(appended.commit_log_offset) == message
+    assert appended.tags_code == tags_code("paid")
+
+
+def test_each_queue_counts_its_own_offsets(store: MessageStore) -> None:
+    offsets = [store.append(draft(queue_id=queue_id)).queue_offset for queue_id in (0, 1, 0, 2, 1, 0)]
+    assert offsets == [0, 0, 1, 0, 1, 2]
+    assert store.queues("orders") == [0, 1, 2]
+    assert [store.max_offset("orders", queue_id) for queue_id in range(4)] == [3, 2, 1, 0]
+
+
+def test_messages_cross_segments_and_queue_files(store: MessageStore, tmp_path: Path) -> None:
+    fill(store, 500)
+    assert bodies(store) == [b"m%d" % number for number in range(500)]
+    segments = sorted(path.name for path in (tmp_path / "store" / "commitlog").iterdir())
+    assert segments[:2] == ["00000000000000000000", "00000000000000016384"]
+    queue_files = sorted((tmp_path / "store" / "consumequeue" / "orders" / "0").iterdir())
+    assert [path.name for path in queue_files][:2] == ["00000000000000000000", "00000000000000000640"]
+    assert {path.stat().st_size for path in queue_files} == {640}
+
+
+def test_the_files_of_an_idle_queue_take_little_space(tmp_path: Path) -> None:
+    with_defaults = open_store(tmp_path / "store", StoreConfig(segment_bytes=1 << 20))
+    for queue_id in range(8):
+        with_defaults.append(draft(queue_id=queue_id))
+    with_defaults.close()
+    files = [path for path in (tmp_path / "store" / "consumequeue").rglob("*") if path.is_file()]
+    assert [path.stat().st_size for path in files] == [6_000_000] * 8
+    assert sum(path.stat().st_blocks * 512 for path in files) < 8 * 16_384
+
+
+def test_a_batch_lies_side_by_side_and_counts_on(store: MessageStore) -> None:
+    fill(store, 2)
+    appended = store.append_batch([draft(b"b%d" % number) for number in range(5)])
+    assert [one.queue_offset for one in appended] == [2, 3, 4, 5, 6]
+    ends = [one.commit_log_offset + one.total_bytes for one in appended]
+    assert [one.commit_log_offset for one in appended[1:]] == ends[:-1]
+    assert bodies(store)[2:] == [b"b0", b"b1", b"b2", b"b3", b"b4"]
+    assert store.append_batch([]) == []
+
+
+def test_a_batch_may_go_to_several_queues(store: MessageStore) -> None:
+    appended = store.append_batch([draft(queue_id=number % 3) for number in range(7)])
+    assert [one.queue_offset for one in appended] == [0, 0, 0, 1, 1, 1, 2]
+
+
+def test_a_batch_is_not_split_between_segments(store: MessageStore) -> None:
+    store.append(draft(bytes(10_000)))
+    appended = store.append_batch([draft(bytes(3000)) for _ in range(4)])
+    assert {one.commit_log_offset // SMALL.segment_bytes for one in appended} == {1}
+
+
+def test_a_message_or_batch_larger_than_a_segment_is_refused_whole(store: MessageStore) -> None:
+    with pytest.raises(RecordRefused, match="do not fit a segment"):
+        store.append(draft(bytes(16_384)))
+    with pytest.raises(RecordRefused, match="do not fit a segment"):
+        store.append_batch([draft(bytes(6000)) for _ in range(3)])
+    assert store.max_commit_log_offset == 0
+    assert store.append(draft()).queue_offset == 0
+
+
+def test_a_batch_with_one_bad_message_stores_none(store: MessageStore) -> None:
+    with pytest.raises(RecordRefused):
+        store.append_batch([draft(), draft(flag=1 << 40)])
+    assert store.max_offset("orders", 0) == 0
+
+
+@pytest.mark.parametrize("topic", ["", ".", "..", "a/b", "../../etc", "nul\0", "t" * 256, "\ud800"])
+def test_a_topic_that_cannot_name_a_folder_is_refused(store: MessageStore, topic: str) -> None:
+    with pytest.raises(RecordRefused):
+        store.append(draft(topic=topic))
+
+
+def test_a_negative_queue_is_refused(store: MessageStore) -> None:
+    with pytest.raises(RecordRefused, match="no queue can be named"):
+        store.append(draft(queue_id=-1))
+
+
+def test_listeners_hear_of_every_message_in_order(store: MessageStore) -> None:
+    heard: list[Appended] = []
+    store.on_appended.append(heard.append)
+    expected = [store.append(draft(tags="a")), *store.append_batch([draft(), draft(tags="b")])]
+    assert heard == expected
+    assert [one.tags_code for one in heard] == [tags_code("a"), 0, tags_code("b")]
+
+
+def test_transactions_prepared_and_rolled_back_get_no_queue_entry(store: MessageStore) -> None:
+    prepared = store.append(draft(sys_flag=0x4, unique_key="P"))
+    committed = store.append(draft(sys_flag=0x8, unique_key="C"))
+    rolled_back = store.append(draft(b"", sys_flag=0xC, unique_key="R"))
+    assert (prepared.queue_offset, committed.queue_offset, rolled_back.queue_offset) == (0, 0, 0)
+    assert store.max_offset("orders", 0) == 1
+    assert [message.unique_key for message in read_queue(store)] == ["C"]
+    assert store.message_at(prepared.commit_log_offset) is not None
+    assert [len(store.query_by_key("orders", key, 9, 0, 1 << 60)) for key in "PCR"] == [1, 1, 0]
+
+
+# --- reading
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "following"),
+    [
+        pytest.param(0, ReadStatus.FOUND, 3, id="first"),
+        pytest.param(2, ReadStatus.FOUND, 3, id="last"),
+        pytest.param(3, ReadStatus.OFFSET_OVERFLOW_ONE, 3, id="next"),
+        pytest.param(4, ReadStatus.OFFSET_OVERFLOW_BADLY, 3, id="beyond"),
+        pytest.param(-1, ReadStatus.OFFSET_TOO_SMALL, 0, id="before"),
+    ],
+)
+def test_read_says_where_the_offset_lies(store: MessageStore, asked: int, status: ReadStatus, following: int) -> None:
+    fill(store, 3)
+    result = store.read("orders", 0, asked, 32, 262_144)
+    assert (result.status, result.next_begin_offset, result.min_offset, result.max_offset) == (
+        status,
+        following,
+        0,
+        3,
+    )
+    assert bool(result.body) == (status is ReadStatus.FOUND)
+
+
+def test_read_of_a_queue_that_never_was(store: MessageStore) -> None:
+    result = store.read("orders", 0, 5, 32, 262_144)
+    assert (result.status, result.next_begin_offset, result.max_offset) == (ReadStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0)
+
+
+def test_read_of_a_queue_whose_only_append_was_refused(store: MessageStore) -> None:
+    with pytest.raises(RecordRefused):
+        store.append(draft(bytes(20_000)))
+    assert store.read("orders", 0, 5, 32, 262_144).status is ReadStatus.NO_MESSAGE_IN_QUEUE
+
+
+def test_read_stops_at_the_number_of_messages(store: MessageStore) -> None:
+    fill(store, 10)
+    result = store.read("orders", 0, 4, 3, 262_144)
+    assert (result.message_count, result.next_begin_offset) == (3, 7)
+    assert [message.body for message in decode_messages(result.body)] == [b"m4", b"m5", b"m6"]
+
+
+def test_read_stops_before_too_many_bytes_but_always_takes_the_first(store: MessageStore) -> None:
+    size = fill(store, 5)[0].total_bytes
+    assert store.read("orders", 0, 0, 32, 1).message_count == 1
+    assert store.read("orders", 0, 0, 32, 2 * size).message_count == 2
+    assert store.read("orders", 0, 0, 32, 3 * size - 1).next_begin_offset == 2
+
+
+def test_read_filters_by_tags_code_and_moves_past_what_it_looked_at(store: MessageStore) -> None:
+    for number in range(30):
+        store.append(draft(b"%d" % number, tags="ab"[number % 2]))
+    wanted = {tags_code("b")}
+    result = store.read("orders", 0, 0, 5, 262_144, wanted.__contains__)
+    assert [message.body for message in decode_messages(result.body)] == [b"1", b"3", b"5", b"7", b"9"]
+    assert result.next_begin_offset == 10
+    nothing = store.read("orders", 0, 0, 32, 262_144, lambda code: False)
+    assert (nothing.status, nothing.next_begin_offset) == (ReadStatus.NO_MATCHED_MESSAGE, 30)
+
+
+def test_read_looks_at_no_more_than_800_entries(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "s", StoreConfig(segment_bytes=1 << 20, flush="async"))
+    store.append_batch([draft() for _ in range(1000)])
+    result = store.read("orders", 0, 0, 32, 262_144, lambda code: False)
+    assert (result.status, result.next_begin_offset) == (ReadStatus.NO_MATCHED_MESSAGE, 800)
+    store.close()
+
+
+def test_messages_of_interleaved_queues_are_read_apart(store: MessageStore) -> None:
+    for number in range(200):
+        store.append(draft(b"%d" % number, queue_id=number % 3))
+    for queue_id in range(3):
+        assert bodies(store, queue_id=queue_id) == [b"%d" % number for number in range(queue_id, 200, 3)]
+
+
+def test_message_at_believes_no_offset_within_a_message(store: MessageStore) -> None:
+    fill(store, 3)
+    inside = store.append(draft(store.record_at(0) or b""))
+    for offset in [-1, 1, inside.commit_log_offset + 88, store.max_commit_log_offset, 1 << 62]:
+        assert store.message_at(offset) is None
+    assert store.message_at(0) is not None
+
+
+def test_queue_entry_and_store_timestamp(store: MessageStore, clock: ManualClock) -> None:
+    first = store.append(draft(tags="a", born_host=("::1", 1)))
+    clock.now_ms += 5
+    store.append(draft())
+    assert store.queue_entry("orders", 0, 0) == (0, first.total_bytes, tags_code("a"))
+    assert [store.store_timestamp_at("orders", 0, number) for number in range(3)] == [START_MS, START_MS + 5, -1]
+    assert store.queue_entry("orders", 0, 2) is None
+    assert store.queue_entry("orders", 0, -1) is None
+    assert store.queue_entry("nothing", 0, 0) is None
+
+
+# --- time
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "lower", "upper"),
+    [
+        pytest.param(-1, 0, 0, id="before-the-first"),
+        pytest.param(0, 0, 1, id="at-the-first-two"),
+        pytest.param(5, 2, 1, id="between"),
+        pytest.param(10, 2, 2, id="at-the-third"),
+        pytest.param(30, 4, 4, id="at-the-last"),
+        pytest.param(31, 5, 4, id="after-the-last"),
+    ],
+)
+def test_offset_by_time(store: MessageStore, clock: ManualClock, after_ms: int, lower: int, upper: int) -> None:
+    for moment in (0, 0, 10, 20, 30):
+        clock.now_ms = START_MS + moment
+        store.append(draft())
+    assert store.offset_by_time("orders", 0, START_MS + after_ms, Boundary.LOWER) == lower
+    assert store.offset_by_time("orders", 0, START_MS + after_ms, Boundary.UPPER) == upper
+
+
+def test_offset_by_time_of_an_unknown_queue_is_zero(store: MessageStore) -> None:
+    assert store.offset_by_time("orders", 0, START_MS) == 0
+
+
+def test_a_clock_that_goes_back_is_held(store: MessageStore, clock: ManualClock, tmp_path: Path) -> None:
+    store.append(draft())
+    clock.now_ms -= 60_000
+    assert store.append(draft()).store_timestamp_ms == START_MS
+    store.close()
+    again = open_store(tmp_path / "store", clock=clock)
+    assert again.append(draft()).store_timestamp_ms == START_MS
+    again.close()
+
+
+# --- keys
+
+
+def test_messages_are_found_by_their_keys(store: MessageStore, clock: ManualClock) -> None:
+    for number in range(40):
+        clock.now_ms = START_MS + number
+        store.append(draft(b"%d" % number, keys=f"all k{number}", unique_key=f"U{number}"))
+    store.append(draft(topic="other", keys="k7"))
+
+    def found(key: str, most: int = 64, begin: int = 0, end: int = 100) -> list[bytes]:
+        records = store.query_by_key("orders", key, most, START_MS + begin, START_MS + end)
+        return [decode_message(record).body for record in records]
+
+    assert found("k7") == found("U7") == [b"7"]
+    assert found("all", most=3) == [b"39", b"38", b"37"]
+    assert found("all", begin=10, end=12) == [b"12", b"11", b"10"]
+    assert found("k") == found("k77") == found("orders") == []
+
+
+# --- topics
+
+
+def test_a_deleted_topic_is_gone_and_starts_again_at_zero(store: MessageStore, tmp_path: Path) -> None:
+    fill(store, 40, keys="k")
+    store.append(draft(topic="kept"))
+    store.delete_topic("orders")
+    assert store.topics() == {"kept"}
+    assert store.read("orders", 0, 0, 32, 9999).status is ReadStatus.NO_MATCHED_LOGIC_QUEUE
+    assert store.query_by_key("orders", "k", 9, 0, 1 << 60) == []
+    assert store.append(draft(b"new")).queue_offset == 0
+    assert bodies(store) == [b"new"]
+    store.close()
+    (tmp_path / "store" / "checkpoint").unlink()
+    again = open_store(tmp_path / "store")
+    assert bodies(again) == [b"new"]
+    assert again.verify().is_sound
+    again.close()
+
+
+def test_deleting_an_unknown_topic_does_nothing(store: MessageStore) -> None:
+    store.delete_topic("never-was")
+    assert store.topics() == set()
+
+
+# --- opening again
+
+
+def test_everything_is_there_after_an_orderly_close(store: MessageStore, tmp_path: Path) -> None:
+    fill(store, 100, keys="k")
+    end = store.max_commit_log_offset
+    store.close()
+    again = open_store(tmp_path / "store")
+    assert (again.recovery.was_clean, again.recovery.record_count, again.recovery.end) == (True, 0, end)
+    assert again.append(draft(b"next")).queue_offset == 100
+    assert bodies(again)[-2:] == [b"m99", b"next"]
+    assert len(again.query_by_key("orders", "k", 64, 0, 1 << 60)) == 64
+    again.close()
+
+
+def test_the_schedule_topic_keeps_due_times_and_recovers_them(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "store")
+    due = START_MS + 10_000
+    store.append(draft(topic=SCHEDULE_TOPIC, queue_id=2, tags_code=due))
+    assert store.queue_entry(SCHEDULE_TOPIC, 2, 0)[2] == due
+    store.close()
+    (tmp_path / "store" / "checkpoint").unlink()
+    again = open_store(tmp_path / "store")
+    assert again.queue_entry(SCHEDULE_TOPIC, 2, 0)[2] == due
+    again.close()
+
+
+def test_a_closed_store_refuses_and_closes_twice(store: MessageStore) -> None:
+    store.close()
+    store.close()
+    with pytest.raises(StoreClosed):
+        store.append(draft())
