@@ -18,8 +18,8 @@ SMALL = StoreConfig(
     segment_bytes=16_384,
     queue_file_entries=32,
     flush="async",
-    checkpoint_bytes=1 << 40,
-    checkpoint_interval_ms=1 << 40,
+    checkpoint_bytes=1 << 60,
+    checkpoint_interval_ms=1 << 60,
 )
 
 

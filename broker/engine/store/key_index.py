@@ -165,7 +165,8 @@ class KeyIndex:
                 continue
             file.read_header()
             self._files.append(file)
-        if self.position[0] != start or (count and self._files[-1].count < count):
+        found_start, found_count = self.position
+        if found_start != start or found_count < count:
             raise IndexesStale(f"the key index lacks entries of file {start}")
         if count and not (is_clean and self._files[-1].count == count):
             self._files[-1].cut(count)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,8 +66,10 @@ class StoreFolder:
                 f"the store {self.path} is open in another process (pid {owner}); stop that broker, or choose another "
                 "folder with --store"
             ) from error
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        # The number is for people only, and a full disk must not keep a store from being read.
+        with suppress(OSError):
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
 
     def _read_sizes(self) -> StoreSizes | None:
         meta = self.path / "store.json"
