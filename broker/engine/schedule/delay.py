@@ -259,7 +259,7 @@ class DelayedDelivery:
         """Believes nobody who only looks like a copy: counting one too many would lose what waits."""
         entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, copy.prepared_transaction_offset - 1)
         source = self._store.message_at(entry[0]) if entry is not None else None
-        return source is not None and source.properties == copy.properties
+        return source is not None and source.body == copy.body and source.properties == copy.properties
 
     def _clamp(self, level: Level) -> None:
         """A copied or rolled-back store may say more or less than its queue holds (apache/rocketmq issue 1472)."""

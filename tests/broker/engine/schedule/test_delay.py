@@ -1,0 +1,328 @@
+"""Delayed messages on a real store: never early, in order, once, also over a kill."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.engine.schedule import delay as delay_module
+from broker.engine.schedule.delay import CLOCK_JUMP_TOLERANCE_MS, DelayedDelivery
+from broker.engine.schedule.entering import enter_schedule
+from broker.engine.schedule.levels import DEFAULT_LEVELS
+from broker.engine.schedule.progress import DelayProgress, ProgressFile, decode_progress, encode_progress
+from remoting.wire.names import SCHEDULE_TOPIC
+from remoting.wire.properties import decode_properties
+from remoting.wire.tags import tags_code
+from tests.support.stores import START_MS, ManualClock, abandon, bodies, draft, open_store, read_queue
+
+SECOND_MS = 1_000
+LEVEL = 3
+WAIT_MS = 10_000
+
+
+class Schedule:
+    """A store and the delivery on it, as a broker life has them; `restart_after_kill` begins the next life."""
+
+    def __init__(self, folder) -> None:
+        self.folder = folder
+        self.clock = ManualClock()
+        self.sooner_count = 0
+        self._start()
+
+    def _start(self) -> None:
+        self.store = open_store(self.folder, clock=self.clock)
+        self.file = ProgressFile(self.folder / "config" / "delayOffset.json")
+        self.delivery = DelayedDelivery(self.store, DEFAULT_LEVELS, self.file, self._sooner, self.clock)
+        self.delivery.recover()
+        self.store.on_appended.append(self._appended)
+
+    def _sooner(self) -> None:
+        self.sooner_count += 1
+
+    def _appended(self, appended) -> None:
+        if appended.topic == SCHEDULE_TOPIC:
+            self.delivery.appended(appended)
+
+    def restart_after_kill(self) -> None:
+        abandon(self.store)
+        self._forget_timer()
+        self._start()
+
+    def _forget_timer(self) -> None:
+        if self.delivery._saving is not None:
+            self.delivery._saving.cancel()
+            self.delivery._saving = None
+
+    def close(self) -> None:
+        self._forget_timer()
+        self.store.close()
+
+    def send(self, body: bytes, level: int = LEVEL, **fields) -> None:
+        message = draft(body, **fields)
+        enter_schedule(message, decode_properties(message.properties_text), level, DEFAULT_LEVELS, self.clock())
+        self.store.append(message)
+
+    def deliver(self, level: int = LEVEL, until_ms: int | None = None) -> int:
+        until_ms = self.clock() if until_ms is None else until_ms
+        return self.delivery.carry_out(str(level), until_ms).count
+
+
+@pytest.fixture
+async def schedule(tmp_path):
+    schedule = Schedule(tmp_path / "store")
+    yield schedule
+    schedule.close()
+
+
+async def test_delay_waits_in_the_queue_of_its_level(schedule):
+    schedule.send(b"one")
+
+    assert bodies(schedule.store, "orders") == []
+    assert bodies(schedule.store, SCHEDULE_TOPIC, LEVEL - 1) == [b"one"]
+
+
+async def test_delay_is_never_early_and_comes_at_its_millisecond(schedule):
+    schedule.send(b"one")
+
+    schedule.clock.now_ms += WAIT_MS - 1
+    assert schedule.deliver() == 0
+    schedule.clock.now_ms += 1
+    assert schedule.deliver() == 1
+    assert bodies(schedule.store) == [b"one"]
+
+
+async def test_delay_is_not_early_for_a_driver_whose_clock_is_ahead(schedule):
+    schedule.send(b"one")
+
+    assert schedule.deliver(until_ms=schedule.clock() + 10 * WAIT_MS) == 0
+
+
+async def test_delay_goes_no_further_than_the_step_says(schedule):
+    schedule.send(b"one")
+    schedule.clock.now_ms += 1
+    schedule.send(b"two")
+    schedule.clock.now_ms += WAIT_MS
+
+    assert schedule.deliver(until_ms=START_MS + WAIT_MS) == 1
+    assert bodies(schedule.store) == [b"one"]
+
+
+async def test_delay_delivers_in_order_and_once(schedule):
+    for number in range(5):
+        schedule.send(b"%d" % number)
+    schedule.clock.now_ms += WAIT_MS
+
+    assert schedule.deliver() == 5
+    assert schedule.deliver() == 0
+    assert bodies(schedule.store) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_delay_delivers_a_bounded_number_per_step(schedule, monkeypatch):
+    monkeypatch.setattr(delay_module, "STEP_MESSAGES_MAX", 2)
+    for number in range(3):
+        schedule.send(b"%d" % number)
+    schedule.clock.now_ms += WAIT_MS
+
+    assert [schedule.deliver(), schedule.deliver(), schedule.deliver()] == [2, 1, 0]
+
+
+async def test_delay_delivers_what_was_sent_with_its_own_tags_keys_and_times(schedule):
+    schedule.send(b"one", queue_id=2, tags="paid", keys="k1", flag=7, reconsume_times=4)
+    schedule.clock.now_ms += WAIT_MS
+    schedule.deliver()
+
+    (message,) = read_queue(schedule.store, "orders", 2)
+    assert (message.tags, message.keys, message.flag, message.reconsume_times) == ("paid", ["k1"], 7, 4)
+    assert message.born_timestamp_ms == START_MS
+    assert message.store_timestamp_ms == START_MS + WAIT_MS
+    assert message.properties["DELAY"] == "3"
+    assert message.properties["REAL_TOPIC"] == "orders"
+    assert schedule.store.queue_entry("orders", 2, 0)[2] == tags_code("paid")
+
+
+async def test_delay_levels_do_not_wait_for_each_other(schedule):
+    schedule.send(b"slow", level=4)
+    schedule.send(b"fast", level=1)
+    schedule.clock.now_ms += SECOND_MS
+
+    assert [schedule.deliver(4), schedule.deliver(1)] == [0, 1]
+
+
+async def test_delay_agenda_names_the_first_due_of_each_level_and_how_many_wait(schedule):
+    schedule.send(b"1", level=1)
+    schedule.clock.now_ms += 100
+    schedule.send(b"2", level=1)
+    schedule.send(b"3", level=4)
+
+    agenda = {entry.key: (entry.next_due_ms, entry.waiting_count) for entry in schedule.delivery.agenda()}
+    assert agenda == {"1": (START_MS + 1_000, 2), "4": (START_MS + 100 + 30_000, 1)}
+    assert schedule.delivery.next_due_ms == START_MS + 1_000
+    assert schedule.delivery.waiting_count == 3
+
+
+async def test_delay_agenda_is_empty_when_all_is_delivered_and_says_how_late_the_last_was(schedule):
+    schedule.send(b"1")
+    schedule.clock.now_ms += WAIT_MS + 42
+    carried = schedule.delivery.carry_out(str(LEVEL), schedule.clock())
+
+    assert carried.late_ms == 42
+    assert schedule.delivery.agenda() == []
+    assert schedule.delivery.next_due_ms is None
+
+
+async def test_delay_tells_when_a_level_that_was_empty_has_something(schedule):
+    schedule.send(b"1")
+    schedule.send(b"2")
+
+    assert schedule.sooner_count == 1
+
+
+async def test_delay_refuses_a_level_that_does_not_exist(schedule):
+    with pytest.raises(KeyError):
+        schedule.delivery.carry_out("99", schedule.clock())
+
+
+async def test_delay_waits_when_the_clock_is_set_back_a_little(schedule):
+    schedule.send(b"1")
+    schedule.clock.now_ms -= 5_000
+
+    assert schedule.deliver(until_ms=START_MS + WAIT_MS) == 0
+
+
+async def test_delay_delivers_now_what_a_clock_set_back_far_would_hold_for_ever(tmp_path):
+    schedule = Schedule(tmp_path / "store")
+    schedule.send(b"1")
+    schedule.clock.now_ms -= CLOCK_JUMP_TOLERANCE_MS + WAIT_MS
+    schedule.restart_after_kill()
+
+    assert schedule.deliver() == 1
+    schedule.close()
+
+
+# over restarts
+
+
+async def test_delay_survives_a_kill_while_it_waits(schedule):
+    schedule.send(b"one")
+    schedule.restart_after_kill()
+    schedule.clock.now_ms += WAIT_MS
+
+    assert schedule.deliver() == 1
+    assert bodies(schedule.store) == [b"one"]
+
+
+async def test_delay_is_not_delivered_again_after_a_kill_right_behind_its_delivery(schedule):
+    for number in range(4):
+        schedule.send(b"%d" % number)
+    schedule.clock.now_ms += WAIT_MS
+    schedule.deliver()
+    schedule.restart_after_kill()
+
+    assert schedule.deliver() == 0
+    assert bodies(schedule.store) == [b"0", b"1", b"2", b"3"]
+
+
+async def test_delay_goes_on_behind_what_was_delivered_before_a_kill(schedule, monkeypatch):
+    monkeypatch.setattr(delay_module, "STEP_MESSAGES_MAX", 2)
+    for number in range(5):
+        schedule.send(b"%d" % number)
+    schedule.clock.now_ms += WAIT_MS
+    for _ in range(3):
+        schedule.deliver()
+        schedule.restart_after_kill()
+
+    assert bodies(schedule.store) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_delay_is_not_lost_when_the_kill_took_the_copy_too(schedule):
+    schedule.send(b"one")
+    schedule.clock.now_ms += WAIT_MS
+    schedule.file.write(DelayProgress({}, delivering_from=schedule.store.max_commit_log_offset))
+    schedule.restart_after_kill()
+
+    assert schedule.deliver() == 1
+
+
+async def test_delay_is_not_delivered_again_after_a_clean_stop(schedule):
+    schedule.send(b"one")
+    schedule.clock.now_ms += WAIT_MS
+    schedule.deliver()
+    await schedule.delivery.stop()
+    schedule.store.close()
+    schedule._start()
+
+    assert decode_progress((schedule.folder / "config" / "delayOffset.json").read_bytes()).delivering_from is None
+    assert schedule.deliver() == 0
+
+
+async def test_delay_progress_is_found_in_the_log_when_the_file_is_gone(schedule):
+    schedule.send(b"one")
+    schedule.send(b"two")
+    schedule.clock.now_ms += WAIT_MS
+    schedule.deliver(until_ms=START_MS + WAIT_MS)
+    schedule.send(b"three")
+    for path in (schedule.folder / "config").iterdir():
+        path.unlink()
+    schedule.restart_after_kill()
+    schedule.clock.now_ms += WAIT_MS
+
+    assert schedule.deliver() == 1
+    assert bodies(schedule.store) == [b"one", b"two", b"three"]
+
+
+async def test_delay_progress_beyond_the_queue_is_brought_back_into_it(schedule, caplog):
+    schedule.file.write(DelayProgress({LEVEL: 1_000}))
+    schedule.restart_after_kill()
+    schedule.send(b"one")
+    schedule.clock.now_ms += WAIT_MS
+
+    assert schedule.deliver() == 1
+    assert "going on at 0" in caplog.text
+
+
+async def test_delay_does_not_take_a_message_for_a_copy_that_only_looks_like_one(schedule):
+    schedule.send(b"one")
+    schedule.send(b"two")
+    text = "DELAY\x013\x02REAL_TOPIC\x01orders\x02REAL_QID\x010\x02"
+    schedule.file.write(DelayProgress({}, delivering_from=0))
+    schedule.store.append(draft(b"like two", properties_text=text, prepared_transaction_offset=2))
+    schedule.store.append(draft(b"like none", properties_text=text, prepared_transaction_offset=9))
+    schedule.restart_after_kill()
+    schedule.clock.now_ms += WAIT_MS
+
+    assert schedule.deliver() == 2
+
+
+# the file
+
+
+def test_progress_is_written_in_rocketmqs_format():
+    text = encode_progress(DelayProgress({3: 4, 1: 17}, counter=2, changed_ms=5))
+
+    assert text == b'{"dataVersion":{"counter":2,"stateVersion":0,"timestamp":5},"offsetTable":{1:17,3:4}}'
+
+
+@pytest.mark.parametrize("delivering_from", [None, 0, 77])
+def test_progress_is_read_as_it_was_written(delivering_from):
+    progress = DelayProgress({3: 4, 18: 2**40}, delivering_from, counter=9, changed_ms=5)
+
+    assert decode_progress(encode_progress(progress)) == progress
+
+
+def test_progress_reads_what_apache_writes():
+    text = b'{\n\t"dataVersion":{"counter":1,"stateVersion":0,"timestamp":1},\n\t"offsetTable":{3:5,4:1\n\t}\n}'
+
+    assert decode_progress(text).next_offsets == {3: 5, 4: 1}
+
+
+def test_progress_takes_the_backup_when_the_file_is_garbage(tmp_path, caplog):
+    file = ProgressFile(tmp_path / "delayOffset.json")
+    file.write(DelayProgress({1: 1}))
+    file.write(DelayProgress({1: 2}))
+    (tmp_path / "delayOffset.json").write_bytes(b"{")
+
+    assert file.read().next_offsets == {1: 1}
+    assert "cannot be read" in caplog.text
+
+
+def test_progress_is_none_without_a_file(tmp_path):
+    assert ProgressFile(tmp_path / "delayOffset.json").read() is None

@@ -1,0 +1,240 @@
+"""The broker's side: lease requests held and answered, steps carried out or refused, people told."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from broker.engine.schedule import scheduler as scheduler_module
+from broker.engine.schedule.delay import Carried
+from broker.engine.schedule.driver import Driver, StaleEpoch
+from broker.engine.schedule.local_link import LocalLink
+from broker.engine.schedule.scheduler import LeaseRequest, Scheduler
+from remoting.wire.bodies.scheduler import AgendaEntry
+from tests.support.waiting import eventually
+
+LONG_MS = 20_000
+
+
+def clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class ListCarrier:
+    """Waits with due times in a list; carrying out takes away what is due."""
+
+    def __init__(self) -> None:
+        self.dues: list[int] = []
+        self.carried_at: list[int] = []
+
+    @property
+    def next_due_ms(self) -> int | None:
+        return min(self.dues, default=None)
+
+    @property
+    def waiting_count(self) -> int:
+        return len(self.dues)
+
+    def agenda(self) -> list[AgendaEntry]:
+        if not self.dues:
+            return []
+        return [AgendaEntry(kind="list", key="k", next_due_ms=min(self.dues), waiting_count=len(self.dues))]
+
+    def carry_out(self, key: str, until_ms: int) -> Carried:
+        if key != "k":
+            raise KeyError(key)
+        now_ms = clock()
+        due = [due_ms for due_ms in self.dues if due_ms <= min(until_ms, now_ms)]
+        self.dues = [due_ms for due_ms in self.dues if due_ms not in due]
+        self.carried_at += [now_ms] * len(due)
+        return Carried(len(due), now_ms - min(due) if due else -1)
+
+
+class Asked:
+    """One lease request and, when it has come, its answer."""
+
+    def __init__(self, scheduler: Scheduler, driver: str, epoch: int = 0, wait_ms: int = 0, lease_ms: int = 2_000):
+        self.answer = None
+        scheduler.ask(LeaseRequest(driver, epoch, lease_ms, wait_ms), self.set)
+
+    def set(self, answer) -> None:
+        assert self.answer is None, "answered twice"
+        self.answer = answer
+
+
+@pytest.fixture
+def carrier():
+    return ListCarrier()
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+async def scheduler(carrier, told):
+    scheduler = Scheduler({"list": carrier}, clock, lambda: told.append(scheduler.state.driver))
+    scheduler.start()
+    yield scheduler
+    scheduler.stop()
+
+
+async def test_scheduler_grants_the_lease_at_once_with_the_agenda(scheduler, carrier):
+    carrier.dues = [clock() + LONG_MS]
+    asked = Asked(scheduler, "a", wait_ms=LONG_MS)
+
+    assert asked.answer.granted
+    assert [entry.key for entry in asked.answer.agenda] == ["k"]
+    assert abs(asked.answer.broker_now_ms - clock()) < 1_000
+
+
+async def test_scheduler_holds_a_renewal_until_its_wait_is_over(scheduler):
+    epoch = Asked(scheduler, "a").answer.epoch
+    started = time.monotonic()
+    asked = Asked(scheduler, "a", epoch, wait_ms=60)
+
+    assert asked.answer is None
+    await eventually(lambda: asked.answer)
+    assert asked.answer.granted
+    assert time.monotonic() - started >= 0.059
+
+
+async def test_scheduler_answers_a_held_renewal_when_something_falls_due(scheduler, carrier):
+    epoch = Asked(scheduler, "a").answer.epoch
+    carrier.dues = [clock() + 50]
+    asked = Asked(scheduler, "a", epoch, wait_ms=900)
+    started = time.monotonic()
+
+    await eventually(lambda: asked.answer)
+    assert time.monotonic() - started < 0.5
+    assert asked.answer.agenda[0].next_due_ms <= clock()
+
+
+async def test_scheduler_wakes_a_held_renewal_for_what_came_in_meanwhile(scheduler, carrier):
+    epoch = Asked(scheduler, "a").answer.epoch
+    asked = Asked(scheduler, "a", epoch, wait_ms=900)
+    await asyncio.sleep(0)
+    carrier.dues = [clock() + 20]
+    scheduler.sooner()
+    started = time.monotonic()
+
+    await eventually(lambda: asked.answer)
+    assert time.monotonic() - started < 0.5
+
+
+async def test_scheduler_answers_at_once_what_is_due_already(scheduler, carrier):
+    epoch = Asked(scheduler, "a").answer.epoch
+    carrier.dues = [clock() - 1]
+
+    assert Asked(scheduler, "a", epoch, wait_ms=900).answer.granted
+
+
+async def test_scheduler_refuses_a_second_driver_and_names_the_first(scheduler):
+    Asked(scheduler, "a")
+    asked = Asked(scheduler, "b")
+
+    assert (asked.answer.granted, asked.answer.holder, asked.answer.agenda) == (False, "a", ())
+
+
+async def test_scheduler_gives_the_lease_to_a_standby_when_the_holder_is_gone(scheduler):
+    epoch = Asked(scheduler, "a").answer.epoch
+    standby = Asked(scheduler, "b", wait_ms=900)
+    assert standby.answer is None
+
+    scheduler.release(epoch)
+    assert standby.answer.granted
+    assert standby.answer.epoch > epoch
+
+
+async def test_scheduler_gives_the_lease_to_a_standby_when_it_runs_out(scheduler):
+    Asked(scheduler, "a", lease_ms=200)
+    standby = Asked(scheduler, "b", wait_ms=900)
+    started = time.monotonic()
+
+    await eventually(lambda: standby.answer)
+    assert standby.answer.granted
+    assert 0.15 < time.monotonic() - started < 0.6
+
+
+async def test_scheduler_gives_the_lease_to_one_of_two_standbys(scheduler):
+    epoch = Asked(scheduler, "a").answer.epoch
+    first, second = Asked(scheduler, "b", wait_ms=900), Asked(scheduler, "c", wait_ms=900)
+    scheduler.release(epoch)
+
+    assert first.answer.granted
+    assert not second.answer.granted
+    assert scheduler.state.driver == "b"
+
+
+async def test_scheduler_forgets_a_request_whose_driver_is_gone(scheduler):
+    epoch = Asked(scheduler, "a").answer.epoch
+    answers = []
+    answer = answers.append
+    scheduler.ask(LeaseRequest("b", 0, 2_000, 900), answer)
+    scheduler.forget(answer)
+    scheduler.release(epoch)
+
+    assert answers == []
+    assert scheduler.state.driver == ""
+
+
+async def test_scheduler_carries_out_a_step_and_remembers_how_late_it_was(scheduler, carrier):
+    epoch = Asked(scheduler, "a").answer.epoch
+    carrier.dues = [clock() - 30]
+
+    assert scheduler.step(epoch, "list", "k", clock()).count == 1
+    assert scheduler.state.late_ms >= 30
+
+
+async def test_scheduler_refuses_a_step_under_a_stale_epoch(scheduler, carrier):
+    first = Asked(scheduler, "a").answer.epoch
+    scheduler.release(first)
+    Asked(scheduler, "b")
+    carrier.dues = [clock() - 30]
+
+    for epoch in (first, 0, first + 5):
+        with pytest.raises(StaleEpoch):
+            scheduler.step(epoch, "list", "k", clock())
+    assert carrier.carried_at == []
+
+
+@pytest.mark.parametrize(("kind", "key"), [("timer", "k"), ("list", "other")])
+async def test_scheduler_refuses_a_step_on_what_it_does_not_have(scheduler, kind, key):
+    epoch = Asked(scheduler, "a").answer.epoch
+
+    with pytest.raises(KeyError):
+        scheduler.step(epoch, kind, key, clock())
+
+
+async def test_scheduler_tells_who_drives_and_that_nobody_does_once(scheduler, told, monkeypatch):
+    monkeypatch.setattr(scheduler_module, "ABSENCE_MS", 100)
+    monkeypatch.setattr(scheduler_module, "LOOK_INTERVAL_S", 0.02)
+    scheduler.stop()
+    scheduler.start()
+    await eventually(lambda: told == [""])
+    await asyncio.sleep(0.2)
+    assert told == [""]
+
+    Asked(scheduler, "a", lease_ms=200)
+    assert told == ["", "a"]
+    await eventually(lambda: told == ["", "a", ""])
+
+
+async def test_scheduler_driven_from_inside_delivers_soon_after_due_and_never_early(scheduler, carrier):
+    driving = asyncio.create_task(Driver(LocalLink(scheduler), "internal").run())
+    await asyncio.sleep(0.01)
+    dues = [clock() + delay_ms for delay_ms in (5, 60, 61, 120)]
+    for due_ms in dues:
+        carrier.dues.append(due_ms)
+    scheduler.sooner()
+
+    await eventually(lambda: len(carrier.carried_at) == len(dues))
+    late = [at_ms - due_ms for at_ms, due_ms in zip(carrier.carried_at, dues, strict=True)]
+    assert min(late) >= 0
+    assert max(late) < 100
+    driving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await driving
