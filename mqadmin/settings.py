@@ -80,6 +80,7 @@ INSTALLED_APPS = [
     "mqadmin.clusters",
     "mqadmin.lag",
     "mqadmin.rebalances",
+    "mqadmin.audit",
     "mqadmin.live",
     "mqadmin.console",
     "consumer",

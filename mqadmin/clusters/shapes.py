@@ -212,6 +212,8 @@ class HostedFacts:
 
     wanted_instances: int
     running_instances: int
+    starting_instances: int
+    instances_max: int
 
 
 @dataclass(frozen=True, slots=True)

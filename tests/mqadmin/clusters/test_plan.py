@@ -1,0 +1,262 @@
+"""The planner alone: rows and facts in, changed rows out, no database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mqadmin.clusters import plan
+from mqadmin.clusters.facts import (
+    CommittedSeen,
+    ConsumptionSeen,
+    GroupSeen,
+    GroupSettingsSeen,
+    MemberSeen,
+    Owner,
+    QueueSeen,
+    SubscriptionKey,
+    TopicSeen,
+)
+from mqadmin.clusters.models import Group, Member, QueueOffset, Subscription, Topic, TopicKind
+from mqadmin.clusters.plan import GroupProgress, QueueEnd
+from remoting.wire.bodies.message_queue import MessageQueue
+
+NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+EARLIER = NOW - timedelta(minutes=5)
+GROUP = 7
+QUEUE = MessageQueue("orders", "broker-a", 0)
+
+
+def offset_row(**fields: Any) -> QueueOffset:
+    values: dict[str, Any] = {
+        "pk": 1,
+        "group_id": GROUP,
+        "topic_name": "orders",
+        "broker_name": "broker-a",
+        "queue_id": 0,
+        "seen_at": EARLIER,
+    }
+    return QueueOffset(**(values | fields))
+
+
+def end(max_offset: int, last_stored_at: datetime | None = None, history: bytes = b"") -> QueueEnd:
+    return QueueEnd(max_offset, last_stored_at, history)
+
+
+def advanced(
+    row: QueueOffset | None, max_offset: int | None, committed: CommittedSeen | None = None, **progress: Any
+) -> list[QueueOffset]:
+    facts = GroupProgress(GROUP, {QUEUE: committed} if committed else {}, **progress)
+    ends = {} if max_offset is None else {QUEUE: end(max_offset)}
+    return plan.queue_offsets(facts, {QUEUE: row} if row else {}, ends, NOW)
+
+
+def committed(offset: int, behind_since: datetime | None = None) -> CommittedSeen:
+    return CommittedSeen("billing", QUEUE, offset, behind_since)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("orders", TopicKind.NORMAL),
+        ("%RETRY%billing", TopicKind.RETRY),
+        ("%DLQ%billing", TopicKind.DEAD_LETTER),
+        ("SCHEDULE_TOPIC_XXXX", TopicKind.SYSTEM),
+        ("rmq_sys_anything", TopicKind.SYSTEM),
+        ("broker-a", TopicKind.SYSTEM),
+    ],
+)
+def test_kind_of_a_topic_follows_from_its_name(name: str, kind: TopicKind) -> None:
+    assert plan.topic_kind(name, frozenset(["broker-a"])) == kind
+
+
+def test_unchanged_topic_is_not_written() -> None:
+    row = Topic(pk=1, name="orders", read_queue_count=4, write_queue_count=4, perm=6, seen_at=EARLIER)
+    seen = TopicSeen("orders", 4, 4, 6)
+    assert plan.topics(1, {"orders": row}, [seen], NOW, frozenset()) == []
+    more = TopicSeen("orders", 8, 8, 6)
+    assert plan.topics(1, {"orders": row}, [more], NOW, frozenset()) == [row]
+    assert (row.read_queue_count, row.seen_at) == (8, NOW)
+
+
+def test_queue_of_a_topic_without_a_row_is_left_out() -> None:
+    seen = [QueueSeen(QUEUE, 0, 5, NOW)]
+    assert plan.topic_queues({}, {}, seen, NOW) == []
+    rows = plan.topic_queues({"orders": 3}, {}, seen, NOW)
+    assert [(row.topic_id, row.max_offset) for row in rows] == [(3, 5)]
+
+
+def test_unchanged_queue_is_not_written() -> None:
+    row = plan.topic_queues({"orders": 3}, {}, [QueueSeen(QUEUE, 0, 5, NOW)], NOW)[0]
+    row.pk = 1
+    identity = plan.QueueIdentity(3, "broker-a", 0)
+    assert plan.topic_queues({"orders": 3}, {identity: row}, [QueueSeen(QUEUE, 0, 5, NOW)], NOW) == []
+
+
+def test_lag_is_never_below_zero_and_not_known_without_an_offset() -> None:
+    assert plan.queue_lag(5, 12) == 7
+    assert plan.queue_lag(12, 5) == 0
+    assert plan.queue_lag(None, 5) is None
+    assert plan.queue_lag(5, None) is None
+
+
+def test_nobody_is_behind_on_a_queue_that_never_held_a_message() -> None:
+    assert plan.queue_lag(None, 0) == 0
+
+
+def test_first_commit_seen_does_not_claim_that_the_offset_moved() -> None:
+    (row,) = advanced(None, 12, committed(5))
+    assert (row.lag, row.moved_at, row.committed_since) == (7, None, NOW)
+
+
+def test_changed_commit_moved_now() -> None:
+    row = offset_row(committed_offset=5, committed_since=EARLIER)
+    assert advanced(row, 12, committed(6)) == [row]
+    assert (row.lag, row.moved_at, row.committed_since, row.seen_at) == (6, NOW, NOW, NOW)
+
+
+def test_unchanged_progress_is_not_written() -> None:
+    row = offset_row(committed_offset=5, max_offset=5, lag=0)
+    assert advanced(row, 5, committed(5)) == []
+
+
+def test_end_that_moves_makes_lag_without_a_commit() -> None:
+    row = offset_row(committed_offset=5, max_offset=5, lag=0, moved_at=EARLIER)
+    assert advanced(row, 9) == [row]
+    assert (row.lag, row.moved_at, row.behind_since, row.behind_method) == (4, EARLIER, NOW, "observed")
+
+
+def test_broker_that_says_since_when_is_believed() -> None:
+    (row,) = advanced(None, 12, committed(5, EARLIER))
+    assert (row.behind_since, row.behind_method) == (EARLIER, "store_time")
+
+
+def test_store_time_of_the_same_message_stays_when_the_end_moves_on() -> None:
+    row = offset_row(committed_offset=5, max_offset=6, lag=1, behind_since=EARLIER, behind_method="store_time")
+    advanced(row, 9)
+    assert (row.behind_since, row.behind_method) == (EARLIER, "store_time")
+
+
+def test_last_message_of_a_queue_has_waited_since_it_was_stored() -> None:
+    facts = GroupProgress(GROUP, {QUEUE: committed(5)})
+    (row,) = plan.queue_offsets(facts, {}, {QUEUE: end(6, last_stored_at=EARLIER)}, NOW)
+    assert (row.behind_since, row.behind_method) == (EARLIER, "store_time")
+
+
+def test_without_a_store_time_it_waits_since_it_was_first_observed() -> None:
+    (queue,) = plan.topic_queues({"orders": 3}, {}, [QueueSeen(QUEUE, 0, 9, None)], EARLIER)
+    facts = GroupProgress(GROUP, {QUEUE: committed(5)})
+    (row,) = plan.queue_offsets(facts, {}, {QUEUE: end(9, history=queue.max_history)}, NOW)
+    assert (row.behind_since, row.behind_method) == (EARLIER, "observed")
+
+
+def test_nothing_waits_at_the_end() -> None:
+    row = offset_row(committed_offset=5, lag=4, behind_since=EARLIER, behind_method="observed")
+    advanced(row, 9, committed(9))
+    assert (row.lag, row.behind_since, row.behind_method) == (0, None, "")
+
+
+def test_queue_of_a_subscribed_topic_has_a_row_before_the_first_commit() -> None:
+    (row,) = advanced(None, 12, subscribed_topics=frozenset(["orders"]))
+    assert (row.committed_offset, row.lag, row.is_subscribed) == (None, None, True)
+
+
+def test_topic_that_is_not_subscribed_any_more_is_marked() -> None:
+    row = offset_row(committed_offset=5, max_offset=9, lag=4, is_subscribed=True)
+    advanced(row, 9, subscribed_topics=frozenset(["refunds"]))
+    assert row.is_subscribed is False
+
+
+def test_subscription_that_is_not_told_stays() -> None:
+    row = offset_row(committed_offset=5, max_offset=9, lag=4, is_subscribed=True)
+    advanced(row, 10)
+    assert row.is_subscribed is True
+
+
+def test_owner_is_who_pulls_and_nobody_is_not_unknown() -> None:
+    row = offset_row(committed_offset=5, max_offset=5, lag=0)
+    advanced(row, 5, owners={QUEUE: Owner("c1", EARLIER, NOW)})
+    assert (row.owner, row.owner_since, row.last_pull_at) == ("c1", EARLIER, NOW)
+    advanced(row, 6)
+    assert row.owner == "c1", "not told is not changed"
+    advanced(row, 6, owners={})
+    assert (row.owner, row.owner_since) == ("", None)
+
+
+def member(client_id: str = "c1", **fields: Any) -> MemberSeen:
+    values: dict[str, Any] = {"address": "10.0.0.7:1", "language": "JAVA", "version": 493}
+    return MemberSeen(client_id=client_id, **(values | fields))
+
+
+def member_row(client_id: str, **fields: Any) -> Member:
+    values: dict[str, Any] = {
+        "pk": 1,
+        "address": "10.0.0.7:1",
+        "language": "JAVA",
+        "version": 493,
+        "first_seen_at": EARLIER,
+        "seen_at": EARLIER,
+    }
+    return Member(group_id=GROUP, client_id=client_id, **(values | fields))
+
+
+def test_new_member_joined_and_missing_one_is_gone() -> None:
+    rows = {"c1": member_row("c1")}
+    changes = plan.members(GROUP, rows, [member("c2")], NOW)
+    assert (changes.joined, changes.gone) == (["c2"], ["c1"])
+    assert rows["c1"].left_at == NOW
+
+
+def test_member_that_comes_back_joined_again() -> None:
+    row = member_row("c1", left_at=EARLIER)
+    changes = plan.members(GROUP, {"c1": row}, [member("c1")], NOW)
+    assert (changes.joined, row.left_at, row.first_seen_at) == (["c1"], None, EARLIER)
+
+
+def test_member_that_left_before_is_not_gone_again() -> None:
+    row = member_row("c1", left_at=EARLIER)
+    changes = plan.members(GROUP, {"c1": row}, [], NOW)
+    assert (changes.changed, changes.gone, row.left_at) == ([], [], EARLIER)
+
+
+def test_changed_expression_ends_one_row_and_begins_another() -> None:
+    old_key = SubscriptionKey("c1", "orders", "A", "TAG")
+    old = Subscription(pk=1, group_id=GROUP, client_id="c1", topic_name="orders", expression="A")
+    new_key = old_key._replace(expression="B")
+    changes = plan.subscriptions(GROUP, {old_key: old}, {new_key: 2}, NOW)
+    assert changes.ended == [old]
+    assert old.ended_at == NOW
+    assert [(row.expression, row.first_seen_at) for row in changes.begun] == [("B", NOW)]
+
+
+def test_newer_version_of_the_same_expression_is_the_same_row() -> None:
+    key = SubscriptionKey("c1", "orders", "A", "TAG")
+    row = Subscription(pk=1, group_id=GROUP, sub_version=1, first_seen_at=EARLIER)
+    changes = plan.subscriptions(GROUP, {key: row}, {key: 2}, NOW)
+    assert (changes.begun, changes.renewed, changes.ended) == ([], [row], [])
+    assert (row.sub_version, row.first_seen_at) == (2, EARLIER)
+
+
+def test_way_of_consuming_stays_known_while_nobody_is_online() -> None:
+    row = Group(pk=1, name="billing", message_model="CLUSTERING", seen_at=EARLIER)
+    offline = GroupSeen(
+        name="billing",
+        settings=GroupSettingsSeen(is_consume_enabled=True, retry_times_max=16),
+        consumption=ConsumptionSeen("", "", ""),
+        members=(),
+    )
+    plan.groups(1, {"billing": row}, [offline], NOW)
+    assert (row.message_model, row.member_count, row.retry_times_max) == ("CLUSTERING", 0, 16)
+
+
+def test_members_that_were_not_asked_for_stay_as_they_are() -> None:
+    row = Group(pk=1, name="billing", member_count=3, members_seen_at=EARLIER, seen_at=EARLIER)
+    assert plan.groups(1, {"billing": row}, [GroupSeen(name="billing")], NOW) == []
+    assert (row.member_count, row.members_seen_at) == (3, EARLIER)
+
+
+def test_group_of_rocketmq_itself_is_marked() -> None:
+    rows = plan.groups(1, {}, [GroupSeen(name="TOOLS_CONSUMER"), GroupSeen(name="billing")], NOW)
+    assert [row.is_system for row in rows] == [True, False]

@@ -1,0 +1,131 @@
+"""A polled cluster's cycle, down to the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from mqadmin.clusters import sampling
+from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
+from mqadmin.rebalances.models import RebalanceEvent
+from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
+from remoting.wire.bodies.heartbeat import SubscriptionData
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.topics import TopicConfig, TopicOffset
+from tests.support.scripted_broker import BROKER_NAME, ScriptedBroker
+
+pytestmark = pytest.mark.django_db
+
+QUEUE = MessageQueue("orders", BROKER_NAME, 0)
+
+
+@pytest.fixture
+def broker() -> Iterator[ScriptedBroker]:
+    with ScriptedBroker(is_watched=False) as broker:
+        broker.tables.topics["orders"] = TopicConfig(topic_name="orders")
+        broker.tables.groups["billing"] = SubscriptionGroupConfig(group_name="billing")
+        broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=10)
+        broker.tables.committed[("orders", "billing")] = {0: 10}
+        broker.tables.members["billing"] = members("c1")
+        yield broker
+
+
+@pytest.fixture
+def cluster(broker: ScriptedBroker) -> Cluster:
+    return Cluster.objects.create(name="prod", namesrv=broker.address, kind="apache")
+
+
+def members(*client_ids: str, expression: str = "*") -> ConsumerConnection:
+    return ConsumerConnection(
+        connection_set=[ClientConnection(client_id=client_id) for client_id in client_ids],
+        subscription_table={"orders": SubscriptionData(topic="orders", sub_string=expression, sub_version=1)},
+    )
+
+
+def test_cycle_fills_the_rows_and_says_what_it_cost(cluster: Cluster, broker: ScriptedBroker) -> None:
+    sampling.sample_once(cluster, timezone.now())
+    cluster.refresh_from_db()
+    assert (cluster.state, cluster.rocketmq_name) == ("reachable", "DefaultCluster")
+    assert cluster.cycle_request_count == len(broker.asked)
+    assert Topic.objects.get().max_total == 10
+    group = Group.objects.get()
+    assert (group.lag, group.member_count) == (0, 1)
+    assert QueueOffset.objects.get().owner is None, "who pulls is not known on Apache"
+
+
+def test_lag_that_appears_between_two_samples_waits_at_least_since_the_second(
+    cluster: Cluster, broker: ScriptedBroker
+) -> None:
+    first_at = timezone.now()
+    sampling.sample_once(cluster, first_at)
+    broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=25)
+    second_at = first_at + timedelta(seconds=15)
+    sampling.sample_once(cluster, second_at)
+    group = Group.objects.get()
+    assert (group.lag, group.behind_method) == (15, "observed")
+    assert group.behind_since is not None
+    assert abs(group.behind_since - second_at) < timedelta(seconds=1)
+    assert group.in_per_s == 1.0
+    assert group.out_per_s == 0
+
+
+def test_unchanged_rows_are_seen_again(cluster: Cluster) -> None:
+    first_at = timezone.now()
+    sampling.sample_once(cluster, first_at)
+    later = first_at + timedelta(seconds=15)
+    sampling.sample_once(cluster, later)
+    assert QueueOffset.objects.get().seen_at == later
+    assert Group.objects.get().offsets_seen_at == later
+
+
+def test_members_found_and_missed_between_two_samples_are_events(cluster: Cluster, broker: ScriptedBroker) -> None:
+    sampling.sample_once(cluster, timezone.now())
+    broker.tables.members["billing"] = members("c2", expression="A")
+    sampling.sample_once(cluster, timezone.now() + timedelta(seconds=15))
+    kinds = set(RebalanceEvent.objects.values_list("kind", "client_id", "source"))
+    assert kinds == {("joined", "c1", "poll"), ("joined", "c2", "poll"), ("gone", "c1", "poll")}
+    assert Member.objects.get(client_id="c1").left_at is not None
+    assert Subscription.objects.get(ended_at=None).expression == "A"
+
+
+def test_topic_and_group_that_are_gone_are_deleted(cluster: Cluster, broker: ScriptedBroker) -> None:
+    sampling.sample_once(cluster, timezone.now())
+    broker.tables.topics.clear()
+    broker.tables.groups.clear()
+    broker.tables.committed.clear()
+    sampling.sample_once(cluster, timezone.now())
+    assert not Topic.objects.exists()
+    assert not Group.objects.exists()
+
+
+def test_broker_that_fails_deletes_nothing_and_is_named(cluster: Cluster, broker: ScriptedBroker) -> None:
+    sampling.sample_once(cluster, timezone.now())
+    synced_at = Cluster.objects.get().last_synced_at
+    broker.further_masters = {"broker-b": "127.0.0.1:1"}
+    broker.tables.topics.clear()
+    sampling.sample_once(cluster, timezone.now())
+    cluster.refresh_from_db()
+    assert (cluster.state, cluster.last_synced_at) == ("partial", synced_at)
+    assert "127.0.0.1:1" in cluster.last_error
+    assert Topic.objects.exists()
+    assert cluster.brokers.get(name="broker-b").seen_at is None
+
+
+def test_cluster_that_does_not_answer_says_why_and_keeps_its_rows(cluster: Cluster, broker: ScriptedBroker) -> None:
+    sampling.sample_once(cluster, timezone.now())
+    broker.stop()
+    sampling.sample_once(cluster, timezone.now())
+    cluster.refresh_from_db()
+    assert cluster.state == "unreachable"
+    assert broker.address in cluster.last_error
+    assert Group.objects.exists()
+
+
+def test_cycle_is_claimed_once_per_interval(cluster: Cluster) -> None:
+    now = timezone.now()
+    assert sampling.claim(cluster, now)
+    assert not sampling.claim(cluster, now + timedelta(seconds=5))
+    assert sampling.claim(cluster, now + timedelta(seconds=sampling.POLL_INTERVAL_S))

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import settings as project
+
+from mqadmin.celery import app
+from mqadmin.clusters import tasks
+from mqadmin.clusters.models import Cluster, FollowLease
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[Any, ...]]]:
+    """What would have gone to workers."""
+    calls: list[tuple[str, tuple[Any, ...]]] = []
+    for task in (tasks.follow_cluster, tasks.poll_cluster):
+        monkeypatch.setattr(task, "delay", lambda *args, name=task.name: calls.append((name, args)))
+    return calls
+
+
+def test_default_cluster_is_made_once_and_followed(sent: list[tuple[str, tuple[Any, ...]]]) -> None:
+    tasks.ensure_following()
+    tasks.ensure_following()
+    cluster = Cluster.objects.get()
+    assert (cluster.name, cluster.namesrv) == ("local", project.MQADMIN_NAMESRV)
+    holder = str(FollowLease.objects.get().holder)
+    assert sent == [("mqadmin.clusters.tasks.follow_cluster", (cluster.pk, holder))], "sent once per lease"
+
+
+def test_cluster_that_people_changed_is_left_as_it_is(sent: list[tuple[str, tuple[Any, ...]]]) -> None:
+    Cluster.objects.create(name="local", namesrv="10.0.0.1:9876")
+    tasks.ensure_following()
+    assert Cluster.objects.get().namesrv == "10.0.0.1:9876"
+
+
+def test_apache_cluster_is_polled_when_a_cycle_is_due(sent: list[tuple[str, tuple[Any, ...]]]) -> None:
+    cluster = Cluster.objects.create(name="local", namesrv="127.0.0.1:1", kind="apache")
+    tasks.ensure_following()
+    tasks.ensure_following()
+    assert sent == [("mqadmin.clusters.tasks.poll_cluster", (cluster.pk,))]
+
+
+def test_cycle_of_a_removed_cluster_does_nothing() -> None:
+    tasks.poll_cluster(4711)
+
+
+@pytest.mark.parametrize(
+    ("task", "queue"),
+    [
+        ("mqadmin.clusters.tasks.follow_cluster", "jobs"),
+        ("mqadmin.clusters.tasks.ensure_following", "jobs"),
+        ("broker.tasks.drive", "scheduler"),
+    ],
+)
+def test_every_task_has_its_queue(task: str, queue: str) -> None:
+    assert app.amqp.router.route({}, task)["queue"].name == queue
+
+
+def test_long_tasks_are_acknowledged_early_and_never_prefetched() -> None:
+    assert app.conf.worker_disable_prefetch
+    assert not app.conf.task_acks_late
+    assert app.conf.broker_connection_retry_on_startup
