@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext, ngettext
 
 from mqadmin.clusters.models import ClusterState
-from mqadmin.clusters.shapes import BrokerRow, ClusterCard, ListPage, Overview, TopicPage
+from mqadmin.clusters.shapes import BrokerRow, ClusterCard, HostedFacts, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
 
 
@@ -58,6 +58,31 @@ def cluster_words(card: ClusterCard, brokers: Sequence[BrokerRow]) -> str:
     if card.group_count:
         words.append(_watched_words(card.group_count, card.attention_count))
     return " ".join(words)
+
+
+def hosted_words(hosted: HostedFacts) -> str:
+    """How many of the wanted instances run."""
+    words = [
+        ngettext(
+            "This project hosts it: %(running)s of %(n)s wanted instance runs.",
+            "This project hosts it: %(running)s of %(n)s wanted instances run.",
+            hosted.wanted_instances,
+        )
+        % {"running": count_text(hosted.running_instances), "n": count_text(hosted.wanted_instances)}
+    ]
+    if hosted.starting_instances:
+        starting = hosted.starting_instances
+        words.append(ngettext("%(n)s is starting.", "%(n)s are starting.", starting) % {"n": count_text(starting)})
+    return " ".join(words)
+
+
+def wanted_words(group: str, wanted: int) -> str:
+    """After the number was changed."""
+    return ngettext(
+        "%(n)s instance of %(group)s is wanted. Workers follow within seconds.",
+        "%(n)s instances of %(group)s are wanted. Workers follow within seconds.",
+        wanted,
+    ) % {"n": count_text(wanted), "group": group}
 
 
 def topic_words(page: TopicPage) -> str:

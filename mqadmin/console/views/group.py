@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from mqadmin.clusters import selectors
+from mqadmin.clusters import actions, selectors
 from mqadmin.clusters.shapes import GroupPage
+from mqadmin.console import sentences
 from mqadmin.console.known import or_404
 from mqadmin.console.live_page import Live, group_socket, live_page
 from mqadmin.console.members import member_lines
@@ -55,12 +58,34 @@ def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResp
     return _tab(request, "rebalances", page, context)
 
 
+@require_POST
+def instances(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    """How many instances of a hosted group shall run; ends on its members, where one sees them come and go."""
+    _page(cluster, group)
+    wanted = request.POST.get("wanted", "")
+    if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 6):
+        messages.error(request, gettext("The number of instances must be a whole number. Nothing was changed."))
+    else:
+        try:
+            actions.set_wanted_instances(request.user, cluster, group, int(wanted))
+        except actions.ActionRefused as refusal:
+            messages.error(request, str(refusal))
+        else:
+            messages.success(request, sentences.wanted_words(group, int(wanted)))
+    return redirect("group_members", cluster, group)
+
+
 def _page(cluster: str, group: str) -> GroupPage:
     with or_404():
         return selectors.group_page(cluster, group)
 
 
 def _tab(request: HttpRequest, tab: str, page: GroupPage, context: dict[str, Any]) -> HttpResponse:
+    if page.hosted is not None:
+        context |= {
+            "hosted_words": sentences.hosted_words(page.hosted),
+            "may_scale": request.user.has_perm("mq_consumer.change_hostedgroup"),
+        }
     frame = {"page": page, "tab": tab, "tab_template": f"console/group_{tab}.html", "tabs": _tabs(page)}
     return live_page(
         request,

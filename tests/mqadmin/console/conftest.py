@@ -20,7 +20,7 @@ def now() -> datetime:
 @pytest.fixture
 def http(db, django_user_model) -> Client:
     client = Client()
-    client.force_login(django_user_model.objects.create_superuser("admin", password="long-enough-for-all"))
+    client.force_login(django_user_model.objects.create_superuser("admin"))
     return client
 
 
