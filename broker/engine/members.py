@@ -71,7 +71,7 @@ class MemberEvents(Protocol):
     def left(self, group: str, member: Member, *, was_lost: bool) -> None: ...
 
     def subscribed(self, group: str, member: Member, topics: Iterable[str]) -> None:
-        """The group's table changed at `topics` by this member's heartbeat."""
+        """This member asks for something else than before; the group's table changed at `topics`."""
 
 
 class Members:
@@ -120,13 +120,13 @@ class Members:
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
         member, has_joined = self._register_member(group, command, connection, client_id)
-        changed_topics: list[str] = []
+        before, changed_topics = member.subscriptions, []
         if not keeps_subscriptions:
             member.subscriptions = data.subscription_data_set
             changed_topics = _merge_subscriptions(group, data.subscription_data_set)
         if has_joined:
             self._events.joined(group.group, member)
-        if changed_topics:
+        if changed_topics or _wants(before) != _wants(member.subscriptions):
             self._events.subscribed(group.group, member, changed_topics)
         if has_joined or changed_topics:
             self._notify_later(group)
@@ -218,6 +218,10 @@ class Members:
             for connection in list(group.members) if group is not None else ():
                 command = Command(code=RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, ext_fields={"consumerGroup": name})
                 connection.requester.send_oneway(command)
+
+
+def _wants(subscriptions: list[SubscriptionData]) -> set[tuple[str, str]]:
+    return {(subscription.topic, subscription.sub_string) for subscription in subscriptions}
 
 
 def _merge_subscriptions(group: GroupMembers, wanted: list[SubscriptionData]) -> list[str]:

@@ -1,7 +1,7 @@
 """Committed offsets of all groups and `config/consumerOffset.json` (RocketMQ's `ConsumerOffsetManager`).
 
 A committed offset is the next queue offset to consume. A commit overwrites whatever was there, also by a smaller one:
-resets and orderly consumers rely on it; it is logged and told to `on_moved_back`. As RocketMQ does, commits are kept
+resets and orderly consumers rely on it; it is logged. As RocketMQ does, commits are kept
 in memory and saved every few seconds and at the stop; what is lost by a kill is consumed again.
 """
 
@@ -29,11 +29,11 @@ class _File(msgspec.Struct, rename="camel"):
 
 
 class Offsets:
-    """`on_moved_back(group, topic, queue_id, before, after)`: a commit went backwards."""
+    """`on_committed(group, topic, queue_id)` hears of every commit that changes something."""
 
-    def __init__(self, folder: Path, on_moved_back: Callable[[str, str, int, int, int], None]) -> None:
+    def __init__(self, folder: Path, on_committed: Callable[[str, str, int], None]) -> None:
         self._path = folder / FILE_NAME
-        self._on_moved_back = on_moved_back
+        self._on_committed = on_committed
         self._table: CommittedOffsets = {}
         self._pulled: CommittedOffsets = {}
         self._is_changed = False
@@ -56,7 +56,7 @@ class Offsets:
         self._is_changed = True
         if before is not None and queue_offset < before:
             logger.warning("%s@%s queue %d moved back from %d to %d", topic, group, queue_id, before, queue_offset)
-            self._on_moved_back(group, topic, queue_id, before, queue_offset)
+        self._on_committed(group, topic, queue_id)
 
     def pulled(self, group: str, topic: str, queue_id: int, next_begin_offset: int) -> None:
         """Up to where the group has been given messages; not saved."""

@@ -26,6 +26,12 @@ class ConsumerGroupHeader(Header, kw_only=True):
     consumer_group: str
 
 
+class ProducerGroupHeader(Header, kw_only=True):
+    """204 GET_PRODUCER_CONNECTION_LIST."""
+
+    producer_group: str
+
+
 class SendMessageBackHeader(Header, kw_only=True):
     """36. `offset` is a commit-log offset. `delay_level` 0: the broker decides; < 0: dead letter at once."""
 

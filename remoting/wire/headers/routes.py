@@ -15,3 +15,9 @@ class TopicHeader(Header, kw_only=True):
 
     topic: str
     lo: bool | None = None
+
+
+class ClusterHeader(Header, kw_only=True):
+    """224: the topics of one cluster."""
+
+    cluster: str

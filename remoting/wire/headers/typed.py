@@ -48,7 +48,7 @@ def _read_patiently(header_type: type[H], ext_fields: dict[str, str]) -> H:
             fields[field.encode_name] = "true" if text.lower() == "true" else "false"
         elif int in kinds:
             if text.strip():
-                fields[field.encode_name] = text.removeprefix("+")
+                fields[field.encode_name] = text[1:] if text[0] == "+" and text[1:].isdecimal() else text
             else:
                 del fields[field.encode_name]
     try:

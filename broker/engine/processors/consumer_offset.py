@@ -1,0 +1,66 @@
+"""QUERY_CONSUMER_OFFSET (14), UPDATE_CONSUMER_OFFSET (15): a group's progress (`ConsumerManageProcessor`)."""
+
+from __future__ import annotations
+
+from broker.engine.groups import Groups
+from broker.engine.offsets import Offsets
+from broker.engine.requests import Request
+from broker.engine.store.message_store import MessageStore
+from broker.engine.topics import Topics
+from remoting.wire.codes import ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.errors import MessageError
+from remoting.wire.headers.offsets import OffsetResponseHeader, QueryConsumerOffsetHeader, UpdateConsumerOffsetHeader
+from remoting.wire.headers.typed import read_header, write_header
+
+
+class QueryConsumerOffset:
+    """`hot_bytes`: how far behind the log's end a message still counts as "in memory" (RocketMQ: 40 % of the RAM)."""
+
+    def __init__(self, offsets: Offsets, store: MessageStore, hot_bytes: int) -> None:
+        self._offsets = offsets
+        self._store = store
+        self._hot_bytes = hot_bytes
+
+    def __call__(self, request: Request) -> Command:
+        header = read_header(QueryConsumerOffsetHeader, request.command.ext_fields)
+        committed = self._offsets.committed(header.consumer_group, header.topic, header.queue_id)
+        if committed is None and header.set_zero_if_not_found is not False and self._has_its_first(header):
+            committed = 0
+        if committed is None:
+            text = f"Not found, do not set to zero, maybe this group consumer boot first: {header.consumer_group}"
+            return response(request.command, ResponseCode.QUERY_NOT_FOUND, text)
+        return response(
+            request.command, ResponseCode.SUCCESS, ext_fields=write_header(OffsetResponseHeader(offset=committed))
+        )
+
+    def _has_its_first(self, header: QueryConsumerOffsetHeader) -> bool:
+        """A new group on a young queue reads it from its first message, whatever its start position says."""
+        if self._store.min_offset(header.topic, header.queue_id) > 0:
+            return False
+        first = self._store.queue_entry(header.topic, header.queue_id, 0)
+        return first is not None and self._store.max_commit_log_offset - first[0] <= self._hot_bytes
+
+
+class UpdateConsumerOffset:
+    def __init__(self, topics: Topics, groups: Groups, offsets: Offsets) -> None:
+        self._topics = topics
+        self._groups = groups
+        self._offsets = offsets
+
+    def __call__(self, request: Request) -> Command:
+        """Raises MessageError naming what doesn't exist or is missing."""
+        header = read_header(UpdateConsumerOffsetHeader, request.command.ext_fields)
+        if not self._groups.exists(header.consumer_group):
+            raise MessageError(f"Group {header.consumer_group} not exist!", ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
+        if self._topics.find(header.topic) is None:
+            raise MessageError(f"Topic {header.topic} not exist!", ResponseCode.TOPIC_NOT_EXIST)
+        if header.queue_id is None or header.commit_offset is None:
+            raise MessageError("QueueId or commitOffset is null", ResponseCode.INVALID_PARAMETER)
+        if header.queue_id < 0 or header.commit_offset < 0:
+            raise MessageError(
+                f"queueId {header.queue_id} and commitOffset {header.commit_offset} may not be negative",
+                ResponseCode.INVALID_PARAMETER,
+            )
+        self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
+        return response(request.command, ResponseCode.SUCCESS)

@@ -1,0 +1,50 @@
+"""HEART_BEAT (34): who is there and what they want (RocketMQ's `ClientManageProcessor`).
+
+Makes the consumer groups that are new and their retry topics. The answer's `version` is what Java clients remember as
+the broker's: below V4_1_0 they would refuse to pull by SQL expressions.
+"""
+
+from __future__ import annotations
+
+from broker.engine.groups import Groups
+from broker.engine.members import Members
+from broker.engine.requests import Request
+from broker.engine.topics import Topics
+from remoting.wire.bodies.heartbeat import ConsumerData, read_heartbeat
+from remoting.wire.bodies.topics import PERM_READ_WRITE
+from remoting.wire.codes import ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.names import retry_topic
+
+
+class Heartbeat:
+    def __init__(self, topics: Topics, groups: Groups, members: Members) -> None:
+        self._topics = topics
+        self._groups = groups
+        self._members = members
+
+    def __call__(self, request: Request) -> Command:
+        """Raises BodyError."""
+        command = request.command
+        data = read_heartbeat(command.body)
+        for producer in data.producer_data_set:
+            self._members.register_producer(command, request.connection, data.client_id, producer.group_name)
+        for consumer in data.consumer_data_set:
+            self._register(request, data.client_id, consumer, keeps_subscriptions=data.without_sub)
+        fields = {"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true"}
+        if data.heartbeat_fingerprint:
+            groups = [consumer.group_name for consumer in data.consumer_data_set]
+            is_changed = self._members.is_sub_change(groups, data.heartbeat_fingerprint)
+            fields["IS_SUB_CHANGE"] = "true" if is_changed else "false"
+        return response(command, ResponseCode.SUCCESS, ext_fields=fields)
+
+    def _register(self, request: Request, client_id: str, data: ConsumerData, *, keeps_subscriptions: bool) -> None:
+        """A group that may not be made is left out, as RocketMQ 5 does: its pulls hear why."""
+        group = self._groups.find(data.group_name)
+        if group is None:
+            return
+        if group.retry_queue_nums > 0:
+            self._topics.create_for_send_back(retry_topic(group.group_name), group.retry_queue_nums, PERM_READ_WRITE)
+        self._members.register_consumer(
+            request.command, request.connection, client_id, data, keeps_subscriptions=keeps_subscriptions
+        )

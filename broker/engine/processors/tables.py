@@ -1,0 +1,35 @@
+"""Whole tables at once: topics (21), groups (201), committed offsets (43), the broker's own topics (305).
+
+Always complete, never in pages: an answer without a total is taken for all there is.
+"""
+
+from __future__ import annotations
+
+from broker.engine.groups import Groups
+from broker.engine.offsets import Offsets
+from broker.engine.requests import Request
+from broker.engine.topics import Topics
+from remoting.wire.bodies.document import write_body
+from remoting.wire.bodies.route import TopicList
+from remoting.wire.codes import ResponseCode
+from remoting.wire.command import Command, response
+
+
+class Tables:
+    def __init__(self, topics: Topics, groups: Groups, offsets: Offsets) -> None:
+        self._topics = topics
+        self._groups = groups
+        self._offsets = offsets
+
+    def topics(self, request: Request) -> Command:
+        return response(request.command, ResponseCode.SUCCESS, body=write_body(self._topics.table))
+
+    def groups(self, request: Request) -> Command:
+        return response(request.command, ResponseCode.SUCCESS, body=write_body(self._groups.table))
+
+    def offsets(self, request: Request) -> Command:
+        return response(request.command, ResponseCode.SUCCESS, body=self._offsets.encode())
+
+    def system_topics(self, request: Request) -> Command:
+        body = TopicList(topic_list=self._topics.system_names())
+        return response(request.command, ResponseCode.SUCCESS, body=write_body(body))

@@ -1,0 +1,12 @@
+"""Headers of looking messages up: 33 (wire-protocol 2.3)."""
+
+from __future__ import annotations
+
+from remoting.wire.headers.typed import Header
+
+
+class ViewMessageHeader(Header, kw_only=True):
+    """33. `offset` is a commit-log offset, taken from an offset message id."""
+
+    offset: int
+    topic: str | None = None
