@@ -1,0 +1,1 @@
+"""Consumer instances in Celery workers: leases, supervision, and the worker's own part."""

@@ -1,0 +1,97 @@
+"""A loops worker's own row: its slots, that it lives, and that it is about to stop.
+
+A thread of the worker's main process keeps it, so that a slow database never holds up Celery. It keeps no connection
+open between two beats: the worker may fork another child at any time, and an open SQLite file must not be inherited.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+
+from django.db import Error as DatabaseError
+from django.db import connections
+from django.utils import timezone
+
+from consumer.hosting import leases
+from consumer.hosting.leases import Worker
+from consumer.hosting.machine import process_start, this_machine
+from consumer.models import InstanceLease, LoopsWorker
+
+logger = logging.getLogger(__name__)
+
+BEAT_INTERVAL_S = 5.0
+RETRY_AFTER_S = 1.0
+
+
+def register(worker: Worker, slots: int) -> int:
+    """Says what this worker is; ends what its predecessor of the same name left open. How many leases that were."""
+    now = timezone.now()
+    LoopsWorker.objects.update_or_create(
+        node=worker.node,
+        defaults={
+            "boot": worker.boot,
+            "machine": this_machine(),
+            "pid": os.getpid(),
+            "process_start": process_start(os.getpid()) or 0,
+            "slots": slots,
+            "is_stopping": False,
+            "started_at": now,
+            "heartbeat_at": now,
+        },
+    )
+    left = InstanceLease.objects.filter(worker=worker.node, state__in=leases.ALIVE).exclude(worker_boot=worker.boot)
+    return leases.end_all(left.values_list("id", flat=True), "its worker was restarted")
+
+
+def beat(worker: Worker) -> None:
+    LoopsWorker.objects.filter(node=worker.node, boot=worker.boot).update(heartbeat_at=timezone.now())
+
+
+def say_stopping(worker: Worker) -> None:
+    """No new instances here, please; those that run are told in their leases too."""
+    LoopsWorker.objects.filter(node=worker.node, boot=worker.boot).update(is_stopping=True)
+    leases.ask_to_stop(InstanceLease.objects.filter(worker=worker.node, worker_boot=worker.boot))
+
+
+class WorkerRow:
+    """`registered` is called once the row is there, with the number of leases that a predecessor left."""
+
+    def __init__(self, worker: Worker, slots: int, registered: Callable[[int], None]) -> None:
+        self._worker = worker
+        self._slots = slots
+        self._registered = registered
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="loops worker row", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Safe in a signal handler: only sets a flag."""
+        self._stopping.set()
+
+    def _keep(self) -> None:
+        is_registered = False
+        while not self._stopping.is_set():
+            if not is_registered:
+                is_registered = self._try(self._register)
+            else:
+                self._try(lambda: beat(self._worker))
+            self._stopping.wait(BEAT_INTERVAL_S if is_registered else RETRY_AFTER_S)
+        self._try(lambda: say_stopping(self._worker))
+
+    def _register(self) -> None:
+        self._registered(register(self._worker, self._slots))
+
+    def _try(self, step: Callable[[], object]) -> bool:
+        try:
+            step()
+        except DatabaseError as error:
+            logger.warning("worker %s: its row cannot be written: %s", self._worker.node, error)
+            return False
+        finally:
+            connections.close_all()
+        return True

@@ -1,0 +1,129 @@
+"""Supervision carried out: reads the rows, lets `supervision.py` decide, writes and sends (stack: every 2 s by beat).
+
+Reads first without a lock, since most times there is nothing to do; decides again under one before it writes, so that
+two supervisors at once do the work of one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from consumer.hosting import leases
+from consumer.hosting.machine import is_gone
+from consumer.hosting.supervision import (
+    FAILURES_COUNT_FOR,
+    SILENT_AFTER,
+    LeaseFacts,
+    Plan,
+    Situation,
+    decide,
+)
+from consumer.listener import GroupSpec
+from consumer.models import HostedGroup, InstanceLease, LeaseState, LoopsWorker, Word
+
+logger = logging.getLogger(__name__)
+
+# Ended leases are the history of a group's instances.
+KEEP_ENDED_FOR = timedelta(days=7)
+KEEP_WORKERS_FOR = timedelta(days=1)
+
+# Sends the task that hosts a lease.
+Offer = Callable[[UUID], None]
+
+
+def supervise(specs: Mapping[str, GroupSpec], offer: Offer) -> Plan:
+    """One look and what follows from it. Raises what the database and `offer` raise."""
+    declare(specs)
+    if decide(situation(specs)).is_empty:
+        return Plan()
+    with transaction.atomic():
+        # On SQLite the transaction itself is the lock.
+        list(HostedGroup.objects.select_for_update().order_by("id"))
+        plan = decide(situation(specs))
+        made = _carry_out(plan)
+    for lease_id in made:
+        offer(lease_id)
+    return plan
+
+
+def declare(specs: Mapping[str, GroupSpec]) -> None:
+    """Makes rows of the groups that code declares; a number that has changed in the code is the new wanted number."""
+    known = {row.group: row for row in HostedGroup.objects.all()}
+    for group, spec in specs.items():
+        row = known.get(group)
+        if row is None:
+            numbers = {"wanted_instances": spec.wanted_instances, "declared_instances": spec.wanted_instances}
+            HostedGroup.objects.get_or_create(group=group, defaults=numbers)
+        elif row.declared_instances != spec.wanted_instances:
+            row.wanted_instances = row.declared_instances = spec.wanted_instances
+            row.save(update_fields=["wanted_instances", "declared_instances", "updated_at"])
+            logger.info("group %s: %d instances wanted, as its listeners say now", group, spec.wanted_instances)
+
+
+def situation(specs: Mapping[str, GroupSpec]) -> Situation:
+    now = timezone.now()
+    rows = HostedGroup.objects.values_list("group", "wanted_instances")
+    open_leases = InstanceLease.objects.filter(state__in=leases.OPEN).select_related("group")
+    failures: dict[str, list[datetime]] = {}
+    recent = InstanceLease.objects.filter(
+        state=LeaseState.ENDED, is_failure=True, ended_at__gt=now - FAILURES_COUNT_FOR
+    ).values_list("group__group", "ended_at")
+    for group, ended_at in recent:
+        if ended_at is not None:
+            failures.setdefault(group, []).append(ended_at)
+    return Situation(
+        now=now,
+        wanted={group: wanted if group in specs else 0 for group, wanted in rows},
+        leases=[_facts(lease) for lease in open_leases],
+        slots=_live_slots(),
+        failures=failures,
+    )
+
+
+def forget_the_past() -> None:
+    """Ended leases and workers of long ago."""
+    now = timezone.now()
+    old_leases = InstanceLease.objects.filter(state=LeaseState.ENDED, ended_at__lt=now - KEEP_ENDED_FOR)
+    if old_leases.exists():
+        old_leases.delete()
+    old_workers = LoopsWorker.objects.filter(heartbeat_at__lt=now - KEEP_WORKERS_FOR)
+    if old_workers.exists():
+        old_workers.delete()
+
+
+def _facts(lease: InstanceLease) -> LeaseFacts:
+    return LeaseFacts(
+        id=lease.id,
+        group=lease.group.group,
+        state=lease.state,
+        word=lease.wanted_word,
+        created_at=lease.created_at,
+        heartbeat_at=lease.heartbeat_at,
+        is_gone=is_gone(lease.machine, lease.pid, lease.process_start),
+    )
+
+
+def _live_slots() -> int:
+    alive = LoopsWorker.objects.filter(is_stopping=False, heartbeat_at__gt=timezone.now() - SILENT_AFTER)
+    return sum(worker.slots for worker in alive if not is_gone(worker.machine, worker.pid, worker.process_start))
+
+
+def _carry_out(plan: Plan) -> list[UUID]:
+    """Leases made, to be offered once the transaction is committed."""
+    for lease_id, reason in plan.lost:
+        if leases.end(lease_id, reason):
+            logger.warning("an instance was lost (%s): lease %s", reason, lease_id)
+    surplus = InstanceLease.objects.filter(id__in=plan.surplus)
+    leases.ask_to_stop(surplus)
+    leases.end_all(surplus.filter(state=LeaseState.WANTED).values_list("id", flat=True), "called off")
+    rows = {row.group: row for row in HostedGroup.objects.filter(group__in=set(plan.missing))}
+    made = [InstanceLease.objects.create(group=rows[group], wanted_word=Word.RUN) for group in plan.missing]
+    for lease in made:
+        logger.info("group %s: one more instance: lease %s", lease.group.group, lease.id)
+    return [lease.id for lease in made]

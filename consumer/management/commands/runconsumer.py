@@ -1,0 +1,55 @@
+"""`manage.py runconsumer GROUP`: one consumer instance in the foreground, for development."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from consumer.assembly import make_consumer
+from consumer.conf import namesrv
+from consumer.engine.push_consumer import PushConsumer
+from consumer.listener import GroupSpec, registry
+
+
+class Command(BaseCommand):
+    help = "Runs one consumer instance of a group until Ctrl-C; its progress is committed at the end."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("group", help="a group that some installed app's listeners declare")
+        parser.add_argument("--namesrv", default=None, help="name servers, host:port;host:port")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        spec = registry.groups.get(options["group"])
+        if spec is None:
+            raise CommandError(_unknown(options["group"]))
+        address = options["namesrv"] or namesrv()
+        self.stdout.write(f"group {spec.group} on {address}: {_topics(spec)}; Ctrl-C stops")
+        asyncio.run(_run(make_consumer(spec, address)))
+        self.stdout.write(f"group {spec.group} stopped")
+
+
+async def _run(consumer: PushConsumer) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await consumer.start()
+    await stop.wait()
+    await consumer.stop()
+
+
+def _topics(spec: GroupSpec) -> str:
+    return ", ".join(f"{topic} ({listener.tags})" for topic, listener in spec.listeners.items())
+
+
+def _unknown(group: str) -> str:
+    known = ", ".join(registry.groups)
+    if known:
+        return f"no listener declares the group {group!r}; known are: {known}"
+    return (
+        f"no listener declares the group {group!r}, and no installed app declares any:"
+        " name the app with your listeners module in MQADMIN_APPS"
+    )

@@ -1,0 +1,98 @@
+"""Celery's side of hosting: the two tasks, and what a loops worker does when it starts and stops.
+
+    celery -A mqadmin worker -Q loops -c 8     runs up to eight instances
+    celery -A mqadmin worker -Q jobs           supervises
+    celery -A mqadmin beat                     sends `supervise` every 2 s
+
+Acknowledged early and never prefetched: a lease row says who runs what, Celery's own acknowledgements decide nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import Any
+from uuid import UUID
+
+from celery import shared_task
+from celery.signals import worker_init, worker_ready, worker_shutting_down
+from kombu.exceptions import OperationalError
+
+from consumer.conf import jobs_queue, loops_queue
+from consumer.hosting import instance, schedule, supervisor
+from consumer.hosting.leases import Worker
+from consumer.hosting.loops_worker import WorkerRow
+from consumer.hosting.stop_bell import StopBell
+from consumer.hosting.supervision import OFFER_EXPIRES_S
+from consumer.listener import registry
+
+logger = logging.getLogger(__name__)
+
+
+class LoopsBoot:
+    """What the worker's main process makes before it forks: its children find it on the Celery application."""
+
+    def __init__(self) -> None:
+        self.boot = uuid.uuid4()
+        self.bell = StopBell()
+        self.row: WorkerRow | None = None
+
+
+@shared_task(bind=True, name="consumer.tasks.host_instance", acks_late=False, ignore_result=True, max_retries=0)
+def host_instance(self: Any, lease_id: str) -> None:
+    """Runs one consumer instance until its lease or its worker says stop: a task of hours or weeks."""
+    boot: LoopsBoot = self.app.consumer_loops
+    worker = Worker(node=self.request.hostname, boot=boot.boot)
+    instance.host(UUID(lease_id), worker, registry.groups, boot.bell)
+
+
+@shared_task(name=schedule.TASK, acks_late=False, ignore_result=True, max_retries=0)
+def supervise() -> None:
+    """Brings the number of running instances to the wanted one."""
+    supervisor.supervise(registry.groups, _offer)
+    supervisor.forget_the_past()
+
+
+def _offer(lease_id: UUID) -> None:
+    """A lease whose offer gets lost ends by itself, and another is made."""
+    try:
+        host_instance.apply_async(args=(str(lease_id),), queue=loops_queue(), expires=OFFER_EXPIRES_S, retry=False)
+    except OperationalError as error:
+        logger.warning("lease %s could not be offered to a worker: %s", lease_id, error)
+
+
+@worker_init.connect
+def prepare(sender: Any, **_: Any) -> None:
+    """Before the worker forks its children."""
+    sender.app.consumer_loops = LoopsBoot()
+
+
+@worker_ready.connect
+def register(sender: Any, **_: Any) -> None:
+    """`sender` is the worker's consumer. Only a worker of the loops queue hosts."""
+    if loops_queue() not in sender.app.amqp.queues.consume_from:
+        return
+    boot: LoopsBoot = sender.app.consumer_loops
+    if boot.row is None:  # Celery says ready again after every reconnect
+        boot.row = WorkerRow(Worker(sender.hostname, boot.boot), sender.pool.num_processes, _registered)
+        boot.row.start()
+
+
+def _registered(left_count: int) -> None:
+    """At once instead of at beat's next tick: what a predecessor ran is missing."""
+    if left_count:
+        logger.warning("%d instances of this worker's predecessor are lost", left_count)
+    try:
+        supervise.apply_async(queue=jobs_queue(), expires=schedule.EXPIRES_S, retry=False)
+    except OperationalError as error:
+        logger.info("supervision could not be woken: %s", error)
+
+
+@worker_shutting_down.connect
+def stop_instances(**_: Any) -> None:
+    """Runs in a signal handler of the main process: rings the bell, and the row's thread does the writing."""
+    boot: LoopsBoot | None = getattr(host_instance.app, "consumer_loops", None)
+    if boot is not None:
+        boot.bell.ring()
+        if boot.row is not None:
+            boot.row.stop()

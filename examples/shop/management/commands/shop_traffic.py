@@ -1,0 +1,66 @@
+"""`manage.py shop_traffic`: customers at a gentle rate, until it is stopped."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import signal
+import threading
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from consumer import producer
+from consumer.conf import namesrv
+from examples.shop.orders import next_order
+from remoting.client.errors import ClientError
+
+TOPIC = "orders"
+SAY_EVERY_S = 60.0
+RETRY_AFTER_S = 2.0
+
+
+class Command(BaseCommand):
+    help = "Sends the example shop's orders until it is stopped."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--rate", type=float, default=5.0, help="messages a second (5)")
+        parser.add_argument("--count", type=int, default=None, help="stop after so many")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["rate"] <= 0:
+            raise CommandError(f"--rate is {options['rate']}: give a number above 0")
+        stop = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        self.stdout.write(f"the shop sends {options['rate']:g} orders a second to topic {TOPIC} on {namesrv()}")
+        sent = self._send(options["rate"], options["count"], stop)
+        self.stdout.write(f"the shop closed after {sent} orders")
+
+    def _send(self, rate: float, count: int | None, stop: threading.Event) -> int:
+        chance = random.Random()
+        # Numbers go on where an earlier run's cannot have been.
+        numbers = itertools.count(int(time.time()) * 100)
+        sent = 0
+        said_s = due_s = time.monotonic()
+        while not stop.is_set() and sent != count:
+            if self._send_one(next(numbers), chance):
+                sent += 1
+                due_s = max(due_s + 1 / rate, time.monotonic() - 1)
+            else:
+                due_s = time.monotonic() + RETRY_AFTER_S
+            if time.monotonic() - said_s >= SAY_EVERY_S:
+                said_s = time.monotonic()
+                self.stdout.write(f"{sent} orders so far")
+            stop.wait(max(0.0, due_s - time.monotonic()))
+        return sent
+
+    def _send_one(self, number: int, chance: random.Random) -> bool:
+        order = next_order(number, chance)
+        try:
+            producer.send(TOPIC, order.body, tags=order.step, keys=f"order-{order.number}")
+        except ClientError as error:
+            self.stderr.write(f"order {order.number} was not sent: {error}")
+            return False
+        return True
