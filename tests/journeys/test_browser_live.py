@@ -81,6 +81,21 @@ def test_a_rebalance_appears_on_the_open_timeline(site: Site, shop: Page) -> Non
     assert_not_reloaded(shop)
 
 
+def test_what_is_being_typed_survives_what_arrives(site: Site, shop: Page) -> None:
+    site.tell("hosted", group="billing", wanted=2)
+    shop.goto("/clusters/local/groups/billing/")
+    is_live(shop)
+    wanted = shop.get_by_label("Instances wanted")
+    wanted.fill("4")
+    site.tell("lag_becomes", group="billing", lag=31)
+    expect(shop.locator("#figures [data-cell=lag]")).to_have_text("31")
+    expect(wanted).to_have_value("4")
+    expect(wanted).to_be_focused()
+    shop.get_by_role("button", name="Set").click()
+    expect(shop.get_by_text("4 instances of billing are wanted.")).to_be_visible()
+    expect(shop.get_by_text("0 of 4 wanted instances run.")).to_be_visible()
+
+
 def test_rows_do_not_move_under_the_pointer(site: Site, shop: Page) -> None:
     shop.goto("/clusters/local/groups/?sort=-lag")
     table = shop.locator("#groups")
