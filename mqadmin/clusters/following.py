@@ -32,8 +32,9 @@ logger = logging.getLogger(__name__)
 
 # How long the broker may hold an answer back: a stop is noticed at least this often.
 WATCH_WAIT_MS = 1000
-# Between two answers that brought something: rows change at most this often, and changes in between come together.
-CYCLE_S_MIN = 0.4
+# Between two answers, so that a storm of changes costs a bounded number of transactions; what changes meanwhile comes
+# together. Progress alone the broker tells only twice a second.
+CYCLE_S_MIN = 0.1
 TICK_S = 5.0
 BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
 

@@ -92,6 +92,8 @@ class _Application:
         self._is_watched = is_watched
         self._touched = Touched()
         self._changes: dict[str, recording.GroupChange] = {}
+        # Groups whose members were seen before: only of those can somebody be found or missed now.
+        self._had_members_seen: set[str] = set()
 
     def run(self) -> Touched:
         self._topics()
@@ -134,6 +136,7 @@ class _Application:
         for fact in self._seen.committed:
             named.setdefault(fact.group, GroupSeen(name=fact.group))
         rows = {group.name: group for group in _by_name(Group, self._cluster, named)}
+        self._had_members_seen = {name for name, group in rows.items() if group.members_seen_at is not None}
         changed = plan.groups(self._cluster.pk, rows, named.values(), self._seen.at)
         has_new = any(group.pk is None for group in changed)
         _upsert(Group, changed, unique=("cluster", "name"))
@@ -276,11 +279,14 @@ class _Application:
             )
 
     def _record(self) -> None:
-        if self._is_watched:
-            self._touched.events = recording.told(self._cluster.pk, self._seen.happened, self._changes)
+        """A watch's snapshot is a sample too: what happened before it was not told."""
+        if self._is_watched and not self._seen.is_complete:
+            events = recording.told(self._cluster.pk, self._seen.happened, self._changes)
         else:
-            self._touched.events = recording.sampled(self._cluster.pk, self._changes.values(), self._seen.at)
-        recording.record(self._touched.events)
+            comparable = [change for name, change in self._changes.items() if name in self._had_members_seen]
+            events = recording.sampled(self._cluster.pk, comparable, self._seen.at)
+        recording.record(events)
+        self._touched.events = events
 
 
 def _subscription_diff(

@@ -91,6 +91,7 @@ def prune(now: datetime) -> int:
 
 def _told_of_group(cluster_id: int, happened: Sequence[Happened], change: GroupChange) -> list[RebalanceEvent]:
     member_count = change.member_count
+    joined = {fact.client_id for fact in happened if fact.kind == MEMBER_JOINED} | set(change.joined)
     moves: list[Happened] = []
     events = []
     # Backwards: the rows say how many members there are after the last of these facts.
@@ -99,6 +100,8 @@ def _told_of_group(cluster_id: int, happened: Sequence[Happened], change: GroupC
         if kind == RebalanceKind.QUEUES_MOVED:
             moves.insert(0, fact)
             continue
+        if kind == RebalanceKind.SUBSCRIPTION_CHANGED and fact.client_id in joined:
+            continue  # its first subscription, which joining implies
         facts: dict[str, Any] = {}
         if kind == RebalanceKind.SUBSCRIPTION_CHANGED:
             facts["topics"] = [dict(topic) for topic in change.subscriptions.get(fact.client_id, ())]

@@ -69,6 +69,11 @@ def test_changed_subscription_carries_before_and_after() -> None:
     assert event.facts == {"topics": topics}
 
 
+def test_first_subscription_of_a_member_is_part_of_its_joining() -> None:
+    events = told(happened("member_joined", 1, "c1"), happened("subscription_changed", 2, "c1"))
+    assert [event.kind for event in events] == ["joined"]
+
+
 def test_fact_of_a_group_without_a_row_is_left_out() -> None:
     assert recording.told(1, [happened("member_left", 1, "c1")], {}) == []
 
