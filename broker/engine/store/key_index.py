@@ -161,6 +161,7 @@ class KeyIndex:
         for name in names:
             file = self._file(int(name))
             if int(name) > start or count == 0:
+                self._mapped.close(file.path)
                 file.path.unlink()
                 continue
             file.read_header()

@@ -42,10 +42,9 @@ class Segment:
         return segment
 
     def start_writing(self) -> None:
-        """Opens an existing segment for appends; a file that was cut short gets its full size back."""
+        """Opens an existing segment for appends; where its file was cut short or has gaps, it gets its space back."""
         self._descriptor = os.open(self.path, os.O_RDWR)
-        if os.fstat(self._descriptor).st_size < self.size_bytes:
-            self._files.allocate(self._descriptor, 0, self.size_bytes)
+        self._files.allocate(self._descriptor, 0, self.size_bytes)
 
     def write(self, position: int, data: bytes) -> int:
         """Bytes written at `position`, which may be fewer. Raises OSError."""
