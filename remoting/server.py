@@ -43,14 +43,27 @@ class Server(Handler):
 
     async def listen(self, host: str, port: int) -> int:
         """The port listened on (a free one for 0). Raises ListenError."""
+        bound = await self.bind(host, port)
+        await self.serve()
+        return bound
+
+    async def bind(self, host: str, port: int) -> int:
+        """Takes the port (a free one for 0) without letting anybody in yet. Raises ListenError."""
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(lambda: Connection(self), host, port, backlog=BACKLOG)
+            self._server = await loop.create_server(
+                lambda: Connection(self), host, port, backlog=BACKLOG, start_serving=False
+            )
         except OSError as error:
             raise ListenError(_listen_error_text(host, port, error)) from error
-        self._schedule_idle_scan()
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
+
+    async def serve(self) -> None:
+        """Lets clients in. `bind` comes first."""
+        assert self._server is not None
+        await self._server.start_serving()
+        self._schedule_idle_scan()
 
     async def close(self) -> None:
         """Stops listening and closes every connection; returns when all are gone."""

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from remoting.wire import lenient_json
-from remoting.wire.bodies.document import Document, convert, without_nulls
+from remoting.wire.bodies.document import Document, convert, read_object
 from remoting.wire.bodies.message_queue import MessageQueue, read_queue_map, write_queue_map
 from remoting.wire.command import Body
 from remoting.wire.errors import BodyError
@@ -38,10 +37,10 @@ def write_consume_stats(stats: ConsumeStats) -> bytes:
 
 def read_consume_stats(body: Body) -> ConsumeStats:
     """Raises BodyError."""
-    value = without_nulls(lenient_json.loads(body))
+    value = read_object("ConsumeStats", body)
     table = read_queue_map(value.get("offsetTable"))
     return ConsumeStats(
-        consume_tps=float(value.get("consumeTps") or 0.0),
+        consume_tps=convert(float, value.get("consumeTps", 0.0)),
         queues={queue: convert(QueueProgress, item) for queue, item in table.items()},
     )
 
@@ -58,11 +57,12 @@ def write_committed_offsets(offsets: Mapping[tuple[str, str], Mapping[int, int]]
 
 def read_committed_offsets(body: Body) -> CommittedOffsets:
     """Raises BodyError. Topics may hold no `@`, so the first one separates."""
-    table = lenient_json.loads(body).get("offsetTable") or {}
+    value = read_object("ConsumerOffsets", body)
+    table = convert(dict[str, dict[int, int]], value.get("offsetTable", {}))
     offsets: CommittedOffsets = {}
     for key, queues in table.items():
         topic, separator, group = key.partition("@")
         if not separator:
             raise BodyError(f"offset table key {key!r} is not topic@group")
-        offsets[topic, group] = {int(queue_id): int(offset) for queue_id, offset in queues.items()}
+        offsets[topic, group] = queues
     return offsets

@@ -30,6 +30,14 @@ def read_body(document_type: type[D], body: Body) -> D:
         return convert(document_type, without_nulls(lenient_json.loads(body)))
 
 
+def read_object(name: str, body: Body) -> dict[str, Any]:
+    """The JSON object in `body`, nulls left out, for documents that no struct describes. Raises BodyError."""
+    value = without_nulls(lenient_json.loads(body))
+    if not isinstance(value, dict):
+        raise BodyError(f"{name}: not an object")
+    return value
+
+
 def convert(document_type: type[D], value: Any) -> D:
     try:
         return msgspec.convert(value, document_type, strict=False)

@@ -6,10 +6,8 @@ from typing import Any
 
 import msgspec
 
-from remoting.wire import lenient_json
-from remoting.wire.bodies.document import Document, convert, without_nulls
+from remoting.wire.bodies.document import Document, convert, read_object
 from remoting.wire.command import Body
-from remoting.wire.errors import BodyError
 
 CONSUME_TYPES = ("CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP")
 MESSAGE_MODELS = ("BROADCASTING", "CLUSTERING")
@@ -65,11 +63,11 @@ class HeartbeatData(Document, kw_only=True):
 
 def read_heartbeat(body: Body) -> HeartbeatData:
     """Raises BodyError. Enum ordinals (C++), unknown enum names, texts for numbers and `$ref` are understood."""
-    value = without_nulls(lenient_json.loads(body))
-    if not isinstance(value, dict):
-        raise BodyError("HeartbeatData: not an object")
-    for consumer in value.get("consumerDataSet", ()):
-        _name_enums(consumer)
+    value = read_object("HeartbeatData", body)
+    consumers = value.get("consumerDataSet", [])
+    for consumer in consumers if isinstance(consumers, list) else ():
+        if isinstance(consumer, dict):
+            _name_enums(consumer)
     return convert(HeartbeatData, value)
 
 
@@ -77,7 +75,7 @@ def _name_enums(consumer: dict[str, Any]) -> None:
     """Ordinals become names; what no table knows is dropped, so that the default holds (Java reads null)."""
     for key, names in _ENUMS.items():
         value = consumer.get(key)
-        if isinstance(value, int) and 0 <= value < len(names):
+        if type(value) is int and 0 <= value < len(names):
             consumer[key] = names[value]
         elif value not in names:
             consumer.pop(key, None)

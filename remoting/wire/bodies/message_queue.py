@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,8 +40,13 @@ def write_queue_map(entries: Iterable[tuple[MessageQueue, Any]]) -> msgspec.Raw:
     return msgspec.Raw(lenient_json.dumps_object_keyed((queue_to_json(queue), value) for queue, value in entries))
 
 
-def read_queue_map(value: Mapping[str, Any] | None) -> dict[MessageQueue, Any]:
-    """From what `lenient_json.loads` made of such a map; `$ref` keys, which name no queue, are dropped."""
+def read_queue_map(value: Any) -> dict[MessageQueue, Any]:
+    """From what `lenient_json.loads` made of such a map, None being empty. Raises BodyError.
+
+    `$ref` keys, which name no queue, are dropped.
+    """
+    if not isinstance(value, dict | None):
+        raise BodyError(f"not a map of message queues: {type(value).__name__}")
     queues: dict[MessageQueue, Any] = {}
     for key, item in (value or {}).items():
         fields = lenient_json.key_object(key)

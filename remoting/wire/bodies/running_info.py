@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from remoting.wire import lenient_json
-from remoting.wire.bodies.document import Document, convert, without_nulls
+from remoting.wire.bodies.document import Document, convert, read_object
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue, read_queue_map, write_queue_map
 from remoting.wire.command import Body
@@ -72,10 +73,10 @@ def write_running_info(info: ConsumerRunningInfo) -> bytes:
 
 def read_running_info(body: Body) -> ConsumerRunningInfo:
     """Raises BodyError."""
-    value = without_nulls(lenient_json.loads(body))
+    value = read_object("ConsumerRunningInfo", body)
     table = read_queue_map(value.get("mqTable"))
     return ConsumerRunningInfo(
-        properties={key: str(item) for key, item in value.get("properties", {}).items()},
+        properties={key: str(item) for key, item in convert(dict[str, Any], value.get("properties", {})).items()},
         subscriptions=convert(list[SubscriptionData], value.get("subscriptionSet", [])),
         queues={queue: convert(ProcessQueueInfo, item) for queue, item in table.items()},
         statuses=convert(dict[str, ConsumeStatus], value.get("statusTable", {})),

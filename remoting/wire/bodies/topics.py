@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from remoting.wire import lenient_json
-from remoting.wire.bodies.document import Document, convert, without_nulls
+from remoting.wire.bodies.document import Document, convert, read_object
 from remoting.wire.bodies.message_queue import MessageQueue, read_queue_map, write_queue_map
 from remoting.wire.command import Body
 
@@ -66,5 +65,5 @@ def write_topic_stats(offsets: Mapping[MessageQueue, TopicOffset], put_tps: floa
 
 def read_topic_stats(body: Body) -> dict[MessageQueue, TopicOffset]:
     """Raises BodyError."""
-    table = read_queue_map(without_nulls(lenient_json.loads(body)).get("offsetTable"))
+    table = read_queue_map(read_object("TopicStatsTable", body).get("offsetTable"))
     return {queue: convert(TopicOffset, value) for queue, value in table.items()}
