@@ -33,12 +33,15 @@ Processor = Callable[[Request], Command | None]
 
 
 class RequestTable(Handler):
-    """Request code → processor. `on_lost` hears of every connection that is gone."""
+    """Request code → processor, filled once before anybody is let in. `on_lost` hear of connections that are gone."""
 
-    def __init__(self, name: str, processors: Mapping[int, Processor], on_lost: Callable[[Connection], None]) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._processors = dict(processors)
-        self._on_lost = on_lost
+        self._processors: dict[int, Processor] = {}
+        self.on_lost: list[Callable[[Connection], None]] = []
+
+    def fill(self, processors: Mapping[int, Processor]) -> None:
+        self._processors.update(processors)
 
     @property
     def codes(self) -> frozenset[int]:
@@ -55,7 +58,8 @@ class RequestTable(Handler):
 
     def disconnected(self, connection: Connection, error: Exception | None) -> None:
         logger.debug("%s: %s disconnected%s", self._name, connection.peer, f": {error}" if error else "")
-        self._on_lost(connection)
+        for forget in self.on_lost:
+            forget(connection)
 
     def _answer(self, request: Request) -> Command | None:
         command = request.command

@@ -18,6 +18,7 @@ from broker.engine.held_pulls import HeldPull, HeldPulls
 from broker.engine.members import Members
 from broker.engine.offsets import Offsets
 from broker.engine.requests import Request
+from broker.engine.stats import Rates
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import ReadResult, ReadStatus
 from broker.engine.topics import Topics
@@ -70,8 +71,10 @@ class PullMessage:
         store: MessageStore,
         held_pulls: HeldPulls,
         watch: Watch,
+        got: Rates[tuple[str, str]],
         config: BrokerConfig,
     ) -> None:
+        """`got` counts messages given out, keyed (topic, group)."""
         self._topics = topics
         self._groups = groups
         self._members = members
@@ -79,6 +82,7 @@ class PullMessage:
         self._store = store
         self._held_pulls = held_pulls
         self._watch = watch
+        self._got = got
         self._config = config
 
     def __call__(self, request: Request) -> Command | None:
@@ -95,6 +99,7 @@ class PullMessage:
         result = self._read(header, matches)
         if header.sys_flag & COMMIT_OFFSET_FLAG:
             self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
+            self._watch.committed(header.consumer_group, header.topic, header.queue_id)
         code = _code_of(result, header)
         if (
             code == ResponseCode.PULL_NOT_FOUND
@@ -161,7 +166,7 @@ class PullMessage:
     # reading and holding
 
     def _read(self, header: PullMessageHeader, matches: Matches | None) -> ReadResult:
-        return self._store.read(
+        result = self._store.read(
             header.topic,
             header.queue_id,
             header.queue_offset,
@@ -169,6 +174,10 @@ class PullMessage:
             max_bytes=PULL_BYTES_MAX,
             matches=matches,
         )
+        self._offsets.pulled(header.consumer_group, header.topic, header.queue_id, result.next_begin_offset)
+        if result.message_count:
+            self._got.count((header.topic, header.consumer_group), result.message_count)
+        return result
 
     def _hold(self, request: Request, header: PullMessageHeader, matches: Matches | None) -> bool:
         now_s = asyncio.get_running_loop().time()

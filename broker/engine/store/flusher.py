@@ -72,8 +72,11 @@ class Flusher:
 
         At once where nothing has to be waited for: in async mode, or when it is safe already.
         """
-        if not self._is_sync or end <= self.flushed or self._fence.error is not None:
-            callback(self._fence.error if end > self.flushed else None)
+        if not self._is_sync or end <= self.flushed:
+            callback(None)
+            return
+        if self._fence.error is not None or self._is_stopping:
+            callback(self._fence.error or self._closed_error())
             return
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.get_running_loop()
@@ -112,7 +115,10 @@ class Flusher:
             self._is_stopping = True
             self._condition.notify()
         self._thread.join()
-        self._release(self._fence.error or StoreClosed("the store was closed before the message was flushed"))
+        self._release(self._fence.error or self._closed_error())
+
+    def _closed_error(self) -> StoreClosed:
+        return StoreClosed("the store was closed before the message was flushed")
 
     # --- flusher thread
 
@@ -134,13 +140,21 @@ class Flusher:
         return self._is_stopping or self._plan is not None or self._requested > self.flushed
 
     def _round(self) -> None:
+        self._sync_log()
+        plan = self._plan
+        if plan is not None:
+            write_plan(plan, self._checkpoint_file, self._files, between=self._sync_log_if_asked)
+            self._plan = None
+
+    def _sync_log(self) -> None:
         if self._log.end > self.flushed:
             self.flushed = self._log.sync()
             self._tell(None)
-        plan = self._plan
-        if plan is not None:
-            write_plan(plan, self._checkpoint_file, self._files)
-            self._plan = None
+
+    def _sync_log_if_asked(self) -> None:
+        """A checkpoint of a thousand queues takes a while; senders need not wait for it."""
+        if self._requested > self.flushed:
+            self._sync_log()
 
     def _tell(self, error: StoreError | None) -> None:
         loop = self._loop
@@ -153,8 +167,14 @@ class Flusher:
             return
 
 
-def write_plan(plan: CheckpointPlan, checkpoint_file: CheckpointFile, files: FileLayer) -> None:
+def write_plan(
+    plan: CheckpointPlan,
+    checkpoint_file: CheckpointFile,
+    files: FileLayer,
+    between: Callable[[], None] = lambda: None,
+) -> None:
     """Syncs the plan's files, then the checkpoint itself. The log is safe up to its end already. Raises OSError."""
-    for path in dict.fromkeys(plan.changed_files):
+    for path in plan.changed_files:
         files.sync_path(path)
+        between()
     checkpoint_file.write(plan.checkpoint)

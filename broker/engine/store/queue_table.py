@@ -17,6 +17,7 @@ from broker.engine.store.errors import RecordRefused, StoreError
 from broker.engine.store.files import FileLayer
 
 _FOLDER_NAME_BYTES_MAX = 255
+_QUEUE_ID_MAX = 0x7FFFFFFF
 _DELETED_FILE = "deleted_topics.json"
 
 
@@ -80,7 +81,7 @@ class QueueTable:
         if queue is not None:
             return queue
         name = topic.encode("utf-8", "replace")
-        if queue_id < 0 or topic in ("", ".", "..") or "/" in topic or "\0" in topic:
+        if not 0 <= queue_id <= _QUEUE_ID_MAX or topic in ("", ".", "..") or "/" in topic or "\0" in topic:
             raise RecordRefused(f"no queue can be named {topic!r} {queue_id}")
         if len(name) > _FOLDER_NAME_BYTES_MAX or name.decode() != topic:
             raise RecordRefused(
@@ -95,10 +96,10 @@ class QueueTable:
         return queue
 
     def queue_ids(self, topic: str) -> list[int]:
-        return sorted(queue_id for name, queue_id in self._queues if name == topic)
+        return sorted(queue.queue_id for queue in self._queues.values() if queue.topic == topic and queue.max_offset)
 
     def topics(self) -> set[str]:
-        return {topic for topic, _ in self._queues}
+        return {queue.topic for queue in self._queues.values() if queue.max_offset}
 
     # --- deleted topics
 
@@ -111,7 +112,7 @@ class QueueTable:
         self._deleted = {name: end for name, end in self._deleted.items() if end > log_min_offset}
         self._deleted[topic] = log_end
         self._files.replace_json(self._deleted_path, self._deleted)
-        for queue_id in self.queue_ids(topic):
-            self._queues.pop((topic, queue_id)).close()
+        for place in [place for place in self._queues if place[0] == topic]:
+            self._queues.pop(place).close()
         shutil.rmtree(self._folder / topic, ignore_errors=True)
         self._files.sync_path(self._folder)

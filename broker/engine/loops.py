@@ -1,0 +1,41 @@
+"""Background loops of the broker: each has a name, a heartbeat that says when it last went round, and a stop.
+
+A round that fails is logged and the next one is tried; a loop never dies of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+logger = logging.getLogger(__name__)
+
+
+class Loop:
+    """Calls `round_` every `interval_s`; the first time after one interval."""
+
+    def __init__(self, name: str, interval_s: float, round_: Callable[[], Awaitable[None]]) -> None:
+        self.name = name
+        self._interval_s = interval_s
+        self._round = round_
+        self._task: asyncio.Task[None] | None = None
+        self.last_round_s: float | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name=self.name)
+
+    async def stop(self) -> None:
+        """Returns when it is over; a round in progress is cut short."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval_s)
+            try:
+                await self._round()
+            except Exception:
+                logger.exception("the loop %s failed once; it goes on", self.name)
+            self.last_round_s = asyncio.get_running_loop().time()

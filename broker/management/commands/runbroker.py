@@ -1,0 +1,104 @@
+"""`manage.py runbroker`: name server and broker in the foreground. Needs neither database nor Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import socket
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from broker.engine.config import BROKER_PORT, NAMESRV_PORT, BrokerConfig
+from broker.engine.json_files import FactsUnreadable
+from broker.engine.runtime import BrokerRuntime
+from broker.engine.store.errors import StoreError
+from remoting.server import ListenError
+
+
+class Command(BaseCommand):
+    help = "Runs the name server and broker on this machine until Ctrl-C or SIGTERM."
+    requires_system_checks: list[str] = []  # noqa: RUF012 - nothing of Django but its commands is used
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+        parser.add_argument("--advertise", help="address that clients are told; --host where not given")
+        parser.add_argument("--port", type=int, default=BROKER_PORT, help="broker port (10911); 0 takes a free one")
+        parser.add_argument("--namesrv-port", type=int, default=NAMESRV_PORT, help="name server port (9876)")
+        parser.add_argument("--cluster", default="local", help="name of the cluster (local)")
+        parser.add_argument("--name", default="broker-a", help="name of the broker (broker-a)")
+        parser.add_argument("--store", type=Path, help="folder of the messages (MQADMIN_DATA/store)")
+        parser.add_argument(
+            "--flush", choices=("sync", "async"), default="sync",
+            help="sync: acknowledged means on the disk; async: a power cut may take the last half second",
+        )  # fmt: skip
+        parser.add_argument(
+            "--scheduler", choices=("internal", "celery"), default="internal",
+            help="who drives delays and retries: this process, or a Celery worker of the queue scheduler",
+        )  # fmt: skip
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        config = BrokerConfig(
+            store=(options["store"] or Path(settings.MQADMIN_DATA) / "store").absolute(),
+            host=options["host"],
+            advertise_host=_advertised(options["advertise"] or options["host"]),
+            port=options["port"],
+            namesrv_port=options["namesrv_port"],
+            cluster=options["cluster"],
+            name=options["name"],
+            flush=options["flush"],
+            scheduler=options["scheduler"],
+        )
+        logging.getLogger().setLevel(logging.DEBUG if options["verbosity"] > 1 else logging.INFO)
+        try:
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                runner.run(self._run(config))
+        except (StoreError, FactsUnreadable, ListenError) as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"{error.filename or config.store}: {error.strerror or error}") from error
+
+    async def _run(self, config: BrokerConfig) -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        runtime = BrokerRuntime(config)
+        try:
+            await runtime.start()
+            self.stdout.write(_ready_line(runtime.config))
+            self.stdout.flush()
+            await stop.wait()
+        finally:
+            await runtime.stop()
+
+
+def _ready_line(config: BrokerConfig) -> str:
+    return f"broker ready: namesrv {config.advertise_host}:{config.namesrv_port} broker {config.address}"
+
+
+def _advertised(host: str) -> str:
+    """The IPv4 address behind `host`, resolved once: message ids carry its four bytes. Raises CommandError."""
+    try:
+        address = socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0]
+    except OSError as error:
+        raise CommandError(f"{host} has no IPv4 address: give one with --advertise") from error
+    if ipaddress.ip_address(address).is_unspecified:
+        raise CommandError(
+            f"clients cannot connect to {host}: give the address under which they reach this machine by --advertise"
+        )
+    return str(address)
+
+
+def _loop_factory() -> Any:
+    """uvloop where it is installed; asyncio's own loop else."""
+    try:
+        import uvloop  # optional: a little faster
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
