@@ -1,0 +1,103 @@
+"""One suite for both offset stores: the broker's and its twin in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from consumer.engine.brokers import Brokers
+from consumer.engine.offset_store import OffsetStore
+from consumer.engine.offset_store.memory import MemoryOffsetStore
+from consumer.engine.offset_store.remote import RemoteOffsetStore
+from remoting.client.instance import ClientInstance
+from remoting.wire.bodies.message_queue import MessageQueue
+from tests.support.memory_broker import MemoryBroker
+from tests.support.waiting import eventually
+
+GROUP = "billing"
+QUEUE = MessageQueue("orders", "memory", 0)
+OTHER = MessageQueue("orders", "memory", 1)
+
+# A store of its own view on what is stored, each time it is called.
+MakeStore = Callable[[], OffsetStore]
+
+
+@pytest.fixture(params=["memory", "remote"])
+async def make_store(request: pytest.FixtureRequest) -> AsyncIterator[MakeStore]:
+    if request.param == "memory":
+        stored: dict[MessageQueue, int] = {}
+        yield lambda: MemoryOffsetStore(stored)
+        return
+    async with MemoryBroker() as broker:
+        broker.create_topic("orders", 2)
+        client = ClientInstance(broker.namesrv)
+        await client.routes.get("orders")
+        yield lambda: RemoteOffsetStore(Brokers(client, GROUP))
+        await client.close()
+
+
+async def test_nothing_is_stored_at_first(make_store: MakeStore) -> None:
+    store = make_store()
+    assert await store.load(QUEUE) is None
+    assert store.known(QUEUE) is None
+
+
+async def test_what_was_surely_persisted_is_loaded_by_another(make_store: MakeStore) -> None:
+    store = make_store()
+    store.advance(QUEUE, 17)
+    assert await store.persist_surely([QUEUE, OTHER]) == []
+    assert await make_store().load(QUEUE) == 17
+    assert await make_store().load(OTHER) is None
+
+
+async def test_what_was_persisted_is_loaded_by_another_soon(make_store: MakeStore) -> None:
+    store = make_store()
+    store.advance(QUEUE, 17)
+    await store.persist([QUEUE])
+    other = make_store()
+
+    async def arrived() -> bool:
+        return await other.load(QUEUE) == 17
+
+    await eventually(arrived)
+
+
+async def test_only_the_queues_asked_for_are_persisted(make_store: MakeStore) -> None:
+    store = make_store()
+    store.advance(QUEUE, 17)
+    store.advance(OTHER, 18)
+    await store.persist_surely([OTHER])
+    assert await make_store().load(QUEUE) is None
+
+
+async def test_progress_only_grows_but_a_reset_goes_anywhere(make_store: MakeStore) -> None:
+    store = make_store()
+    store.advance(QUEUE, 17)
+    store.advance(QUEUE, 5)
+    assert store.known(QUEUE) == 17
+    store.reset(QUEUE, 5)
+    assert store.known(QUEUE) == 5
+
+
+async def test_loading_forgets_what_was_known(make_store: MakeStore) -> None:
+    store = make_store()
+    store.advance(QUEUE, 17)
+    await store.load(QUEUE)
+    assert store.known(QUEUE) is None
+
+
+async def test_a_forgotten_queue_is_not_persisted(make_store: MakeStore) -> None:
+    store = make_store()
+    store.advance(QUEUE, 17)
+    store.forget(QUEUE)
+    await store.persist_surely([QUEUE])
+    assert await make_store().load(QUEUE) is None
+
+
+async def test_the_remote_store_names_the_queues_that_it_could_not_persist() -> None:
+    client = ClientInstance("127.0.0.1:1")
+    store = RemoteOffsetStore(Brokers(client, GROUP))
+    store.advance(QUEUE, 17)
+    assert await store.persist_surely([QUEUE]) == [QUEUE]
+    await client.close()
