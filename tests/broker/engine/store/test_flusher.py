@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,16 @@ class HeldFiles(FaultyFiles):
     def fdatasync(self, descriptor: int) -> None:  # type: ignore[override]
         self.gate.wait(10)
         super().fdatasync(descriptor)
+
+
+class SlowFiles(FaultyFiles):
+    """A disk on which flushing a queue file takes `pause_s`."""
+
+    pause_s = 0.0
+
+    def sync_path(self, path: Path) -> None:
+        time.sleep(self.pause_s)
+        super().sync_path(path)
 
 
 def flushed(store: MessageStore, appended: Appended) -> asyncio.Future[None]:
@@ -142,6 +153,32 @@ async def test_who_waits_at_the_close_is_told(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(StoreClosed):
         await waiter
+
+
+async def test_senders_do_not_wait_for_a_long_checkpoint(tmp_path: Path) -> None:
+    """Forty queue files to flush, each taking its time; an append meanwhile is answered between two of them."""
+    files = SlowFiles()
+    store = open_store(tmp_path, replace(SYNC, checkpoint_bytes=4000), files=files)
+    for queue_id in range(40):
+        store.append(draft(queue_id=queue_id))
+    await eventually(lambda: not store._flusher.has_plan)
+    files.pause_s = 0.02
+    for queue_id in range(40):
+        store.append(draft(queue_id=queue_id))
+    await eventually(lambda: store._flusher.has_plan)
+    await asyncio.wait_for(flushed(store, store.append(draft())), 5)
+    assert store._flusher.has_plan
+    files.pause_s = 0
+    store.close()
+
+
+async def test_after_the_close_nobody_waits(tmp_path: Path) -> None:
+    store = open_store(tmp_path, SYNC)
+    appended = store.append(draft())
+    store.close()
+    heard: list[Exception | None] = []
+    store.when_flushed(appended.commit_log_offset + appended.total_bytes + 1, heard.append)
+    assert isinstance(heard[0], StoreClosed)
 
 
 async def test_a_checkpoint_follows_the_appends(tmp_path: Path) -> None:

@@ -118,9 +118,11 @@ def test_a_topic_that_cannot_name_a_folder_is_refused(store: MessageStore, topic
         store.append(draft(topic=topic))
 
 
-def test_a_negative_queue_is_refused(store: MessageStore) -> None:
+@pytest.mark.parametrize("queue_id", [-1, 1 << 31])
+def test_a_queue_id_that_no_field_holds_is_refused(store: MessageStore, queue_id: int) -> None:
     with pytest.raises(RecordRefused, match="no queue can be named"):
-        store.append(draft(queue_id=-1))
+        store.append(draft(queue_id=queue_id))
+    assert store.topics() == set()
 
 
 def test_listeners_hear_of_every_message_in_order(store: MessageStore) -> None:
