@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from consumer.hosting.supervision import LeaseFacts, Plan, Situation, decide
+from consumer.models import LeaseState, Word
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def lease(
+    group: str = "billing",
+    state: str = LeaseState.RUNNING,
+    word: str = Word.RUN,
+    *,
+    age_s: float = 100,
+    silent_s: float | None = 1,
+    is_gone: bool = False,
+) -> LeaseFacts:
+    heartbeat_at = None if silent_s is None else ago(silent_s)
+    return LeaseFacts(uuid.uuid4(), group, state, word, ago(age_s), heartbeat_at, is_gone)
+
+
+def plan(wanted: dict[str, int], leases: list[LeaseFacts], slots: int = 8, **failures: list[datetime]) -> Plan:
+    return decide(Situation(NOW, wanted, leases, slots, failures))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "leases", "slots", "missing"),
+    [
+        pytest.param({"billing": 2}, [], 8, ["billing", "billing"], id="none run yet"),
+        pytest.param({"billing": 2}, [lease(), lease()], 8, [], id="as many run as wanted"),
+        pytest.param({"billing": 2}, [lease()], 8, ["billing"], id="one is missing"),
+        pytest.param({"billing": 2}, [lease(state=LeaseState.WANTED, age_s=1)] * 2, 8, [], id="those offered count"),
+        pytest.param({"billing": 0}, [], 8, [], id="none is wanted"),
+        pytest.param({"billing": 3}, [], 0, [], id="no slots, no offers"),
+        pytest.param({"billing": 5}, [lease(), lease()], 3, ["billing"], id="never more than free slots"),
+        pytest.param({"billing": 5}, [lease()] * 4, 3, [], id="fewer slots than run"),
+        pytest.param({"a": 4, "b": 2}, [], 3, ["a", "b", "a"], id="few slots are shared in proportion"),
+        pytest.param({"a": 2, "b": 2}, [lease("a"), lease("a")], 3, ["b"], id="the one that has less goes first"),
+        pytest.param(
+            {"billing": 1},
+            [lease(word=Word.STOP), lease(state=LeaseState.STOPPING)],
+            3,
+            ["billing"],
+            id="those that stop do not count but keep their slots",
+        ),
+        pytest.param(
+            {"billing": 1}, [lease(word=Word.STOP), lease(word=Word.STOP)], 2, [], id="and may leave no slot at all"
+        ),
+    ],
+)
+def test_leases_are_made_for_what_is_missing(
+    wanted: dict[str, int], leases: list[LeaseFacts], slots: int, missing: list[str]
+) -> None:
+    result = plan(wanted, leases, slots)
+    assert list(result.missing) == missing
+    assert not result.lost
+    assert not result.surplus
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        pytest.param(lease(is_gone=True), "its process is gone", id="the process is gone"),
+        pytest.param(lease(state=LeaseState.STOPPING, is_gone=True), "its process is gone", id="also while it stops"),
+        pytest.param(lease(silent_s=31), "silent for too long", id="no heartbeat"),
+        pytest.param(lease(silent_s=None, age_s=31), "silent for too long", id="never a heartbeat"),
+        pytest.param(lease(state=LeaseState.WANTED, age_s=26, silent_s=None), "no worker took it", id="not taken"),
+    ],
+)
+def test_a_lost_instance_is_replaced(facts: LeaseFacts, reason: str) -> None:
+    result = plan({"billing": 1}, [facts])
+    assert result.lost == ((facts.id, reason),)
+    assert result.missing == ("billing",)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param(lease(silent_s=29), id="silent for less than the limit"),
+        pytest.param(lease(state=LeaseState.WANTED, age_s=24, silent_s=None), id="offered a while ago"),
+    ],
+)
+def test_a_slow_instance_is_not_given_up_early(facts: LeaseFacts) -> None:
+    assert plan({"billing": 1}, [facts]).is_empty
+
+
+def test_no_limit_is_shorter_than_a_starved_writer_of_sqlite_waits() -> None:
+    assert plan({"billing": 1}, [lease(silent_s=15)]).is_empty
+    assert plan({"billing": 1}, [lease(state=LeaseState.WANTED, age_s=15, silent_s=None)]).is_empty
+
+
+def test_the_newest_are_surplus() -> None:
+    old, middle, new = lease(age_s=300), lease(age_s=200), lease(age_s=100)
+    assert set(plan({"billing": 1}, [new, old, middle]).surplus) == {middle.id, new.id}
+
+
+def test_a_group_that_no_code_declares_is_stopped() -> None:
+    running = lease()
+    assert plan({"billing": 0}, [running]).surplus == (running.id,)
+
+
+def test_the_slots_of_the_lost_are_free_again() -> None:
+    gone = [lease(is_gone=True), lease(is_gone=True)]
+    assert plan({"billing": 2}, gone, slots=2).missing == ("billing", "billing")
+
+
+@pytest.mark.parametrize(
+    ("failed_s_ago", "is_started"),
+    [
+        pytest.param([1], False, id="right after a failure nothing starts"),
+        pytest.param([2], True, id="two seconds after the first it does"),
+        pytest.param([3, 10, 20], False, id="three failures wait for longer"),
+        pytest.param([8, 10, 20], True, id="namely eight seconds"),
+        pytest.param([61, 70, 80, 90, 100, 110, 120], True, id="never longer than a minute"),
+        pytest.param([301] * 7, True, id="old failures are forgotten"),
+    ],
+)
+def test_an_instance_that_fails_by_itself_is_started_again_with_growing_pauses(
+    failed_s_ago: list[float], is_started: bool
+) -> None:
+    result = plan({"billing": 1, "other": 0}, [], billing=[ago(seconds) for seconds in failed_s_ago])
+    assert bool(result.missing) == is_started

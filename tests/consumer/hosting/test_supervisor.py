@@ -1,0 +1,214 @@
+"""Supervision against the database: what is written, what is offered."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from consumer.engine.listening import Listener
+from consumer.engine.start_position import StartRule
+from consumer.hosting import leases, loops_worker
+from consumer.hosting.leases import Worker
+from consumer.hosting.machine import this_machine
+from consumer.hosting.supervisor import forget_the_past, supervise
+from consumer.listener import GroupSpec
+from consumer.models import HostedGroup, InstanceLease, LeaseState, LoopsWorker, Word
+from consumer.signals import instance_ended, instance_started
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKER = Worker("loops-1@here", uuid.uuid4())
+
+
+def specs(**wanted: int) -> dict[str, GroupSpec]:
+    listeners = {"orders": Listener("orders", print)}
+    return {group: GroupSpec(group, listeners, number, 20, 16, StartRule()) for group, number in wanted.items()}
+
+
+@pytest.fixture
+def offered() -> list[uuid.UUID]:
+    return []
+
+
+@pytest.fixture
+def worker() -> Worker:
+    loops_worker.register(WORKER, slots=4)
+    return WORKER
+
+
+@pytest.fixture
+def told() -> Iterator[list[tuple[str, str]]]:
+    events: list[tuple[str, str]] = []
+
+    def started(lease: InstanceLease, **_: object) -> None:
+        events.append(("started", lease.group.group))
+
+    def ended(lease: InstanceLease, **_: object) -> None:
+        events.append(("ended", lease.end_reason))
+
+    instance_started.connect(started)
+    instance_ended.connect(ended)
+    yield events
+    instance_started.disconnect(started)
+    instance_ended.disconnect(ended)
+
+
+def states() -> list[str]:
+    return list(InstanceLease.objects.order_by("created_at").values_list("state", flat=True))
+
+
+def test_declared_groups_get_rows_and_their_instances_are_offered(worker: Worker, offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=2, mailing=1), offered.append)
+    assert set(HostedGroup.objects.values_list("group", "wanted_instances")) == {("billing", 2), ("mailing", 1)}
+    assert len(offered) == 3
+    assert states() == ["wanted"] * 3
+    supervise(specs(billing=2, mailing=1), offered.append)
+    assert len(offered) == 3
+
+
+def test_nothing_is_offered_while_no_worker_is_there(offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=2), offered.append)
+    assert offered == []
+
+
+def test_a_worker_that_is_silent_stopping_or_dead_has_no_slots(worker: Worker, offered: list[uuid.UUID]) -> None:
+    row = LoopsWorker.objects.get()
+    for change in (
+        {"heartbeat_at": timezone.now() - timedelta(seconds=31)},
+        {"is_stopping": True},
+        {"process_start": 1},
+    ):
+        LoopsWorker.objects.filter(id=row.id).update(**change)
+        supervise(specs(billing=1), offered.append)
+        assert offered == []
+        row.save()
+    supervise(specs(billing=1), offered.append)
+    assert len(offered) == 1
+
+
+def test_the_number_that_people_set_stands_until_the_codes_own_number_changes(
+    worker: Worker, offered: list[uuid.UUID]
+) -> None:
+    supervise(specs(billing=1), offered.append)
+    HostedGroup.objects.update(wanted_instances=3)
+    supervise(specs(billing=1), offered.append)
+    assert len(offered) == 3
+    supervise(specs(billing=2), offered.append)
+    assert HostedGroup.objects.get().wanted_instances == 2
+
+
+def test_a_lease_is_claimed_once(worker: Worker, offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=1), offered.append)
+    lease = leases.claim(offered[0], worker)
+    assert lease is not None
+    assert (lease.state, lease.worker, lease.machine) == ("starting", "loops-1@here", this_machine())
+    assert leases.claim(offered[0], worker) is None
+
+
+def test_a_stale_offer_starts_nothing(worker: Worker, offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=1), offered.append)
+    leases.end(offered[0], "no worker took it")
+    assert leases.claim(offered[0], worker) is None
+
+
+def test_surplus_instances_are_told_to_stop_and_those_not_begun_are_called_off(
+    worker: Worker, offered: list[uuid.UUID]
+) -> None:
+    supervise(specs(billing=3), offered.append)
+    leases.claim(offered[0], worker)
+    leases.mark_running(offered[0], "client-1")
+    leases.claim(offered[1], worker)
+    leases.mark_running(offered[1], "client-2")
+    HostedGroup.objects.update(wanted_instances=1)
+    supervise(specs(billing=3), offered.append)
+    assert [leases.beat(lease_id) for lease_id in offered[:2]] == [Word.RUN, Word.STOP]
+    assert states() == ["running", "running", "ended"]
+
+
+def test_the_instance_of_a_dead_process_is_ended_and_replaced(
+    worker: Worker, offered: list[uuid.UUID], told: list[tuple[str, str]]
+) -> None:
+    supervise(specs(billing=1), offered.append)
+    leases.claim(offered[0], worker)
+    leases.mark_running(offered[0], "client-1")
+    InstanceLease.objects.update(process_start=1)
+    supervise(specs(billing=1), offered.append)
+    assert states() == ["ended", "wanted"]
+    assert told == [("started", "billing"), ("ended", "its process is gone")]
+    assert len(offered) == 2
+
+
+def test_a_process_of_another_machine_is_not_taken_for_dead(worker: Worker, offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=1), offered.append)
+    leases.claim(offered[0], worker)
+    InstanceLease.objects.update(process_start=1, machine="another")
+    supervise(specs(billing=1), offered.append)
+    assert states() == ["starting"]
+
+
+def test_a_worker_that_comes_back_ends_what_its_predecessor_ran(worker: Worker, offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=2), offered.append)
+    for lease_id in offered:
+        leases.claim(lease_id, worker)
+    other = Worker("loops-2@here", uuid.uuid4())
+    assert loops_worker.register(other, slots=4) == 0
+    successor = Worker(worker.node, uuid.uuid4())
+    assert loops_worker.register(successor, slots=4) == 2
+    assert set(InstanceLease.objects.values_list("end_reason", flat=True)) == {"its worker was restarted"}
+    loops_worker.beat(worker)
+    assert LoopsWorker.objects.get(node=worker.node).boot == successor.boot
+
+
+def test_a_worker_that_stops_tells_its_instances_and_gets_no_new_ones(worker: Worker, offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=1), offered.append)
+    leases.claim(offered[0], worker)
+    loops_worker.say_stopping(worker)
+    assert leases.beat(offered[0]) == Word.STOP
+    leases.end(offered[0], "its worker stopped")
+    supervise(specs(billing=1), offered.append)
+    assert len(offered) == 1
+
+
+def test_an_instance_whose_lease_was_ended_by_others_is_to_stop(worker: Worker, offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=1), offered.append)
+    leases.claim(offered[0], worker)
+    assert leases.beat(offered[0]) == Word.RUN
+    leases.end(offered[0], "silent for too long")
+    assert leases.beat(offered[0]) == Word.STOP
+
+
+def test_a_receiver_that_fails_disturbs_nobody(
+    worker: Worker, offered: list[uuid.UUID], caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(**_: object) -> None:
+        raise ValueError("no paper left")
+
+    supervise(specs(billing=1), offered.append)
+    instance_ended.connect(broken)
+    try:
+        assert leases.end(offered[0], "called off")
+    finally:
+        instance_ended.disconnect(broken)
+    assert "no paper left" in caplog.text
+
+
+def test_the_past_is_forgotten_in_the_end(worker: Worker, offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=2), offered.append)
+    leases.end(offered[0], "called off")
+    leases.end(offered[1], "called off")
+    InstanceLease.objects.filter(id=offered[0]).update(ended_at=timezone.now() - timedelta(days=8))
+    LoopsWorker.objects.update(heartbeat_at=timezone.now() - timedelta(days=2))
+    forget_the_past()
+    assert [lease.id for lease in InstanceLease.objects.all()] == [offered[1]]
+    assert not LoopsWorker.objects.exists()
+
+
+def test_supervision_finds_only_open_leases(worker: Worker, offered: list[uuid.UUID]) -> None:
+    supervise(specs(billing=1), offered.append)
+    leases.end(offered[0], "it was asked to stop")
+    supervise(specs(billing=1), offered.append)
+    assert states() == [LeaseState.ENDED, LeaseState.WANTED]
