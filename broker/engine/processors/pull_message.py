@@ -99,7 +99,6 @@ class PullMessage:
         result = self._read(header, matches)
         if header.sys_flag & COMMIT_OFFSET_FLAG:
             self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
-            self._watch.committed(header.consumer_group, header.topic, header.queue_id)
         code = _code_of(result, header)
         if (
             code == ResponseCode.PULL_NOT_FOUND

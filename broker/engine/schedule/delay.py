@@ -169,7 +169,9 @@ class DelayedDelivery:
     # what the store reports
 
     def appended(self, appended: Appended) -> None:
-        """A message was stored in the schedule topic."""
+        """A message was stored, in whatever topic."""
+        if appended.topic != SCHEDULE_TOPIC:
+            return
         level = self._levels.get(str(appended.queue_id + 1))
         if level is not None and level.next_due_ms is None:
             self._look(level)

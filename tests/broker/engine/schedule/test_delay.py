@@ -33,14 +33,10 @@ class Schedule:
         self.file = ProgressFile(self.folder / "config" / "delayOffset.json")
         self.delivery = DelayedDelivery(self.store, DEFAULT_LEVELS, self.file, self._sooner, self.clock)
         self.delivery.recover()
-        self.store.on_appended.append(self._appended)
+        self.store.on_appended.append(self.delivery.appended)
 
     def _sooner(self) -> None:
         self.sooner_count += 1
-
-    def _appended(self, appended) -> None:
-        if appended.topic == SCHEDULE_TOPIC:
-            self.delivery.appended(appended)
 
     def restart_after_kill(self) -> None:
         abandon(self.store)

@@ -1,0 +1,162 @@
+"""Pulls that wait: what wakes them, what ends them, what bounds them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from broker.engine import held_pulls as held_pulls_module
+from broker.engine.held_pulls import HeldPull, HeldPulls
+from broker.engine.store.values import Appended
+from tests.support.broker_parts import Wire
+from tests.support.waiting import eventually
+
+LONG_S = 60.0
+
+
+class Holding:
+    """Held pulls over queues whose max offset the test sets; notes who is resumed."""
+
+    def __init__(self, held_max: int = 100) -> None:
+        self.max_offsets: dict[tuple[str, int], int] = {}
+        self.resumed: list[HeldPull] = []
+        self.pulls = HeldPulls(lambda topic, queue_id: self.max_offsets.get((topic, queue_id), 0), held_max)
+
+    def pull(self, wire, topic="orders", queue_id=0, queue_offset=0, matches=None, wait_s=LONG_S) -> HeldPull:
+        deadline_s = asyncio.get_running_loop().time() + wait_s
+        return HeldPull(topic, queue_id, queue_offset, matches, wire, deadline_s, self.resumed.append, None)
+
+    def append(self, topic="orders", queue_id=0, queue_offset=0, tags_code=0) -> None:
+        self.max_offsets[(topic, queue_id)] = queue_offset + 1
+        self.pulls.appended(Appended(topic, queue_id, queue_offset, 0, 100, 0, tags_code))
+
+
+@pytest.fixture
+async def holding():
+    holding = Holding()
+    yield holding
+    holding.pulls.stop()
+
+
+@pytest.fixture
+def wire():
+    return Wire()
+
+
+async def test_held_pull_is_resumed_by_a_message_in_its_queue(holding, wire):
+    pull = holding.pull(wire)
+    assert holding.pulls.hold(pull)
+    holding.append()
+
+    assert holding.resumed == []  # not within the append
+    await eventually(lambda: holding.resumed == [pull])
+    assert len(holding.pulls) == 0
+
+
+@pytest.mark.parametrize(
+    "elsewhere", [{"topic": "other"}, {"queue_id": 1}, {"queue_offset": 2}], ids=["topic", "queue", "earlier offset"]
+)
+async def test_held_pull_is_left_alone_by_a_message_elsewhere(holding, wire, elsewhere):
+    holding.pulls.hold(holding.pull(wire, queue_offset=3))
+    holding.append(**elsewhere)
+    await asyncio.sleep(0.01)
+
+    assert holding.resumed == []
+    assert len(holding.pulls) == 1
+
+
+async def test_held_pull_is_left_alone_by_a_message_that_its_filter_keeps_out(holding, wire):
+    pull = holding.pull(wire, matches=frozenset({7}).__contains__)
+    holding.pulls.hold(pull)
+    holding.append(tags_code=6)
+    await asyncio.sleep(0.01)
+    assert holding.resumed == []
+
+    holding.append(queue_offset=1, tags_code=7)
+    await eventually(lambda: holding.resumed == [pull])
+
+
+async def test_held_pull_is_resumed_once_by_many_messages(holding, wire):
+    pull = holding.pull(wire)
+    holding.pulls.hold(pull)
+    for number in range(5):
+        holding.append(queue_offset=number)
+
+    await eventually(lambda: holding.resumed)
+    assert holding.resumed == [pull]
+
+
+async def test_held_pulls_of_one_queue_are_all_resumed(holding, wire):
+    pulls = [holding.pull(wire), holding.pull(wire)]
+    for pull in pulls:
+        holding.pulls.hold(pull)
+    holding.append()
+
+    await eventually(lambda: holding.resumed == pulls)
+
+
+async def test_held_pull_is_resumed_at_its_deadline_the_earliest_first(holding, wire):
+    late, early = holding.pull(wire, wait_s=0.06), holding.pull(wire, queue_id=1, wait_s=0.02)
+    holding.pulls.hold(late)
+    holding.pulls.hold(early)
+
+    await eventually(lambda: holding.resumed == [early, late])
+    assert asyncio.get_running_loop().time() >= late.deadline_s - 0.001
+
+
+async def test_held_pull_is_resumed_by_the_sweep_when_its_queue_grew_past_the_filter(holding, wire, monkeypatch):
+    monkeypatch.setattr(held_pulls_module, "SWEEP_INTERVAL_S", 0.02)
+    filtered, at_the_end = holding.pull(wire, matches=lambda _: False), holding.pull(wire, queue_id=1)
+    holding.pulls.start()
+    holding.pulls.hold(filtered)
+    holding.pulls.hold(at_the_end)
+    holding.append()
+
+    await eventually(lambda: holding.resumed == [filtered])
+
+
+async def test_held_pulls_refuse_beyond_their_limit(wire):
+    holding = Holding(held_max=2)
+
+    assert [holding.pulls.hold(holding.pull(wire)) for _ in range(3)] == [True, True, False]
+    holding.pulls.stop()
+
+
+async def test_held_pulls_refuse_a_peer_that_is_gone(holding, wire):
+    wire.is_open = False
+
+    assert not holding.pulls.hold(holding.pull(wire))
+
+
+async def test_held_pulls_are_dropped_with_their_connection(holding, wire):
+    other = Wire()
+    theirs = holding.pull(other)
+    holding.pulls.hold(holding.pull(wire))
+    holding.pulls.hold(theirs)
+    holding.pulls.drop(wire)
+    holding.append()
+
+    await eventually(lambda: holding.resumed)
+    assert holding.resumed == [theirs]
+
+
+async def test_held_pull_of_a_peer_that_does_not_read_waits_until_its_deadline(holding, wire):
+    wire.is_write_paused = True
+    pull = holding.pull(wire, wait_s=0.05)
+    holding.pulls.hold(pull)
+    holding.append()
+    await asyncio.sleep(0.01)
+    assert holding.resumed == []
+
+    await eventually(lambda: holding.resumed == [pull])
+
+
+async def test_held_pulls_forget_the_answered_ones(holding, wire, monkeypatch):
+    monkeypatch.setattr(held_pulls_module, "STALE_DEADLINES_MAX", 4)
+    for number in range(100):
+        holding.pulls.hold(holding.pull(wire, queue_offset=number))
+        holding.append(queue_offset=number)
+        await asyncio.sleep(0)
+
+    assert len(holding.pulls._deadlines) < 10

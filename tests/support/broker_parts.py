@@ -1,0 +1,85 @@
+"""The parts of a broker for tests of one processor: real ones on a real store, and a connection without a socket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from broker.engine.accepting import Accepting
+from broker.engine.config import BrokerConfig
+from broker.engine.groups import Groups
+from broker.engine.held_pulls import HeldPulls
+from broker.engine.members import Members
+from broker.engine.offsets import Offsets
+from broker.engine.requests import Processor, Request
+from broker.engine.schedule.levels import DEFAULT_LEVELS
+from broker.engine.stats import Rates
+from broker.engine.topics import Topics
+from broker.engine.watch import Watch
+from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
+from remoting.wire.codes import OUR_VERSION
+from remoting.wire.command import Command, response
+from remoting.wire.errors import WireError
+from remoting.wire.message_id import UniqueKeyFactory
+from tests.support.stores import SMALL, ManualClock, open_store
+
+
+class Wire:
+    """A connection's face to a processor; keeps what is sent on it."""
+
+    peer = "127.0.0.1:40000"
+    peer_host = ("127.0.0.1", 40000)
+
+    def __init__(self) -> None:
+        self.sent: list[Command] = []
+        self.is_open = True
+        self.is_write_paused = False
+        self.context: dict[str, Any] = {}
+
+    def send(self, command: Command) -> None:
+        if self.is_open:
+            self.sent.append(command)
+
+
+class BrokerParts:
+    """Composed as the runtime does it, without sockets and timers. Close it with `close`."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.config = BrokerConfig(store=folder, flush="async", port=10911, **settings)
+        self.clock = ManualClock()
+        self.store = open_store(folder, SMALL, self.clock)
+        self.watch = Watch(self.clock)
+        self.topics = Topics(folder / "config", self.config, self.watch.topic_changed)
+        self.groups = Groups(folder / "config", self.config, self.watch.group_changed)
+        self.topics.load()
+        self.groups.load()
+        self.members = Members(self.clock, self.watch, lambda _: False)
+        self.offsets = Offsets(folder / "config", self.watch.committed)
+        self.got: Rates[tuple[str, str]] = Rates()
+        self.held_pulls = HeldPulls(self.store.max_offset)
+        self.store.on_appended.append(self.held_pulls.appended)
+        self.accepting = Accepting(self.store, DEFAULT_LEVELS, self.clock, body_bytes_max=self.config.body_bytes_max)
+        self.unique_keys = UniqueKeyFactory()
+        self.wire = Wire()
+
+    def close(self) -> None:
+        self.held_pulls.stop()
+        self.store.close()
+
+    def join(self, group: str, *subscriptions: SubscriptionData, model: str = "CLUSTERING") -> None:
+        """A member of `group` on `self.wire`, as its heartbeat would say."""
+        data = ConsumerData(group_name=group, message_model=model, subscription_data_set=list(subscriptions))
+        command = Command(code=34, version=OUR_VERSION)
+        self.members.register_consumer(command, self.wire, "client-1", data, keeps_subscriptions=False)
+
+    def ask(self, processor: Processor, command: Command, wire: Wire | None = None) -> Command | None:
+        """The answer as the request table would give it; an answer that came on the wire counts too."""
+        wire = wire or self.wire
+        sent_before = len(wire.sent)
+        try:
+            answer = processor(Request(command, wire))
+        except WireError as error:
+            return response(command, error.response_code, str(error))
+        if answer is None and len(wire.sent) > sent_before:
+            return wire.sent[-1]
+        return answer
