@@ -38,6 +38,7 @@ from broker.engine.processors.scheduler_step import SchedulerStep
 from broker.engine.processors.send_message import SendMessage
 from broker.engine.processors.send_message_back import SendMessageBack
 from broker.engine.processors.tables import Tables
+from broker.engine.processors.topic_config import GetTopicConfig, QueryTopicConsumers
 from broker.engine.processors.topic_stats import GetTopicStats
 from broker.engine.processors.unregister_client import UnregisterClient
 from broker.engine.processors.view_message import ViewMessage
@@ -67,7 +68,7 @@ HOT_SHARE = 0.4
 
 
 class BrokerRuntime:
-    """`start` raises StoreError, FactsUnreadable, DelayLevelError, ListenError or OSError; `stop` cleans up then too."""
+    """`start` raises StoreError, FactsUnreadable, DelayLevelError, ListenError, OSError; `stop` cleans up then too."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self.config = config
@@ -226,6 +227,8 @@ class _Parts:
             Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: whole.groups,
             Code.GET_ALL_CONSUMER_OFFSET: whole.offsets,
             Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: whole.system_topics,
+            Code.GET_TOPIC_CONFIG: GetTopicConfig(topics),
+            Code.QUERY_TOPIC_CONSUME_BY_WHO: QueryTopicConsumers(members, offsets),
             Code.GET_BROKER_RUNTIME_INFO: BrokerRuntimeInfo(store, system_clock),
             Code.WATCH: WatchBroker(self.watch, states),
             Code.SCHEDULER_LEASE: self.lease,
