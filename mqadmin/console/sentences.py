@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext, ngettext
 
 from mqadmin.clusters.models import ClusterState
-from mqadmin.clusters.shapes import BrokerRow, ClusterCard, HostedFacts, ListPage, Overview, TopicPage
+from mqadmin.clusters.shapes import BrokerRow, ClusterCard, ClusterHead, HostedFacts, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
 
 
@@ -22,6 +22,15 @@ def headline(overview: Overview, attention_count: int) -> str:
     if all(card.head.state == ClusterState.NEW for card in overview.clusters):
         return gettext("Waiting for the first answer")
     return gettext("Nothing needs you now")
+
+
+def first_steps_headline(head: ClusterHead) -> str:
+    """Of a fresh install."""
+    return gettext("%(cluster)s is ready for its first message") % {"cluster": head.name}
+
+
+def first_steps_words() -> str:
+    return gettext("Its broker answers, and nothing was sent yet. What arrives shows here by itself, within a second.")
 
 
 def overview_words(overview: Overview) -> str:
@@ -44,7 +53,7 @@ def answering_words(answering: int, known: int) -> str:
     if known == 0:
         return gettext("No broker has been seen yet.")
     if answering == known:
-        return ngettext("Its one broker answers.", "All %(n)s brokers answer.", known) % {"n": count_text(known)}
+        return ngettext("The one broker answers.", "All %(n)s brokers answer.", known) % {"n": count_text(known)}
     return gettext("%(answering)s of %(known)s brokers answer.") % {
         "answering": count_text(answering),
         "known": count_text(known),

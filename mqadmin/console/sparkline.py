@@ -24,7 +24,7 @@ class Box:
 
 
 SMALL = Box(96, 18)
-WIDE = Box(240, 30)
+WIDE = Box(200, 30)
 
 
 @dataclass(frozen=True, slots=True)

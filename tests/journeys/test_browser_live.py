@@ -42,12 +42,12 @@ def shop(site: Site, page: Page) -> Page:
 def test_from_an_empty_install_to_the_first_group(site: Site, page: Page) -> None:
     site.tell("empty_cluster")
     log_in(page)
-    expect(page.get_by_role("heading", name="Send the first message")).to_be_visible()
+    expect(page.get_by_role("heading", name="local is ready for its first message")).to_be_visible()
     is_live(page)
     mark(page)
     site.tell("shop")
     expect(page.get_by_text("2 consumer groups, and none needs attention.")).to_be_visible()
-    expect(page.get_by_role("heading", name="Send the first message")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Nothing needs you now")).to_be_visible()
     assert_not_reloaded(page)
 
 

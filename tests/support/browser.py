@@ -27,6 +27,8 @@ from tests.support.waiting import wait_until
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 60.0
 PASSWORD = "let-me-in-please"
+# two cores may be busy with brokers and workers of other tests
+expect.set_options(timeout=15_000)
 
 
 def chromium_path() -> str | None:

@@ -29,7 +29,9 @@ def unknown() -> SafeString:
     return format_html('<span class="unknown">{}</span>', gettext("unknown"))
 
 
-def nothing(reason: str) -> SafeString:
+@register.simple_tag
+def nothing(reason: str = "") -> SafeString:
+    """There is nothing to count, and that is known."""
     return format_html('<span class="unknown" title="{}">–</span>', reason)
 
 

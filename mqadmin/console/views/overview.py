@@ -21,14 +21,18 @@ def overview(request: HttpRequest) -> HttpResponse:
     clusters = list(attention.cluster_lines(card.head for card in found.clusters))
     groups = list(attention.group_lines(found.attention))
     attention_count = len(clusters) + found.attention_count
+    empty = _empty_cluster(found)
+    headline, words = sentences.headline(found, attention_count), sentences.overview_words(found)
+    if empty is not None:
+        headline, words = sentences.first_steps_headline(empty), sentences.first_steps_words()
     context = {
         "overview": found,
         "now": found.now,
-        "headline": sentences.headline(found, attention_count),
-        "words": "" if attention_count else sentences.overview_words(found),
+        "headline": headline,
+        "words": "" if attention_count else words,
         "attention": [*clusters, *groups],
         "attention_rest": found.attention_count - len(groups),
-        "first_steps": _empty_cluster(found),
+        "first_steps": empty,
     }
     paths = tuple(cluster_socket(card.head.name) for card in found.clusters[:SOCKETS_MAX])
     return live_page(request, "overview", context, live=Live(paths), section="overview")

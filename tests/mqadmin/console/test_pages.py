@@ -135,7 +135,7 @@ class TestOverview:
         facts.make_group(cluster, "index", now=now)
         text = text_of(http.get("/"))
         assert "Nothing needs you now" in text
-        assert "Its one broker answers. One consumer group, and it needs nothing." in text
+        assert "The one broker answers. One consumer group, and it needs nothing." in text
 
     def test_a_cluster_that_is_silent_needs_somebody(self, http, now):
         facts.make_cluster("far", now=now, state="unreachable", last_error="10.9.9.9:9876: connection refused")
@@ -145,7 +145,7 @@ class TestOverview:
 
     def test_an_empty_cluster_is_shown_its_first_steps(self, http, cluster):
         text = text_of(http.get("/"))
-        assert "Send the first message" in text
+        assert "local is ready for its first message" in text
         assert "127.0.0.1:9876" in text
 
     def test_a_cluster_not_asked_yet_is_waited_for(self, http, now):
