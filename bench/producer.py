@@ -20,12 +20,12 @@ def main() -> None:
     with echo_broker() as address:
         for concurrent in CONCURRENT:
             sends = SENDS if concurrent > 1 else SENDS // 10
-            rate, core_share = asyncio.run(_measure(address, concurrent, sends))
-            print(f"{concurrent:>5} at a time: {rate:>8,.0f} sends/s of 1 KiB, {core_share:.0%} of a core")
+            rate, core_rate = asyncio.run(_measure(address, concurrent, sends))
+            print(f"{concurrent:>5} at a time: {rate:>8,.0f} sends/s of 1 KiB, {core_rate:>8,.0f} per second of a core")
 
 
 async def _measure(address: str, concurrent: int, sends: int) -> tuple[float, float]:
-    """Sends a second, and this process's share of one core."""
+    """Sends a second, and sends per second that this process had a core."""
     producer = Producer(address, "bench")
     await producer.start()
     await producer.send("bench", BODY)
@@ -38,7 +38,8 @@ async def _measure(address: str, concurrent: int, sends: int) -> tuple[float, fl
     await asyncio.gather(*(sender(sends // concurrent) for _ in range(concurrent)))
     took_s, cpu_took_s = time.perf_counter() - began_s, time.process_time() - cpu_s
     await producer.close()
-    return sends // concurrent * concurrent / took_s, cpu_took_s / took_s
+    sent = sends // concurrent * concurrent
+    return sent / took_s, sent / cpu_took_s
 
 
 @contextmanager

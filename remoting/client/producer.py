@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from remoting.client.batches import batches, split_result
 from remoting.client.errors import BrokerRefused, ClientError, NotConnected, RequestTimedOut, SendFailed
 from remoting.client.instance import ClientInstance, local_address
 from remoting.client.outgoing import (
@@ -20,21 +21,19 @@ from remoting.client.outgoing import (
     check_body,
     check_send_topic,
     checked_text,
-    complete_properties,
     outgoing,
 )
 from remoting.client.queue_picker import QueuePicker
 from remoting.client.send_result import SendResult, SendStatus
-from remoting.wire.batch import encode_batch
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from remoting.wire.errors import MessageError
 from remoting.wire.headers.send import SendMessageHeaderV2, SendMessageResponseHeader
 from remoting.wire.headers.typed import read_header, write_header
-from remoting.wire.limits import BODY_BYTES_MAX, COMPRESS_BODY_BYTES_MIN
+from remoting.wire.limits import COMPRESS_BODY_BYTES_MIN
 from remoting.wire.message_id import UniqueKeyFactory
 from remoting.wire.names import check_group
+from remoting.wire.properties import Property
 
 # `sendMsgTimeout`: all attempts together.
 SEND_TIMEOUT_MS = 3000
@@ -56,8 +55,6 @@ RETRIABLE_CODES = frozenset(
 _STORED = frozenset(int(status) for status in SendStatus)
 # Before the same broker is asked again: it may be restarting. RocketMQ's client does not wait; ours survives 0.6 s.
 PAUSES_S = (0.1, 0.5)
-# Fixed part of a batch entry: five ints and the length of the properties.
-_BATCH_ENTRY_BYTES = 22
 # Legal names need to be checked once only; the memory of them is bounded.
 _CHECKED_TOPICS_MAX = 10_000
 
@@ -91,14 +88,22 @@ class Producer:
         self._picker = QueuePicker()
         self._keys = UniqueKeyFactory(local_address())
         self._checked_topics: set[str] = set()
+        self._is_running = False
+        self._in_flight = 0
+        self._all_landed = asyncio.Event()
 
     async def start(self) -> None:
+        self._is_running = True
         self._instance.heartbeats.add_producer(self.group)
         if self._owns_instance:
             self._instance.start()
 
     async def close(self) -> None:
-        """Unregisters from the brokers; sends in flight fail with ConnectionLost when the instance is our own."""
+        """Takes no more sends, waits for those in flight (their own time bounds that), says goodbye to the brokers."""
+        self._is_running = False
+        if self._in_flight:
+            self._all_landed.clear()
+            await self._all_landed.wait()
         await self._instance.heartbeats.remove_producer(self.group)
         if self._owns_instance:
             await self._instance.close()
@@ -138,7 +143,9 @@ class Producer:
     ) -> str:
         """Sends and does not look back: no answer, no retry. The message id; raises as `send` but BrokerRefused."""
         message = self._outgoing(topic, Message(body, tags, keys, properties or {}, flag), 0)
-        target = queue or self._picker.pick(topic, await self._queues(topic))
+        self._check_running()
+        deadline_s = asyncio.get_running_loop().time() + self.timeout_ms / 1000
+        target = queue or self._picker.pick(topic, await self._queues(topic, deadline_s))
         request = self._request(message, target)
         await self._instance.connections.oneway(self._address(target), request, self.timeout_ms)
         return message.message_id
@@ -157,15 +164,14 @@ class Producer:
         """
         check_batch_topic(topic)
         results: list[SendResult] = []
-        for part in self._parts(topic, list(messages)):
-            message = _batch(topic, part)
+        for part in batches(topic, list(messages), self._keys.next):
             try:
-                result = await self._deliver(message, queue, None, timeout_ms)
+                result = await self._deliver(part, queue, None, timeout_ms)
             except ClientError as error:
                 if results:
                     raise SendFailed(topic, [error], results) from error
                 raise
-            results += _split_result(result)
+            results += split_result(result)
         return results
 
     async def forward(
@@ -188,7 +194,7 @@ class Producer:
         check_send_topic(topic)
         check_body(body)
         complete = dict(properties)
-        message_id = complete.setdefault("UNIQ_KEY", self._keys.next())
+        message_id = complete.setdefault(Property.UNIQ_KEY, self._keys.next())
         message = Outgoing(
             topic,
             message_id,
@@ -210,22 +216,29 @@ class Producer:
     async def _deliver(
         self, message: Outgoing, queue: MessageQueue | None, selector: QueueSelector | None, timeout_ms: int | None
     ) -> SendResult:
-        loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + (timeout_ms or self.timeout_ms) / 1000
-        if selector is not None:
-            queue = selector(await self._queues(message.topic))
+        self._check_running()
+        self._in_flight += 1
+        try:
+            deadline_s = asyncio.get_running_loop().time() + (timeout_ms or self.timeout_ms) / 1000
+            if selector is not None:
+                queue = selector(await self._queues(message.topic, deadline_s))
+            return await self._try(message, queue, deadline_s)
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._all_landed.set()
+
+    async def _try(self, message: Outgoing, queue: MessageQueue | None, deadline_s: float) -> SendResult:
         attempts: list[Exception] = []
         failed_broker: str | None = None
-        while len(attempts) <= (self.retries if queue is None else 0):
-            left_ms = round((deadline_s - loop.time()) * 1000)
-            if left_ms <= 0:
-                break
-            target = queue or self._picker.pick(message.topic, await self._queues(message.topic), failed_broker)
+        while len(attempts) <= (self.retries if queue is None else 0) and _left_ms(deadline_s) > 0:
+            target = queue or self._picker.pick(
+                message.topic, await self._queues(message.topic, deadline_s), failed_broker
+            )
             if target.broker_name == failed_broker:
                 await self._pause(attempts, deadline_s)
-                left_ms = max(1, round((deadline_s - loop.time()) * 1000))
             try:
-                return await self._send_once(message, target, left_ms)
+                return await self._send_once(message, target, max(1, _left_ms(deadline_s)))
             except (NotConnected, RequestTimedOut, BrokerRefused) as error:
                 if isinstance(error, BrokerRefused) and error.code not in RETRIABLE_CODES:
                     raise
@@ -236,8 +249,7 @@ class Producer:
 
     async def _pause(self, attempts: Sequence[Exception], deadline_s: float) -> None:
         pause_s = PAUSES_S[min(len(attempts), len(PAUSES_S)) - 1]
-        left_s = deadline_s - asyncio.get_running_loop().time()
-        await asyncio.sleep(max(0.0, min(pause_s, left_s / 2)))
+        await asyncio.sleep(min(pause_s, max(0, _left_ms(deadline_s)) / 2000))
 
     async def _send_once(self, message: Outgoing, queue: MessageQueue, timeout_ms: int) -> SendResult:
         address = self._address(queue)
@@ -250,8 +262,15 @@ class Producer:
         stored_in = MessageQueue(message.topic, queue.broker_name, header.queue_id)
         return SendResult(message.message_id, header.msg_id, stored_in, header.queue_offset, SendStatus(answer.code))
 
-    async def _queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        queues = await self._instance.routes.publish_queues(topic)
+    async def _queues(self, topic: str, deadline_s: float) -> tuple[MessageQueue, ...]:
+        """Not empty."""
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                queues = await self._instance.routes.publish_queues(topic)
+        except TimeoutError as error:
+            name_servers = str(self._instance.name_servers)
+            timed_out = RequestTimedOut(name_servers, RequestCode.GET_ROUTEINFO_BY_TOPIC, self.timeout_ms)
+            raise SendFailed(topic, [timed_out]) from error
         if not queues:
             reason = "no broker that has a master lets it be written"
             raise SendFailed(topic, [NotConnected(f"topic {topic!r}", reason)])
@@ -262,6 +281,10 @@ class Producer:
         if address is None:
             raise NotConnected(queue.broker_name, "no route names a master of this broker")
         return address
+
+    def _check_running(self) -> None:
+        if not self._is_running:
+            raise ClientError(f"producer {self.group!r} is not running: call start() first, and nothing after close()")
 
     # what is sent
 
@@ -297,47 +320,6 @@ class Producer:
         code = RequestCode.SEND_BATCH_MESSAGE if message.is_batch else RequestCode.SEND_MESSAGE_V2
         return Command(code=code, ext_fields=write_header(header), body=message.body)
 
-    def _parts(self, topic: str, messages: list[Message]) -> Iterator[list[_Entry]]:
-        """Batches of at most 4 MiB. Every message is checked before the first part is given out."""
-        if not messages:
-            raise MessageError(f"the batch for topic {topic!r} is empty")
-        entries = [self._entry(message) for message in messages]
-        part: list[_Entry] = []
-        part_bytes = 0
-        for entry, entry_bytes in entries:
-            if part and part_bytes + entry_bytes > BODY_BYTES_MAX:
-                yield part
-                part, part_bytes = [], 0
-            part.append(entry)
-            part_bytes += entry_bytes
-        yield part
 
-    def _entry(self, message: Message) -> tuple[_Entry, int]:
-        check_body(message.body)
-        message_id = self._keys.next()
-        properties = complete_properties(message, message_id)
-        text = checked_text(properties)
-        entry_bytes = _BATCH_ENTRY_BYTES + len(message.body) + len(text.encode())
-        if entry_bytes > BODY_BYTES_MAX:
-            raise MessageError(f"a message of {entry_bytes} bytes does not fit into a batch of {BODY_BYTES_MAX}")
-        return (message.flag, message.body, properties), entry_bytes
-
-
-_Entry = tuple[int, bytes, dict[str, str]]
-
-
-def _batch(topic: str, entries: list[_Entry]) -> Outgoing:
-    message_ids = ",".join(properties["UNIQ_KEY"] for _, _, properties in entries)
-    return Outgoing(topic, message_ids, encode_batch(entries), "", 0, 0, is_batch=True)
-
-
-def _split_result(result: SendResult) -> list[SendResult]:
-    """One result per message of a batch: ids are comma-separated, queue offsets follow each other."""
-    message_ids = result.message_id.split(",")
-    offset_ids = result.offset_message_id.split(",")
-    if len(offset_ids) != len(message_ids):  # a batch stored as one message: the id is good for all
-        offset_ids = offset_ids[:1] * len(message_ids)
-    return [
-        SendResult(message_id, offset_id, result.queue, result.queue_offset + index, result.status)
-        for index, (message_id, offset_id) in enumerate(zip(message_ids, offset_ids, strict=True))
-    ]
+def _left_ms(deadline_s: float) -> int:
+    return round((deadline_s - asyncio.get_running_loop().time()) * 1000)

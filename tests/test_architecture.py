@@ -1,0 +1,237 @@
+"""The house rules that a machine can hold: which way imports go, names, docstrings (DESIGN section 3, STYLE)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("remoting", "broker", "consumer", "mqadmin", "examples", "bench")
+DJANGO_SIDE = ("django", "celery", "channels", "channels_redis", "django_celery_beat", "kombu", "django_htmx", "csp")
+OUR_ROOMS = ("remoting", "broker", "consumer", "mqadmin", "examples", "bench", "tests")
+
+FACES = ("mqadmin.console", "mqadmin.api", "mqadmin.live")
+# What reaches a broker; the rest of `remoting` is names and values.
+TALKING = ("remoting.client", "remoting.connection", "remoting.requester", "remoting.server")
+
+# Package → what must not be imported in it (a prefix of dotted names) → where it may all the same.
+FORBIDDEN: dict[str, tuple[str, ...]] = {
+    "remoting.wire": ("remoting.connection", "remoting.requester", "remoting.server", "remoting.client"),
+    "remoting": ("broker", "consumer", "mqadmin", "examples", "bench", *DJANGO_SIDE),
+    "broker.engine": ("broker", "consumer", "mqadmin", "examples", "bench", *DJANGO_SIDE),
+    "consumer.engine": ("broker", "consumer", "mqadmin", "examples", "bench", *DJANGO_SIDE),
+    "broker": ("consumer", "mqadmin", "examples", "bench"),
+    "consumer": ("broker", "mqadmin", "examples", "bench"),
+    "mqadmin": ("broker.engine", "consumer.engine", "examples", "bench"),
+    # Faces know selectors and actions, not each other and no broker; subjects know no face.
+    "mqadmin.console": ("mqadmin.api", "mqadmin.live", *TALKING),
+    "mqadmin.api": ("mqadmin.console", "mqadmin.live", *TALKING),
+    "mqadmin.live": ("mqadmin.console", "mqadmin.api", *TALKING),
+    "mqadmin.clusters": FACES,
+    "mqadmin.lag": FACES,
+    "mqadmin.rebalances": FACES,
+    "examples": ("broker", "mqadmin", "bench", "consumer.engine"),
+}
+# An engine may import itself. The words for what changed are spoken by those who tell and those who show.
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "broker.engine": ("broker.engine",),
+    "consumer.engine": ("consumer.engine",),
+    "mqadmin.console": ("mqadmin.live.events",),
+    "mqadmin.clusters": ("mqadmin.live.events",),
+    "mqadmin.lag": ("mqadmin.live.events",),
+    "mqadmin.rebalances": ("mqadmin.live.events",),
+}
+# The wire core touches neither socket nor file nor event loop. `time` and `os` serve the message id's clock and pid.
+PURE_CORE_FORBIDDEN = ("asyncio", "socket", "selectors", "threading", "subprocess", "pathlib", "io", "ssl", "logging")
+# inet_pton and inet_ntop are arithmetic on text.
+PURE_CORE_ALLOWED = {"remoting.wire.message_id": ("socket",)}
+
+VAGUE_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers", "impl", "base"})
+# Django finds these by their names, whatever we think of them.
+DJANGO_FOLDERS = frozenset({"migrations"})
+DOCSTRING_FROM_LINES = 40
+
+
+@dataclass(frozen=True)
+class Module:
+    path: Path
+    name: str
+    text: str
+    tree: ast.Module
+
+    def __str__(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+
+@dataclass(frozen=True)
+class Import:
+    """`target` is the dotted name that is asked for: for `from a import b` that is a.b."""
+
+    target: str
+    line: int
+    is_for_types_only: bool
+    is_inside_function: bool
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    found = []
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            text = path.read_text()
+            found.append(Module(path, name, text, ast.parse(text)))
+    return tuple(found)
+
+
+@cache
+def imports(module: Module) -> tuple[Import, ...]:
+    return tuple(_imports(module, module.tree, for_types=False, inside=False))
+
+
+def _imports(module: Module, node: ast.AST, *, for_types: bool, inside: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        for target in _targets(module, child):
+            yield Import(target, child.lineno, for_types, inside)  # type: ignore[attr-defined]
+        is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        is_type_block = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        yield from _imports(module, child, for_types=for_types or is_type_block, inside=inside or is_function)
+
+
+def _targets(module: Module, node: ast.AST) -> list[str]:
+    match node:
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+        case ast.ImportFrom(module=origin, names=names, level=level):
+            package = module.name.split(".") if module.path.stem == "__init__" else module.name.split(".")[:-1]
+            base = ".".join(package[: len(package) - level + 1]) if level else ""
+            start = ".".join(part for part in (base, origin) if part)
+            return [f"{start}.{alias.name}" for alias in names]
+        case _:
+            return []
+
+
+def is_under(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def complain(complaints: list[str]) -> None:
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_there_are_modules_to_look_at() -> None:
+    assert {room for room in ROOMS if any(is_under(module.name, room) for module in modules())} >= {
+        "remoting",
+        "broker",
+    }
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_imports_go_in_the_directions_of_the_design(package: str) -> None:
+    """Imports for types only count as well: who names a type knows of its room."""
+    complain(
+        [
+            f"{module}:{one.line}: {package} must not import {one.target}"
+            for module in modules()
+            if is_under(module.name, package)
+            for one in imports(module)
+            if any(is_under(one.target, forbidden) for forbidden in FORBIDDEN[package])
+            and not any(is_under(one.target, allowed) for allowed in ALLOWED.get(package, ()))
+        ]
+    )
+
+
+def test_only_the_gateway_of_the_console_talks_to_brokers() -> None:
+    """What a caller must be able to catch, and what it hands over, are values."""
+    values = ("remoting.client.errors", "remoting.client.send_result")
+    complain(
+        [
+            f"{module}:{one.line}: ask mqadmin.clusters.gateway, not {one.target}"
+            for module in modules()
+            if is_under(module.name, "mqadmin") and module.name != "mqadmin.clusters.gateway"
+            for one in imports(module)
+            if any(is_under(one.target, talking) for talking in TALKING)
+            and not any(is_under(one.target, value) for value in values)
+        ]
+    )
+
+
+def test_the_wire_core_touches_no_socket_file_or_loop() -> None:
+    complain(
+        [
+            f"{module}:{one.line}: the wire core must not import {one.target}"
+            for module in modules()
+            if is_under(module.name, "remoting.wire")
+            for one in imports(module)
+            for forbidden in PURE_CORE_FORBIDDEN
+            if is_under(one.target, forbidden) and forbidden not in PURE_CORE_ALLOWED.get(module.name, ())
+        ]
+    )
+
+
+def test_no_program_imports_the_tests() -> None:
+    complain(
+        [
+            f"{module}:{one.line}: imports {one.target}"
+            for module in modules()
+            if not is_under(module.name, "bench")
+            for one in imports(module)
+            if is_under(one.target, "tests")
+        ]
+    )
+
+
+def test_no_file_or_folder_has_a_name_that_says_nothing() -> None:
+    complain([f"{module}: say what it does" for module in modules() if VAGUE_NAMES & set(module.name.split("."))])
+
+
+def test_an_import_inside_a_function_says_why() -> None:
+    """A comment on its line, or on the line above, gives the reason; dodging a cycle is none."""
+    complaints = []
+    for module in modules():
+        lines = module.text.splitlines()
+        for one in imports(module):
+            own, above = lines[one.line - 1], lines[one.line - 2].strip()
+            if one.is_inside_function and "#" not in own and not above.startswith("#"):
+                complaints.append(f"{module}:{one.line}: import of {one.target} inside a function without a reason")
+    complain(sorted(set(complaints)))
+
+
+def test_modules_of_our_own_import_each_other_by_full_names() -> None:
+    complain(
+        [
+            f"{module}:{node.lineno}: write the full name of the module"
+            for module in modules()
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.ImportFrom) and node.level
+        ]
+    )
+
+
+def test_a_module_of_more_than_40_lines_opens_with_what_it_is() -> None:
+    complain(
+        [
+            f"{module}: {module.text.count(chr(10))} lines and no docstring"
+            for module in modules()
+            if module.text.count("\n") > DOCSTRING_FROM_LINES
+            and not DJANGO_FOLDERS & set(module.path.parts)
+            and ast.get_docstring(module.tree) is None
+        ]
+    )
+
+
+def test_no_work_is_left_for_later_in_comments() -> None:
+    complain(
+        [
+            f"{module}:{number}: {line.strip()}"
+            for module in modules()
+            for number, line in enumerate(module.text.splitlines(), 1)
+            if any(word in line for word in ("TODO", "FIXME", "XXX:", "HACK"))
+        ]
+    )
