@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 # Two of the largest frames in practice: a pull answer is at most 4 MiB + 256 KiB.
 WRITE_BUFFER_BYTES_MAX = 8 * 1024 * 1024
+# What is sent is written at the end of the turn, or here already: a slow reader must be noticed within the turn.
+FLUSH_BYTES = 1024 * 1024
 # Requests handed over at once; between two portions the answers are written and a slow reader is noticed.
 REQUESTS_AT_ONCE_MAX = 64
 
@@ -64,6 +66,7 @@ class Connection(asyncio.Protocol):
         self._stops_reading_when_full = stops_reading_when_full
         self._reader = FrameReader()
         self._out: list[bytes] = []
+        self._out_bytes = 0
         self._waiting_requests: list[Command] = []
         self._is_flush_due = False
         self._is_paused = False
@@ -146,14 +149,18 @@ class Connection(asyncio.Protocol):
         return self._is_paused
 
     def send(self, command: Command) -> None:
-        """Queues a command; it leaves with all others sent in this turn of the loop. Dropped when closed.
+        """Queues a command; it leaves with the others sent in this turn of the loop. Dropped when closed.
 
         Raises FrameError for a request that cannot be written; an answer that cannot becomes a SYSTEM_ERROR.
         """
         if not self.is_open:
             return
-        self._out.append(self._encode(command))
-        if not self._is_flush_due:
+        frame = self._encode(command)
+        self._out.append(frame)
+        self._out_bytes += len(frame)
+        if self._out_bytes > FLUSH_BYTES:
+            self._flush()
+        elif not self._is_flush_due:
             self._is_flush_due = True
             asyncio.get_running_loop().call_soon(self._flush)
 
@@ -225,6 +232,7 @@ class Connection(asyncio.Protocol):
         if self._out and self._transport is not None and self.is_open:
             data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
             self._out.clear()
+            self._out_bytes = 0
             self._transport.write(data)
 
 

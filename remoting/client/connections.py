@@ -133,7 +133,8 @@ class Connections:
         if connection.is_write_paused:
             try:
                 async with asyncio.timeout_at(deadline_s):
-                    await connection.drained()
+                    while connection.is_write_paused and connection.is_open:
+                        await connection.drained()
             except TimeoutError as error:
                 self._close_if_silent(address, connection)
                 raise RequestTimedOut(address, command.code, timeout_ms) from error
@@ -210,6 +211,7 @@ class Connections:
         now_s = asyncio.get_running_loop().time()
         for connection in list(self._all):
             if now_s - connection.last_active_s > IDLE_CLOSE_S and connection.requester.pending_count == 0:
+                self._open = {address: one for address, one in self._open.items() if one is not connection}
                 connection.close()
         if self._all:
             self._schedule_idle_scan()
