@@ -14,12 +14,12 @@ from pathlib import Path
 from broker.engine.store.errors import RecordRefused, StoreError, StoreFull
 from broker.engine.store.fence import Fence
 from broker.engine.store.files import NO_SPACE_ERRNOS, FileLayer
-from broker.engine.store.layout import BLANK, RECORD_START, file_name
+from broker.engine.store.layout import BLANK, file_name
 from broker.engine.store.segment import Segment
-from remoting.wire.stored_message import MAGIC_BLANK, MAGIC_V1, MAGIC_V2
+from remoting.wire.stored_message import MAGIC_BLANK
 
-# Each mapped segment costs a file descriptor.
-_MAPPED_SEGMENTS_MAX = 256
+# Each segment that is read keeps a file descriptor.
+_READ_SEGMENTS_MAX = 128
 
 
 class CommitLog:
@@ -33,7 +33,7 @@ class CommitLog:
         self._files = files
         self._fence = fence
         self._segments: dict[int, Segment] = {}
-        self._mapped: list[Segment] = []
+        self._reading: list[Segment] = []
         self._active: Segment | None = None
         self._unsynced: list[Segment] = []
         folder.mkdir(exist_ok=True)
@@ -64,21 +64,13 @@ class CommitLog:
         first = commit_log_offset - commit_log_offset % self.segment_bytes
         return [self._segments[start] for start in sorted(self._segments) if start >= first]
 
-    def view(self, segment: Segment) -> memoryview:
-        """The bytes of `segment`. Keep it (and slices of it) only until the next call into the log."""
-        if not segment.is_mapped:
-            if len(self._mapped) >= _MAPPED_SEGMENTS_MAX:
-                self._mapped.pop(0).unmap()
-            self._mapped.append(segment)
-        return memoryview(segment.mapping)
-
-    def holds(self, commit_log_offset: int, total_bytes: int) -> bool:
-        """Whether a record of this size starts there, by its first bytes; an index that is wrong is caught by it."""
-        segment = self.segment_of(commit_log_offset)
-        if segment is None or commit_log_offset + total_bytes > min(segment.end, self.end):
-            return False
-        start = RECORD_START.unpack_from(self.view(segment), commit_log_offset - segment.start)
-        return start in ((total_bytes, MAGIC_V1, commit_log_offset), (total_bytes, MAGIC_V2, commit_log_offset))
+    def read(self, segment: Segment, commit_log_offset: int, byte_count: int) -> bytes:
+        """Up to `byte_count` bytes of `segment`; fewer at its end. Raises OSError."""
+        if not segment.is_reading:
+            if len(self._reading) >= _READ_SEGMENTS_MAX:
+                self._reading.pop(0).stop_reading()
+            self._reading.append(segment)
+        return segment.read(commit_log_offset - segment.start, byte_count)
 
     # --- appending
 
@@ -94,9 +86,9 @@ class CommitLog:
             self._activate(active)
 
     def _forget(self, segment: Segment) -> None:
-        if segment in self._mapped:
-            self._mapped.remove(segment)
-        segment.unmap()
+        if segment in self._reading:
+            self._reading.remove(segment)
+        segment.stop_reading()
         segment.path.unlink()
 
     def _activate(self, segment: Segment) -> None:
@@ -160,9 +152,8 @@ class CommitLog:
         """Zeros over a write that failed half way, or else the fence: a refused message must never come back."""
         if error.errno not in NO_SPACE_ERRNOS:
             raise self._fence.put_up(f"writing to {active.path}", error) from error
-        with self.view(active)[position : position + byte_count] as region:
-            dirty_bytes = len(bytes(region).rstrip(b"\0"))
         try:
+            dirty_bytes = len(active.read(position, byte_count).rstrip(b"\0"))
             if dirty_bytes and active.write(position, bytes(dirty_bytes)) != dirty_bytes:
                 raise error
         except OSError as second:
@@ -187,4 +178,4 @@ class CommitLog:
     def close(self) -> None:
         for segment in self._segments.values():
             segment.stop_writing()
-            segment.unmap()
+            segment.stop_reading()

@@ -166,7 +166,7 @@ def is_blank(view: memoryview, position: int) -> bool:
     return BLANK.unpack_from(view, position) == (left, MAGIC_BLANK)
 
 
-def store_timestamp(view: memoryview, position: int) -> int:
+def store_timestamp(view: memoryview | bytes, position: int) -> int:
     """The store timestamp of the record at `position`, in ms."""
     (sys_flag,) = _SYS_FLAG.unpack_from(view, position + SYS_FLAG_POSITION)
     extra = _V6_EXTRA_BYTES if sys_flag & BORN_HOST_V6_FLAG else 0

@@ -42,7 +42,7 @@ def scan_log(log: CommitLog, start: int) -> Iterator[RecordFacts | Damage | LogE
     while True:
         segment = log.segment_of(position)
         if segment is not None:
-            position = yield from _scan_segment(log, segment, position)
+            position = yield from _scan_segment(segment, position)
         if position >= log.capacity_end:
             yield LogEnd(position, 0)
             return
@@ -56,23 +56,23 @@ def scan_log(log: CommitLog, start: int) -> Iterator[RecordFacts | Damage | LogE
         position = behind
 
 
-def _scan_segment(log: CommitLog, segment: Segment, position: int) -> Generator[RecordFacts, None, int]:
+def _scan_segment(segment: Segment, position: int) -> Generator[RecordFacts, None, int]:
     """Yields the sound records from `position` on; returns where they end, the segment's end after a blank."""
-    view = log.view(segment)
     local = position - segment.start
-    while True:
-        size = sound_record_bytes(view, local, segment.start + local)
-        if not size:
-            return segment.end if is_blank(view, local) else segment.start + local
-        yield read_facts(view, local)
-        local += size
+    with segment.mapped() as view:
+        while True:
+            size = sound_record_bytes(view, local, segment.start + local)
+            if not size:
+                return segment.end if is_blank(view, local) else segment.start + local
+            yield read_facts(view, local)
+            local += size
 
 
 def _next_record(log: CommitLog, commit_log_offset: int) -> int | None:
     """The offset of the first sound record at or behind `commit_log_offset`."""
     for segment in log.segments_from(commit_log_offset):
         start = max(commit_log_offset - segment.start, 0)
-        with log.view(segment) as view:
+        with segment.mapped() as view:
             for position in _magic_positions(segment, start + MAGIC_POSITION):
                 local = position - MAGIC_POSITION
                 if sound_record_bytes(view, local, segment.start + local):
@@ -110,7 +110,7 @@ def keep_copy(log: CommitLog, folder: Path, damage: Damage) -> str | None:
         with path.open("wb") as copy:
             for segment in log.segments_from(damage.commit_log_offset):
                 start = max(damage.commit_log_offset - segment.start, 0)
-                taken = segment.mapping[start : start + left]
+                taken = segment.read(start, min(left, segment.size_bytes - start))
                 copy.write(taken)
                 left -= len(taken)
                 if not left:

@@ -7,17 +7,18 @@
 | OFFSET_OVERFLOW_ONE | asked == max | asked |
 | OFFSET_OVERFLOW_BADLY | asked > max | max |
 | FOUND | at least one message | behind the last entry looked at |
-| NO_MATCHED_MESSAGE | none passed the filter, or all are lost | behind the last entry looked at |
-| MESSAGE_WAS_REMOVING | the log no longer has them | behind the last entry looked at |
+| NO_MATCHED_MESSAGE | none passed the filter | behind the last entry looked at |
+| MESSAGE_WAS_REMOVING | the log has none of them any more | behind the last entry looked at |
 
-The body is cut out of the mapped segments and joined once; messages that lie side by side are one slice. Whoever reads
-sees what was appended, flushed or not, as in RocketMQ. Event loop only.
+Messages that lie side by side in the log are read with one call; the pieces are joined once. Whoever reads sees what
+was appended, flushed or not, as in RocketMQ. Event loop only.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from broker.engine.store.commit_log import CommitLog
 from broker.engine.store.consume_queue import ConsumeQueue
@@ -25,6 +26,7 @@ from broker.engine.store.layout import (
     HOLE_BYTES,
     QUEUE_ENTRY,
     QUEUE_ENTRY_BYTES,
+    RECORD_BYTES_MIN,
     RECORD_START,
     sound_record_bytes,
     store_timestamp,
@@ -71,20 +73,37 @@ class Reader:
         if queue_offset > end:
             return ReadResult(ReadStatus.OFFSET_OVERFLOW_BADLY, end, start, end)
         entries = queue.entries(queue_offset, max(_SCANNED_ENTRIES_MIN, max_messages))
-        harvest = _Harvest(self._log)
-        scanned = harvest.gather(entries, max_messages, max_bytes, matches)
-        following = queue_offset + scanned
-        if harvest.count:
-            return ReadResult(ReadStatus.FOUND, following, start, end, harvest.body(), harvest.count)
-        status = ReadStatus.MESSAGE_WAS_REMOVING if harvest.has_removed else ReadStatus.NO_MATCHED_MESSAGE
-        return ReadResult(status, following, start, end)
+        pick = _pick(entries, max_messages, max_bytes, matches)
+        following = queue_offset + pick.scanned
+        if not pick.wanted:
+            return ReadResult(ReadStatus.NO_MATCHED_MESSAGE, following, start, end)
+        count, body = self._gather(pick.wanted)
+        if not count:
+            return ReadResult(ReadStatus.MESSAGE_WAS_REMOVING, following, start, end)
+        return ReadResult(ReadStatus.FOUND, following, start, end, body, count)
+
+    def _gather(self, wanted: list[tuple[int, int]]) -> tuple[int, bytes]:
+        """(how many of them are there, their bytes). Raises OSError when the disk cannot read."""
+        log = self._log
+        parts: list[bytes] = []
+        count = 0
+        for run in _runs(wanted, log.segment_bytes):
+            first, (last, last_size) = run[0][0], run[-1]
+            segment = log.segment_of(first)
+            if segment is None:
+                continue
+            sound_count, sound = _sound_part(log.read(segment, first, last + last_size - first), run)
+            count += sound_count
+            parts += sound
+        return count, parts[0] if len(parts) == 1 else b"".join(parts)
 
     def timestamp_at(self, commit_log_offset: int) -> int:
         """Store timestamp of the record there, -1 when the log no longer has it."""
         segment = self._log.segment_of(commit_log_offset)
         if segment is None or commit_log_offset >= self._log.end:
             return -1
-        return store_timestamp(self._log.view(segment), commit_log_offset - segment.start)
+        start = self._log.read(segment, commit_log_offset, RECORD_BYTES_MIN)
+        return store_timestamp(start, 0) if len(start) == RECORD_BYTES_MIN else -1
 
     def offset_by_time(self, queue: ConsumeQueue, timestamp_ms: int, boundary: Boundary) -> int:
         """LOWER: the first message stored at or after the time, max offset if none. UPPER: the last at or before it.
@@ -110,69 +129,68 @@ class Reader:
         segment = self._log.segment_of(commit_log_offset)
         if segment is None or not 0 <= commit_log_offset < self._log.end:
             return None
-        with self._log.view(segment) as view:
-            position = commit_log_offset - segment.start
-            size = sound_record_bytes(view, position, commit_log_offset)
-            return bytes(view[position : position + size]) if size else None
+        start = self._log.read(segment, commit_log_offset, RECORD_START.size)
+        if len(start) < RECORD_START.size:
+            return None
+        total = RECORD_START.unpack(start)[0]
+        if not RECORD_BYTES_MIN <= total <= segment.end - commit_log_offset:
+            return None
+        record = self._log.read(segment, commit_log_offset, total)
+        return record if sound_record_bytes(memoryview(record), 0, commit_log_offset) else None
 
 
-class _Harvest:
-    """The messages of one read as runs of bytes: (segment start, from, to)."""
+class _Pick(NamedTuple):
+    """What of the queue goes into an answer: (commit-log offset, size) of messages, after `scanned` entries."""
 
-    def __init__(self, log: CommitLog) -> None:
-        self.count = 0
-        self.has_removed = False
-        self._log = log
-        self._slices: list[memoryview] = []
+    wanted: list[tuple[int, int]]
+    scanned: int
 
-    def gather(self, entries: bytes, max_messages: int, max_bytes: int, matches: Matches | None) -> int:
-        """Takes what fits. Returns how many entries were looked at."""
-        log = self._log
-        scanned = taken_bytes = 0
-        run_start = run_end = segment_start = segment_end = -1
-        view = memoryview(b"")
-        for offset, size, code in QUEUE_ENTRY.iter_unpack(entries):
-            if size != HOLE_BYTES and (matches is None or matches(code)):
-                if self.count and taken_bytes + size > max_bytes:
-                    break
-                if not segment_start <= offset < segment_end:
-                    self._close_run(view, run_start - segment_start, run_end - segment_start)
-                    run_start = run_end = -1
-                    segment = log.segment_of(offset)
-                    if segment is None:
-                        self.has_removed = True
-                        segment_start = segment_end = -1
-                        scanned += 1
-                        continue
-                    view, segment_start, segment_end = log.view(segment), segment.start, segment.end
-                if not _is_record(view, offset - segment_start, size, offset):
-                    logger.error("a queue entry points to %d, where no message of %d bytes is", offset, size)
-                    scanned += 1
-                    continue
-                if offset != run_end:
-                    self._close_run(view, run_start - segment_start, run_end - segment_start)
-                    run_start = offset
-                run_end = offset + size
-                taken_bytes += size
-                self.count += 1
-            scanned += 1
-            if self.count >= max_messages:
+
+def _pick(entries: bytes, max_messages: int, max_bytes: int, matches: Matches | None) -> _Pick:
+    wanted: list[tuple[int, int]] = []
+    scanned = taken_bytes = 0
+    for offset, size, code in QUEUE_ENTRY.iter_unpack(entries):
+        if size != HOLE_BYTES and (matches is None or matches(code)):
+            if wanted and taken_bytes + size > max_bytes:
                 break
-        self._close_run(view, run_start - segment_start, run_end - segment_start)
-        return scanned
-
-    def _close_run(self, view: memoryview, start: int, end: int) -> None:
-        if end > start >= 0:
-            self._slices.append(view[start:end])
-
-    def body(self) -> bytes:
-        body = b"".join(self._slices)
-        self._slices.clear()
-        return body
+            wanted.append((offset, size))
+            taken_bytes += size
+        scanned += 1
+        if len(wanted) >= max_messages:
+            break
+    return _Pick(wanted, scanned)
 
 
-def _is_record(view: memoryview, position: int, size: int, commit_log_offset: int) -> bool:
-    if position + size > len(view) or size < RECORD_START.size:
+def _runs(wanted: list[tuple[int, int]], segment_bytes: int) -> Iterator[list[tuple[int, int]]]:
+    """The same, messages that lie side by side in one segment together."""
+    run: list[tuple[int, int]] = []
+    end = -1
+    for offset, size in wanted:
+        if run and (offset != end or not offset % segment_bytes):
+            yield run
+            run = []
+        run.append((offset, size))
+        end = offset + size
+    if run:
+        yield run
+
+
+def _sound_part(content: bytes, run: list[tuple[int, int]]) -> tuple[int, list[bytes]]:
+    """(number, bytes) of the records of `run`, whose bytes are `content`; what is not as the queue says is left out."""
+    start = run[0][0]
+    is_sound = [_is_record(content, offset - start, size, offset) for offset, size in run]
+    if all(is_sound):
+        return len(run), [content]
+    for (offset, size), is_right in zip(run, is_sound, strict=True):
+        if not is_right:
+            logger.error("a queue entry points to %d, where no message of %d bytes is", offset, size)
+    pairs = zip(run, is_sound, strict=True)
+    sound = [content[offset - start : offset - start + size] for (offset, size), is_right in pairs if is_right]
+    return len(sound), sound
+
+
+def _is_record(content: bytes, position: int, size: int, commit_log_offset: int) -> bool:
+    if position + size > len(content) or size < RECORD_START.size:
         return False
-    total, magic, own_offset = RECORD_START.unpack_from(view, position)
+    total, magic, own_offset = RECORD_START.unpack_from(content, position)
     return total == size and own_offset == commit_log_offset and magic in (MAGIC_V1, MAGIC_V2)

@@ -93,8 +93,7 @@ class Recovery:
         segment = self._log.segment_of(end)
         if segment is None:
             return end == self._log.capacity_end
-        position = end - segment.start
-        return not any(self._log.view(segment)[position : position + 8]) and segment.end == self._log.capacity_end
+        return not any(self._log.read(segment, end, 8)) and segment.end == self._log.capacity_end
 
     def _from_checkpoint(self, checkpoint: Checkpoint | None, *, is_clean: bool) -> tuple[int, _Walk]:
         if checkpoint is None:

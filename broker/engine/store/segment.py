@@ -1,4 +1,7 @@
-"""One file of the commit log: fixed size, allocated as a whole, written with pwrite, read through a mapping.
+"""One file of the commit log: fixed size, allocated as a whole, written with pwrite, read with pread.
+
+Not read through a mapping: pages of a mapping count as memory of the process, and a bad sector would kill it. Only a
+walk over everything (recovery, verify) maps, one segment at a time.
 
 Reads and writes happen on the event loop. The flusher thread only calls `sync` and `stop_writing`, both on the
 descriptor that the writes went through, so that it hears of every write-back error.
@@ -8,6 +11,8 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from broker.engine.store.files import FileLayer
@@ -23,7 +28,7 @@ class Segment:
         self.size_bytes = size_bytes
         self._files = files
         self._descriptor = -1
-        self._mapping: mmap.mmap | None = None
+        self._reader = -1
 
     @classmethod
     def create(cls, path: Path, start: int, size_bytes: int, files: FileLayer) -> Segment:
@@ -61,23 +66,29 @@ class Segment:
             self._descriptor = -1
 
     @property
-    def is_mapped(self) -> bool:
-        return self._mapping is not None
+    def is_reading(self) -> bool:
+        return self._reader >= 0
 
-    @property
-    def mapping(self) -> mmap.mmap:
-        """The whole segment as bytes, kept mapped until `unmap`. A file that was cut short reads as zeros there."""
-        if self._mapping is None:
-            descriptor = os.open(self.path, os.O_RDWR)
-            try:
-                if os.fstat(descriptor).st_size < self.size_bytes:
-                    os.ftruncate(descriptor, self.size_bytes)
-                self._mapping = mmap.mmap(descriptor, self.size_bytes, prot=mmap.PROT_READ)
-            finally:
-                os.close(descriptor)
-        return self._mapping
+    def read(self, position: int, byte_count: int) -> bytes:
+        """Up to `byte_count` bytes; fewer where the file was cut short. Raises OSError."""
+        if self._reader < 0:
+            self._reader = os.open(self.path, os.O_RDONLY)
+        return os.pread(self._reader, byte_count, position)
 
-    def unmap(self) -> None:
-        if self._mapping is not None:
-            self._mapping.close()
-            self._mapping = None
+    def stop_reading(self) -> None:
+        if self._reader >= 0:
+            os.close(self._reader)
+            self._reader = -1
+
+    @contextmanager
+    def mapped(self) -> Iterator[memoryview]:
+        """The whole segment as bytes, for a walk over it; where its file was cut short it reads as zeros."""
+        descriptor = os.open(self.path, os.O_RDWR)
+        try:
+            if os.fstat(descriptor).st_size < self.size_bytes:
+                os.ftruncate(descriptor, self.size_bytes)
+            mapping = mmap.mmap(descriptor, self.size_bytes, prot=mmap.PROT_READ)
+        finally:
+            os.close(descriptor)
+        with mapping, memoryview(mapping) as view:
+            yield view
