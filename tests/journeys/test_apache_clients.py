@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from remoting.wire.bodies.consume_stats import read_committed_offsets
 from remoting.wire.message_id import decode_offset_message_id
 from tests.journeys.retries import Retries
 from tests.support.java_client import JavaClient
@@ -230,6 +231,8 @@ def test_our_broker_started_again_still_knows_messages_and_progress(
         if end == "stop":
             assert broker.stop() == 0
         else:
+            # What a group tells is written down every few seconds; until then a kill takes it back.
+            wait_until(lambda: saved_progress(broker.store, topic, group) == 12, 20, "saved progress")
             broker.kill()
         broker.start()
         java.consumer(after, group, topic)
@@ -239,3 +242,10 @@ def test_our_broker_started_again_still_knows_messages_and_progress(
         java.stop(after)
         java.stop(sender)
     assert bodies(got) == sorted([*numbered("left-", 8), *numbered("new-", 4)])
+
+
+def saved_progress(store: Path, topic: str, group: str) -> int:
+    """The sum of the group's committed offsets in RocketMQ's own file."""
+    file = store / "config/consumerOffset.json"
+    offsets = read_committed_offsets(file.read_bytes()) if file.exists() else {}
+    return sum(offsets.get((topic, group), {}).values())

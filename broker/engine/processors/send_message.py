@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 
-from broker.engine.accepting import Accepting
+from broker.engine.accepting import Accepting, Answer
 from broker.engine.config import BrokerConfig
 from broker.engine.groups import Groups
 from broker.engine.requests import Request
@@ -22,7 +22,7 @@ from broker.engine.topics import Topics
 from remoting.wire.batch import decode_batch
 from remoting.wire.bodies.topics import PERM_READ_WRITE, TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
-from remoting.wire.command import Body, Command, response
+from remoting.wire.command import Body, response
 from remoting.wire.errors import BodyError, MessageError
 from remoting.wire.headers.send import SendMessageHeader, SendMessageHeaderV2
 from remoting.wire.headers.typed import read_header
@@ -50,8 +50,8 @@ class SendMessage:
         self._unique_keys = unique_keys
         self._config = config
 
-    def __call__(self, request: Request) -> Command | None:
-        """The answer, or None when it follows after the flush. Raises WireError with the code to answer."""
+    def __call__(self, request: Request) -> None:
+        """The answer follows at the end of the read, or after the flush. Raises WireError with the code to answer."""
         command = request.command
         header: SendMessageHeader
         if command.code == RequestCode.SEND_MESSAGE:
@@ -70,15 +70,18 @@ class SendMessage:
         properties = decode_properties(header.properties or "")
         properties.pop(Property.POP_CK, None)
         if header.batch:
-            return self._send_batch(request, header, properties)
-        return self._send_one(request, header, properties, topic)
+            self._send_batch(request, header, properties)
+        else:
+            self._send_one(request, header, properties, topic)
 
     # one message
 
     def _send_one(
         self, request: Request, header: SendMessageHeader, properties: dict[str, str], topic: TopicConfig
-    ) -> Command | None:
+    ) -> None:
         name, queue_id = header.topic, header.queue_id
+        if not request.command.body:
+            raise MessageError("the message body is empty", ResponseCode.MESSAGE_ILLEGAL)
         if is_retry_topic(name) and self._is_dead(header, request.command.version):
             name, queue_id = dlq_topic(name.removeprefix(RETRY_PREFIX)), 0
             self._topics.create_for_send_back(name, DLQ_QUEUE_NUMS, PERM_READ_WRITE)
@@ -93,8 +96,8 @@ class SendMessage:
         draft = self._draft(request, header, name, queue_id, header.flag, request.command.body)
         if topic.topic_filter_type == "MULTI_TAG":
             draft.sys_flag |= _MULTI_TAGS_FLAG
-        appended = self._accepting.append(draft, properties)
-        return self._answer(request, properties, [appended], queue_id)
+        answer = self._answering(request, unique_key, queue_id)
+        self._accepting.submit(draft, properties, waits=_waits(request, properties), answer=answer)
 
     def _is_dead(self, header: SendMessageHeader, client_version: int) -> bool:
         """Whether a retry that a consumer sends itself has had enough. Raises MessageError for an unknown group."""
@@ -120,7 +123,7 @@ class SendMessage:
 
     # a batch
 
-    def _send_batch(self, request: Request, header: SendMessageHeader, properties: dict[str, str]) -> Command | None:
+    def _send_batch(self, request: Request, header: SendMessageHeader, properties: dict[str, str]) -> None:
         """All or nothing, side by side in one queue; what the batch itself carries stays out of its messages."""
         if is_retry_topic(header.topic):
             raise MessageError(
@@ -142,7 +145,8 @@ class SendMessage:
             draft.properties_text = entry.properties_text
             draft.tags_code = tags_code(decode_properties(entry.properties_text).get(Property.TAGS))
             drafts.append(draft)
-        return self._answer(request, properties, self._accepting.append_batch(drafts), header.queue_id)
+        answer = self._answering(request, properties.get(Property.UNIQ_KEY), header.queue_id)
+        self._accepting.submit_batch(drafts, waits=_waits(request, properties), answer=answer)
 
     # both
 
@@ -177,32 +181,30 @@ class SendMessage:
             reconsume_times=header.reconsume_times or 0,
         )
 
-    def _answer(
-        self,
-        request: Request,
-        properties: dict[str, str],
-        appended: list[Appended],
-        queue_id: int,
-    ) -> Command | None:
-        """Now, or after the flush. The queue is the one that was asked for, also where the message waits first."""
-        command = request.command
-        fields = {
-            "msgId": ",".join([offset_message_id(self._config.store_host, one.commit_log_offset) for one in appended]),
-            "queueId": str(queue_id),
-            "queueOffset": str(appended[0].queue_offset),
-            "MSG_REGION": REGION,
-            "TRACE_ON": "true",
-        }
-        unique_key = properties.get(Property.UNIQ_KEY)
-        if unique_key is not None:
-            fields["transactionId"] = unique_key
-        success = response(command, ResponseCode.SUCCESS, ext_fields=fields)
-        if properties.get(Property.WAIT, "true").lower() != "true" or command.is_oneway:
-            return success
-        connection = request.connection
+    def _answering(self, request: Request, unique_key: str | None, queue_id: int) -> Answer:
+        """The queue answered is the one that was asked for, also where the message waits in the schedule first."""
+        command, connection, store_host = request.command, request.connection, self._config.store_host
 
-        def safe(error: MessageError | None) -> None:
-            connection.send(success if error is None else response(command, error.response_code, str(error)))
+        def answer(result: list[Appended] | MessageError) -> None:
+            if command.is_oneway:
+                return
+            if isinstance(result, MessageError):
+                connection.send(response(command, result.response_code, str(result)))
+                return
+            fields = {
+                "msgId": ",".join([offset_message_id(store_host, one.commit_log_offset) for one in result]),
+                "queueId": str(queue_id),
+                "queueOffset": str(result[0].queue_offset),
+                "MSG_REGION": REGION,
+                "TRACE_ON": "true",
+            }
+            if unique_key is not None:
+                fields["transactionId"] = unique_key
+            connection.send(response(command, ResponseCode.SUCCESS, ext_fields=fields))
 
-        self._accepting.when_safe(appended[-1], safe)
-        return None
+        return answer
+
+
+def _waits(request: Request, properties: dict[str, str]) -> bool:
+    """Whether the sender wants to hear of the flush."""
+    return properties.get(Property.WAIT, "true").lower() == "true" and not request.command.is_oneway

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from broker.engine.schedule.levels import DelayLevels
 from broker.engine.store.values import MessageDraft
+from remoting.wire.errors import MessageError
 from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.properties import Property, encode_properties
 
@@ -15,14 +16,17 @@ TIMER_PROPERTIES = (Property.TIMER_DELIVER_MS, Property.TIMER_DELAY_MS, Property
 
 
 def delay_level(properties: dict[str, str]) -> int:
-    """0 for a message that is not to be delayed; garbage counts as 0, as in Java."""
+    """0 for a message that is not to be delayed. Raises MessageError for garbage.
+
+    Java answers SYSTEM_ERROR there, which its own producers try again on the next queue, in vain.
+    """
     text = properties.get(Property.DELAY)
     if text is None:
         return 0
     try:
         return max(0, int(text))
     except ValueError:
-        return 0
+        raise MessageError(f"the delay level {text!r} is not a number") from None
 
 
 def wants_timer(properties: dict[str, str]) -> bool:

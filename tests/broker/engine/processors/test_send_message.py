@@ -119,6 +119,7 @@ REFUSALS = {
     ),
     "a transaction": ({}, {"TRAN_MSG": "true"}, ResponseCode.NO_PERMISSION, "transaction"),
     "an exact time": ({}, {"TIMER_DELAY_MS": "5000"}, ResponseCode.SYSTEM_ERROR, "timer"),
+    "a level that is no number": ({}, {"DELAY": "soon"}, ResponseCode.MESSAGE_ILLEGAL, "soon"),
     "long properties": ({}, {"k": "v" * 32_767}, ResponseCode.MESSAGE_ILLEGAL, "properties"),
 }
 
@@ -132,6 +133,13 @@ def test_send_refuses(parts, processor, case):
 
     assert answer.code == code
     assert word in answer.remark
+    assert parts.store.max_commit_log_offset == 0
+
+
+def test_send_refuses_an_empty_body(parts, processor):
+    answer = parts.ask(processor, send(b""))
+
+    assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, "the message body is empty")
     assert parts.store.max_commit_log_offset == 0
 
 
@@ -175,7 +183,7 @@ def test_send_answers_what_the_store_says(parts, processor, monkeypatch, error, 
     def refuse(_):
         raise error
 
-    monkeypatch.setattr(parts.store, "append", refuse)
+    monkeypatch.setattr(parts.store, "append_batch", refuse)
     answer = parts.ask(processor, send())
 
     assert answer.code == code
@@ -255,7 +263,7 @@ def test_send_above_the_highest_level_waits_at_the_highest(parts, processor, lev
     assert message.properties["DELAY"] == "18"
 
 
-@pytest.mark.parametrize("level", ["0", "-1", "soon", ""])
+@pytest.mark.parametrize("level", ["0", "-1", ""])
 def test_send_with_a_level_that_is_none_is_not_delayed(parts, processor, level):
     parts.ask(processor, send(properties={"DELAY": level}))
 
