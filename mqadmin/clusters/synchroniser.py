@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 from typing import TypeVar
 
 from django.db import transaction
 from django.db.models import Model, Q
 
 from mqadmin.clusters import plan
+from mqadmin.clusters.bulk import chunks, update, upsert
 from mqadmin.clusters.facts import BrokerSeen, CommittedSeen, GroupSeen, Seen, SubscriptionKey
 from mqadmin.clusters.models import (
     Broker,
@@ -34,11 +34,7 @@ from mqadmin.rebalances import recording
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.message_queue import MessageQueue
 
-# Names and ids in one statement: SQLite takes 32,766 parameters, and its planner is happy far below.
-CHUNK = 500
-
 M = TypeVar("M", bound=Model)
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -113,20 +109,20 @@ class _Application:
         own_names = frozenset((self._cluster.rocketmq_name, *self._cluster.brokers.values_list("name", flat=True)))
         changed = plan.topics(self._cluster.pk, rows, self._seen.topics, self._seen.at, own_names)
         self._touched.has_topics |= bool(changed)
-        _upsert(Topic, changed, unique=("cluster", "name"))
+        upsert(Topic, changed, unique=("cluster", "name"))
 
     def _topic_queues(self) -> None:
         names = {fact.queue.topic for fact in self._seen.queues}
         topics = {topic.name: topic.pk for topic in _by_name(Topic, self._cluster, names)}
         rows = {
             plan.QueueIdentity(row.topic_id, row.broker_name, row.queue_id): row
-            for chunk in _chunks(topics.values())
+            for chunk in chunks(topics.values())
             for row in TopicQueue.objects.filter(topic__in=chunk)
         }
         changed = plan.topic_queues(topics, rows, self._seen.queues, self._seen.at)
-        _upsert(TopicQueue, changed, unique=plan.QueueIdentity._fields)
+        upsert(TopicQueue, changed, unique=plan.QueueIdentity._fields)
         if not self._is_watched:
-            for chunk in _chunks(topics.values()):
+            for chunk in chunks(topics.values()):
                 TopicQueue.objects.filter(topic__in=chunk).update(seen_at=self._seen.at)
         self._touched.topic_ids |= set(topics.values())
 
@@ -139,7 +135,7 @@ class _Application:
         self._had_members_seen = {name for name, group in rows.items() if group.members_seen_at is not None}
         changed = plan.groups(self._cluster.pk, rows, named.values(), self._seen.at)
         has_new = any(group.pk is None for group in changed)
-        _upsert(Group, changed, unique=("cluster", "name"))
+        upsert(Group, changed, unique=("cluster", "name"))
         if has_new:
             rows = {group.name: group for group in _by_name(Group, self._cluster, named)}
         self._touched.group_ids |= {rows[group.name].pk for group in changed}
@@ -150,7 +146,7 @@ class _Application:
         ids = [groups[fact.name].pk for fact in told]
         members: defaultdict[int, dict[str, Member]] = defaultdict(dict)
         subscriptions: defaultdict[int, dict[SubscriptionKey, Subscription]] = defaultdict(dict)
-        for chunk in _chunks(ids):
+        for chunk in chunks(ids):
             for member in Member.objects.filter(group__in=chunk):
                 members[member.group_id][member.client_id] = member
             for row in Subscription.objects.filter(group__in=chunk, ended_at=None):
@@ -174,9 +170,9 @@ class _Application:
                 joined=of_members.joined,
                 gone=of_members.gone,
             )
-        _upsert(Member, changed, unique=("group", "client_id"))
+        upsert(Member, changed, unique=("group", "client_id"))
         Subscription.objects.bulk_create(begun)
-        Subscription.objects.bulk_update(written, ["sub_version", "seen_at", "ended_at"])
+        update(Subscription, written, ["sub_version", "seen_at", "ended_at"])
 
     def _queue_offsets(self, groups: Mapping[str, Group]) -> None:
         progress = self._progress(groups)
@@ -190,7 +186,7 @@ class _Application:
             for group_id, facts in progress.items()
             for row in plan.queue_offsets(facts, rows.get(group_id, {}), ends, self._seen.at)
         ]
-        _upsert(QueueOffset, changed, unique=("group", "topic_name", "broker_name", "queue_id"))
+        upsert(QueueOffset, changed, unique=("group", "topic_name", "broker_name", "queue_id"))
         self._touched.group_ids |= {row.group_id for row in changed}
         if not self._is_watched:
             self._refresh_ages({queue.topic for queue in moved})
@@ -218,10 +214,10 @@ class _Application:
     ) -> dict[int, dict[MessageQueue, QueueOffset]]:
         """All rows of the groups told of, and those of other groups on queues that moved."""
         rows: defaultdict[int, dict[MessageQueue, QueueOffset]] = defaultdict(dict)
-        for chunk in _chunks(group_ids):
+        for chunk in chunks(group_ids):
             for row in QueueOffset.objects.filter(group__in=chunk):
                 rows[row.group_id][_queue(row)] = row
-        for names in _chunks(topics):
+        for names in chunks(topics):
             for row in QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names):
                 if row.group_id not in group_ids and _queue(row) in moved:
                     rows[row.group_id][_queue(row)] = row
@@ -240,7 +236,7 @@ class _Application:
             MessageQueue(row.topic.name, row.broker_name, row.queue_id): plan.QueueEnd(
                 row.max_offset, row.last_stored_at, bytes(row.max_history)
             )
-            for names in _chunks(topics)
+            for names in chunks(topics)
             for row in TopicQueue.objects.filter(topic__cluster=self._cluster, topic__name__in=names).select_related(
                 "topic"
             )
@@ -248,7 +244,7 @@ class _Application:
 
     def _refresh_ages(self, topics: set[str]) -> None:
         """Sampled again and unchanged is seen again: lag is as fresh as the ends of its queues."""
-        for names in _chunks(topics):
+        for names in chunks(topics):
             of_topics = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
             of_topics.update(seen_at=self._seen.at)
             self._touched.group_ids |= set(of_topics.values_list("group_id", flat=True).distinct())
@@ -260,20 +256,20 @@ class _Application:
             told_groups = {group.name for group in self._seen.groups}
             gone_topics |= set(self._cluster.topics.values_list("name", flat=True)) - told_topics
             gone_groups |= set(self._cluster.groups.values_list("name", flat=True)) - told_groups
-        for names in _chunks(gone_topics):
+        for names in chunks(gone_topics):
             self._cluster.topics.filter(name__in=names).delete()
             lost = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
             self._touched.group_ids |= set(lost.values_list("group_id", flat=True))
             lost.delete()
             self._touched.has_topics = True
-        for names in _chunks(gone_groups):
+        for names in chunks(gone_groups):
             self._cluster.groups.filter(name__in=names).delete()
 
     def _measure(self) -> None:
         at = self._seen.at
-        for chunk in _chunks(self._touched.topic_ids):
+        for chunk in chunks(self._touched.topic_ids):
             measuring.measure_topics(Topic.objects.filter(pk__in=chunk), at, is_watched=self._is_watched)
-        for chunk in _chunks(self._touched.group_ids):
+        for chunk in chunks(self._touched.group_ids):
             self._touched.drawn += measuring.measure_groups(
                 Group.objects.filter(pk__in=chunk), at, is_changed=True, is_watched=self._is_watched
             )
@@ -319,35 +315,9 @@ def _tell(cluster: Cluster, touched: Touched) -> None:
     tell_after_commit(changes)
 
 
-def _upsert(model: type[M], rows: Sequence[M], *, unique: Sequence[str]) -> None:
-    """Writes new and changed rows; one statement per few hundred of them."""
-    created = [row for row in rows if row.pk is None]
-    changed = [row for row in rows if row.pk is not None]
-    fields = [
-        name.name
-        for name in model._meta.concrete_fields
-        if not name.primary_key and name.name not in unique and name.attname not in unique
-    ]
-    if created:
-        # Another writer may have been a moment earlier, while a lease changed hands.
-        model._default_manager.bulk_create(
-            created, update_conflicts=True, unique_fields=list(unique), update_fields=fields, batch_size=CHUNK
-        )
-    if changed:
-        model._default_manager.bulk_create(
-            changed, update_conflicts=True, unique_fields=["id"], update_fields=fields, batch_size=CHUNK
-        )
-
-
 def _by_name(model: type[M], cluster: Cluster, names: Iterable[str]) -> Iterator[M]:
-    for chunk in _chunks(names):
+    for chunk in chunks(names):
         yield from model._default_manager.filter(Q(cluster=cluster), name__in=chunk)
-
-
-def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while chunk := list(islice(remaining, CHUNK)):
-        yield chunk
 
 
 def _queue(row: QueueOffset) -> MessageQueue:

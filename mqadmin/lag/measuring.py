@@ -13,13 +13,13 @@ from typing import Any
 
 from django.db.models import F, Max, Min, Q, QuerySet, Sum
 
+from mqadmin.clusters.bulk import chunks, update
 from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQueue, Verdict, WaitingMethod
 from mqadmin.lag import history
 from mqadmin.lag.models import LagHistory
 from mqadmin.lag.rates import Rate, rate
 from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, GroupFacts, judge
 
-BATCH = 500
 _BROADCASTING = "BROADCASTING"
 _MEASURED_FIELDS = (
     "lag",
@@ -66,23 +66,21 @@ def measure_groups(groups: Iterable[Group], now: datetime, *, is_changed: bool, 
     `is_changed`: their rows were changed just now, so each counts as changed whatever its sums say. `is_watched`:
     rows are true up to now; else up to when they were seen.
     """
-    listed = list(groups)
-    drawn: list[Group] = []
-    for start in range(0, len(listed), BATCH):
-        drawn += _measure_batch(listed[start : start + BATCH], now, is_changed=is_changed, is_watched=is_watched)
-    return drawn
+    return [
+        group
+        for batch in chunks(groups)
+        for group in _measure_batch(batch, now, is_changed=is_changed, is_watched=is_watched)
+    ]
 
 
 def measure_topics(topics: Iterable[Topic], now: datetime, *, is_watched: bool) -> None:
     """Writes the sums over the queues of each topic, and how much comes in."""
-    listed = list(topics)
-    for start in range(0, len(listed), BATCH):
-        batch = listed[start : start + BATCH]
+    for batch in chunks(topics):
         sums = {row["topic_id"]: row for row in _queue_sums(batch)}
         measured = [topic for topic in batch if topic.pk in sums]
         for topic in measured:
             _measure_topic(topic, sums[topic.pk], now, is_watched=is_watched)
-        Topic.objects.bulk_update(measured, _MEASURED_TOPIC_FIELDS)
+        update(Topic, measured, _MEASURED_TOPIC_FIELDS)
 
 
 def due_topics(cluster: Cluster) -> QuerySet[Topic]:
@@ -136,7 +134,7 @@ def _measure_batch(groups: Sequence[Group], now: datetime, *, is_changed: bool, 
         longer = history.appended(packed, history.LagSample(int(now.timestamp()), group.lag))
         if longer != packed:
             written_histories.append(LagHistory(group=group, samples=longer, updated_at=now))
-    Group.objects.bulk_update(groups, _MEASURED_FIELDS)
+    update(Group, groups, _MEASURED_FIELDS)
     LagHistory.objects.bulk_create(
         written_histories,
         update_conflicts=True,
