@@ -185,5 +185,9 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    # Each of Celery's short tasks would be two lines, several times a second.
+    "loggers": {
+        name: {"level": "WARNING"} for name in ("celery.worker.strategy", "celery.app.trace", "celery.worker.request")
+    },
     "root": {"handlers": ["stderr"], "level": os.environ.get("MQADMIN_LOG_LEVEL", "INFO").upper()},
 }

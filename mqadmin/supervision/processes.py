@@ -21,6 +21,10 @@ from mqadmin.supervision.redis_server import find_redis_server, redis_command
 STOP_ORDER = ("traffic", "beat", "loops-1", "loops-2", "jobs", "scheduler", "web", "broker", "redis")
 
 PROBE_TIMEOUT_S = 1.0
+# One slot follows the clusters for good, the others are for short tasks.
+JOBS_AT_ONCE = 3
+# Celery's warning is about pickled tasks, which we don't accept.
+_QUIET_ABOUT_ROOT = "ignore:You're running the worker with superuser privileges"
 # Consumer instances commit their offsets and finish the message in hand before they go.
 LOOPS_STOP_GRACE_S = 20.0
 
@@ -42,25 +46,26 @@ class Install:
     with_traffic: bool
 
 
-def processes(install: Install) -> list[ChildSpec]:
-    """In the order of starting. Raises NoRedis."""
+def processes(install: Install) -> list[list[ChildSpec]]:
+    """Stages in the order of starting; the children of a stage start together. Raises NoRedis."""
     environment = {
         "REDIS_URL": install.redis_url,
         "DJANGO_SETTINGS_MODULE": "mqadmin.settings",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(install.base_dir), os.environ.get("PYTHONPATH", "")])),
     }
-    specs = [
-        *_redis(install),
-        *_broker(install, environment),
-        _web(install, environment),
-        _worker("scheduler", "scheduler", 1, environment),
-        *_loops(install, environment),
-        _worker("jobs", "jobs", 3, environment),
-        _beat(environment),
+    stages = [
+        _redis(install),
+        [*_broker(install, environment), _web(install, environment)],
+        [
+            _worker("scheduler", "scheduler", 1, environment),
+            *_loops(install, environment),
+            _worker("jobs", "jobs", JOBS_AT_ONCE, environment),
+        ],
+        [_beat(environment)],
     ]
     if install.with_traffic:
-        specs.append(_manage("traffic", "shop_traffic", environment=environment, ready_text=None))
-    return specs
+        stages.append([_manage("traffic", "shop_traffic", environment=environment, ready_text=None)])
+    return [stage for stage in stages if stage]
 
 
 def _redis(install: Install) -> list[ChildSpec]:
@@ -121,7 +126,7 @@ def _worker(
     return ChildSpec(
         name,
         (
-            *(sys.executable, "-m", "celery", "-A", "mqadmin", "worker"),
+            *(sys.executable, "-m", "celery", "--quiet", "-A", "mqadmin", "worker"),
             *("-Q", queue, "-n", f"{name}@%h", "-c", str(concurrency), "-l", "INFO"),
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         ),
@@ -129,7 +134,7 @@ def _worker(
         ready_timeout_s=60,
         stop_grace_s=stop_grace_s,
         stops_group=False,
-        environment=environment,
+        environment={**environment, "PYTHONWARNINGS": _QUIET_ABOUT_ROOT},
     )
 
 

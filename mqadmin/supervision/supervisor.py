@@ -1,7 +1,7 @@
 """Starts children in order, keeps them running, stops them in the stated order.
 
-A child is started when all before it are ready. One that ends before it was ever ready stops everything: that is a
-fault of this machine (a taken port, a folder without rights) and starting it again would hide it. One that ends
+Children come in stages: those of one start together, and the next stage waits until all of them are ready. One that
+ends before it was ever ready stops everything: that is a fault of this machine (a taken port, a folder without rights) and starting it again would hide it. One that ends
 later is started again, with growing pauses.
 """
 
@@ -24,12 +24,12 @@ class StartFailed(Exception):
 
 
 class Supervisor:
-    """`specs` in the order of starting; `stop_order` names them in the order of stopping (all others last)."""
+    """`stages` in the order of starting; `stop_order` names children in the order of stopping (all others last)."""
 
     def __init__(
-        self, specs: Sequence[ChildSpec], stop_order: Sequence[str], on_line: Callable[[str, str], None]
+        self, stages: Sequence[Sequence[ChildSpec]], stop_order: Sequence[str], on_line: Callable[[str, str], None]
     ) -> None:
-        self._specs = list(specs)
+        self._stages = list(stages)
         self._stop_order = list(stop_order)
         self._on_line = on_line
         self._children: dict[str, Child] = {}
@@ -37,11 +37,14 @@ class Supervisor:
 
     async def start(self) -> None:
         """Returns when every child is ready. Raises StartFailed; then `stop` must still be called."""
-        for spec in self._specs:
-            child = await self._start_child(spec)
-            if not await child.wait_ready():
-                raise StartFailed(_why_not_ready(child))
-            self._keepers[spec.name] = asyncio.create_task(self._keep(child), name=f"keep-{spec.name}")
+        for stage in self._stages:
+            children = [await self._start_child(spec) for spec in stage]
+            for is_ready, child in zip(
+                await asyncio.gather(*(child.wait_ready() for child in children)), children, strict=True
+            ):
+                if not is_ready:
+                    raise StartFailed(_why_not_ready(child))
+                self._keepers[child.spec.name] = asyncio.create_task(self._keep(child), name=f"keep-{child.spec.name}")
 
     async def stop(self) -> None:
         """Each child in its turn; a child's keeper first, so that nothing comes back."""

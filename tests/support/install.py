@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 90.0
 STOPPED_WITHIN_S = 45.0
 _ADDRESS = re.compile(r"the console is at (http://\S+/)")
-_PASSWORD = re.compile(r"password\D*?:?\s+(\S{12,})$", re.MULTILINE | re.IGNORECASE)
+_PASSWORD = re.compile(r"with the password (\S+)")
 
 
 class Install:
@@ -46,9 +46,12 @@ class Install:
         self.stop()
 
     def launch(self) -> Child:
-        """Starts it without waiting."""
+        """Starts it without waiting; the log begins anew."""
+        if self._child is not None:
+            self._child.kill()
         port = self.broker.rpartition(":")[2]
         self.log = self.data.parent / f"{self.data.name}.up.log"
+        self.log.unlink(missing_ok=True)
         self._child = Child(
             [sys.executable, "manage.py", "up", "--broker-port", port, *self._arguments],
             self.log,

@@ -56,7 +56,7 @@ async def test_supervisor_starts_in_order_and_stops_in_the_stated_order() -> Non
         time.sleep(600)
         """
     )
-    supervisor = Supervisor([spec("a", code), spec("b", code), spec("c", code)], ["b", "c"], lines)
+    supervisor = Supervisor([[spec("a", code)], [spec("b", code)], [spec("c", code)]], ["b", "c"], lines)
     await supervisor.start()
     assert [name for name, text in lines.said if text == "ready"] == ["a", "b", "c"]
     await supervisor.stop()
@@ -65,21 +65,21 @@ async def test_supervisor_starts_in_order_and_stops_in_the_stated_order() -> Non
 
 
 async def test_supervisor_says_why_a_child_did_not_start() -> None:
-    supervisor = Supervisor([spec("broker", "print('port 1 is taken'); raise SystemExit(3)")], [], Lines())
+    supervisor = Supervisor([[spec("broker", "print('port 1 is taken'); raise SystemExit(3)")]], [], Lines())
     with pytest.raises(StartFailed, match=r"broker ended \(exit code 3\)[\s\S]*port 1 is taken"):
         await supervisor.start()
     await supervisor.stop()
 
 
 async def test_supervisor_says_that_a_program_cannot_be_run() -> None:
-    supervisor = Supervisor([ChildSpec("x", ("/nowhere/to/be/found",))], [], Lines())
+    supervisor = Supervisor([[ChildSpec("x", ("/nowhere/to/be/found",))]], [], Lines())
     with pytest.raises(StartFailed, match="cannot be run"):
         await supervisor.start()
     await supervisor.stop()
 
 
 async def test_supervisor_gives_up_on_a_child_that_is_never_ready() -> None:
-    supervisor = Supervisor([spec("silent", "import time; time.sleep(600)", ready_timeout_s=0.5)], [], Lines())
+    supervisor = Supervisor([[spec("silent", "import time; time.sleep(600)", ready_timeout_s=0.5)]], [], Lines())
     with pytest.raises(StartFailed, match=r"not ready within 0\.5 s"):
         await supervisor.start()
     await supervisor.stop()
@@ -89,7 +89,7 @@ async def test_supervisor_gives_up_on_a_child_that_is_never_ready() -> None:
 async def test_supervisor_restarts_a_child_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor_module, "RESTART_PAUSE_MIN_S", 0.05)
     lines = Lines()
-    supervisor = Supervisor([spec("a")], [], lines)
+    supervisor = Supervisor([[spec("a")]], [], lines)
     await supervisor.start()
     first = supervisor.pids()["a"]
     os.kill(first, signal.SIGKILL)
@@ -143,7 +143,7 @@ def test_children_end_when_their_parent_is_killed(tmp_path: Path) -> None:
                 from mqadmin.supervision.supervisor import Supervisor
                 async def main():
                     specs = [ChildSpec(n, (sys.executable, "-c", {STAYS!r}), ready_text="ready") for n in "ab"]
-                    supervisor = Supervisor(specs, [], lambda *_: None)
+                    supervisor = Supervisor([specs], [], lambda *_: None)
                     await supervisor.start()
                     pathlib.Path({str(pids)!r}).write_text(" ".join(map(str, supervisor.pids().values())))
                     await asyncio.sleep(600)
