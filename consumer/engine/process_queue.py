@@ -1,8 +1,11 @@
 """The window of one message queue: what was pulled and is not finished (Java `ProcessQueue`, behaviour 2.4).
 
 Owns the messages by queue offset, and the one rule that keeps progress honest: the offset to commit is that of the
-smallest message not finished yet, never more (S1-28, S1-29). Knows no clock, no socket and no listener; it is touched
-by the event loop alone, except `CachedMessage.started_ms`, which a consuming thread sets.
+smallest message not finished yet, never more (S1-28, S1-29). With nothing unfinished it is where the next pull starts,
+so that messages that were filtered out behind the last one count too; Java leaves them to the next pull.
+
+Knows no clock, no socket and no listener; it is touched by the event loop alone, except `CachedMessage.started_ms`,
+which a consuming thread sets.
 
 Messages of a dropped window belong to another member: their results are ignored (S1-19).
 """
@@ -48,10 +51,14 @@ class ProcessQueue:
         self._messages: dict[int, CachedMessage] = {}
         # Offsets in a heap; finished ones leave it when they reach the top.
         self._offsets: list[int] = []
-        self._offset_max = -1
+        self._next_offset = -1
 
-    def put(self, messages: Iterable[StoredMessage]) -> list[CachedMessage]:
-        """Takes pulled messages in; those that are new, in order. One that is here already stays as it is (P2-24)."""
+    def put(self, messages: Iterable[StoredMessage], next_offset: int) -> list[CachedMessage]:
+        """Takes pulled messages in; those that are new, in order. One that is here already stays as it is (P2-24).
+
+        `next_offset`: where the next pull starts.
+        """
+        self._next_offset = next_offset
         added: list[CachedMessage] = []
         for stored in messages:
             offset = stored.queue_offset
@@ -60,7 +67,6 @@ class ProcessQueue:
             cached = CachedMessage(self, stored)
             self._messages[offset] = cached
             heapq.heappush(self._offsets, offset)
-            self._offset_max = offset
             self.body_bytes += len(stored.body)
             added.append(cached)
         return added
@@ -73,7 +79,7 @@ class ProcessQueue:
         if self._messages.pop(offset, None) is not None:
             self.body_bytes -= len(cached.stored.body)
         first = self.offset_min
-        return self._offset_max + 1 if first is None else first
+        return self._next_offset if first is None else first
 
     def holds(self, cached: CachedMessage) -> bool:
         return self._messages.get(cached.stored.queue_offset) is cached

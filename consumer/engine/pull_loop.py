@@ -140,7 +140,7 @@ class PullLoop:
         match answer.status:
             case PullStatus.FOUND:
                 self.next_offset = answer.next_offset
-                added = process_queue.put(answer.messages)
+                added = process_queue.put(answer.messages, answer.next_offset)
                 if added:
                     context.submit(added)
                 else:

@@ -13,7 +13,8 @@ LIMITS = Limits(messages_max=3, bytes_max=100, span_max=10)
 def holding(*offsets: int, body_bytes: int = 1) -> ProcessQueue:
     process_queue = ProcessQueue(MessageQueue("orders", "broker-a", 0), 0)
     process_queue.put(
-        StoredMessage(topic="orders", queue_id=0, queue_offset=offset, body=bytes(body_bytes)) for offset in offsets
+        (StoredMessage(topic="orders", queue_id=0, queue_offset=offset, body=bytes(body_bytes)) for offset in offsets),
+        next_offset=max(offsets, default=0) + 1,
     )
     return process_queue
 

@@ -17,7 +17,7 @@ QUEUE = MessageQueue("%RETRY%billing", "broker-a", 3)
 
 def received(**fields: object) -> Message:
     stored = StoredMessage(topic=QUEUE.topic, queue_id=3, **fields)
-    return to_message(ProcessQueue(QUEUE, 0).put([stored])[0])
+    return to_message(ProcessQueue(QUEUE, 0).put([stored], 1)[0])
 
 
 def test_a_listener_sees_what_the_sender_meant() -> None:

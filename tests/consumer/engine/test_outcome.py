@@ -23,7 +23,7 @@ from remoting.wire.stored_message import StoredMessage
 )
 def test_what_becomes_of_a_message(error: BaseException | None, fate: str, outcome: Outcome) -> None:
     process_queue = ProcessQueue(MessageQueue("orders", "broker-a", 0), 0)
-    cached = process_queue.put([StoredMessage(topic="orders", queue_id=0)])[0]
+    cached = process_queue.put([StoredMessage(topic="orders", queue_id=0)], 1)[0]
     if fate == "dropped":
         process_queue.drop()
     elif fate == "removed":

@@ -14,7 +14,8 @@ QUEUE = MessageQueue("orders", "broker-a", 0)
 def filled(*offsets: int, body: bytes = b"four") -> tuple[ProcessQueue, list[CachedMessage]]:
     process_queue = ProcessQueue(QUEUE, now_ms=1000)
     added = process_queue.put(
-        StoredMessage(topic="orders", queue_id=0, queue_offset=offset, body=body) for offset in offsets
+        (StoredMessage(topic="orders", queue_id=0, queue_offset=offset, body=body) for offset in offsets),
+        next_offset=max(offsets) + 1,
     )
     return process_queue, added
 
@@ -33,6 +34,12 @@ def test_progress_is_the_smallest_unfinished_offset(finished: list[int], progres
     process_queue, added = filled(10, 11, 12)
     by_offset = {cached.stored.queue_offset: cached for cached in added}
     assert [process_queue.remove(by_offset[offset]) for offset in finished][-1] == progress
+
+
+def test_progress_includes_what_was_filtered_out_behind_the_last_message() -> None:
+    process_queue = ProcessQueue(QUEUE, now_ms=0)
+    (cached,) = process_queue.put([StoredMessage(topic="orders", queue_id=0, queue_offset=10)], next_offset=42)
+    assert process_queue.remove(cached) == 42
 
 
 def test_progress_of_an_empty_queue_is_unknown() -> None:
@@ -56,17 +63,19 @@ def test_progress_never_passes_an_unfinished_message_in_any_order(seed: int) -> 
         if chance.random() < 0.5 or not open_offsets:
             batch = [StoredMessage(topic="orders", queue_id=0, queue_offset=next_offset + step) for step in range(3)]
             next_offset += chance.randrange(3, 6)
-            open_offsets.update((cached.stored.queue_offset, cached) for cached in process_queue.put(batch))
+            open_offsets.update(
+                (cached.stored.queue_offset, cached) for cached in process_queue.put(batch, next_offset)
+            )
         else:
             offset = chance.choice(list(open_offsets))
             progress = process_queue.remove(open_offsets.pop(offset))
-            assert progress == min(open_offsets, default=progress)
+            assert progress == min(open_offsets, default=next_offset)
             assert process_queue.message_count == len(open_offsets)
 
 
 def test_a_message_that_is_here_already_is_not_added_again() -> None:
     process_queue, _ = filled(10, 11)
-    again = process_queue.put([StoredMessage(topic="orders", queue_id=0, queue_offset=11, body=b"four")])
+    again = process_queue.put([StoredMessage(topic="orders", queue_id=0, queue_offset=11, body=b"four")], 12)
     assert again == []
     assert process_queue.message_count == 2
     assert process_queue.body_bytes == 8
