@@ -1,12 +1,18 @@
-"""Putting a message into the store on behalf of a client: delay levels, store errors as answers, the wait for the disk.
+"""Putting messages into the store for clients: delay levels, store errors as answers, the wait for the disk.
 
 Shared by sending and sending back, so that both keep the same promise: an answer with SUCCESS means that the message
 is as safe as the store's flush mode says.
+
+What is submitted during one read of a connection is stored together, with one write, when `store_submitted` is called
+at the read's end; messages keep their order. A submission is stored as a whole or not at all, and none suffers from
+another's refusal.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from typing import NamedTuple
 
 from broker.engine.schedule.entering import delay_level, enter_schedule
 from broker.engine.schedule.levels import DelayLevels
@@ -16,13 +22,26 @@ from broker.engine.store.values import Appended, MessageDraft
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from remoting.wire.limits import PROPERTIES_BYTES_MAX
-from remoting.wire.properties import encode_properties
+from remoting.wire.properties import Property, encode_properties
 from remoting.wire.stored_message import TRANSACTION_COMMIT, TRANSACTION_MASK
 from remoting.wire.tags import tags_code
 
+logger = logging.getLogger(__name__)
+
+# Stored before the read's end when so much has gathered: larger writes are not cheaper per message.
+SUBMITTED_BYTES_MAX = 1024 * 1024
 # The CRC property that the store appends to every record.
 _CRC_PROPERTY_BYTES = 20
 _UTF8_BYTES_MAX = 4
+
+# Called with where the messages are, once they are as safe as promised, or with why they are not.
+Answer = Callable[[list[Appended] | MessageError], None]
+
+
+class _Submission(NamedTuple):
+    drafts: list[MessageDraft]
+    waits: bool
+    answer: Answer
 
 
 class Accepting:
@@ -35,36 +54,67 @@ class Accepting:
         self._levels = levels
         self._clock = clock
         self._body_bytes_max = body_bytes_max
+        self._submitted: list[_Submission] = []
+        self._submitted_bytes = 0
 
-    def append(self, draft: MessageDraft, properties: dict[str, str]) -> Appended:
-        """Stores `draft`, which gets `properties`; one with a delay level goes into the schedule.
+    def submit(self, draft: MessageDraft, properties: dict[str, str], *, waits: bool, answer: Answer) -> None:
+        """`draft` gets `properties`; with a delay level it goes into the schedule. `waits`: for the flush.
 
-        Raises MessageError: MESSAGE_ILLEGAL for one that is too large, SERVICE_NOT_AVAILABLE for a store that cannot.
+        Raises MessageError (MESSAGE_ILLEGAL) for one that is too large.
         """
         level = delay_level(properties)
         if level > 0 and draft.sys_flag & TRANSACTION_MASK in (0, TRANSACTION_COMMIT):
             enter_schedule(draft, properties, level, self._levels, self._clock())
         else:
             draft.properties_text = encode_properties(properties)
-            draft.tags_code = tags_code(properties.get("TAGS"))
+            draft.tags_code = tags_code(properties.get(Property.TAGS))
         self.check_size(len(draft.body), draft.properties_text)
-        try:
-            return self._store.append(draft)
-        except StoreError as error:
-            raise refusal(error) from error
+        self._submit(_Submission([draft], waits, answer), len(draft.body))
 
-    def append_batch(self, drafts: list[MessageDraft]) -> list[Appended]:
-        """Stores all or none, side by side. Raises MessageError."""
-        try:
-            return self._store.append_batch(drafts)
-        except StoreError as error:
-            raise refusal(error) from error
+    def submit_batch(self, drafts: list[MessageDraft], *, waits: bool, answer: Answer) -> None:
+        """All or none of `drafts`, side by side, as they are."""
+        self._submit(_Submission(drafts, waits, answer), sum([len(draft.body) for draft in drafts]))
 
-    def when_safe(self, last: Appended, answer: Callable[[MessageError | None], None]) -> None:
-        """Calls `answer` once everything up to `last` is as safe as promised, with an error when it is not."""
+    def _submit(self, submission: _Submission, body_bytes: int) -> None:
+        self._submitted.append(submission)
+        self._submitted_bytes += body_bytes
+        if self._submitted_bytes >= SUBMITTED_BYTES_MAX:
+            self.store_submitted()
+
+    def store_submitted(self) -> None:
+        """Stores what was submitted; answers what need not wait for the flush, the others after it."""
+        submitted, self._submitted, self._submitted_bytes = self._submitted, [], 0
+        if not submitted:
+            return
+        waiting: list[tuple[Answer, list[Appended]]] = []
+        for submission, result in zip(submitted, self._append(submitted), strict=True):
+            if submission.waits and not isinstance(result, MessageError):
+                waiting.append((submission.answer, result))
+            else:
+                submission.answer(result)
+        if waiting:
+            self._answer_when_flushed(waiting)
+
+    def _append(self, submitted: list[_Submission]) -> list[list[Appended] | MessageError]:
+        """One result per submission: with one write or, when that is refused, each on its own."""
+        try:
+            appended = self._store.append_batch([draft for submission in submitted for draft in submission.drafts])
+        except StoreError as error:
+            if len(submitted) > 1:
+                return [result for submission in submitted for result in self._append([submission])]
+            logger.warning("a message was not stored: %s", error)
+            return [refusal(error)]
+        if len(appended) == len(submitted):
+            return [[one] for one in appended]
+        each = iter(appended)
+        return [[next(each) for _ in submission.drafts] for submission in submitted]
+
+    def _answer_when_flushed(self, waiting: list[tuple[Answer, list[Appended]]]) -> None:
+        last = waiting[-1][1][-1]
 
         def flushed(error: Exception | None) -> None:
-            answer(None if error is None else refusal(error))
+            for answer, appended in waiting:
+                answer(appended if error is None else refusal(error))
 
         self._store.when_flushed(last.commit_log_offset + last.total_bytes, flushed)
 

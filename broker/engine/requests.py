@@ -39,6 +39,8 @@ class RequestTable(Handler):
         self._name = name
         self._processors: dict[int, Processor] = {}
         self.on_lost: list[Callable[[Connection], None]] = []
+        # Called when all requests of one read were handed out: what they left to be done together is done then.
+        self.after_read: list[Callable[[], None]] = []
 
     def fill(self, processors: Mapping[int, Processor]) -> None:
         self._processors.update(processors)
@@ -55,6 +57,8 @@ class RequestTable(Handler):
             answer = self._answer(Request(command, connection))
             if answer is not None and not command.is_oneway:
                 connection.send(answer)
+        for finish in self.after_read:
+            finish()
 
     def disconnected(self, connection: Connection, error: Exception | None) -> None:
         logger.debug("%s: %s disconnected%s", self._name, connection.peer, f": {error}" if error else "")

@@ -145,6 +145,7 @@ class _Parts:
             Loop("expire members", config.member_scan_interval_s, self._expire_members),
         ]
         self._driving: asyncio.Task[None] | None = None
+        requests.after_read.append(self.accepting.store_submitted)
         requests.on_lost += [
             self.members.connection_lost,
             self.held_pulls.drop,

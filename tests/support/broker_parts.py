@@ -78,6 +78,7 @@ class BrokerParts:
         sent_before = len(wire.sent)
         try:
             answer = processor(Request(command, wire))
+            self.accepting.store_submitted()
         except WireError as error:
             return response(command, error.response_code, str(error))
         if answer is None and len(wire.sent) > sent_before:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 
-from broker.engine.accepting import Accepting
+from broker.engine.accepting import Accepting, Answer
 from broker.engine.config import BrokerConfig
 from broker.engine.groups import Groups
 from broker.engine.requests import Request
@@ -21,7 +21,7 @@ from broker.engine.retry import (
     retry_limit,
 )
 from broker.engine.store.message_store import MessageStore
-from broker.engine.store.values import MessageDraft
+from broker.engine.store.values import Appended, MessageDraft
 from broker.engine.topics import Topics
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_READ_WRITE
@@ -65,16 +65,7 @@ class SendMessageBack:
         if message is None:
             raise MessageError(f"look message by offset failed, {header.offset}", ResponseCode.SYSTEM_ERROR)
         draft, properties = self._returned(message, header, group, command.version)
-        appended = self._accepting.append(draft, properties)
-        connection = request.connection
-
-        def safe(error: MessageError | None) -> None:
-            code = ResponseCode.SUCCESS if error is None else ResponseCode.SYSTEM_ERROR
-            connection.send(response(command, code, None if error is None else str(error)))
-
-        if command.is_oneway:
-            return None
-        self._accepting.when_safe(appended, safe)
+        self._accepting.submit(draft, properties, waits=True, answer=_answering(request))
         return None
 
     def _check_retry_topic(self, group: SubscriptionGroupConfig) -> None:
@@ -112,3 +103,17 @@ class SendMessageBack:
             reconsume_times=message.reconsume_times + 1,
         )
         return draft, properties
+
+
+def _answering(request: Request) -> Answer:
+    command, connection = request.command, request.connection
+
+    def answer(result: list[Appended] | MessageError) -> None:
+        if command.is_oneway:
+            return
+        if isinstance(result, MessageError):
+            connection.send(response(command, ResponseCode.SYSTEM_ERROR, str(result)))
+        else:
+            connection.send(response(command, ResponseCode.SUCCESS))
+
+    return answer

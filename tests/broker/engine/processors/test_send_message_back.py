@@ -202,7 +202,7 @@ def test_send_back_fails_when_the_store_is_full(parts, processor, monkeypatch):
     def refuse(_):
         raise StoreFull("no room")
 
-    monkeypatch.setattr(parts.store, "append", refuse)
+    monkeypatch.setattr(parts.store, "append_batch", refuse)
     answer = parts.ask(processor, send_back(stored.commit_log_offset))
 
     assert answer.code != ResponseCode.SUCCESS
