@@ -5,6 +5,8 @@ Event loop only. The plan is a snapshot taken between two appends; the flusher m
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from broker.engine.store.checkpoint import Checkpoint
 from broker.engine.store.consume_queue import ConsumeQueue
 from broker.engine.store.flusher import CheckpointPlan
@@ -23,6 +25,8 @@ class Checkpointer:
         self._changed: list[ConsumeQueue] = []
         self._queue_count = 0
         self._entry_total = 0
+        # The first one, after recovery, counts what it found.
+        self._must_count_all = True
 
     def will_grow(self, queue: ConsumeQueue) -> None:
         """To be said before an entry is put into `queue`."""
@@ -34,11 +38,8 @@ class Checkpointer:
 
     def plan(self, end: int, now_ms: int, *, is_clean: bool = False) -> CheckpointPlan:
         """A checkpoint at `end`, of what changed since the last plan."""
-        files = self._keys.changed_files()
-        for queue in self._changed:
-            self._entry_total += queue.max_offset - queue.synced_offset
-            self._queue_count += 1 if queue.synced_offset == 0 else 0
-            files += queue.changed_files()
+        files = self._count_all() if self._must_count_all else self._count_changed()
+        files += self._keys.changed_files()
         self._changed.clear()
         self._due_end = end + self._every_bytes
         self._due_ms = now_ms + self._every_ms
@@ -52,15 +53,21 @@ class Checkpointer:
         )
         return CheckpointPlan(checkpoint, tuple(dict.fromkeys(files)))
 
-    def plan_of_all(self, end: int, now_ms: int) -> CheckpointPlan:
-        """The same with all queues counted again: after recovery, and when a topic was deleted."""
-        files = [path for queue in self._queues for path in queue.changed_files()]
-        self._changed.clear()
+    def _count_all(self) -> list[Path]:
+        self._must_count_all = False
         self._queue_count = self._queues.queue_count
         self._entry_total = self._queues.entry_total
-        plan = self.plan(end, now_ms)
-        return CheckpointPlan(plan.checkpoint, tuple(dict.fromkeys([*files, *plan.changed_files])))
+        return [path for queue in self._queues for path in queue.changed_files()]
 
-    def soon(self) -> None:
-        """Makes the next append start a checkpoint."""
+    def _count_changed(self) -> list[Path]:
+        files: list[Path] = []
+        for queue in self._changed:
+            self._entry_total += queue.max_offset - queue.synced_offset
+            self._queue_count += 1 if queue.synced_offset == 0 else 0
+            files += queue.changed_files()
+        return files
+
+    def count_all_again(self) -> None:
+        """After queues came or went other than by appends: a checkpoint is due, and counts everything."""
+        self._must_count_all = True
         self._due_ms = 0

@@ -138,7 +138,7 @@ class MessageStore:
         recovery = Recovery(self.path, self._log, self._queues, self._keys, self._indexer, self._files)
         report, last_timestamp_ms = recovery.run(self._checkpoint_file.read(), was_aborted=was_aborted)
         self._log.sync()
-        plan = self._checkpointer.plan_of_all(self._log.end, last_timestamp_ms)
+        plan = self._checkpointer.plan(self._log.end, last_timestamp_ms)
         write_plan(plan, self._checkpoint_file, self._files)
         return report, last_timestamp_ms
 
@@ -194,8 +194,7 @@ class MessageStore:
         self._log.write(start, records[0] if len(records) == 1 else b"".join(records))
         self._last_timestamp_ms = now_ms
         self._index(batch, appended)
-        if self._checkpointer.is_due(self._log.end, now_ms) and not self._flusher.has_plan:
-            self._flusher.write_checkpoint(self._checkpointer.plan(self._log.end, now_ms))
+        self._checkpoint_if_due()
         for listener in self.on_appended:
             for one in appended:
                 listener(one)
@@ -251,6 +250,11 @@ class MessageStore:
                 queue.put(one.commit_log_offset, one.total_bytes, one.tags_code)
             if prepared.keys:
                 self._keys.put(queue.topic_crc, prepared.keys, one.commit_log_offset, one.store_timestamp_ms)
+
+    def _checkpoint_if_due(self) -> None:
+        end, now_ms = self._log.end, self._last_timestamp_ms
+        if self._checkpointer.is_due(end, now_ms) and not self._flusher.has_plan:
+            self._flusher.write_checkpoint(self._checkpointer.plan(end, now_ms))
 
     def when_flushed(self, commit_log_offset_end: int, callback: FlushCallback) -> None:
         """Calls `callback(None)` on the loop once all before that offset is as safe as the flush mode promises, or
@@ -360,10 +364,8 @@ class MessageStore:
     def delete_topic(self, topic: str) -> None:
         """Forgets all messages of `topic`; one of that name may start again at offset 0. Raises OSError."""
         self._queues.delete_topic(topic, self._log.end, self._log.min_offset)
-        if self._flusher.has_plan:
-            self._checkpointer.soon()
-            return
-        self._flusher.write_checkpoint(self._checkpointer.plan_of_all(self._log.end, self._last_timestamp_ms))
+        self._checkpointer.count_all_again()
+        self._checkpoint_if_due()
 
     def verify(self) -> VerifyReport:
         """Looks at every record and queue entry; takes seconds per GB."""
