@@ -15,6 +15,7 @@
 
   const REFRESH_SPACING_MS = 1000; // a region is fetched at most once a second, whatever arrives
   const BACKOFF_MS = [500, 1000, 2000, 4000, 8000, 15000];
+  const STEADY_MS = 15000; // a cell that changed this recently goes on changing: no flash, it would only blink
   const DISCONNECTED_AFTER_MS = 5000; // a shorter gap is "reconnecting", not worth alarm
   const GREETING_WITHIN_MS = 10000;
   const NOT_LOGGED_IN = 4401; // as mqadmin/live/sockets.py closes
@@ -95,23 +96,31 @@
       const frame = list.closest(".frame");
       if (frame) frame.scrollLeft = seen.scroll.get(list.id);
       if (before.isHeld && list.tagName === "TABLE") holdOrder(region, list, before.order);
-      for (const row of rowsOf(list)) markChanges(row, before.cells.get(row.dataset.row));
+      for (const row of rowsOf(list)) markChanges(list.id, row, before.cells.get(row.dataset.row));
     }
     for (const cell of region.querySelectorAll(".figure [data-cell]")) {
-      flashIfChanged(cell, seen.figures.get(cell.dataset.cell));
+      flashIfChanged(cell, seen.figures.get(cell.dataset.cell), `figure ${cell.dataset.cell}`);
     }
   }
 
-  function markChanges(row, cells) {
+  function markChanges(listId, row, cells) {
     if (!cells) {
       row.classList.add("fresh");
       return;
     }
-    for (const cell of row.querySelectorAll("[data-cell]")) flashIfChanged(cell, cells.get(cell.dataset.cell));
+    for (const cell of row.querySelectorAll("[data-cell]")) {
+      const name = cell.dataset.cell;
+      flashIfChanged(cell, cells.get(name), `${listId} ${row.dataset.row} ${name}`);
+    }
   }
 
-  function flashIfChanged(cell, before) {
-    if (before !== undefined && before !== cell.textContent.trim()) cell.classList.add("flash");
+  const changedAt = new Map(); // cell → when it last changed; as long as the page at most
+
+  function flashIfChanged(cell, before, key) {
+    if (before === undefined || before === cell.textContent.trim()) return;
+    const now = Date.now();
+    if (now - (changedAt.get(key) ?? 0) > STEADY_MS) cell.classList.add("flash");
+    changedAt.set(key, now);
   }
 
   /* Rows under the pointer stay where they are; a button says that the order is another one, and applies it. */

@@ -36,14 +36,16 @@ from mqadmin.lag import waiting
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.names import is_dlq_topic, is_retry_topic, is_system_group, is_system_topic
 
+REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
+
 
 def topic_kind(name: str, own_names: frozenset[str] = frozenset()) -> TopicKind:
-    """`own_names`: those of the cluster and its brokers, under which RocketMQ keeps topics too."""
+    """`own_names`: those of the cluster and its brokers, under which RocketMQ keeps topics (and replies) too."""
     if is_retry_topic(name):
         return TopicKind.RETRY
     if is_dlq_topic(name):
         return TopicKind.DEAD_LETTER
-    if is_system_topic(name) or name in own_names:
+    if is_system_topic(name) or name.removesuffix(REPLY_TOPIC_SUFFIX) in own_names:
         return TopicKind.SYSTEM
     return TopicKind.NORMAL
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext, ngettext
 from mqadmin.clusters.models import ClusterState
 from mqadmin.clusters.shapes import BrokerRow, ClusterCard, ClusterHead, HostedFacts, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
+from mqadmin.lag.verdicts import NEEDS_ATTENTION
 
 
 def headline(overview: Overview, attention_count: int) -> str:
@@ -98,16 +99,16 @@ def topic_words(page: TopicPage) -> str:
     readers = len(page.groups)
     if not readers:
         return gettext("No group is seen to read it.")
-    behind = sum(1 for group in page.groups if group.lag.value)
-    if not behind:
+    unwell = sum(group.verdict.verdict in NEEDS_ATTENTION for group in page.groups)
+    if not unwell:
         return ngettext(
-            "One group reads it and has read everything.", "%(n)s groups read it and have read everything.", readers
+            "One group reads it, and it needs nothing.", "%(n)s groups read it, and none needs attention.", readers
         ) % {"n": count_text(readers)}
     return ngettext(
-        "One group reads it; %(behind)s has messages waiting.",
-        "%(n)s groups read it; %(behind)s have messages waiting.",
+        "One group reads it, and it needs attention.",
+        "%(n)s groups read it; %(unwell)s of them need attention.",
         readers,
-    ) % {"n": count_text(readers), "behind": count_text(behind)}
+    ) % {"n": count_text(readers), "unwell": count_text(unwell)}
 
 
 def groups_total(page: ListPage[object]) -> str:

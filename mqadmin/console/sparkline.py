@@ -14,7 +14,7 @@ from datetime import datetime
 INSET = 2.0
 # a lag well below this is drawn near the floor: a few messages that wait are no mountain
 TOP_MIN = 50
-STEPS = 40
+STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,17 @@ def _stretches(points: Sequence[tuple[float, float] | None]) -> list[list[tuple[
 
 
 def _path(stretch: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x} {y}" for x, y in stretch)
+    return "M" + "L".join(f"{x} {y}" for x, y in _corners(stretch))
+
+
+def _corners(stretch: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Without the points inside a level stretch: most lines are level most of the time."""
+    last = len(stretch) - 1
+    return [
+        point
+        for index, point in enumerate(stretch)
+        if index in (0, last) or not stretch[index - 1][1] == point[1] == stretch[index + 1][1]
+    ]
 
 
 def _close(stretch: Sequence[tuple[float, float]], box: Box) -> str:

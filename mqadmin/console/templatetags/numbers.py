@@ -14,13 +14,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from mqadmin.clusters.shapes import Behind, Drain, DrainKind, Figure, TopicQueueRow
+from mqadmin.clusters.shapes import Behind, DrainKind, Figure, GroupRow, TopicQueueRow
 from mqadmin.console import figures
 
 register = template.Library()
 
 # an age beyond this is marked: two cycles of sampling
 OLD_AFTER = timedelta(seconds=30)
+# as mqadmin/lag/verdicts.py calls it
+KEEPS_UP = "keeps_up"
 READ_PERMISSION = 4
 WRITE_PERMISSION = 2
 
@@ -125,8 +127,11 @@ def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeStri
 
 
 @register.simple_tag
-def drain(when: Drain) -> SafeString:
-    """When the lag will be gone at the present rates."""
+def drain(group: GroupRow) -> SafeString:
+    """When the lag will be gone at the present rates; a group that keeps up always has a few messages in flight."""
+    if group.verdict.rule == KEEPS_UP:
+        return nothing(gettext("keeps up"))
+    when = group.drain
     match when.kind:
         case DrainKind.NOW:
             return nothing(gettext("nothing waits"))

@@ -66,6 +66,8 @@ def committed(offset: int, behind_since: datetime | None = None) -> CommittedSee
         ("SCHEDULE_TOPIC_XXXX", TopicKind.SYSTEM),
         ("rmq_sys_anything", TopicKind.SYSTEM),
         ("broker-a", TopicKind.SYSTEM),
+        ("broker-a_REPLY_TOPIC", TopicKind.SYSTEM),
+        ("orders_REPLY_TOPIC", TopicKind.NORMAL),
     ],
 )
 def test_kind_of_a_topic_follows_from_its_name(name: str, kind: TopicKind) -> None:

@@ -273,7 +273,7 @@ class TestGroup:
 class TestTopic:
     def test_shows_queues_and_who_reads(self, http, group):
         text = text_of(http.get(reverse("topic", args=["local", "orders"])))
-        assert "One group reads it; 1 has messages waiting." in text
+        assert "One group reads it, and it needs attention." in text
         assert "132,111" in text
         assert "billing" in text
 

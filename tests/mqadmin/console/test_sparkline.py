@@ -42,6 +42,12 @@ def test_a_gap_breaks_the_line():
     assert drawn.line.count("M") == 2
 
 
+def test_a_level_line_is_two_points():
+    drawn = draw([7] * 60, BOX)
+    assert drawn is not None
+    assert drawn.line.count("L") == 1
+
+
 def test_the_scale_starts_at_nothing():
     drawn = draw([1000, 1010], BOX)
     assert drawn is not None
