@@ -7,7 +7,7 @@ Moments are aware datetimes: `at` of a `Seen` by our clock, all others by the cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -118,7 +118,11 @@ class Seen:
     groups: tuple[GroupSeen, ...] = ()
     gone_groups: tuple[str, ...] = ()
     committed: tuple[CommittedSeen, ...] = ()
-    happened: tuple[Happened, ...] = field(default=())
+    happened: tuple[Happened, ...] = ()
+
+    @property
+    def fact_count(self) -> int:
+        return sum(map(len, (self.topics, self.queues, self.groups, self.committed, self.happened)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

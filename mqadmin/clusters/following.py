@@ -3,8 +3,8 @@
 One long call under a lease. It ends when the lease is lost or a stop is asked for, and otherwise survives everything:
 a broker that is gone is asked again with a growing pause, and the cluster says why it is unreachable.
 
-The position (`boot`, `revision`) is written in the transaction of the rows that it stands for, so whoever takes over
-goes on exactly there; the broker answers with a snapshot when it does not remember that far.
+The position (`boot`, `revision`) is written in the last transaction of the rows that it stands for, so whoever takes
+over goes on exactly there; the broker answers with a snapshot when it does not remember that far.
 """
 
 from __future__ import annotations
@@ -114,10 +114,8 @@ class Follower:
     def _write(self, cluster: Cluster, broker: Broker, header: WatchResponseHeader, body: WatchBody) -> None:
         now = timezone.now()
         is_news = header.revision != broker.revision or header.boot != broker.boot
-        with transaction.atomic():
-            if is_news:
-                seen = seen_by_watch(body, boot=header.boot, is_snapshot=header.is_snapshot, now=now)
-                synchroniser.apply(cluster, seen, is_watched=True)
+
+        def note_position() -> None:
             broker.boot, broker.revision = header.boot, header.revision
             broker.version, broker.seen_at, broker.last_error = body.version, now, ""
             if body.scheduler is not None:
@@ -125,21 +123,30 @@ class Follower:
             broker.save()
             note_reachable(cluster, ClusterKind.OURS, now)
 
+        if not is_news:
+            with transaction.atomic():
+                note_position()
+            return
+        seen = seen_by_watch(body, boot=header.boot, is_snapshot=header.is_snapshot, now=now)
+        synchroniser.apply(cluster, seen, is_watched=True, at_the_end=note_position, between_parts=self._renew_if_due)
+
     def _tick(self, cluster: Cluster) -> None:
         if self.clock() - self._ticked_s < TICK_S:
             return
         self._ticked_s = self.clock()
         cluster.refresh_from_db()
-        synchroniser.tick(cluster, timezone.now(), is_watched=True)
+        synchroniser.tick(cluster, timezone.now(), is_watched=True, between_parts=self._renew_if_due)
 
     def _may_go_on(self) -> bool:
         """Renews the lease when it is time to; False when it is lost or a stop was asked for."""
-        if leases.is_stop_asked(self.cluster_id, self.holder):
-            return False
-        if self.clock() - self._renewed_s < leases.HEARTBEAT_S:
-            return True
-        self._renewed_s = self.clock()
-        return leases.renew(self.cluster_id, self.holder, self.worker, timezone.now())
+        self._renew_if_due()
+        return not leases.is_stop_asked(self.cluster_id, self.holder)
+
+    def _renew_if_due(self) -> None:
+        """Does nothing for a lease that was lost: `_may_go_on` finds that out."""
+        if self.clock() - self._renewed_s >= leases.HEARTBEAT_S:
+            self._renewed_s = self.clock()
+            leases.renew(self.cluster_id, self.holder, self.worker, timezone.now())
 
     def _pause(self, seconds: float) -> None:
         """Sleeps in steps short enough that a stop is noticed and the lease renewed."""

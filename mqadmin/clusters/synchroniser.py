@@ -1,13 +1,16 @@
 """Keeps the rows of a cluster true: reads the rows that facts touch, has `plan.py` decide, writes in bulk.
 
-The one writer of brokers, topics, groups, members, subscriptions and offsets. Each call is one transaction; open pages
-are told after it commits. Applying the same facts twice changes nothing the second time.
+The one writer of brokers, topics, groups, members, subscriptions and offsets. Few facts are written in one transaction;
+many in parts, each short, so that SQLite's other writers wait seconds at most. Applying the same facts twice changes
+nothing the second time, so a call that was interrupted between two parts is simply made again. Open pages are told
+after a commit.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -34,6 +37,9 @@ from mqadmin.rebalances import recording
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.message_queue import MessageQueue
 
+# More facts than this are written in parts.
+WHOLE_FACTS_MAX = 2000
+
 M = TypeVar("M", bound=Model)
 
 
@@ -48,10 +54,24 @@ class Touched:
     events: list[RebalanceEvent] = field(default_factory=list)
 
 
-def apply(cluster: Cluster, seen: Seen, *, is_watched: bool) -> Touched:
-    """Writes what `seen` says into the rows of `cluster`. `is_watched`: what is not in it has not changed."""
+def apply(
+    cluster: Cluster,
+    seen: Seen,
+    *,
+    is_watched: bool,
+    at_the_end: Callable[[], None] = lambda: None,
+    between_parts: Callable[[], None] = lambda: None,
+) -> Touched:
+    """Writes what `seen` says into the rows of `cluster`. `is_watched`: what is not in it has not changed.
+
+    `at_the_end` runs in the last transaction, after all rows are written; `between_parts` outside of any.
+    """
+    if seen.fact_count > WHOLE_FACTS_MAX:
+        application = _Application(cluster, seen, is_watched=is_watched, between_parts=between_parts)
+        return application.run(at_the_end)
     with transaction.atomic():
-        return _Application(cluster, seen, is_watched=is_watched).run()
+        application = _Application(cluster, seen, is_watched=is_watched, between_parts=lambda: None)
+        return application.run(at_the_end)
 
 
 def apply_brokers(cluster: Cluster, seen: Sequence[BrokerSeen], at: datetime) -> None:
@@ -69,39 +89,62 @@ def apply_brokers(cluster: Cluster, seen: Sequence[BrokerSeen], at: datetime) ->
         Broker.objects.filter(pk__in=[row.pk for row in rows.values()]).delete()
 
 
-def tick(cluster: Cluster, now: datetime, *, is_watched: bool) -> None:
+def tick(
+    cluster: Cluster, now: datetime, *, is_watched: bool, between_parts: Callable[[], None] = lambda: None
+) -> None:
     """What time alone changes: rates that fall, verdicts that are a matter of time, the cluster's own history."""
     with transaction.atomic():
         measuring.measure_topics(measuring.due_topics(cluster), now, is_watched=is_watched)
-        due = measuring.due_groups(cluster, now)
-        drawn = measuring.measure_groups(due, now, is_changed=False, is_watched=is_watched)
-        measuring.note_cluster_lag(cluster, now)
-        _tell(cluster, Touched(drawn=drawn))
+    for chunk in chunks(measuring.due_groups(cluster, now)):
+        with transaction.atomic():
+            drawn = measuring.measure_groups(chunk, now, is_changed=False, is_watched=is_watched)
+            _tell(cluster, Touched(drawn=drawn))
+        between_parts()
+    measuring.note_cluster_lag(cluster, now)
 
 
 class _Application:
-    """One call of `apply`: the facts, and the rows that it has read and written so far."""
+    """One call of `apply`: the facts, and what it has changed so far."""
 
-    def __init__(self, cluster: Cluster, seen: Seen, *, is_watched: bool) -> None:
+    def __init__(self, cluster: Cluster, seen: Seen, *, is_watched: bool, between_parts: Callable[[], None]) -> None:
         self._cluster = cluster
         self._seen = seen
         self._is_watched = is_watched
+        self._between_parts = between_parts
         self._touched = Touched()
         self._changes: dict[str, recording.GroupChange] = {}
         # Groups whose members were seen before: only of those can somebody be found or missed now.
         self._had_members_seen: set[str] = set()
 
-    def run(self) -> Touched:
-        self._topics()
-        self._topic_queues()
-        groups = self._groups()
-        self._members(groups)
-        self._queue_offsets(groups)
-        self._forget_gone()
-        self._measure()
-        self._record()
-        _tell(self._cluster, self._touched)
+    def run(self, at_the_end: Callable[[], None]) -> Touched:
+        with self._part():
+            self._topics()
+            self._topic_queues()
+            groups = self._groups()
+        for facts in chunks(fact for fact in self._seen.groups if fact.members is not None):
+            with self._part():
+                self._members(groups, facts)
+        progress = self._progress(groups)
+        for group_ids in chunks(set(progress) | self._readers_of_moved_queues()):
+            with self._part():
+                self._queue_offsets(group_ids, progress)
+        with self._part():
+            self._forget_gone()
+            self._measure_topics()
+        for group_ids in chunks(self._touched.group_ids):
+            with self._part():
+                self._measure_groups(group_ids)
+        with self._part():
+            self._record()
+            _tell(self._cluster, self._touched)
+            at_the_end()
         return self._touched
+
+    @contextmanager
+    def _part(self) -> Iterator[None]:
+        with transaction.atomic(savepoint=False):
+            yield
+        self._between_parts()
 
     def _topics(self) -> None:
         names = [topic.name for topic in self._seen.topics]
@@ -141,16 +184,14 @@ class _Application:
         self._touched.group_ids |= {rows[group.name].pk for group in changed}
         return rows
 
-    def _members(self, groups: Mapping[str, Group]) -> None:
-        told = [fact for fact in self._seen.groups if fact.members is not None]
+    def _members(self, groups: Mapping[str, Group], told: Sequence[GroupSeen]) -> None:
         ids = [groups[fact.name].pk for fact in told]
         members: defaultdict[int, dict[str, Member]] = defaultdict(dict)
         subscriptions: defaultdict[int, dict[SubscriptionKey, Subscription]] = defaultdict(dict)
-        for chunk in chunks(ids):
-            for member in Member.objects.filter(group__in=chunk):
-                members[member.group_id][member.client_id] = member
-            for row in Subscription.objects.filter(group__in=chunk, ended_at=None):
-                subscriptions[row.group_id][_subscription_key(row)] = row
+        for member in Member.objects.filter(group__in=ids):
+            members[member.group_id][member.client_id] = member
+        for row in Subscription.objects.filter(group__in=ids, ended_at=None):
+            subscriptions[row.group_id][_subscription_key(row)] = row
         changed: list[Member] = []
         begun: list[Subscription] = []
         written: list[Subscription] = []
@@ -174,22 +215,32 @@ class _Application:
         Subscription.objects.bulk_create(begun)
         update(Subscription, written, ["sub_version", "seen_at", "ended_at"])
 
-    def _queue_offsets(self, groups: Mapping[str, Group]) -> None:
-        progress = self._progress(groups)
-        moved = {fact.queue for fact in self._seen.queues}
-        rows = self._offset_rows(set(progress), {queue.topic for queue in moved}, moved)
-        for group_id in rows:
-            progress.setdefault(group_id, plan.GroupProgress(group_id))
-        ends = self._ends(progress.values(), rows)
+    def _readers_of_moved_queues(self) -> set[int]:
+        """Their lag changes with the end of the queue, whether or not they were told of."""
+        topics = {fact.queue.topic for fact in self._seen.queues}
+        return {
+            group_id
+            for names in chunks(topics)
+            for group_id in QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
+            .values_list("group_id", flat=True)
+            .distinct()
+        }
+
+    def _queue_offsets(self, group_ids: Sequence[int], progress: Mapping[int, plan.GroupProgress]) -> None:
+        rows: defaultdict[int, dict[MessageQueue, QueueOffset]] = defaultdict(dict)
+        for row in QueueOffset.objects.filter(group__in=group_ids):
+            rows[row.group_id][_queue(row)] = row
+        facts = {group_id: progress.get(group_id, plan.GroupProgress(group_id)) for group_id in group_ids}
+        ends = self._ends(facts.values(), rows)
         changed = [
             row
-            for group_id, facts in progress.items()
-            for row in plan.queue_offsets(facts, rows.get(group_id, {}), ends, self._seen.at)
+            for group_id, of_group in facts.items()
+            for row in plan.queue_offsets(of_group, rows[group_id], ends, self._seen.at)
         ]
         upsert(QueueOffset, changed, unique=("group", "topic_name", "broker_name", "queue_id"))
         self._touched.group_ids |= {row.group_id for row in changed}
         if not self._is_watched:
-            self._refresh_ages({queue.topic for queue in moved})
+            self._refresh_ages(group_ids)
 
     def _progress(self, groups: Mapping[str, Group]) -> dict[int, plan.GroupProgress]:
         committed: defaultdict[str, dict[MessageQueue, CommittedSeen]] = defaultdict(dict)
@@ -208,20 +259,6 @@ class _Application:
                 owners=fact.owners,
             )
         return progress
-
-    def _offset_rows(
-        self, group_ids: set[int], topics: set[str], moved: set[MessageQueue]
-    ) -> dict[int, dict[MessageQueue, QueueOffset]]:
-        """All rows of the groups told of, and those of other groups on queues that moved."""
-        rows: defaultdict[int, dict[MessageQueue, QueueOffset]] = defaultdict(dict)
-        for chunk in chunks(group_ids):
-            for row in QueueOffset.objects.filter(group__in=chunk):
-                rows[row.group_id][_queue(row)] = row
-        for names in chunks(topics):
-            for row in QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names):
-                if row.group_id not in group_ids and _queue(row) in moved:
-                    rows[row.group_id][_queue(row)] = row
-        return rows
 
     def _ends(
         self,
@@ -242,12 +279,12 @@ class _Application:
             )
         }
 
-    def _refresh_ages(self, topics: set[str]) -> None:
+    def _refresh_ages(self, group_ids: Sequence[int]) -> None:
         """Sampled again and unchanged is seen again: lag is as fresh as the ends of its queues."""
+        topics = list({fact.queue.topic for fact in self._seen.queues})
         for names in chunks(topics):
-            of_topics = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
-            of_topics.update(seen_at=self._seen.at)
-            self._touched.group_ids |= set(of_topics.values_list("group_id", flat=True).distinct())
+            QueueOffset.objects.filter(group__in=group_ids, topic_name__in=names).update(seen_at=self._seen.at)
+        self._touched.group_ids |= set(group_ids)
 
     def _forget_gone(self) -> None:
         gone_topics, gone_groups = set(self._seen.gone_topics), set(self._seen.gone_groups)
@@ -265,14 +302,14 @@ class _Application:
         for names in chunks(gone_groups):
             self._cluster.groups.filter(name__in=names).delete()
 
-    def _measure(self) -> None:
-        at = self._seen.at
+    def _measure_topics(self) -> None:
         for chunk in chunks(self._touched.topic_ids):
-            measuring.measure_topics(Topic.objects.filter(pk__in=chunk), at, is_watched=self._is_watched)
-        for chunk in chunks(self._touched.group_ids):
-            self._touched.drawn += measuring.measure_groups(
-                Group.objects.filter(pk__in=chunk), at, is_changed=True, is_watched=self._is_watched
-            )
+            measuring.measure_topics(Topic.objects.filter(pk__in=chunk), self._seen.at, is_watched=self._is_watched)
+
+    def _measure_groups(self, group_ids: Sequence[int]) -> None:
+        self._touched.drawn += measuring.measure_groups(
+            Group.objects.filter(pk__in=group_ids), self._seen.at, is_changed=True, is_watched=self._is_watched
+        )
 
     def _record(self) -> None:
         """A watch's snapshot is a sample too: what happened before it was not told."""

@@ -123,18 +123,20 @@ def _measure_batch(groups: Sequence[Group], now: datetime, *, is_changed: bool, 
         if queue.is_subscribed is not False:
             queues[queue.group_id].append(queue)
     histories = LagHistory.objects.in_bulk([group.pk for group in groups])
-    drawn, written_histories = [], []
+    drawn, written, written_histories = [], [], []
     for group in groups:
         packed = histories[group.pk].samples if group.pk in histories else b""
-        before = [getattr(group, name) for name in _SHOWN_FIELDS]
+        shown, measured = _values(group, _SHOWN_FIELDS), _values(group, _MEASURED_FIELDS)
         _measure(group, queues[group.pk], packed, now, is_watched=is_watched)
-        if is_changed or before != [getattr(group, name) for name in _SHOWN_FIELDS]:
+        if is_changed or shown != _values(group, _SHOWN_FIELDS):
             group.revision += 1
             drawn.append(group)
+        if measured != _values(group, _MEASURED_FIELDS):
+            written.append(group)
         longer = history.appended(packed, history.LagSample(int(now.timestamp()), group.lag))
         if longer != packed:
             written_histories.append(LagHistory(group=group, samples=longer, updated_at=now))
-    update(Group, groups, _MEASURED_FIELDS)
+    update(Group, written, _MEASURED_FIELDS)
     LagHistory.objects.bulk_create(
         written_histories,
         update_conflicts=True,
@@ -142,6 +144,10 @@ def _measure_batch(groups: Sequence[Group], now: datetime, *, is_changed: bool, 
         update_fields=["samples", "updated_at"],
     )
     return drawn
+
+
+def _values(group: Group, names: Sequence[str]) -> list[object]:
+    return [getattr(group, name) for name in names]
 
 
 def _measure(
