@@ -1,0 +1,192 @@
+"""Delayed messages delivered by Celery workers under the broker's lease, and what happens when one is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from remoting.wire.bodies.document import read_body
+from remoting.wire.bodies.watch import WatchBody
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
+from remoting.wire.properties import encode_properties
+from remoting.wire.stored_message import StoredMessage, decode_messages
+from tests.support.asking import ask
+from tests.support.celery_worker import CeleryWorker
+from tests.support.our_broker import OurBroker
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.redis]
+
+LEVEL_1_MS = 1_000
+TAKEOVER_WITHIN_S = 3.0
+# On a machine that does other things too; the benchmark measures it.
+LATE_MS_MAX = 1_500
+
+
+class Cluster:
+    """Our broker driven by Celery, and the Redis of the workers."""
+
+    def __init__(self, folder: Path, broker: OurBroker, redis: RedisServer) -> None:
+        self.folder = folder
+        self.broker = broker
+        self.redis = redis
+
+    def worker(self, name: str) -> CeleryWorker:
+        data = self.folder / "data"
+        env = {"REDIS_URL": self.redis.url, "MQADMIN_NAMESRV": self.broker.namesrv, "MQADMIN_DATA": str(data)}
+        return CeleryWorker(name, "scheduler", self.folder, env)
+
+    @property
+    def driver(self) -> str:
+        """Who holds the lease, as the watch request tells; "" for nobody."""
+        answer = ask(self.broker.broker, Command(code=RequestCode.WATCH))
+        body = read_body(WatchBody, answer.body)
+        return body.scheduler.driver if body.scheduler is not None else ""
+
+    def driver_pid(self) -> int:
+        return int(self.driver.rpartition("/")[2])
+
+    def send_delayed(self, body: bytes) -> float:
+        """Level 1; when it was sent, in s since the epoch."""
+        properties = encode_properties({"DELAY": "1"})
+        values = dict(zip("abcdefghi", ("p", "late", "TBW102", "1", "0", "0", "0", "0", properties), strict=True))
+        sent_s = time.time()
+        answer = ask(self.broker.broker, Command(code=RequestCode.SEND_MESSAGE_V2, ext_fields=values, body=body))
+        assert answer.code == ResponseCode.SUCCESS, answer
+        return sent_s
+
+    def delivered(self) -> list[StoredMessage]:
+        fields = {
+            "consumerGroup": "g",
+            "topic": "late",
+            "queueId": "0",
+            "queueOffset": "0",
+            "maxMsgNums": "32",
+            "sysFlag": "4",
+            "commitOffset": "0",
+            "suspendTimeoutMillis": "0",
+            "subscription": "*",
+            "subVersion": "0",
+        }
+        answer = ask(self.broker.broker, Command(code=RequestCode.PULL_MESSAGE, ext_fields=fields))
+        return decode_messages(answer.body) if answer.code == ResponseCode.SUCCESS else []
+
+    def wait_for(self, count: int, within_s: float) -> list[StoredMessage]:
+        return wait_until(lambda: (found := self.delivered()) and len(found) >= count and found, within_s)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with (
+        RedisServer(tmp_path) as redis,
+        OurBroker(tmp_path / "store", "async", arguments=("--scheduler=celery",)) as broker,
+    ):
+        yield Cluster(tmp_path, broker, redis)
+
+
+def test_delayed_message_waits_while_nobody_drives_and_comes_when_a_worker_does(cluster: Cluster) -> None:
+    cluster.send_delayed(b"one")
+    time.sleep(LEVEL_1_MS / 1000 + 0.2)
+    assert cluster.delivered() == []
+
+    with cluster.worker("only"):
+        (message,) = cluster.wait_for(1, 5)
+        assert message.body == b"one"
+
+
+def test_delayed_messages_come_at_their_time_and_never_early(cluster: Cluster) -> None:
+    with cluster.worker("only"):
+        wait_until(lambda: cluster.driver)
+        sent = {}
+        for number in range(8):
+            sent[b"%d" % number] = cluster.send_delayed(b"%d" % number)
+            time.sleep(0.1)
+        late_ms = [
+            message.store_timestamp_ms - sent[message.body] * 1000 - LEVEL_1_MS for message in cluster.wait_for(8, 10)
+        ]
+    assert min(late_ms) >= 0
+    assert max(late_ms) < LATE_MS_MAX
+
+
+def test_another_worker_takes_over_when_the_driving_one_is_killed(cluster: Cluster) -> None:
+    with cluster.worker("first") as first, cluster.worker("second") as second:
+        driver = wait_until(lambda: cluster.driver)
+        driving = first if cluster.driver_pid() in children_of(first) else second
+        cluster.send_delayed(b"one")
+        killed_s = time.monotonic()
+        driving.kill_main()
+
+        wait_until(lambda: cluster.driver not in ("", driver), TAKEOVER_WITHIN_S, "another driver")
+        assert time.monotonic() - killed_s < TAKEOVER_WITHIN_S
+        cluster.wait_for(1, 5)
+        time.sleep(0.5)
+        assert [message.body for message in cluster.delivered()] == [b"one"]
+
+
+def test_a_worker_drives_again_when_its_child_is_killed(cluster: Cluster) -> None:
+    with cluster.worker("only"):
+        driver = wait_until(lambda: cluster.driver)
+        os.kill(cluster.driver_pid(), signal.SIGKILL)
+
+        wait_until(lambda: cluster.driver not in ("", driver), 2 * TAKEOVER_WITHIN_S, "a new driver")
+
+
+def test_a_worker_drives_on_when_the_broker_was_killed_and_nothing_comes_twice(cluster: Cluster) -> None:
+    with cluster.worker("only"):
+        wait_until(lambda: cluster.driver)
+        cluster.send_delayed(b"one")
+        cluster.wait_for(1, 5)
+        cluster.send_delayed(b"two")
+        cluster.broker.kill()
+        cluster.broker.start()
+
+        wait_until(lambda: cluster.driver, 5)
+        cluster.wait_for(2, 5)
+        time.sleep(0.5)
+        assert [message.body for message in cluster.delivered()] == [b"one", b"two"]
+
+
+def test_a_worker_goes_on_driving_while_redis_is_away(cluster: Cluster) -> None:
+    with cluster.worker("only"):
+        driver = wait_until(lambda: cluster.driver)
+        cluster.redis.stop()
+        cluster.send_delayed(b"one")
+        cluster.wait_for(1, 5)
+        cluster.redis.start()
+
+        assert cluster.driver == driver
+
+
+def test_a_worker_stops_within_three_seconds_while_it_drives(cluster: Cluster) -> None:
+    with cluster.worker("only") as worker:
+        wait_until(lambda: cluster.driver)
+        started_s = time.monotonic()
+        code = worker.stop()
+
+    assert code == 0
+    assert time.monotonic() - started_s < 2 * TAKEOVER_WITHIN_S  # 1.9 s where nothing else runs
+    assert cluster.driver == ""
+
+
+def test_a_killed_worker_leaves_no_child_that_drives(cluster: Cluster) -> None:
+    with cluster.worker("only") as worker:
+        wait_until(lambda: cluster.driver)
+        children = [psutil.Process(pid) for pid in children_of(worker)]
+        worker.kill_main()
+
+        gone, alive = psutil.wait_procs(children, timeout=1)
+        assert [child for child in alive if child.status() != psutil.STATUS_ZOMBIE] == []
+        assert gone or alive
+    wait_until(lambda: cluster.driver == "")
+
+
+def children_of(worker: CeleryWorker) -> set[int]:
+    return {child.pid for child in psutil.Process(worker.pid).children(recursive=True)}

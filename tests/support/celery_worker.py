@@ -1,0 +1,59 @@
+"""A Celery worker of the project as the process that an operator starts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from tests.support.children import Child
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+READY_WITHIN_S = 40.0
+
+
+class CeleryWorker:
+    """Starts on entering and is ready then; stops on leaving. `env` says which Redis and which name server."""
+
+    def __init__(self, name: str, queue: str, folder: Path, env: dict[str, str], concurrency: int = 1) -> None:
+        self._command = [
+            *(sys.executable, "-m", "celery", "-A", "mqadmin", "worker"),
+            *("-Q", queue, "-n", f"{name}@%h", "-c", str(concurrency), "-l", "INFO"),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        ]
+        self._log = folder / f"{name}.log"
+        self._env = {"C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1", **env}
+        self._child: Child | None = None
+
+    def __enter__(self) -> CeleryWorker:
+        self._child = Child(self._command, self._log, cwd=ROOT, env=self._env)
+        wait_until(lambda: " ready." in self._running().output(), READY_WITHIN_S, "the worker's line `ready`")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _running(self) -> Child:
+        assert self._child is not None, "the worker was not started"
+        assert self._child.is_running, f"the worker ended:\n{self._child.output()}"
+        return self._child
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    def output(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def stop(self) -> int:
+        """SIGTERM; its exit code."""
+        return self._child.stop() if self._child is not None else 0
+
+    def kill_main(self) -> None:
+        """SIGKILL to the main process alone, as the kernel or an operator would."""
+        child = self._running()
+        child.process.kill()
+        child.process.wait()
