@@ -1,0 +1,267 @@
+"""A whole broker in this process, asked over real sockets by the admin client."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from broker.engine.config import BrokerConfig
+from broker.engine.runtime import BrokerRuntime
+from broker.engine.store.errors import StoreError
+from remoting.client.admin import Admin
+from remoting.client.connections import Connections
+from remoting.client.errors import BrokerRefused, ClientError
+from remoting.client.producer import Producer
+from remoting.server import ListenError
+from remoting.wire.bodies.document import write_body
+from remoting.wire.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
+from remoting.wire.bodies.watch import (
+    ASSIGNMENT_CHANGED,
+    GROUP_CHANGED,
+    MEMBER_JOINED,
+    MEMBER_LOST,
+    PROGRESS,
+    SUBSCRIPTION_CHANGED,
+    TOPIC_CHANGED,
+)
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
+from remoting.wire.headers.pull import SUSPEND_FLAG
+from tests.support.waiting import eventually
+
+TIMEOUT_MS = 5_000
+
+
+class House:
+    """A running broker and one client of it."""
+
+    def __init__(self, runtime: BrokerRuntime) -> None:
+        self.runtime = runtime
+        self.connections = Connections()
+        self.admin = Admin(self.connections)
+        self.broker = runtime.config.address
+        self.namesrv = f"127.0.0.1:{runtime.config.namesrv_port}"
+
+    async def ask(self, code: int, body: bytes = b"", **fields: object) -> Command:
+        command = Command(code=code, ext_fields={name: str(value) for name, value in fields.items()}, body=body)
+        return await self.connections.request(self.broker, command, TIMEOUT_MS)
+
+    async def beat(self, group: str = "billing", *topics: str, client_id: str = "me@1") -> Command:
+        wanted = [SubscriptionData(topic=topic, sub_version=1) for topic in topics]
+        consumer = ConsumerData(group_name=group, subscription_data_set=wanted)
+        heartbeat = HeartbeatData(client_id=client_id, consumer_data_set=[consumer])
+        return await self.ask(RequestCode.HEART_BEAT, write_body(heartbeat))
+
+    async def send(self, topic: str, *bodies: bytes) -> None:
+        producer = Producer(self.namesrv, "sellers")
+        await producer.start()
+        try:
+            for body in bodies:
+                await producer.send(topic, body)
+        finally:
+            await producer.close()
+
+    async def pull(
+        self, topic: str, queue_id: int, queue_offset: int = 0, wait_ms: int = 0, **fields: object
+    ) -> Command:
+        values = {
+            "consumerGroup": "billing",
+            "topic": topic,
+            "queueId": queue_id,
+            "queueOffset": queue_offset,
+            "maxMsgNums": 32,
+            "sysFlag": SUSPEND_FLAG if wait_ms else 0,
+            "commitOffset": 0,
+            "suspendTimeoutMillis": wait_ms,
+            "subVersion": 0,
+        }
+        return await self.ask(RequestCode.PULL_MESSAGE, **(values | fields))
+
+
+def config_in(folder, **fields) -> BrokerConfig:
+    return BrokerConfig(**{"store": folder / "store", "port": 0, "namesrv_port": 0, "flush": "async", **fields})
+
+
+@pytest.fixture
+async def house(tmp_path):
+    runtime = BrokerRuntime(config_in(tmp_path))
+    await runtime.start()
+    house = House(runtime)
+    try:
+        yield house
+    finally:
+        await house.connections.close()
+        await runtime.stop()
+
+
+async def test_a_message_goes_in_and_comes_out_and_is_counted(house) -> None:
+    await house.send("orders", *[b"%d" % number for number in range(8)])
+    route = await house.admin.route(house.namesrv, "orders")
+    assert [(data.read_queue_nums, data.perm) for data in route.queue_datas] == [(4, 6)]
+    assert route.broker_datas[0].master_addr == house.broker
+    stats = await house.admin.topic_stats(house.broker, "orders")
+    assert sum(edge.max_offset - edge.min_offset for edge in stats.values()) == 8
+    await house.beat("billing", "orders")
+    answer = await house.pull("orders", 0)
+    assert answer.code == ResponseCode.SUCCESS
+    assert int(answer.ext_fields["nextBeginOffset"]) == stats[next(q for q in stats if q.queue_id == 0)].max_offset
+
+
+async def test_a_broker_takes_up_where_it_stopped(tmp_path) -> None:
+    config = config_in(tmp_path)
+    runtime = BrokerRuntime(config)
+    await runtime.start()
+    house = House(runtime)
+    await house.send("orders", b"one")
+    await house.beat("billing", "orders")
+    await house.admin.update_offset(house.broker, "billing", "orders", 0, 1)
+    await house.connections.close()
+    await runtime.stop()
+    again = BrokerRuntime(config)
+    await again.start()
+    house = House(again)
+    try:
+        assert await house.admin.query_offset(house.broker, "billing", "orders", 0) == 1
+        stats = await house.admin.topic_stats(house.broker, "orders")
+        assert sum(edge.max_offset for edge in stats.values()) == 1
+    finally:
+        await house.connections.close()
+        await again.stop()
+
+
+async def test_unknown_codes_and_broken_headers_are_answered_and_the_connection_lives(house, caplog) -> None:
+    unknown = await house.ask(4711)
+    assert (unknown.code, unknown.remark) == (
+        ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
+        " request type 4711 not supported",
+    )
+    broken = await house.ask(RequestCode.PULL_MESSAGE, queueId="many")
+    assert broken.code == ResponseCode.SYSTEM_ERROR
+    assert "PullMessageHeader" in broken.remark
+    garbage = await house.ask(RequestCode.HEART_BEAT, b"{torn")
+    assert garbage.code == ResponseCode.SYSTEM_ERROR
+    assert (await house.beat("billing", "orders")).code == ResponseCode.SUCCESS
+    assert caplog.text.count("unknown code 4711") == 1
+
+
+async def test_the_name_server_does_not_answer_for_the_broker(house) -> None:
+    with pytest.raises(BrokerRefused, match="not supported"):
+        await house.admin.topic_stats(house.namesrv, "TBW102")
+    info = await house.admin.cluster_info(house.namesrv)
+    assert info.cluster_addr_table == {"local": ["broker-a"]}
+
+
+async def test_a_new_group_reads_a_young_queue_from_its_start(house) -> None:
+    await house.send("orders", b"one")
+    await house.beat("billing", "orders")
+    stats = await house.admin.topic_stats(house.broker, "orders")
+    full = next(queue.queue_id for queue, edge in stats.items() if edge.max_offset)
+    empty = next(queue.queue_id for queue, edge in stats.items() if not edge.max_offset)
+    assert await house.admin.query_offset(house.broker, "billing", "orders", full) == 0
+    assert await house.admin.query_offset(house.broker, "billing", "orders", empty) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"consumerGroup": "nobody"}, ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST),
+        ({"topic": "nowhere"}, ResponseCode.TOPIC_NOT_EXIST),
+        ({"queueId": None}, ResponseCode.INVALID_PARAMETER),
+        ({"commitOffset": -1}, ResponseCode.INVALID_PARAMETER),
+    ],
+    ids=["unknown group", "unknown topic", "no queue", "negative offset"],
+)
+async def test_a_commit_that_makes_no_sense_is_refused(house, fields, code) -> None:
+    await house.beat("billing", "SELF_TEST_TOPIC")
+    values = {"consumerGroup": "billing", "topic": "SELF_TEST_TOPIC", "queueId": 0, "commitOffset": 1} | fields
+    answer = await house.ask(
+        RequestCode.UPDATE_CONSUMER_OFFSET, **{name: value for name, value in values.items() if value is not None}
+    )
+    assert answer.code == code
+
+
+async def test_members_and_progress_can_be_asked_for(house) -> None:
+    await house.send("orders", b"one")
+    assert await house.admin.consumer_connection(house.broker, "billing") is None
+    await house.beat("billing", "orders")
+    connection = await house.admin.consumer_connection(house.broker, "billing")
+    assert [client.client_id for client in connection.connection_set] == ["me@1"]
+    assert set(connection.subscription_table) == {"orders"}
+    assert await house.admin.consumer_ids(house.broker, "billing") == ["me@1"]
+    await house.admin.update_offset(house.broker, "billing", "orders", 0, 0)
+    stats = await house.admin.consume_stats(house.broker, "billing")
+    assert sum(queue.broker_offset - queue.consumer_offset for queue in stats.queues.values()) == 1
+
+
+async def test_a_watcher_hears_what_happens_in_order(house) -> None:
+    header, body = await house.admin.watch(house.broker)
+    assert header.is_snapshot
+    assert "TBW102" in {topic.topic_name for topic in body.topics}
+    await house.send("orders", b"one")
+    other = House(house.runtime)
+    await other.beat("billing", "orders", client_id="you@2")
+    await other.pull("orders", 0)
+    await other.connections.close()
+    kinds: list[str] = []
+
+    async def hear() -> bool:
+        nonlocal header
+        header, body = await house.admin.watch(house.broker, boot=header.boot, since=header.revision, wait_ms=200)
+        assert not header.is_snapshot
+        kinds.extend(event.kind for event in body.events)
+        return MEMBER_LOST in kinds and PROGRESS in kinds
+
+    await eventually(hear)
+    told = [kind for kind in kinds if kind not in (PROGRESS, TOPIC_CHANGED, GROUP_CHANGED)]
+    assert [kind for kind in told if not kind.startswith("scheduler")] == [
+        MEMBER_JOINED,
+        SUBSCRIPTION_CHANGED,
+        ASSIGNMENT_CHANGED,
+        MEMBER_LOST,
+    ]
+    assert kinds.index(TOPIC_CHANGED) < kinds.index(MEMBER_JOINED)
+
+
+async def test_a_watcher_of_another_life_gets_everything_anew(house) -> None:
+    header, _ = await house.admin.watch(house.broker, boot="of another life", since=7, wait_ms=1000)
+    assert header.is_snapshot
+
+
+async def test_a_parked_watcher_is_answered_when_its_time_is_over(house) -> None:
+    header, _ = await house.admin.watch(house.broker)
+    answer, body = await house.admin.watch(house.broker, boot=header.boot, since=header.revision, wait_ms=50)
+    assert body.events == [] or answer.revision > header.revision
+
+
+async def test_running_info_is_passed_on_and_an_absent_member_named(house) -> None:
+    with pytest.raises(BrokerRefused, match="not online"):
+        await house.admin.running_info(house.broker, "billing", "nobody@0")
+
+
+async def test_a_second_broker_on_the_same_store_is_refused(house, tmp_path) -> None:
+    second = BrokerRuntime(config_in(tmp_path))
+    try:
+        with pytest.raises(StoreError):
+            await second.start()
+    finally:
+        await second.stop()
+
+
+async def test_a_taken_port_is_refused_before_the_store_is_touched(house, tmp_path) -> None:
+    second = BrokerRuntime(config_in(tmp_path / "other", port=house.runtime.config.port))
+    try:
+        with pytest.raises(ListenError, match="is taken by another process"):
+            await second.start()
+    finally:
+        await second.stop()
+    assert not (tmp_path / "other").exists()
+
+
+async def test_stopping_closes_what_is_held(house) -> None:
+    await house.beat("billing", "SELF_TEST_TOPIC")
+    waiting = asyncio.ensure_future(house.pull("SELF_TEST_TOPIC", 0, wait_ms=20_000))
+    await eventually(lambda: len(house.runtime._parts.held_pulls) == 1)
+    await house.runtime.stop()
+    with pytest.raises(ClientError, match=house.broker):
+        await waiting

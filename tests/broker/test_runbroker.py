@@ -1,0 +1,81 @@
+"""`manage.py runbroker` from outside: one clear line for each thing that can be wrong, and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker.engine.store.store_folder import STORE_FORMAT
+from tests.support.our_broker import OurBroker
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.journey
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", "runbroker", "--port=0", "--namesrv-port=0", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+
+
+def assert_refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert result.returncode not in (0, -signal.SIGTERM)
+    assert "Traceback" not in result.stderr + result.stdout
+    (line,) = [line for line in result.stderr.splitlines() if "INFO" not in line]
+    for word in words:
+        assert word in line, line
+
+
+def test_runbroker_names_a_taken_port(tmp_path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        assert_refused(run(f"--store={tmp_path}", f"--port={port}"), str(port), "taken", "another port")
+
+
+def test_runbroker_names_a_store_that_is_no_folder(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    assert_refused(run(f"--store={tmp_path / 'file'}"), str(tmp_path / "file"))
+
+
+def test_runbroker_names_a_store_of_another_version(tmp_path) -> None:
+    with OurBroker(tmp_path / "store"):
+        pass
+    record = tmp_path / "store" / "store.json"
+    fields = json.loads(record.read_text())
+    name = next(name for name, value in fields.items() if value == STORE_FORMAT)
+    record.write_text(json.dumps(fields | {name: 99}))
+    assert_refused(run(f"--store={tmp_path / 'store'}"), "version 99", f"reads version {STORE_FORMAT}")
+
+
+def test_runbroker_refuses_a_store_that_another_one_uses(tmp_path) -> None:
+    with OurBroker(tmp_path / "store"):
+        assert_refused(run(f"--store={tmp_path / 'store'}"), str(tmp_path / "store"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_runbroker_names_a_folder_without_rights(tmp_path) -> None:
+    result = run("--store=/proc/nobody/store")
+    assert_refused(result, "/proc/nobody")
+
+
+def test_runbroker_will_not_advertise_an_address_that_nobody_can_reach(tmp_path) -> None:
+    assert_refused(run(f"--store={tmp_path}", "--host=0.0.0.0"), "--advertise")
+
+
+def test_runbroker_stops_cleanly_on_sigterm_and_sigint(tmp_path) -> None:
+    broker = OurBroker(tmp_path / "store")
+    with broker:
+        assert broker.stop() == 0
+        assert "Traceback" not in broker.output()
+        broker.start()
+        os.kill(broker.pid, signal.SIGINT)
+        assert broker._running().process.wait(10) == 0
+        assert "closed cleanly before" in broker.output() or "new" in broker.output()
