@@ -156,7 +156,10 @@ class Heartbeats:
         while True:
             await asyncio.sleep(pause_s)
             pause_s = INTERVAL_S
-            await self.send_now()
+            try:
+                await self.send_now()
+            except Exception:  # a consumer that cannot describe itself must not silence the others for good
+                logger.exception("a round of heartbeats failed; the next comes in %g s", INTERVAL_S)
             self._forget_gone()
 
     def _forget_gone(self) -> None:

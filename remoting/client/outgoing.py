@@ -105,10 +105,13 @@ def check_body(body: bytes) -> None:
 
 
 def checked_text(properties: Mapping[str, str]) -> str:
-    """Raises MessageError when the properties are longer together than a stored message can hold."""
+    """As text. Raises MessageError when that is no UTF-8, or longer than a stored message can hold."""
     text = encode_properties(properties)
-    # No character takes more than four bytes: most texts need not be encoded to be measured.
-    if len(text) * 4 > PROPERTIES_BYTES_MAX and (size := len(text.encode())) > PROPERTIES_BYTES_MAX:
+    try:
+        size = len(text) if text.isascii() else len(text.encode())
+    except UnicodeEncodeError as error:
+        raise MessageError(f"a property has no UTF-8 form: {text[error.start : error.end]!r} in it") from error
+    if size > PROPERTIES_BYTES_MAX:
         raise MessageError(f"the properties have {size} bytes together; at most {PROPERTIES_BYTES_MAX} are allowed")
     return text
 

@@ -28,6 +28,7 @@ from remoting.client.send_result import SendResult, SendStatus
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
+from remoting.wire.errors import HeaderError
 from remoting.wire.headers.send import SendMessageHeaderV2, SendMessageResponseHeader
 from remoting.wire.headers.typed import read_header, write_header
 from remoting.wire.limits import COMPRESS_BODY_BYTES_MIN
@@ -145,7 +146,8 @@ class Producer:
         message = self._outgoing(topic, Message(body, tags, keys, properties or {}, flag), 0)
         self._check_running()
         deadline_s = asyncio.get_running_loop().time() + self.timeout_ms / 1000
-        target = queue or self._picker.pick(topic, await self._queues(topic, deadline_s))
+        queues = await self._queues(topic, deadline_s)
+        target = queue or self._picker.pick(topic, queues)
         request = self._request(message, target)
         await self._instance.connections.oneway(self._address(target), request, self.timeout_ms)
         return message.message_id
@@ -232,9 +234,8 @@ class Producer:
         attempts: list[Exception] = []
         failed_broker: str | None = None
         while len(attempts) <= (self.retries if queue is None else 0) and _left_ms(deadline_s) > 0:
-            target = queue or self._picker.pick(
-                message.topic, await self._queues(message.topic, deadline_s), failed_broker
-            )
+            queues = await self._queues(message.topic, deadline_s)  # also says where a chosen queue's broker is
+            target = queue or self._picker.pick(message.topic, queues, failed_broker)
             if target.broker_name == failed_broker:
                 await self._pause(attempts, deadline_s)
             try:
@@ -258,7 +259,10 @@ class Producer:
         if answer.code not in _STORED:
             subject = f"topic {message.topic!r}"
             raise BrokerRefused(address, request.code, answer.code, answer.remark, subject)
-        header = read_header(SendMessageResponseHeader, answer.ext_fields)
+        try:
+            header = read_header(SendMessageResponseHeader, answer.ext_fields)
+        except HeaderError as error:  # stored, and nobody can say where: to send it again would store it twice
+            raise SendFailed(message.topic, [error]) from error
         stored_in = MessageQueue(message.topic, queue.broker_name, header.queue_id)
         return SendResult(message.message_id, header.msg_id, stored_in, header.queue_offset, SendStatus(answer.code))
 

@@ -199,7 +199,10 @@ class Routes:
     async def _refresh_for_ever(self) -> None:
         while True:
             await asyncio.sleep(REFRESH_INTERVAL_S)
-            await self.refresh_all()
+            try:
+                await self.refresh_all()
+            except Exception:  # whoever listens to changes must not end the refresh for all others
+                logger.exception("a refresh of the routes failed; the next comes in %g s", REFRESH_INTERVAL_S)
 
     async def refresh_all(self) -> None:
         """Asks for every topic in use; forgets the unused. Failures are logged, old routes stay."""

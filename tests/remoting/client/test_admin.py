@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import pytest_asyncio
+
+from remoting.client.admin import Admin
+from remoting.client.connections import Connections
+from remoting.client.errors import BrokerRefused
+from remoting.connection import Connection
+from remoting.wire.bodies.consume_stats import ConsumeStats, QueueProgress, write_committed_offsets, write_consume_stats
+from remoting.wire.bodies.document import read_body, write_body
+from remoting.wire.bodies.groups import ConsumerConnection, ConsumerIds, SubscriptionGroupConfig
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.route import BrokerData, ClusterInfo
+from remoting.wire.bodies.running_info import ConsumerRunningInfo, write_running_info
+from remoting.wire.bodies.scheduler import Agenda, AgendaEntry
+from remoting.wire.bodies.topics import TopicConfig, TopicOffset, write_topic_stats
+from remoting.wire.bodies.watch import WatchBody
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.errors import BodyError, HeaderError
+from tests.support.answering_server import AnsweringServer, route_to
+
+QUEUE = MessageQueue("orders", "a", 3)
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[AnsweringServer]:
+    async with AnsweringServer() as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def admin() -> AsyncIterator[Admin]:
+    connections = Connections()
+    yield Admin(connections)
+    await connections.close()
+
+
+def give(server: AnsweringServer, code: int, body: bytes = b"", **fields: object) -> None:
+    texts = {key: str(value) for key, value in fields.items()}
+    server.answers[code] = lambda _, request: response(request, 0, ext_fields=texts, body=body)
+
+
+def asked(server: AnsweringServer) -> dict[str, str]:
+    """The fields of the only question."""
+    (request,) = server.asked
+    return request.ext_fields
+
+
+async def test_the_cluster_and_a_route_are_asked_of_a_name_server(server: AnsweringServer, admin: Admin) -> None:
+    cluster = ClusterInfo(broker_addr_table={"a": BrokerData(broker_addrs={"0": "h:1"}, broker_name="a")})
+    give(server, RequestCode.GET_BROKER_CLUSTER_INFO, write_body(cluster))
+    assert await admin.cluster_info(server.address) == cluster
+    server.serve_routes({"orders": route_to(("a", "h:1"))})
+    assert (await admin.route(server.address, "orders")).broker_datas[0].master_addr == "h:1"
+    with pytest.raises(BrokerRefused, match="topic 'missing'"):
+        await admin.route(server.address, "missing")
+
+
+async def test_a_paged_table_is_read_whole(server: AnsweringServer, admin: Admin) -> None:
+    names = [f"t{number}" for number in range(7)]
+
+    def page(_: Connection, request: Command) -> Command:
+        first = int(request.ext_fields.get("topicSeq", "0"))
+        part = {name: {"topicName": name} for name in names[first : first + 3]}
+        body = json.dumps({"dataVersion": {"counter": 1}, "topicConfigTable": part}).encode()
+        return response(request, 0, ext_fields={"totalTopicNum": "7"}, body=body)
+
+    server.answers[RequestCode.GET_ALL_TOPIC_CONFIG] = page
+    table = await admin.topic_table(server.address)
+    assert list(table.topic_config_table) == names
+    assert table.data_version.counter == 1
+    assert len(server.asked) == 3
+    assert server.asked[0].ext_fields == {}
+
+
+async def test_the_group_table_is_read(server: AnsweringServer, admin: Admin) -> None:
+    body = (
+        b'{"dataVersion":{"counter":1},"forbiddenTable":{"g":{"T":4}},"subscriptionGroupTable":{"g":{"groupName":"g"}}}'
+    )
+    give(server, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, body)
+    table = await admin.group_table(server.address)
+    assert table.subscription_group_table == {"g": SubscriptionGroupConfig(group_name="g")}
+    assert table.forbidden_table == {"g": {"T": 4}}
+
+
+async def test_a_topic_is_created_with_the_attributes_as_the_wire_has_them(
+    server: AnsweringServer, admin: Admin
+) -> None:
+    attributes = {"+message.type": "FIFO", "-cleanup.policy": ""}
+    config = TopicConfig(topic_name="orders", read_queue_nums=2, write_queue_nums=3, perm=4, attributes=attributes)
+    await admin.create_topic(server.address, config)
+    assert asked(server) == {
+        "topic": "orders",
+        "defaultTopic": "TBW102",
+        "readQueueNums": "2",
+        "writeQueueNums": "3",
+        "perm": "4",
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": "0",
+        "order": "false",
+        "attributes": "+message.type=FIFO,-cleanup.policy",
+    }
+
+
+async def test_a_group_is_created(server: AnsweringServer, admin: Admin) -> None:
+    group = SubscriptionGroupConfig(group_name="billing", retry_max_times=3)
+    await admin.create_group(server.address, group)
+    assert read_body(SubscriptionGroupConfig, server.asked[0].body) == group
+
+
+async def test_topic_stats_are_read(server: AnsweringServer, admin: Admin) -> None:
+    offset = TopicOffset(max_offset=5, min_offset=1)
+    give(server, RequestCode.GET_TOPIC_STATS_INFO, write_topic_stats({QUEUE: offset}))
+    assert await admin.topic_stats(server.address, "orders") == {QUEUE: offset}
+
+
+async def test_a_group_with_nobody_online_has_no_members(server: AnsweringServer, admin: Admin) -> None:
+    server.refuse(RequestCode.GET_CONSUMER_CONNECTION_LIST, ResponseCode.CONSUMER_NOT_ONLINE, "not online")
+    server.refuse(RequestCode.GET_CONSUMER_LIST_BY_GROUP, 1, "no consumer for this group, billing")
+    assert await admin.consumer_connection(server.address, "billing") is None
+    assert await admin.consumer_ids(server.address, "billing") == []
+
+
+async def test_members_are_read(server: AnsweringServer, admin: Admin) -> None:
+    give(
+        server,
+        RequestCode.GET_CONSUMER_CONNECTION_LIST,
+        write_body(ConsumerConnection(consume_type="CONSUME_PASSIVELY")),
+    )
+    give(server, RequestCode.GET_CONSUMER_LIST_BY_GROUP, write_body(ConsumerIds(consumer_id_list=["b", "a"])))
+    members = await admin.consumer_connection(server.address, "billing")
+    assert members is not None
+    assert members.consume_type == "CONSUME_PASSIVELY"
+    assert await admin.consumer_ids(server.address, "billing") == ["b", "a"]
+
+
+async def test_progress_is_read(server: AnsweringServer, admin: Admin) -> None:
+    stats = ConsumeStats(queues={QUEUE: QueueProgress(broker_offset=9, consumer_offset=4)})
+    give(server, RequestCode.GET_CONSUME_STATS, write_consume_stats(stats))
+    assert await admin.consume_stats(server.address, "billing", "orders") == stats
+    assert asked(server) == {"consumerGroup": "billing", "topic": "orders"}
+    offsets = {("orders", "billing"): {0: 4}}
+    give(server, RequestCode.GET_ALL_CONSUMER_OFFSET, write_committed_offsets(offsets))
+    assert await admin.all_offsets(server.address) == offsets
+
+
+async def test_running_info_is_asked_for_one_client(server: AnsweringServer, admin: Admin) -> None:
+    info = ConsumerRunningInfo(properties={"a": "b"})
+    give(server, RequestCode.GET_CONSUMER_RUNNING_INFO, write_running_info(info))
+    assert await admin.running_info(server.address, "billing", "me") == info
+    assert asked(server) == {"consumerGroup": "billing", "clientId": "me", "jstackEnable": "false"}
+
+
+async def test_offsets_of_a_queue_are_read_and_written(server: AnsweringServer, admin: Admin) -> None:
+    for code in (RequestCode.GET_MAX_OFFSET, RequestCode.GET_MIN_OFFSET, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP):
+        give(server, code, offset=int(code))
+    give(server, RequestCode.QUERY_CONSUMER_OFFSET, offset=4)
+    assert await admin.max_offset(server.address, "orders", 3) == 30
+    assert await admin.min_offset(server.address, "orders", 3) == 31
+    assert await admin.search_offset(server.address, "orders", 3, 1_700_000_000_000) == 29
+    assert await admin.query_offset(server.address, "billing", "orders", 3) == 4
+    await admin.update_offset(server.address, "billing", "orders", 3, 5)
+    assert server.asked[2].ext_fields == {"topic": "orders", "queueId": "3", "timestamp": "1700000000000"}
+    assert server.asked[4].ext_fields == {
+        "consumerGroup": "billing",
+        "topic": "orders",
+        "queueId": "3",
+        "commitOffset": "5",
+    }
+
+
+async def test_an_offset_that_was_never_committed_is_none(server: AnsweringServer, admin: Admin) -> None:
+    server.refuse(RequestCode.QUERY_CONSUMER_OFFSET, ResponseCode.QUERY_NOT_FOUND)
+    assert await admin.query_offset(server.address, "billing", "orders", 3) is None
+
+
+async def test_a_watch_is_answered_with_what_changed(server: AnsweringServer, admin: Admin) -> None:
+    body = WatchBody(now_ms=1, cluster="c", broker_name="a", broker_addr="h:1", version=479)
+    give(server, RequestCode.WATCH, write_body(body), boot="b1", revision=7, isSnapshot="true")
+    header, watched = await admin.watch(server.address, "b0", 5, 100)
+    assert (header.boot, header.revision, header.is_snapshot) == ("b1", 7, True)
+    assert watched == body
+    assert asked(server) == {"boot": "b0", "since": "5", "waitMs": "100"}
+
+
+async def test_the_scheduler_asks_for_its_lease_and_steps(server: AnsweringServer, admin: Admin) -> None:
+    entry = AgendaEntry(kind="delay", key="3", next_due_ms=5, waiting_count=1)
+    give(
+        server,
+        RequestCode.SCHEDULER_LEASE,
+        write_body(Agenda(entries=[entry])),
+        granted="true",
+        epoch=2,
+        holder="me",
+        brokerNowMs=9,
+    )
+    lease, agenda = await admin.scheduler_lease(server.address, "me", 2000, wait_ms=10)
+    assert (lease.granted, lease.epoch, lease.broker_now_ms, agenda.entries) == (True, 2, 9, [entry])
+    give(server, RequestCode.SCHEDULER_STEP, delivered=4, lateMs=12)
+    step = await admin.scheduler_step(server.address, 2, "delay", "3", 1000)
+    assert (step.delivered, step.late_ms) == (4, 12)
+    server.refuse(RequestCode.SCHEDULER_STEP, ResponseCode.SCHEDULER_EPOCH_STALE)
+    with pytest.raises(BrokerRefused, match="SCHEDULER_EPOCH_STALE"):
+        await admin.scheduler_step(server.address, 1, "delay", "3", 1000)
+
+
+Call = Callable[[Admin, str], Awaitable[object]]
+CALLS: dict[str, Call] = {
+    "cluster_info": lambda admin, address: admin.cluster_info(address),
+    "topic_table": lambda admin, address: admin.topic_table(address),
+    "group_table": lambda admin, address: admin.group_table(address),
+    "consumer_connection": lambda admin, address: admin.consumer_connection(address, "g"),
+    "consumer_ids": lambda admin, address: admin.consumer_ids(address, "g"),
+    "consume_stats": lambda admin, address: admin.consume_stats(address, "g"),
+    "all_offsets": lambda admin, address: admin.all_offsets(address),
+    "topic_stats": lambda admin, address: admin.topic_stats(address, "t"),
+    "running_info": lambda admin, address: admin.running_info(address, "g", "c"),
+    "max_offset": lambda admin, address: admin.max_offset(address, "t", 0),
+    "search_offset": lambda admin, address: admin.search_offset(address, "t", 0, 0),
+    "query_offset": lambda admin, address: admin.query_offset(address, "g", "t", 0),
+    "watch": lambda admin, address: admin.watch(address),
+    "scheduler_lease": lambda admin, address: admin.scheduler_lease(address, "d", 1),
+    "scheduler_step": lambda admin, address: admin.scheduler_step(address, 1, "delay", "1", 1),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+async def test_every_refusal_names_address_request_code_and_words(
+    server: AnsweringServer, admin: Admin, call: Call
+) -> None:
+    for code in RequestCode:
+        server.refuse(code, ResponseCode.NO_PERMISSION, "log in first")
+    with pytest.raises(BrokerRefused) as caught:
+        await call(admin, server.address)
+    text = str(caught.value)
+    assert server.address in text
+    assert "NO_PERMISSION (16): log in first" in text
+    assert RequestCode(server.asked[0].code).name in text
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+async def test_every_answer_that_cannot_be_read_is_an_error_of_the_wire(
+    server: AnsweringServer, admin: Admin, call: Call
+) -> None:
+    for code in RequestCode:
+        give(server, code, b"<html>")
+    with pytest.raises((BodyError, HeaderError)):
+        await call(admin, server.address)
