@@ -74,12 +74,14 @@ def lag_line(points: Sequence[LagPoint], now: datetime, size: str = "small") -> 
     end = format_html('<circle cx="{}" cy="{}" r="1.75"/>', *drawn.end) if drawn.end else ""
     return format_html(
         '<svg class="spark" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
-        '<path class="area" d="{}"/><path d="{}"/>{}</svg>',
+        '<path class="floor" d="M0 {}H{}"/><path class="area" d="{}"/><path d="{}"/>{}</svg>',
         box.width,
         box.height,
         box.width,
         box.height,
         gettext("lag over the last hour, at most %(highest)s") % {"highest": f"{highest:,}"},
+        box.height - 0.5,
+        box.width,
         drawn.area,
         drawn.line,
         end,

@@ -66,3 +66,12 @@ def test_style_stays_small_and_without_force():
 def test_colours_are_written_in_the_tokens_alone():
     _, _, rest = CSS.read_text().partition("/* ---- ground ---- */")
     assert not re.findall(r"#[0-9a-fA-F]{3,8}\b|\brgba?\(|\bhsl", rest)
+
+
+def test_every_class_of_the_style_is_used():
+    root = CSS.parents[1]
+    sources = [*root.glob("templates/**/*.html"), *root.glob("mqadmin/console/**/*.py"), root / "static" / "live.js"]
+    used = set(re.findall(r"[\w-]+", " ".join(source.read_text() for source in sources)))
+    made = {f"is-{tone}" for tone in (*STATUS, "unknown")}
+    without_comments = re.sub(r"/\*.*?\*/", "", CSS.read_text(), flags=re.DOTALL)
+    assert set(re.findall(r"\.([a-z][\w-]*)", without_comments)) - used - made == set()
