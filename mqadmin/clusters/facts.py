@@ -108,10 +108,14 @@ class ConsumptionSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """`is_complete`: topics and groups that are not named here do not exist any more."""
+    """`is_complete`: topics and groups that are not named here do not exist any more.
+
+    `only_broker`: the one broker that holds all of the cluster; "" where there may be several.
+    """
 
     at: datetime
     is_complete: bool
+    only_broker: str = ""
     topics: tuple[TopicSeen, ...] = ()
     gone_topics: tuple[str, ...] = ()
     queues: tuple[QueueSeen, ...] = ()

@@ -6,7 +6,7 @@ synchroniser reads, calls, writes. Unchanged rows are not returned, so a quiet c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -95,6 +95,23 @@ def topic_queues(
             row.seen_at = at
             changed.append(row)
     return changed
+
+
+def unwritten_queues(
+    topic_ids: Mapping[str, int], known: Container[QueueIdentity], seen: Iterable[TopicSeen], broker: str, at: datetime
+) -> list[TopicQueue]:
+    """Queues that a topic has and nobody told of: our broker tells every queue that was ever written to."""
+    identities = (
+        QueueIdentity(topic_ids[topic.name], broker, queue_id)
+        for topic in seen
+        if topic.name in topic_ids and topic_kind(topic.name) != TopicKind.SYSTEM
+        for queue_id in range(max(topic.read_queue_count, topic.write_queue_count))
+    )
+    return [
+        TopicQueue(**identity._asdict(), min_offset=0, max_offset=0, seen_at=at)
+        for identity in identities
+        if identity not in known
+    ]
 
 
 def groups(cluster_id: int, rows: Mapping[str, Group], seen: Iterable[GroupSeen], at: datetime) -> list[Group]:
@@ -206,7 +223,7 @@ class QueueEnd:
 
 @dataclass(frozen=True, slots=True)
 class GroupProgress:
-    """All that bears on one group's rows of progress. None: not told this time."""
+    """All that bears on one group's rows of progress. None: not known, and for owners: not told this time."""
 
     group_id: int
     committed: Mapping[MessageQueue, CommittedSeen] = field(default_factory=dict)
@@ -220,8 +237,8 @@ def queue_offsets(
     ends: Mapping[MessageQueue, QueueEnd],
     at: datetime,
 ) -> list[QueueOffset]:
-    """Rows for what is committed, and for every queue of a subscribed topic even before the first commit."""
-    wanted = set(rows) | set(progress.committed)
+    """Rows for what is committed or pulled, and for every queue of a subscribed topic even before that."""
+    wanted = set(rows) | set(progress.committed) | set(progress.owners or ())
     if progress.subscribed_topics:
         wanted.update(queue for queue in ends if queue.topic in progress.subscribed_topics)
     return [

@@ -48,6 +48,7 @@ def seen_by_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: datetim
     return Seen(
         at=now,
         is_complete=is_snapshot,
+        only_broker=body.broker_name,
         topics=tuple(
             TopicSeen(topic.topic_name, topic.read_queue_nums, topic.write_queue_nums, topic.perm)
             for topic in body.topics

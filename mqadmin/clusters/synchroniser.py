@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -156,6 +156,8 @@ class _Application:
 
     def _topic_queues(self) -> None:
         names = {fact.queue.topic for fact in self._seen.queues}
+        if self._seen.only_broker:
+            names |= {topic.name for topic in self._seen.topics}
         topics = {topic.name: topic.pk for topic in _by_name(Topic, self._cluster, names)}
         rows = {
             plan.QueueIdentity(row.topic_id, row.broker_name, row.queue_id): row
@@ -163,6 +165,9 @@ class _Application:
             for row in TopicQueue.objects.filter(topic__in=chunk)
         }
         changed = plan.topic_queues(topics, rows, self._seen.queues, self._seen.at)
+        if self._seen.only_broker:
+            known = {*rows, *(plan.QueueIdentity(row.topic_id, row.broker_name, row.queue_id) for row in changed)}
+            changed += plan.unwritten_queues(topics, known, self._seen.topics, self._seen.only_broker, self._seen.at)
         upsert(TopicQueue, changed, unique=plan.QueueIdentity._fields)
         if not self._is_watched:
             for chunk in chunks(topics.values()):
@@ -230,7 +235,13 @@ class _Application:
         rows: defaultdict[int, dict[MessageQueue, QueueOffset]] = defaultdict(dict)
         for row in QueueOffset.objects.filter(group__in=group_ids):
             rows[row.group_id][_queue(row)] = row
-        facts = {group_id: progress.get(group_id, plan.GroupProgress(group_id)) for group_id in group_ids}
+        subscribed = self._subscribed_topics(group_ids)
+        facts = {
+            group_id: replace(
+                progress.get(group_id, plan.GroupProgress(group_id)), subscribed_topics=subscribed.get(group_id)
+            )
+            for group_id in group_ids
+        }
         ends = self._ends(facts.values(), rows)
         changed = [
             row
@@ -246,19 +257,23 @@ class _Application:
         committed: defaultdict[str, dict[MessageQueue, CommittedSeen]] = defaultdict(dict)
         for offset in self._seen.committed:
             committed[offset.group][offset.queue] = offset
-        told = {fact.name: fact for fact in self._seen.groups}
-        progress = {}
-        for name in {*committed, *(fact.name for fact in told.values() if fact.members is not None)}:
-            fact = told.get(name) or GroupSeen(name=name)
-            topics = frozenset(key.topic for key in fact.subscriptions or {} if not key.client_id)
-            progress[groups[name].pk] = plan.GroupProgress(
-                group_id=groups[name].pk,
-                committed=committed[name],
-                # With nobody online no subscription is told, and the last known one stays.
-                subscribed_topics=topics if fact.members else None,
-                owners=fact.owners,
+        owners = {fact.name: fact.owners for fact in self._seen.groups if fact.members is not None}
+        return {
+            groups[name].pk: plan.GroupProgress(
+                group_id=groups[name].pk, committed=committed[name], owners=owners.get(name)
             )
-        return progress
+            for name in {*committed, *owners}
+        }
+
+    def _subscribed_topics(self, group_ids: Sequence[int]) -> dict[int, frozenset[str]]:
+        """Of groups with somebody online: with nobody there no subscription is told, and the last known one stays."""
+        topics: defaultdict[int, set[str]] = defaultdict(set)
+        in_force = Subscription.objects.filter(
+            group__in=group_ids, group__member_count__gt=0, client_id="", ended_at=None
+        )
+        for group_id, topic in in_force.values_list("group_id", "topic_name"):
+            topics[group_id].add(topic)
+        return {group_id: frozenset(names) for group_id, names in topics.items()}
 
     def _ends(
         self,

@@ -262,3 +262,15 @@ def test_members_that_were_not_asked_for_stay_as_they_are() -> None:
 def test_group_of_rocketmq_itself_is_marked() -> None:
     rows = plan.groups(1, {}, [GroupSeen(name="TOOLS_CONSUMER"), GroupSeen(name="billing")], NOW)
     assert [row.is_system for row in rows] == [True, False]
+
+
+def test_queue_that_nobody_told_of_was_never_written_to() -> None:
+    seen = [TopicSeen("orders", 2, 3, 6), TopicSeen("SCHEDULE_TOPIC_XXXX", 18, 18, 6), TopicSeen("gone", 1, 1, 6)]
+    known = {plan.QueueIdentity(3, "broker-a", 1)}
+    rows = plan.unwritten_queues({"orders": 3, "SCHEDULE_TOPIC_XXXX": 4}, known, seen, "broker-a", NOW)
+    assert [(row.topic_id, row.queue_id, row.max_offset) for row in rows] == [(3, 0, 0), (3, 2, 0)]
+
+
+def test_queue_that_is_pulled_has_a_row_before_anything_else_is_known() -> None:
+    (row,) = plan.queue_offsets(GroupProgress(GROUP, owners={QUEUE: Owner("c1", EARLIER, NOW)}), {}, {}, NOW)
+    assert (row.owner, row.committed_offset, row.max_offset, row.lag) == ("c1", None, None, None)
