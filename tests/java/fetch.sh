@@ -15,9 +15,11 @@ fetch() { # folder, mark that stands for "it is complete", Maven's arguments
 compile() { # client version
   local classes=driver/target/classes-$1
   if [ -e "$classes/.done" ] && [ -z "$(find driver/src -newer "$classes/.done" -print -quit)" ]; then return; fi
+  rm -rf "$classes.new"
+  javac --release 11 -Xlint:all,-serial,-processing -Werror -cp "driver/target/lib-$1/*" -d "$classes.new" driver/src/*.java
+  touch "$classes.new/.done"
   rm -rf "$classes"
-  javac --release 11 -Xlint:all,-serial,-processing -Werror -cp "driver/target/lib-$1/*" -d "$classes" driver/src/*.java
-  touch "$classes/.done"
+  mv "$classes.new" "$classes"
 }
 
 fetch apache target/lib/.done

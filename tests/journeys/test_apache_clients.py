@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 from remoting.wire.bodies.consume_stats import read_committed_offsets
+from remoting.wire.codes import RequestCode
+from remoting.wire.command import Command
 from remoting.wire.message_id import decode_offset_message_id
 from tests.journeys.retries import Retries
+from tests.support.asking import ask
 from tests.support.java_client import JavaClient
 from tests.support.our_broker import OurBroker
 from tests.support.waiting import wait_until
@@ -23,6 +26,9 @@ pytestmark = [pytest.mark.journey, pytest.mark.java]
 Fresh = Callable[[str], str]
 # A member that joins or leaves is told to the others at once; without that they would notice after up to 20 s.
 REBALANCED_WITHIN_S = 10.0
+LOAD_MS = 3_000
+LOAD_SENDS_MAX = 100_000
+LOAD_THREADS = 16
 
 
 @pytest.fixture(autouse=True)
@@ -242,6 +248,36 @@ def test_our_broker_started_again_still_knows_messages_and_progress(
         java.stop(after)
         java.stop(sender)
     assert bodies(got) == sorted([*numbered("left-", 8), *numbered("new-", 4)])
+
+
+@pytest.mark.parametrize("flush", ["sync", "async"])
+def test_what_our_broker_acknowledged_under_load_outlives_its_kill(
+    java_process_5_4_0: JavaClient, tmp_path: Path, fresh: Fresh, flush: str
+) -> None:
+    topic, sender, name = fresh("killed"), fresh("producer"), fresh("consumer")
+    with OurBroker(tmp_path / "store", flush) as broker:
+        java = java_process_5_4_0.on(broker.namesrv)
+        java.producer(sender, retries=0)
+        java.send(sender, topic, count=4, body="before-")
+        load = {"topic": topic, "mode": "sync", "threads": LOAD_THREADS, "numbered": True}
+        sending = java.post("send_load", producer=sender, count=LOAD_SENDS_MAX, limit_ms=LOAD_MS, **load)
+        under_load = Command(code=RequestCode.GET_MAX_OFFSET, ext_fields={"topic": topic, "queueId": "0"})
+        wait_until(lambda: int(ask(broker.broker, under_load).ext_fields["offset"]) > 100, 10, "load")
+        broker.kill()
+        broker.start()
+        result = java.answer(sending)
+        java.stop(sender)
+        assert result["failed"], "the kill came too late to matter"
+        acknowledged = {f"n-{number}" for number in result["acknowledged"]}
+        attempted = {f"n-{number}" for number in range(result["sent"] + result["failed"] + LOAD_THREADS)}
+        java.consumer(name, fresh("group"), topic)
+        wait_until(
+            lambda: acknowledged <= {each["body"] for each in java.consumed(name)}, 30, "all that was acknowledged"
+        )
+        java.stop(name)
+    got = {each["body"] for each in java.consumed(name)}
+    assert got - attempted == set(numbered("before-", 4)), "none invented"
+    assert_no_gaps(java.consumed(name))
 
 
 def saved_progress(store: Path, topic: str, group: str) -> int:

@@ -1,16 +1,25 @@
+import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.IntFunction;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.client.producer.SendStatus;
 import org.apache.rocketmq.common.message.Message;
 
-/** Sending as fast as it goes, for benchmarks: {"sent":…,"failed":…,"nanos":…,"first_error":…}. */
+/**
+ * Sending as fast as it goes: {"sent":…,"failed":…,"nanos":…,"first_error":…}.
+ *
+ * <p>With "numbered", message i has the body "n-{i}" instead of zeros, and "acknowledged" lists those i that the broker
+ * answered for.
+ */
 final class Load {
     private static final int ASYNC_IN_FLIGHT = 512;
 
@@ -23,11 +32,13 @@ final class Load {
     Map<String, Object> send(Arguments command) throws Exception {
         DefaultMQProducer producer = producers.get(command.text("producer"));
         String topic = command.text("topic");
-        byte[] body = new byte[command.number("size", 1024)];
+        boolean numbered = command.flag("numbered", false);
+        byte[] zeros = new byte[command.number("size", 1024)];
+        IntFunction<byte[]> body = i -> numbered ? ("n-" + i).getBytes(StandardCharsets.US_ASCII) : zeros;
         int count = command.number("count", 10_000);
         int threads = command.number("threads", 64);
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(command.wide("limit_ms", 15_000));
-        Tally tally = new Tally();
+        Tally tally = new Tally(numbered);
         long start = System.nanoTime();
         if ("async".equals(command.text("mode"))) {
             sendAsync(producer, topic, body, count, deadline, tally);
@@ -39,20 +50,24 @@ final class Load {
         result.put("sent", tally.sent.get());
         result.put("failed", tally.failed.get());
         result.put("first_error", tally.firstError.get());
+        if (numbered) {
+            result.put("acknowledged", tally.acknowledged);
+        }
         return result;
     }
 
-    private static void sendBlocking(DefaultMQProducer producer, String topic, byte[] body, int count, int threads,
+    private static void sendBlocking(DefaultMQProducer producer, String topic, IntFunction<byte[]> body, int count, int threads,
             long deadline, Tally tally) throws InterruptedException {
-        AtomicInteger left = new AtomicInteger(count);
+        AtomicInteger numbers = new AtomicInteger();
         CountDownLatch done = new CountDownLatch(threads);
         for (int i = 0; i < threads; i++) {
             new Thread(() -> {
-                while (left.getAndDecrement() > 0 && System.nanoTime() < deadline) {
+                for (int number = numbers.getAndIncrement(); number < count && System.nanoTime() < deadline;
+                        number = numbers.getAndIncrement()) {
                     try {
-                        tally.took(producer.send(new Message(topic, body)), null);
+                        tally.took(number, producer.send(new Message(topic, body.apply(number))), null);
                     } catch (Exception error) {
-                        tally.took(null, error);
+                        tally.took(number, null, error);
                     }
                 }
                 done.countDown();
@@ -61,13 +76,14 @@ final class Load {
         done.await();
     }
 
-    private static void sendAsync(DefaultMQProducer producer, String topic, byte[] body, int count, long deadline,
+    private static void sendAsync(DefaultMQProducer producer, String topic, IntFunction<byte[]> body, int count, long deadline,
             Tally tally) throws InterruptedException {
         Semaphore room = new Semaphore(ASYNC_IN_FLIGHT);
         for (int i = 0; i < count && System.nanoTime() < deadline; i++) {
             room.acquire();
-            Producers.sendAsync(producer, new Message(topic, body)).whenComplete((result, error) -> {
-                tally.took(result, error);
+            int number = i;
+            Producers.sendAsync(producer, new Message(topic, body.apply(i))).whenComplete((result, error) -> {
+                tally.took(number, result, error);
                 room.release();
             });
         }
@@ -79,9 +95,19 @@ final class Load {
         final AtomicInteger failed = new AtomicInteger();
         final AtomicReference<String> firstError = new AtomicReference<>();
 
-        void took(SendResult result, Throwable error) {
+        final Queue<Integer> acknowledged = new ConcurrentLinkedQueue<>();
+        private final boolean numbered;
+
+        Tally(boolean numbered) {
+            this.numbered = numbered;
+        }
+
+        void took(int number, SendResult result, Throwable error) {
             if (result != null && result.getSendStatus() == SendStatus.SEND_OK) {
                 sent.incrementAndGet();
+                if (numbered) {
+                    acknowledged.add(number);
+                }
             } else {
                 failed.incrementAndGet();
                 firstError.compareAndSet(null, String.valueOf(error == null ? result : error));
