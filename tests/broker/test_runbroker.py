@@ -66,6 +66,15 @@ def test_runbroker_names_a_folder_without_rights(tmp_path) -> None:
     assert_refused(result, "/proc/nobody")
 
 
+@pytest.mark.parametrize(
+    "argument", ["--port=99999", "--namesrv-port=-1", "--port=x", "--name=my broker", "--cluster="]
+)
+def test_runbroker_names_an_argument_that_cannot_be(tmp_path, argument) -> None:
+    result = run(f"--store={tmp_path}", argument)
+    assert result.returncode == 2
+    assert f"argument {argument.partition('=')[0]}: " in result.stderr.splitlines()[-1]
+
+
 def test_runbroker_will_not_advertise_an_address_that_nobody_can_reach(tmp_path) -> None:
     assert_refused(run(f"--store={tmp_path}", "--host=0.0.0.0"), "--advertise")
 

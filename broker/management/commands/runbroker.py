@@ -7,7 +7,7 @@ import ipaddress
 import logging
 import signal
 import socket
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,10 @@ from broker.engine.json_files import FactsUnreadable
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.store.errors import StoreError
 from remoting.server import ListenError
+from remoting.wire.errors import MessageError
+from remoting.wire.names import check_topic
+
+PORT_MAX = 65_535
 
 
 class Command(BaseCommand):
@@ -29,10 +33,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
         parser.add_argument("--advertise", help="address that clients are told; --host where not given")
-        parser.add_argument("--port", type=int, default=BROKER_PORT, help="broker port (10911); 0 takes a free one")
-        parser.add_argument("--namesrv-port", type=int, default=NAMESRV_PORT, help="name server port (9876)")
-        parser.add_argument("--cluster", default="local", help="name of the cluster (local)")
-        parser.add_argument("--name", default="broker-a", help="name of the broker (broker-a)")
+        parser.add_argument("--port", type=_port, default=BROKER_PORT, help="broker port (10911); 0 takes a free one")
+        parser.add_argument("--namesrv-port", type=_port, default=NAMESRV_PORT, help="name server port (9876)")
+        parser.add_argument("--cluster", type=_name, default="local", help="name of the cluster (local)")
+        parser.add_argument("--name", type=_name, default="broker-a", help="name of the broker (broker-a)")
         parser.add_argument("--store", type=Path, help="folder of the messages (MQADMIN_DATA/store)")
         parser.add_argument(
             "--flush", choices=("sync", "async"), default="sync",
@@ -80,6 +84,22 @@ class Command(BaseCommand):
 
 def _ready_line(config: BrokerConfig) -> str:
     return f"broker ready: namesrv {config.advertise_host}:{config.namesrv_port} broker {config.address}"
+
+
+def _port(text: str) -> int:
+    """Raises ArgumentTypeError: uvloop would take 75536 for port 10000."""
+    if not text.isascii() or not text.isdecimal() or int(text) > PORT_MAX:
+        raise ArgumentTypeError(f"{text} is no port: give a number from 0 to {PORT_MAX}")
+    return int(text)
+
+
+def _name(text: str) -> str:
+    """Raises ArgumentTypeError: cluster and broker have topics of their names."""
+    try:
+        check_topic(text)
+    except MessageError as error:
+        raise ArgumentTypeError(f"a topic is named so, and {error}") from error
+    return text
 
 
 def _advertised(host: str) -> str:
