@@ -163,7 +163,10 @@ class Connections:
     def _made(self, address: str, connection: Connection) -> None:
         self._all.add(connection)
         if self.connected is not None:
-            self.connected(address, connection)
+            try:
+                self.connected(address, connection)
+            except Exception:  # the connection itself is good, and others wait for it
+                logger.exception("%s: greeting a new connection failed", address)
 
     def _gone(self, address: str, connection: Connection) -> None:
         self._all.discard(connection)
