@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from broker.engine.config import BrokerConfig
-from broker.engine.json_files import load_json, save_json
+from broker.engine.json_files import load_json, save_facts
 from broker.engine.topics import next_version
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupTable
@@ -42,21 +42,23 @@ class Groups:
         self._table = SubscriptionGroupTable()
 
     def load(self) -> None:
-        """Reads the file and adds what a broker always has. Raises FactsUnreadable, OSError."""
+        """Reads the file and adds what a broker always has. Raises FactsUnreadable, FactsUnwritable."""
         self._table = load_json(self._path, SubscriptionGroupTable) or SubscriptionGroupTable()
-        groups = self._table.subscription_group_table
-        missing = [name for name in _SYSTEM_GROUPS if name not in groups]
-        for name in missing:
-            groups[name] = SubscriptionGroupConfig(group_name=name)
-        if missing:
-            self._save()
+        groups = dict(self._table.subscription_group_table)
+        for name in _SYSTEM_GROUPS:
+            groups.setdefault(name, SubscriptionGroupConfig(group_name=name))
+        if groups != self._table.subscription_group_table:
+            self._save(groups)
 
     @property
     def table(self) -> SubscriptionGroupTable:
         return self._table
 
     def find(self, name: str) -> SubscriptionGroupConfig | None:
-        """The group, made where that is allowed; None for one that may not be, or has an illegal name."""
+        """The group, made where that is allowed; None for one that may not be, or has an illegal name.
+
+        Raises FactsUnwritable.
+        """
         group = self._table.subscription_group_table.get(name)
         if group is not None or not self._config.creates_groups:
             return group
@@ -76,19 +78,22 @@ class Groups:
         self._add(group)
 
     def delete(self, name: str) -> bool:
-        """False when there was none."""
-        if self._table.subscription_group_table.pop(name, None) is None:
+        """False when there was none. Raises FactsUnwritable."""
+        groups = dict(self._table.subscription_group_table)
+        if groups.pop(name, None) is None:
             return False
-        self._save()
+        self._save(groups)
         self._on_changed(name)
         return True
 
     def _add(self, group: SubscriptionGroupConfig) -> SubscriptionGroupConfig:
-        self._table.subscription_group_table[group.group_name] = group
-        self._save()
+        self._save(self._table.subscription_group_table | {group.group_name: group})
         self._on_changed(group.group_name)
         return group
 
-    def _save(self) -> None:
-        self._table.data_version = next_version(self._table.data_version)
-        save_json(self._path, msgspec.json.encode(self._table))
+    def _save(self, groups: dict[str, SubscriptionGroupConfig]) -> None:
+        """On disk first, known after it. Raises FactsUnwritable."""
+        version = next_version(self._table.data_version)
+        table = msgspec.structs.replace(self._table, subscription_group_table=groups, data_version=version)
+        save_facts(self._path, table)
+        self._table = table

@@ -11,8 +11,11 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from remoting.wire.bodies.document import read_body
-from remoting.wire.errors import BodyError
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import BodyError, MessageError
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +24,22 @@ T = TypeVar("T")
 
 class FactsUnreadable(Exception):
     """Neither a file nor its backup can be read; the text names both and the remedy."""
+
+
+class FactsUnwritable(MessageError):
+    """A file cannot be written; who asked for what it should hold hears why, and nothing of it is known."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"{path} cannot be written: {error.strerror or error}", ResponseCode.SERVICE_NOT_AVAILABLE)
+
+
+def save_facts(path: Path, document: msgspec.Struct) -> None:
+    """As `save_json`. Raises FactsUnwritable."""
+    try:
+        save_json(path, msgspec.json.encode(document))
+    except OSError as error:
+        logger.error("%s cannot be written: %s", path, error)
+        raise FactsUnwritable(path, error) from error
 
 
 def save_json(path: Path, data: bytes) -> None:

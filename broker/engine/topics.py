@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from broker.engine.config import BrokerConfig
-from broker.engine.json_files import load_json, save_json
+from broker.engine.json_files import load_json, save_facts
 from remoting.wire import names
 from remoting.wire.bodies.topics import PERM_INHERIT, PERM_READ_WRITE, DataVersion, TopicConfig, TopicTable
 
@@ -41,15 +41,15 @@ class Topics:
         self._table = TopicTable()
 
     def load(self) -> None:
-        """Reads the file and adds what a broker always has. Raises FactsUnreadable, OSError."""
+        """Reads the file and adds what a broker always has. Raises FactsUnreadable, FactsUnwritable."""
         self._table = load_json(self._path, TopicTable) or TopicTable()
-        before = dict(self._table.topic_config_table)
+        topics = dict(self._table.topic_config_table)
         for topic in self._system_topics():
-            self._table.topic_config_table.setdefault(topic.topic_name, topic)
+            topics.setdefault(topic.topic_name, topic)
         if not self._config.creates_topics:
-            self._table.topic_config_table.pop(names.AUTO_CREATE_TOPIC, None)
-        if before != self._table.topic_config_table:
-            self._save()
+            topics.pop(names.AUTO_CREATE_TOPIC, None)
+        if topics != self._table.topic_config_table:
+            self._save(topics)
 
     def _system_topics(self) -> list[TopicConfig]:
         inherit = PERM_READ_WRITE | PERM_INHERIT
@@ -75,7 +75,10 @@ class Topics:
         return self._table.topic_config_table.get(name)
 
     def create_on_send(self, name: str, template_name: str, queue_nums: int) -> TopicConfig | None:
-        """None when the template doesn't exist or doesn't allow it. Raises MessageError for an illegal name."""
+        """None when the template doesn't exist or doesn't allow it.
+
+        Raises MessageError for an illegal name, FactsUnwritable.
+        """
         existing = self.find(name)
         template = self.find(template_name)
         if existing is not None or template is None or not template.perm & PERM_INHERIT:
@@ -99,22 +102,25 @@ class Topics:
             self._add(topic)
 
     def delete(self, name: str) -> bool:
-        """False when there was none."""
-        if self._table.topic_config_table.pop(name, None) is None:
+        """False when there was none. Raises FactsUnwritable."""
+        topics = dict(self._table.topic_config_table)
+        if topics.pop(name, None) is None:
             return False
-        self._save()
+        self._save(topics)
         self._on_changed(name)
         return True
 
     def _add(self, topic: TopicConfig) -> TopicConfig:
-        self._table.topic_config_table[topic.topic_name] = topic
-        self._save()
+        self._save(self._table.topic_config_table | {topic.topic_name: topic})
         self._on_changed(topic.topic_name)
         return topic
 
-    def _save(self) -> None:
-        self._table.data_version = next_version(self._table.data_version)
-        save_json(self._path, msgspec.json.encode(self._table))
+    def _save(self, topics: dict[str, TopicConfig]) -> None:
+        """On disk first, known after it. Raises FactsUnwritable."""
+        version = next_version(self._table.data_version)
+        table = msgspec.structs.replace(self._table, topic_config_table=topics, data_version=version)
+        save_facts(self._path, table)
+        self._table = table
 
 
 def next_version(version: DataVersion) -> DataVersion:

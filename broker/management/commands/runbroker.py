@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from broker.engine.config import BROKER_PORT, NAMESRV_PORT, BrokerConfig
-from broker.engine.json_files import FactsUnreadable
+from broker.engine.json_files import FactsUnreadable, FactsUnwritable
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.store.errors import StoreError
 from remoting.server import ListenError
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         try:
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
                 runner.run(self._run(config))
-        except (StoreError, FactsUnreadable, ListenError) as error:
+        except (StoreError, FactsUnreadable, FactsUnwritable, ListenError) as error:
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"{error.filename or config.store}: {error.strerror or error}") from error

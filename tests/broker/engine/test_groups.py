@@ -52,5 +52,14 @@ def test_a_deleted_group_is_gone(tmp_path) -> None:
     assert not groups_in(tmp_path).exists("billing")
 
 
+def test_a_group_that_cannot_be_written_down_is_not_known(tmp_path) -> None:
+    changed: list[str] = []
+    groups = groups_in(tmp_path, changed)
+    (tmp_path / "config" / "subscriptionGroup.json.tmp").mkdir()
+    with pytest.raises(MessageError, match=r"subscriptionGroup\.json cannot be written: Is a directory"):
+        groups.find("billing")
+    assert (groups.exists("billing"), changed) == (False, [])
+
+
 def test_tools_can_pull_without_a_heartbeat(tmp_path) -> None:
     assert groups_in(tmp_path, creates_groups=False).exists("TOOLS_CONSUMER")

@@ -76,6 +76,20 @@ def test_a_deleted_topic_is_gone_after_a_restart(house) -> None:
     assert House(house.folder).topics.find("orders") is None
 
 
+def test_a_topic_that_cannot_be_written_down_is_not_known(house) -> None:
+    version = house.topics.table.data_version
+    blocked = house.folder / "config" / "topics.json.tmp"
+    blocked.mkdir()
+    with pytest.raises(MessageError, match=r"topics\.json cannot be written: Is a directory"):
+        house.topics.create_on_send("orders", names.AUTO_CREATE_TOPIC, 4)
+    assert (house.topics.find("orders"), house.changed) == (None, [])
+    assert house.topics.table.data_version == version
+    blocked.rmdir()
+    assert house.topics.create_on_send("orders", names.AUTO_CREATE_TOPIC, 4) == House(house.folder).topics.find(
+        "orders"
+    )
+
+
 def test_the_broker_has_its_own_topics(house) -> None:
     own = set(house.topics.system_names())
     assert {"TBW102", "SCHEDULE_TOPIC_XXXX", "SELF_TEST_TOPIC", "local", "broker-a", "local_REPLY_TOPIC"} <= own
