@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from remoting.connection import Connection, Handler
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
-from remoting.wire.errors import WireError
+from remoting.wire.errors import MessageError, WireError
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +74,14 @@ class RequestTable(Handler):
             return response(command, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, text)
         try:
             return processor(request)
+        except MessageError as error:
+            # A rule said no; a client that asks again and again would fill the log.
+            logger.debug("%s: %s was refused %s: %s", self._name, request.connection.peer, command, error)
+            return response(command, error.response_code, str(error))
         except WireError as error:
-            logger.info("%s: %s refused %s: %s", self._name, request.connection.peer, command, error)
+            logger.warning(
+                "%s: %s sent what cannot be read, %s: %s", self._name, request.connection.peer, command, error
+            )
             return response(command, error.response_code, str(error))
         except Exception as error:
             logger.exception("%s: %s from %s failed", self._name, command, request.connection.peer)

@@ -24,6 +24,7 @@ from remoting.wire.bodies.watch import (
     WatchEvent,
 )
 from remoting.wire.codes import OUR_VERSION, LanguageCode
+from remoting.wire.names import is_system_topic
 
 
 class WatchStates:
@@ -57,12 +58,6 @@ class WatchStates:
         touched = Touched(
             groups=set(self._groups.table.subscription_group_table),
             topics=set(table),
-            queues={
-                (name, queue_id)
-                for name in self._store.topics()
-                if name in table
-                for queue_id in self._store.queues(name)
-            },
             commits={(group, topic, queue_id) for group, topic, queue_id, _ in self._offsets.items()},
         )
         return self.of([], touched)
@@ -81,7 +76,7 @@ class WatchStates:
             gone_topics=sorted(touched.topics - topics.keys()),
             groups=[self._group(groups[name]) for name in sorted(touched.groups) if name in groups],
             gone_groups=sorted(touched.groups - groups.keys()),
-            queues=self._queues(touched.queues),
+            queues=self._queues(touched.queues | self._queues_of(touched.topics)),
             committed=self._commits(touched.commits),
             scheduler=self._scheduler(),
         )
@@ -106,6 +101,19 @@ class WatchStates:
                 for topic, queue_id, assignment in self._watch.assignments.of_group(config.group_name)
             ],
         )
+
+    def _queues_of(self, names: Iterable[str]) -> set[QueueKey]:
+        """All queues of topics, empty ones too; of the broker's own topics only those that hold something."""
+        keys: set[QueueKey] = set()
+        for name in names:
+            topic = self._topics.find(name)
+            if topic is None:
+                continue
+            if is_system_topic(name):
+                keys.update((name, queue_id) for queue_id in self._store.queues(name))
+            else:
+                keys.update((name, queue_id) for queue_id in range(max(topic.read_queue_nums, topic.write_queue_nums)))
+        return keys
 
     def _queues(self, keys: Iterable[QueueKey]) -> list[QueueState]:
         return [self._queue(topic, queue_id) for topic, queue_id in sorted(keys)]

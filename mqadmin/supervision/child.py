@@ -30,7 +30,7 @@ LAST_OUTPUT_S = 2.0
 class ChildSpec:
     """What to run. `ready` is asked until it is true; without it, `ready_text` in the output says so.
 
-    `stop_grace_s`: from SIGTERM to SIGKILL. `stops_group`: SIGTERM goes to the whole process group; Celery's main
+    `starts_quietly`: what it says before it is ready is shown only if it fails. `stop_grace_s`: from SIGTERM to SIGKILL. `stops_group`: SIGTERM goes to the whole process group; Celery's main
     process wants it alone, because it tells its own children.
     """
 
@@ -41,6 +41,7 @@ class ChildSpec:
     ready_timeout_s: float = 30.0
     stop_grace_s: float = 10.0
     stops_group: bool = True
+    starts_quietly: bool = False
     environment: dict[str, str] = field(default_factory=dict)
 
 
@@ -53,6 +54,7 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._said_ready = asyncio.Event()
+        self._is_quiet = spec.starts_quietly
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES_MAX)
         self.started_s = 0.0
 
@@ -89,6 +91,7 @@ class Child:
         deadline = time.monotonic() + self.spec.ready_timeout_s
         while time.monotonic() < deadline and self.is_running:
             if await self._is_ready():
+                self._is_quiet = False
                 return True
             await asyncio.sleep(0.05)
         return False
@@ -156,7 +159,8 @@ class Child:
         self.last_lines.append(line)
         if self.spec.ready_text is not None and self.spec.ready_text in line:
             self._said_ready.set()
-        self._on_line(self.spec.name, line)
+        if not self._is_quiet:
+            self._on_line(self.spec.name, line)
 
 
 async def _read_line(reader: asyncio.StreamReader) -> bytes:

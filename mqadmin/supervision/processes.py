@@ -73,7 +73,9 @@ def _redis(install: Install) -> list[ChildSpec]:
         return []
     path = install.redis_socket
     command = redis_command(find_redis_server(), path)
-    return [ChildSpec("redis", tuple(command), ready=lambda: _redis_answers(path), ready_timeout_s=10)]
+    return [
+        ChildSpec("redis", tuple(command), ready=lambda: _redis_answers(path), ready_timeout_s=10, starts_quietly=True)
+    ]
 
 
 def _broker(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
@@ -139,7 +141,7 @@ def _worker(
 
 
 def _beat(environment: dict[str, str]) -> ChildSpec:
-    command = (sys.executable, "-m", "celery", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile=")
+    command = (sys.executable, "-m", "celery", "--quiet", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile=")
     return ChildSpec("beat", command, environment=environment)
 
 

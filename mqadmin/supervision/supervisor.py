@@ -82,6 +82,7 @@ class Supervisor:
             pause_s = min(pause_s * 2, RESTART_PAUSE_MAX_S)
             try:
                 child = await self._start_child(child.spec)
+                await child.wait_ready()
             except StartFailed as error:
                 self._on_line(child.spec.name, str(error))
 
