@@ -20,22 +20,30 @@ class Loop:
         self._interval_s = interval_s
         self._round = round_
         self._task: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
         self.last_round_s: float | None = None
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name=self.name)
 
     async def stop(self) -> None:
-        """Returns when it is over; a round in progress is cut short."""
+        """Returns when it is over; a round in progress is waited for, because half a save is worse than none."""
+        self._stopping.set()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await self._task
 
     async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(self._interval_s)
+        while not await self._has_stopped_within(self._interval_s):
             try:
                 await self._round()
             except Exception:
                 logger.exception("the loop %s failed once; it goes on", self.name)
             self.last_round_s = asyncio.get_running_loop().time()
+
+    async def _has_stopped_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -94,13 +94,15 @@ class BrokerRuntime:
         await self._name_server.serve()
 
     async def stop(self) -> None:
-        """In the order of the module's note; whatever was started."""
+        """In the order of the module's note; whatever was started. Raises OSError; the store is closed all the same."""
         await self._name_server.close()
         await self._server.close()
-        if self._parts is not None:
-            await self._parts.close()
-        if self._store is not None:
-            self._store.close()
+        try:
+            if self._parts is not None:
+                await self._parts.close()
+        finally:
+            if self._store is not None:
+                self._store.close()
 
     def _open_store(self) -> MessageStore:
         delays_ms = parse_levels(self.config.delay_levels).delays_ms
@@ -178,8 +180,10 @@ class _Parts:
             await asyncio.gather(self._driving, return_exceptions=True)
         for loop in self._loops:
             await loop.stop()
-        await self.delays.stop()
-        await self.offsets.save()
+        try:
+            await self.delays.stop()
+        finally:
+            await self.offsets.save()
 
     def name_server_processors(self) -> dict[int, Processor]:
         routes = Routes(self.topics, self._config)

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from broker.engine.config import BrokerConfig
+from broker.engine.json_files import FactsUnreadable
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.store.errors import StoreError
 from remoting.client.admin import Admin
@@ -237,6 +238,40 @@ async def test_a_parked_watcher_is_answered_when_its_time_is_over(house) -> None
 async def test_running_info_is_passed_on_and_an_absent_member_named(house) -> None:
     with pytest.raises(BrokerRefused, match="not online"):
         await house.admin.running_info(house.broker, "billing", "nobody@0")
+
+
+async def test_a_failed_save_does_not_keep_the_store_from_closing(tmp_path) -> None:
+    config = config_in(tmp_path)
+    runtime = BrokerRuntime(config)
+    await runtime.start()
+    house = House(runtime)
+    await house.beat("billing", "SELF_TEST_TOPIC")
+    await house.admin.update_offset(house.broker, "billing", "SELF_TEST_TOPIC", 0, 1)
+    await house.connections.close()
+    blocked = config.store / "config" / "consumerOffset.json.tmp"
+    blocked.mkdir()
+    with pytest.raises(OSError, match="directory"):
+        await runtime.stop()
+    blocked.rmdir()
+    again = BrokerRuntime(config)
+    await again.start()
+    await again.stop()
+
+
+async def test_facts_that_cannot_be_read_stop_the_start_and_stay_as_they_are(tmp_path) -> None:
+    config = config_in(tmp_path)
+    facts = config.store / "config"
+    facts.mkdir(parents=True)
+    for name in ("topics.json", "topics.json.bak"):
+        (facts / name).write_bytes(b"{torn")
+    runtime = BrokerRuntime(config)
+    try:
+        with pytest.raises(FactsUnreadable, match="move both away"):
+            await runtime.start()
+    finally:
+        await runtime.stop()
+    assert sorted(path.name for path in facts.iterdir()) == ["topics.json", "topics.json.bak"]
+    assert (facts / "topics.json").read_bytes() == b"{torn"
 
 
 async def test_a_second_broker_on_the_same_store_is_refused(house, tmp_path) -> None:
