@@ -34,7 +34,7 @@ class StoreConfig:
     queue_file_entries: int = QUEUE_FILE_ENTRIES
     flush_interval_ms: int = 500
     # A checkpoint bounds what a start after a kill verifies: so many bytes, or so much time, of appends.
-    checkpoint_bytes: int = 32 * 1024 * 1024
+    checkpoint_bytes: int = 16 * 1024 * 1024
     checkpoint_interval_ms: int = 5_000
     delay_levels_ms: tuple[int, ...] = DELAY_LEVELS_MS
 
