@@ -30,8 +30,9 @@ LAST_OUTPUT_S = 2.0
 class ChildSpec:
     """What to run. `ready` is asked until it is true; without it, `ready_text` in the output says so.
 
-    `starts_quietly`: what it says before it is ready is shown only if it fails. `stop_grace_s`: from SIGTERM to SIGKILL. `stops_group`: SIGTERM goes to the whole process group; Celery's main
-    process wants it alone, because it tells its own children.
+    `starts_quietly`: what it says before it is ready is shown only if it fails. `stop_grace_s`: from SIGTERM to
+    SIGKILL. `stops_group`: SIGTERM goes to the whole process group; Celery's main process wants it alone, because it
+    tells its own children.
     """
 
     name: str

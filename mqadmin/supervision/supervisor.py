@@ -1,8 +1,8 @@
 """Starts children in order, keeps them running, stops them in the stated order.
 
 Children come in stages: those of one start together, and the next stage waits until all of them are ready. One that
-ends before it was ever ready stops everything: that is a fault of this machine (a taken port, a folder without rights) and starting it again would hide it. One that ends
-later is started again, with growing pauses.
+ends before it was ever ready stops everything: that is a fault of this machine (a taken port, a folder without
+rights), and starting it again would hide it. One that ends later is started again, with growing pauses.
 """
 
 from __future__ import annotations
