@@ -2,7 +2,7 @@
 
 A processor is called with a request and returns the answer, or None when the answer comes later or never. It runs on
 the event loop and must not block. What it raises becomes the answer: a WireError with its own code, anything else
-SYSTEM_ERROR, logged once. A oneway request is never answered.
+SYSTEM_ERROR with its traceback in the log. A oneway request is never answered.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError, WireError
 
 logger = logging.getLogger(__name__)
+
+# Different complaints about one connection that are worth a line each.
+COMPLAINTS_MAX = 16
 
 
 class Request:
@@ -69,7 +72,8 @@ class RequestTable(Handler):
         command = request.command
         processor = self._processors.get(command.code)
         if processor is None:
-            logger.warning("%s: %s asked for unknown code %d", self._name, request.connection.peer, command.code)
+            level = _warning_once(request, "unknown")
+            logger.log(level, "%s: %s asked for unknown code %d", self._name, request.connection.peer, command.code)
             text = f" request type {command.code} not supported"
             return response(command, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, text)
         try:
@@ -79,11 +83,20 @@ class RequestTable(Handler):
             logger.debug("%s: %s was refused %s: %s", self._name, request.connection.peer, command, error)
             return response(command, error.response_code, str(error))
         except WireError as error:
-            logger.warning(
-                "%s: %s sent what cannot be read, %s: %s", self._name, request.connection.peer, command, error
-            )
+            level, peer = _warning_once(request, "unreadable"), request.connection.peer
+            logger.log(level, "%s: %s sent what cannot be read, %s: %s", self._name, peer, command, error)
             return response(command, error.response_code, str(error))
         except Exception as error:
             logger.exception("%s: %s from %s failed", self._name, command, request.connection.peer)
             text = "".join(traceback.format_exception_only(error)).strip()
             return response(command, ResponseCode.SYSTEM_ERROR, text)
+
+
+def _warning_once(request: Request, complaint: str) -> int:
+    """The level to log at: a warning for what is new about this connection, or one peer would fill the log."""
+    told: set[tuple[str, int]] = request.connection.context.setdefault("complaints", set())
+    key = (complaint, request.command.code)
+    if key in told or len(told) >= COMPLAINTS_MAX:
+        return logging.DEBUG
+    told.add(key)
+    return logging.WARNING
