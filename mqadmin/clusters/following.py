@@ -24,6 +24,7 @@ from mqadmin.clusters.gateway import Gateway, GatewayError, NotWatchable
 from mqadmin.clusters.models import Broker, Cluster, ClusterKind
 from mqadmin.clusters.reachability import note_reachable, note_unreachable
 from mqadmin.clusters.reports import moment_or_none, seen_by_watch
+from mqadmin.lag import measuring
 from remoting.wire.bodies.route import MASTER_ID
 from remoting.wire.bodies.watch import SchedulerState, WatchBody
 from remoting.wire.headers.watch import WatchResponseHeader
@@ -72,11 +73,16 @@ class Follower:
             leases.release(self.cluster_id, self.holder, timezone.now())
 
     def _follow_one_connection(self) -> None:
-        """Until a stop is asked for. Raises GatewayError when the broker does not answer (any more)."""
+        """Until a stop is asked for, or the cluster got another address.
+
+        Raises GatewayError when the broker does not answer (any more).
+        """
         cluster = self._cluster()
-        with Gateway(cluster.namesrv) as gateway:
+        namesrv = cluster.namesrv
+        with Gateway(namesrv) as gateway:
             broker = self._the_broker(gateway, cluster)
-            while self._may_go_on():
+            measuring.note_gap(cluster, timezone.now())
+            while self._may_go_on() and cluster.namesrv == namesrv:
                 started_s = self.clock()
                 header, body = self._ask(gateway, cluster, broker)
                 self._write(cluster, broker, header, body)

@@ -198,6 +198,8 @@ class Group(models.Model):
     rate_base_at = models.DateTimeField(null=True, blank=True)
     rate_base_max = models.BigIntegerField(null=True, blank=True)
     rate_base_committed = models.BigIntegerField(null=True, blank=True)
+    # Which queues those totals were summed over: totals over other queues cannot be compared with them.
+    rate_base_queues = models.BigIntegerField(null=True, blank=True)
     offsets_seen_at = models.DateTimeField(null=True, blank=True)
     verdict = models.CharField(max_length=10, choices=Verdict, default=Verdict.UNKNOWN)
     # Sorts as `Verdict` is declared: what needs somebody first.

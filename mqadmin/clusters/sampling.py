@@ -8,9 +8,10 @@ from django.db.models import Q
 
 from mqadmin.clusters import synchroniser
 from mqadmin.clusters.gateway import Gateway, GatewayError
-from mqadmin.clusters.models import Cluster, ClusterKind
+from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState
 from mqadmin.clusters.polling import Cursors, sample
 from mqadmin.clusters.reachability import note_reachable, note_unreachable
+from mqadmin.lag import measuring
 
 POLL_INTERVAL_S = 15
 # Just below a whole number of beats, so that a beat that is a little early does not skip one.
@@ -31,6 +32,8 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     except GatewayError as error:
         note_unreachable(cluster, str(error), now)
         return
+    measuring.note_gap(cluster, now)
+    was_unreachable = cluster.state == ClusterState.UNREACHABLE
     cluster.rocketmq_name = found.rocketmq_name or cluster.rocketmq_name
     cluster.topic_cursor, cluster.group_cursor = found.cursors.topic, found.cursors.group
     cluster.cycle_request_count = found.request_count
@@ -38,4 +41,6 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     synchroniser.apply_brokers(cluster, found.brokers, now)
     synchroniser.apply(cluster, found.seen, is_watched=False)
     synchroniser.tick(cluster, now, is_watched=False)
-    note_reachable(cluster, ClusterKind.APACHE, now, partly=str(found.error) if found.error else "")
+    # What was away may come back as something else: then whether it can be followed is asked again.
+    kind = ClusterKind.UNKNOWN if was_unreachable else ClusterKind.APACHE
+    note_reachable(cluster, kind, now, partly=str(found.error) if found.error else "")

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from zlib import crc32
 
 from django.db.models import F, Max, Min, Q, QuerySet, Sum
 
@@ -20,6 +21,8 @@ from mqadmin.lag.models import LagHistory
 from mqadmin.lag.rates import Rate, rate
 from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, GroupFacts, judge
 
+# A shorter silence is a restart or a hand-over, and what came meanwhile is told afterwards.
+GAP_MIN = timedelta(seconds=60)
 _BROADCASTING = "BROADCASTING"
 _MEASURED_FIELDS = (
     "lag",
@@ -33,6 +36,7 @@ _MEASURED_FIELDS = (
     "rate_base_at",
     "rate_base_max",
     "rate_base_committed",
+    "rate_base_queues",
     "offsets_seen_at",
     "verdict",
     "verdict_rank",
@@ -110,11 +114,26 @@ def _measure_topic(topic: Topic, sums: Mapping[str, Any], now: datetime, *, is_w
     topic.rate_base_at, topic.rate_base_total, topic.in_per_s = rate(known, sums["total"], at)
 
 
+def note_gap(cluster: Cluster, now: datetime) -> None:
+    """Where nobody looked for a while, the histories say from then on "not known" instead of drawing on."""
+    since = cluster.last_synced_at
+    if since is None or now - since < GAP_MIN:
+        return
+    unknown = history.LagSample(int(since.timestamp()), None)
+    for batch in chunks(LagHistory.objects.filter(group__cluster=cluster)):
+        for row in batch:
+            row.samples = history.appended(row.samples, unknown)
+        update(LagHistory, batch, ["samples"])
+    cluster.lag_history = history.appended(cluster.lag_history, unknown)
+    cluster.save(update_fields=["lag_history"])
+
+
 def note_cluster_lag(cluster: Cluster, now: datetime) -> None:
     """One sample of the sum over all groups that pages count."""
     lag = cluster.groups.filter(is_system=False).aggregate(lag=Sum("lag"))["lag"]
     sample = history.LagSample(int(now.timestamp()), lag)
-    Cluster.objects.filter(pk=cluster.pk).update(lag_history=history.appended(cluster.lag_history, sample))
+    cluster.lag_history = history.appended(cluster.lag_history, sample)
+    cluster.save(update_fields=["lag_history"])
 
 
 def _measure_batch(groups: Sequence[Group], now: datetime, *, is_changed: bool, is_watched: bool) -> list[Group]:
@@ -173,10 +192,21 @@ def _measure(
 def _measure_rates(group: Group, known: Sequence[QueueOffset], at: datetime) -> None:
     max_total = sum(queue.max_offset or 0 for queue in known)
     committed_total = sum(queue.committed_offset or 0 for queue in known)
+    queues = _fingerprint(known)
+    if queues != group.rate_base_queues:
+        group.rate_base_queues, group.rate_base_at = queues, at
+        group.rate_base_max, group.rate_base_committed = max_total, committed_total
+        return
     came_in = rate(Rate(group.rate_base_at, group.rate_base_max, group.in_per_s), max_total, at)
     went_out = rate(Rate(group.rate_base_at, group.rate_base_committed, group.out_per_s), committed_total, at)
     group.rate_base_at, group.rate_base_max, group.in_per_s = came_in
     _, group.rate_base_committed, group.out_per_s = went_out
+
+
+def _fingerprint(queues: Sequence[QueueOffset]) -> int:
+    """The same for the same queues, whatever their order."""
+    names = sorted(f"{queue.topic_name} {queue.broker_name} {queue.queue_id}" for queue in queues)
+    return crc32("\n".join(names).encode())
 
 
 def _judge(group: Group, known: Sequence[QueueOffset], packed: bytes | memoryview, now: datetime) -> None:

@@ -10,6 +10,8 @@ from django.utils import timezone
 
 from mqadmin.clusters import sampling
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
+from mqadmin.lag import history
+from mqadmin.lag.models import LagHistory
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
@@ -122,6 +124,28 @@ def test_cluster_that_does_not_answer_says_why_and_keeps_its_rows(cluster: Clust
     assert cluster.state == "unreachable"
     assert broker.address in cluster.last_error
     assert Group.objects.exists()
+
+
+def test_cluster_that_comes_back_is_asked_again_whether_it_can_be_followed(
+    cluster: Cluster, broker: ScriptedBroker
+) -> None:
+    broker.stop()
+    sampling.sample_once(cluster, timezone.now())
+    broker.start()
+    sampling.sample_once(cluster, timezone.now())
+    cluster.refresh_from_db()
+    assert (cluster.state, cluster.kind) == ("reachable", "")
+
+
+def test_silence_is_a_gap_in_the_history_and_not_a_straight_line(cluster: Cluster) -> None:
+    first_at = timezone.now()
+    sampling.sample_once(cluster, first_at)
+    cluster.refresh_from_db()
+    sampling.sample_once(cluster, first_at + timedelta(minutes=10))
+    lags = [sample.lag for sample in history.unpack(LagHistory.objects.get().samples)]
+    assert lags == [None, 0]
+    cluster.refresh_from_db()
+    assert [sample.lag for sample in history.unpack(cluster.lag_history)] == [None, 0]
 
 
 def test_cycle_is_claimed_once_per_interval(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -148,6 +149,30 @@ def test_rates_fall_to_zero_when_nothing_comes_any_more(cluster: Cluster) -> Non
     synchroniser.tick(cluster, NOW + timedelta(seconds=20), is_watched=True)
     assert Group.objects.values_list("in_per_s", "out_per_s").get() == (0, 0)
     assert Topic.objects.get().in_per_s == 0
+
+
+def test_queue_that_is_new_to_a_group_is_not_a_burst(cluster: Cluster) -> None:
+    retry = MessageQueue("%RETRY%billing", "broker-a", 0)
+    apply(cluster, everything(end=10, committed=10))
+    grown = seen(10, queues=(QueueSeen(QUEUE, 0, 60, None),), committed=(CommittedSeen("billing", QUEUE, 60),))
+    apply(cluster, grown)
+    retried = CommittedSeen("billing", retry, 1_000_000)
+    topics = (TopicSeen(retry.topic, 1, 1, 6),)
+    told_of = group(topic=retry.topic)
+    both = {**(group().subscriptions or {}), **(told_of.subscriptions or {})}
+    apply(
+        cluster,
+        seen(
+            20,
+            topics=topics,
+            queues=(QueueSeen(retry, 0, 1_000_000, None),),
+            groups=(replace(told_of, subscriptions=both),),
+            committed=(retried,),
+        ),
+    )
+    assert Group.objects.values_list("in_per_s", "out_per_s").get() == (5.0, 5.0), "as before"
+    synchroniser.tick(cluster, NOW + timedelta(seconds=30), is_watched=True)
+    assert Group.objects.values_list("in_per_s", "out_per_s").get() == (0, 0)
 
 
 def test_history_keeps_what_the_lag_was(cluster: Cluster) -> None:
