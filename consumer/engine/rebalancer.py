@@ -20,6 +20,7 @@ from consumer.engine.rebalance import RoundTimer, decide
 from consumer.engine.subscriptions import Subscriptions
 from remoting.client.errors import ClientError, RouteNotFound
 from remoting.client.instance import ClientInstance
+from remoting.client.name_servers import NameServersUnreachable
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.errors import WireError
 from remoting.wire.names import AUTO_CREATE_TOPIC, is_retry_topic
@@ -93,12 +94,14 @@ class Rebalancer:
                 return
 
     async def _round(self) -> bool:
-        """True when every topic is balanced."""
-        await self._meet_brokers()
-        is_balanced = True
-        for topic in self._subscriptions.topics:
+        """True when every topic is balanced. Without a name server it is over at once: said once, not per topic."""
+        is_balanced = await self._meet_brokers()
+        for topic in self._subscriptions.topics if is_balanced else ():
             try:
                 is_balanced &= await self._balance(topic)
+            except NameServersUnreachable as error:
+                self._complaints.warn("brokers", f"group {self._subscriptions.group} waits: {error}")
+                return False
             except RouteNotFound as error:
                 is_balanced = False
                 if not is_retry_topic(topic):  # the broker makes it after the first heartbeat (S0-55)
@@ -114,20 +117,24 @@ class Rebalancer:
                 self._complaints.settled(topic)
         return is_balanced
 
-    async def _meet_brokers(self) -> None:
-        """A group whose topics do not exist yet still says hello, to every broker that would create them."""
+    async def _meet_brokers(self) -> bool:
+        """A group whose topics do not exist yet still says hello, to every broker that would create them.
+
+        False when there is nobody to ask.
+        """
         if self._client.routes.broker_addresses(with_slaves=False):
-            return
+            return True
         for topic in (*self._subscriptions.topics, AUTO_CREATE_TOPIC):
             try:
                 await self._client.routes.get(topic)
             except RouteNotFound:
                 continue
             except (ClientError, WireError) as error:
-                self._complaints.warn("brokers", f"group {self._subscriptions.group} finds no broker: {error}")
-                return
+                self._complaints.warn("brokers", f"group {self._subscriptions.group} waits: {error}")
+                return False
         self._complaints.settled("brokers")
         await self._client.heartbeats.send_now()
+        return True
 
     async def _balance(self, topic: str) -> bool:
         queues = await self._client.routes.subscribe_queues(topic)
