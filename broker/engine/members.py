@@ -8,6 +8,9 @@ beside it, so that differences can be shown.
 
 Members that joined, left or were lost, and topics that came or went, are told to all members of the group (40) once
 per turn of the event loop, except in broadcast groups.
+
+A client that reconnects is there twice for a moment. RocketMQ tells the group both times; `MemberEvents` hear nothing,
+because nobody came or went.
 """
 
 from __future__ import annotations
@@ -119,12 +122,15 @@ class Members:
         group.consume_type = data.consume_type
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
+        elsewhere = group.member(client_id)
         member, has_joined = self._register_member(group, command, connection, client_id)
+        if has_joined and elsewhere is not None:
+            member.subscriptions = elsewhere.subscriptions
         before, changed_topics = member.subscriptions, []
         if not keeps_subscriptions:
             member.subscriptions = data.subscription_data_set
             changed_topics = _merge_subscriptions(group, data.subscription_data_set)
-        if has_joined:
+        if has_joined and elsewhere is None:
             self._events.joined(group.group, member)
         if changed_topics or _wants(before) != _wants(member.subscriptions):
             self._events.subscribed(group.group, member, changed_topics)
@@ -199,7 +205,8 @@ class Members:
             return
         if not group.members:
             del self._groups[group_name]
-        self._events.left(group_name, member, was_lost=was_lost)
+        if group.member(member.client_id) is None:
+            self._events.left(group_name, member, was_lost=was_lost)
         self._notify_later(group)
 
     # telling the others

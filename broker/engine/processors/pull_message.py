@@ -89,13 +89,13 @@ class PullMessage:
         """The answer, or None while it is held. Raises WireError with the code to answer."""
         command = request.command
         header = read_header(PullMessageHeader, command.ext_fields)
-        client_id = self._members.client_id_of(request.connection, header.consumer_group)
-        if client_id is not None:
-            self._watch.pulled(header.consumer_group, header.topic, header.queue_id, client_id)
         try:
             group, topic, matches = self._check(header)
         except Forbidden as error:
             return _forbidden(command, error)
+        client_id = self._members.client_id_of(request.connection, header.consumer_group)
+        if client_id is not None:
+            self._watch.pulled(header.consumer_group, header.topic, header.queue_id, client_id)
         result = self._read(header, matches)
         if header.sys_flag & COMMIT_OFFSET_FLAG:
             self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)

@@ -38,13 +38,18 @@ class GetConsumerRunningInfo:
         _pass_on(request, member)
 
 
+async def _ask(member: Member, question: Command) -> Command:
+    """Raises ConnectionError, TimeoutError."""
+    return await member.connection.request(question, CLIENT_TIMEOUT_MS)
+
+
 def _pass_on(request: Request, member: Member) -> None:
     """The same fields and body to the member; its code, remark, fields and body back."""
     command = request.command
     question = Command(
         code=RequestCode.GET_CONSUMER_RUNNING_INFO, ext_fields=dict(command.ext_fields), body=command.body
     )
-    answered = asyncio.ensure_future(member.connection.request(question, CLIENT_TIMEOUT_MS))
+    answered = asyncio.ensure_future(_ask(member, question))
 
     def pass_back(answered: asyncio.Future[Command]) -> None:
         if answered.cancelled():
@@ -54,8 +59,9 @@ def _pass_on(request: Request, member: Member) -> None:
             answer = answered.result()
             back = response(command, answer.code, answer.remark, answer.ext_fields, answer.body)
         else:
-            text = f"consumer <{member.client_id}> did not answer: {error}"
-            back = response(command, ResponseCode.CONSUME_MSG_TIMEOUT, text)
+            is_late = isinstance(error, TimeoutError)
+            code = ResponseCode.CONSUME_MSG_TIMEOUT if is_late else ResponseCode.SYSTEM_ERROR
+            back = response(command, code, f"consumer <{member.client_id}> did not answer: {error}")
         request.connection.send(back)
 
     answered.add_done_callback(pass_back)

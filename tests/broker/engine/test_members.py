@@ -176,6 +176,20 @@ async def test_a_heartbeat_without_subscriptions_keeps_those_known(house) -> Non
     assert house.table() == {"orders": "*"}
 
 
+async def test_a_client_that_reconnects_neither_joined_nor_was_lost(house) -> None:
+    house.beat(house.a, wants("orders"), client_id="one")
+    await settle()
+    house.a.notified(), house.events.take()
+    house.beat(house.b, wants("orders"), client_id="one")
+    house.members.connection_lost(house.a)
+    await settle()
+    assert house.events.take() == []
+    assert (house.b.notified(), house.members.client_ids("billing")) == (["billing"], ["one"])
+    house.members.connection_lost(house.b)
+    assert house.events.take() == [("lost", "billing", "one")]
+    await settle()
+
+
 async def test_members_silent_for_too_long_lose_their_connection(house) -> None:
     house.beat(house.a, wants("orders"))
     house.clock.advance_ms(100_000)

@@ -8,6 +8,7 @@ import pytest
 
 from broker.engine.config import BrokerConfig
 from broker.engine.json_files import FactsUnreadable
+from broker.engine.processors import running_info
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.store.errors import StoreError
 from remoting.client.admin import Admin
@@ -27,7 +28,7 @@ from remoting.wire.bodies.watch import (
     TOPIC_CHANGED,
 )
 from remoting.wire.codes import RequestCode, ResponseCode
-from remoting.wire.command import Command
+from remoting.wire.command import Command, response
 from remoting.wire.headers.pull import SUSPEND_FLAG
 from tests.support.waiting import eventually
 
@@ -239,6 +240,36 @@ async def test_a_parked_watcher_is_answered_when_its_time_is_over(house) -> None
 async def test_running_info_is_passed_on_and_an_absent_member_named(house) -> None:
     with pytest.raises(BrokerRefused, match="not online"):
         await house.admin.running_info(house.broker, "billing", "nobody@0")
+
+
+async def test_running_info_comes_back_as_the_member_gave_it(house) -> None:
+    member = House(house.runtime)
+    member.connections.on_request[RequestCode.GET_CONSUMER_RUNNING_INFO] = lambda _, request: response(
+        request, 77, "in my words", {"seen": request.ext_fields["jstackEnable"]}, b"and body"
+    )
+    await member.beat("billing", "orders", client_id="you@2")
+    fields = {"consumerGroup": "billing", "clientId": "you@2", "jstackEnable": "true"}
+    answer = await house.ask(RequestCode.GET_CONSUMER_RUNNING_INFO, **fields)
+    assert (answer.code, answer.remark, bytes(answer.body)) == (77, "in my words", b"and body")
+    assert answer.ext_fields["seen"] == "true"
+    await member.connections.close()
+
+
+async def test_a_member_that_does_not_answer_is_named(house, monkeypatch) -> None:
+    member = House(house.runtime)
+    asked = asyncio.Event()
+    member.connections.on_request[RequestCode.GET_CONSUMER_RUNNING_INFO] = lambda *_: asked.set()
+    await member.beat("billing", "orders", client_id="you@2")
+    fields = {"consumerGroup": "billing", "clientId": "you@2"}
+    monkeypatch.setattr(running_info, "CLIENT_TIMEOUT_MS", 50)
+    late = await house.ask(RequestCode.GET_CONSUMER_RUNNING_INFO, **fields)
+    assert (late.code, "you@2" in late.remark) == (ResponseCode.CONSUME_MSG_TIMEOUT, True)
+    monkeypatch.setattr(running_info, "CLIENT_TIMEOUT_MS", 5_000)
+    asked.clear()
+    asking = asyncio.create_task(house.ask(RequestCode.GET_CONSUMER_RUNNING_INFO, **fields))
+    await asked.wait()
+    await member.connections.close()
+    assert (await asking).code == ResponseCode.SYSTEM_ERROR
 
 
 async def test_a_failed_save_does_not_keep_the_store_from_closing(tmp_path) -> None:
