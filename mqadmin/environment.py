@@ -20,11 +20,12 @@ _SQLITE_OPTIONS = {
         "PRAGMA mmap_size=134217728;PRAGMA temp_store=MEMORY;PRAGMA foreign_keys=ON;"
     ),
 }
-# Connections kept by each process: a web process answers from several threads.
+# Connections that the web process keeps: it answers from several threads. Only there: a Celery worker forks, and a pool
+# that two processes share ends in closed connections.
 _POOL = {"min_size": 1, "max_size": 8, "timeout": 10}
 
 
-def database(url: str | None, folder: Path) -> dict[str, Any]:
+def database(url: str | None, folder: Path, *, is_pooled: bool = False) -> dict[str, Any]:
     """Django's DATABASES["default"]: SQLite in `folder`, or what `url` names."""
     if not url:
         return {
@@ -38,7 +39,7 @@ def database(url: str | None, folder: Path) -> dict[str, Any]:
     options = config.setdefault("OPTIONS", {})
     if config["ENGINE"].endswith("sqlite3"):
         options.update(_SQLITE_OPTIONS)
-    elif config["ENGINE"].endswith("postgresql"):
+    elif is_pooled and config["ENGINE"].endswith("postgresql"):
         options.setdefault("pool", dict(_POOL))
     return config
 

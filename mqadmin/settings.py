@@ -127,7 +127,11 @@ TEMPLATES = [
 
 # Data
 
-DATABASES = {"default": environment.database(os.environ.get("DATABASE_URL"), MQADMIN_DATA)}
+DATABASES = {
+    "default": environment.database(
+        os.environ.get("DATABASE_URL"), MQADMIN_DATA, is_pooled=os.environ.get("MQADMIN_DATABASE_POOL") == "1"
+    )
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},

@@ -41,10 +41,12 @@ def test_database_is_sqlite_with_a_log_unless_a_url_says_otherwise(tmp_path: Pat
     assert named["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
 
 
-def test_postgresql_is_used_through_a_bounded_pool(tmp_path: Path) -> None:
-    config = environment.database("postgres://ann:secret@10.0.0.1/mq", tmp_path)
+def test_postgresql_is_used_through_a_bounded_pool_by_the_web_process_alone(tmp_path: Path) -> None:
+    url = "postgres://ann:secret@10.0.0.1/mq"
+    config = environment.database(url, tmp_path, is_pooled=True)
     assert config["ENGINE"] == "django.db.backends.postgresql"
     assert config["OPTIONS"]["pool"]["max_size"] == 8
+    assert "pool" not in environment.database(url, tmp_path)["OPTIONS"]
 
 
 def test_words_of_a_list_lose_their_blanks() -> None:
