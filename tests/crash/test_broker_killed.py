@@ -119,6 +119,7 @@ async def test_nothing_acknowledged_is_lost_when_a_broker_is_killed_under_load(t
             assert "Traceback" not in broker.output()
         found = await read_all(broker)
         assert broker.stop() == 0
+    print(f"{len(load.acknowledged)} acknowledged, {len(found)} found, {len(load.tried)} tried")
     lost = load.acknowledged.items() - found.items()
     assert not lost, f"{len(lost)} of {len(load.acknowledged)} acknowledged messages"
     assert found.keys() <= load.tried
