@@ -9,6 +9,7 @@ MQADMIN_NAMESRV    name servers of the default cluster (127.0.0.1:9876, our own 
 MQADMIN_APPS       Django apps with listeners, comma-separated
 MQADMIN_HOSTS      further host names under which the console may be reached, comma-separated
 MQADMIN_DEBUG      1 shows errors in the browser; never on a machine that others reach
+MQADMIN_LOG_LEVEL  what the processes say: debug, info, warning, error (info)
 """
 
 from __future__ import annotations
