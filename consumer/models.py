@@ -60,8 +60,9 @@ class Word(models.TextChoices):
 class InstanceLease(models.Model):
     """One instance from the moment it is wanted to its end.
 
-    `worker` and `worker_boot` name the Celery worker, `pid` and `process_start` the process that runs it (a child of
-    the worker with prefork). `is_failure`: it ended by an error of its own, so the next one waits a little.
+    `worker` names the Celery worker that is to run it, `worker_boot` the start of that worker that does, `pid` and
+    `process_start` the process (a child of the worker with prefork). `is_failure`: it ended by an error of its own, so
+    the next one waits a little.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -4,7 +4,9 @@
     celery -A mqadmin worker -Q jobs           supervises
     celery -A mqadmin beat                     sends `supervise` every 2 s
 
-Acknowledged early and never prefetched: a lease row says who runs what, Celery's own acknowledgements decide nothing.
+Supervision chooses the worker of an instance, so each loops worker also takes a queue of its own, "loops.<node>"; the
+instances go there alone. Acknowledged early and never prefetched: a lease row says who runs what, Celery's own
+acknowledgements decide nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from celery import shared_task
-from celery.signals import worker_init, worker_ready, worker_shutting_down
+from celery.signals import celeryd_after_setup, worker_init, worker_ready, worker_shutting_down
 from kombu.exceptions import OperationalError
 
 from consumer.conf import jobs_queue, loops_queue
@@ -53,12 +55,25 @@ def supervise() -> None:
     supervisor.forget_the_past()
 
 
-def _offer(lease_id: UUID) -> None:
+def _offer(lease_id: UUID, node: str) -> None:
     """A lease whose offer gets lost ends by itself, and another is made."""
+    queue = _own_queue(node)
     try:
-        host_instance.apply_async(args=(str(lease_id),), queue=loops_queue(), expires=OFFER_EXPIRES_S, retry=False)
+        host_instance.apply_async(args=(str(lease_id),), queue=queue, expires=OFFER_EXPIRES_S, retry=False)
     except OperationalError as error:
         logger.warning("lease %s could not be offered to a worker: %s", lease_id, error)
+
+
+def _own_queue(node: str) -> str:
+    return f"{loops_queue()}.{node}"
+
+
+@celeryd_after_setup.connect
+def take_own_queue(sender: str, instance: Any, **_: Any) -> None:
+    """`sender` is the node; the queues that the worker was started with are set by now."""
+    queues = instance.app.amqp.queues
+    if loops_queue() in queues.consume_from:
+        queues.select_add(_own_queue(sender))
 
 
 @worker_init.connect

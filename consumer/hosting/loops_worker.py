@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 BEAT_INTERVAL_S = 5.0
 RETRY_AFTER_S = 1.0
+# Workers that were started together come up one by one; instances are given out once all had time to say so.
+SETTLE_S = 1.0
 
 
 def register(worker: Worker, slots: int) -> int:
@@ -57,7 +59,7 @@ def say_stopping(worker: Worker) -> None:
 
 
 class WorkerRow:
-    """`registered` is called once the row is there, with the number of leases that a predecessor left."""
+    """`registered` is called soon after the row is there, with the number of leases that a predecessor left."""
 
     def __init__(self, worker: Worker, slots: int, registered: Callable[[int], None]) -> None:
         self._worker = worker
@@ -84,7 +86,10 @@ class WorkerRow:
         self._try(lambda: say_stopping(self._worker))
 
     def _register(self) -> None:
-        self._registered(register(self._worker, self._slots))
+        left = register(self._worker, self._slots)
+        connections.close_all()
+        self._stopping.wait(SETTLE_S)
+        self._registered(left)
 
     def _try(self, step: Callable[[], object]) -> bool:
         try:

@@ -25,7 +25,7 @@ from consumer.hosting.supervision import (
     decide,
 )
 from consumer.listener import GroupSpec
-from consumer.models import HostedGroup, InstanceLease, LeaseState, LoopsWorker, Word
+from consumer.models import HostedGroup, InstanceLease, LeaseState, LoopsWorker
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +33,8 @@ logger = logging.getLogger(__name__)
 KEEP_ENDED_FOR = timedelta(days=7)
 KEEP_WORKERS_FOR = timedelta(days=1)
 
-# Sends the task that hosts a lease.
-Offer = Callable[[UUID], None]
+# Sends the task that hosts a lease to a worker, named by its node.
+Offer = Callable[[UUID, str], None]
 
 
 def supervise(specs: Mapping[str, GroupSpec], offer: Offer) -> Plan:
@@ -47,8 +47,8 @@ def supervise(specs: Mapping[str, GroupSpec], offer: Offer) -> Plan:
         list(HostedGroup.objects.select_for_update().order_by("id"))
         plan = decide(situation(specs))
         made = _carry_out(plan)
-    for lease_id in made:
-        offer(lease_id)
+    for lease in made:
+        offer(lease.id, lease.worker)
     return plan
 
 
@@ -81,7 +81,7 @@ def situation(specs: Mapping[str, GroupSpec]) -> Situation:
         now=now,
         wanted={group: wanted if group in specs else 0 for group, wanted in rows},
         leases=[_facts(lease) for lease in open_leases],
-        slots=_live_slots(),
+        slots=_slots(),
         failures=failures,
     )
 
@@ -101,6 +101,7 @@ def _facts(lease: InstanceLease) -> LeaseFacts:
     return LeaseFacts(
         id=lease.id,
         group=lease.group.group,
+        worker=lease.worker,
         state=lease.state,
         word=lease.wanted_word,
         created_at=lease.created_at,
@@ -109,12 +110,14 @@ def _facts(lease: InstanceLease) -> LeaseFacts:
     )
 
 
-def _live_slots() -> int:
+def _slots() -> dict[str, int]:
     alive = LoopsWorker.objects.filter(is_stopping=False, heartbeat_at__gt=timezone.now() - SILENT_AFTER)
-    return sum(worker.slots for worker in alive if not is_gone(worker.machine, worker.pid, worker.process_start))
+    return {
+        worker.node: worker.slots for worker in alive if not is_gone(worker.machine, worker.pid, worker.process_start)
+    }
 
 
-def _carry_out(plan: Plan) -> list[UUID]:
+def _carry_out(plan: Plan) -> list[InstanceLease]:
     """Leases made, to be offered once the transaction is committed."""
     for lease_id, reason in plan.lost:
         if leases.end(lease_id, reason):
@@ -122,8 +125,8 @@ def _carry_out(plan: Plan) -> list[UUID]:
     surplus = InstanceLease.objects.filter(id__in=plan.surplus)
     leases.ask_to_stop(surplus)
     leases.end_all(surplus.filter(state=LeaseState.WANTED).values_list("id", flat=True), "called off")
-    rows = {row.group: row for row in HostedGroup.objects.filter(group__in=set(plan.missing))}
-    made = [InstanceLease.objects.create(group=rows[group], wanted_word=Word.RUN) for group in plan.missing]
+    rows = {row.group: row for row in HostedGroup.objects.filter(group__in={place.group for place in plan.missing})}
+    made = [InstanceLease.objects.create(group=rows[place.group], worker=place.worker) for place in plan.missing]
     for lease in made:
-        logger.info("group %s: one more instance: lease %s", lease.group.group, lease.id)
-    return [lease.id for lease in made]
+        logger.info("group %s: one more instance on %s: lease %s", lease.group.group, lease.worker, lease.id)
+    return made

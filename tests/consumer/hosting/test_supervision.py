@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from consumer.hosting.supervision import LeaseFacts, Plan, Situation, decide
+from consumer.hosting.supervision import LeaseFacts, Place, Plan, Situation, decide
 from consumer.models import LeaseState, Word
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -20,16 +20,24 @@ def lease(
     state: str = LeaseState.RUNNING,
     word: str = Word.RUN,
     *,
+    on: str = "one",
     age_s: float = 100,
     silent_s: float | None = 1,
     is_gone: bool = False,
 ) -> LeaseFacts:
     heartbeat_at = None if silent_s is None else ago(silent_s)
-    return LeaseFacts(uuid.uuid4(), group, state, word, ago(age_s), heartbeat_at, is_gone)
+    return LeaseFacts(uuid.uuid4(), group, on, state, word, ago(age_s), heartbeat_at, is_gone)
 
 
-def plan(wanted: dict[str, int], leases: list[LeaseFacts], slots: int = 8, **failures: list[datetime]) -> Plan:
-    return decide(Situation(NOW, wanted, leases, slots, failures))
+def plan(
+    wanted: dict[str, int], leases: list[LeaseFacts], slots: int | dict[str, int] = 8, **failures: list[datetime]
+) -> Plan:
+    """`slots`: of the worker "one", or node → number."""
+    return decide(Situation(NOW, wanted, leases, slots if isinstance(slots, dict) else {"one": slots}, failures))
+
+
+def groups(result: Plan) -> list[str]:
+    return [place.group for place in result.missing]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +69,7 @@ def test_leases_are_made_for_what_is_missing(
     wanted: dict[str, int], leases: list[LeaseFacts], slots: int, missing: list[str]
 ) -> None:
     result = plan(wanted, leases, slots)
-    assert list(result.missing) == missing
+    assert groups(result) == missing
     assert not result.lost
     assert not result.surplus
 
@@ -79,7 +87,7 @@ def test_leases_are_made_for_what_is_missing(
 def test_a_lost_instance_is_replaced(facts: LeaseFacts, reason: str) -> None:
     result = plan({"billing": 1}, [facts])
     assert result.lost == ((facts.id, reason),)
-    assert result.missing == ("billing",)
+    assert groups(result) == ["billing"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +118,7 @@ def test_a_group_that_no_code_declares_is_stopped() -> None:
 
 def test_the_slots_of_the_lost_are_free_again() -> None:
     gone = [lease(is_gone=True), lease(is_gone=True)]
-    assert plan({"billing": 2}, gone, slots=2).missing == ("billing", "billing")
+    assert groups(plan({"billing": 2}, gone, slots=2)) == ["billing", "billing"]
 
 
 @pytest.mark.parametrize(
@@ -129,3 +137,100 @@ def test_an_instance_that_fails_by_itself_is_started_again_with_growing_pauses(
 ) -> None:
     result = plan({"billing": 1, "other": 0}, [], billing=[ago(seconds) for seconds in failed_s_ago])
     assert bool(result.missing) == is_started
+
+
+WANTED, STARTING, STOPPING = LeaseState.WANTED, LeaseState.STARTING, LeaseState.STOPPING
+
+
+@pytest.mark.parametrize(
+    ("wanted", "leases", "slots", "missing"),
+    [
+        pytest.param({"a": 2}, [], {"one": 4, "two": 4}, ["a one", "a two"], id="one on each of two workers"),
+        pytest.param({"a": 1}, [lease("a")], {"one": 4, "two": 4}, [], id="nothing is missing"),
+        pytest.param({"a": 2}, [lease("a")], {"one": 9, "two": 1}, ["a two"], id="not where the other one is"),
+        pytest.param(
+            {"a": 2}, [lease("a", WANTED, age_s=1)], {"one": 9, "two": 1}, ["a two"], id="nor where it is about to be"
+        ),
+        pytest.param({"a": 2}, [lease("a")], {"one": 4, "two": 0}, ["a one"], id="but where there is room"),
+        pytest.param(
+            {"a": 3},
+            [lease("a"), lease("a", on="two")],
+            {"one": 9, "two": 2},
+            ["a one"],
+            id="among equals where more slots are free",
+        ),
+        pytest.param(
+            {"a": 2, "b": 2},
+            [],
+            {"one": 2, "two": 2},
+            ["a one", "b two", "a two", "b one"],
+            id="two groups on two workers",
+        ),
+        pytest.param(
+            {"a": 2},
+            [lease("a", on="gone"), lease("a", word=Word.STOP, on="two")],
+            {"one": 1, "two": 1},
+            ["a one"],
+            id="one that stops keeps the slot of its own worker only",
+        ),
+    ],
+)
+def test_the_instances_of_a_group_go_to_different_workers(
+    wanted: dict[str, int], leases: list[LeaseFacts], slots: dict[str, int], missing: list[str]
+) -> None:
+    assert [f"{place.group} {place.worker}" for place in plan(wanted, leases, slots).missing] == missing
+
+
+def test_an_offer_to_a_worker_that_went_is_made_to_another() -> None:
+    offer = lease(state=WANTED, age_s=1, silent_s=None, on="two")
+    result = plan({"billing": 1}, [offer])
+    assert result.lost == ((offer.id, "its worker went before it began"),)
+    assert result.missing == (Place("billing", "one"),)
+
+
+TWO = {"one": 4, "two": 4}
+
+
+def test_a_group_on_one_worker_is_spread_by_one_more_instance_and_then_one_less() -> None:
+    old, new = lease(age_s=300), lease(age_s=200)
+    assert plan({"billing": 2}, [old, new], TWO) == Plan(missing=(Place("billing", "two"),))
+    for state in (WANTED, STARTING):
+        assert plan({"billing": 2}, [old, new, lease(state=state, age_s=1, on="two")], TWO).is_empty
+    moved = lease(age_s=1, on="two")
+    assert plan({"billing": 2}, [old, new, moved], TWO) == Plan(surplus=(new.id,))
+    assert plan({"billing": 2}, [old, moved], TWO).is_empty
+
+
+@pytest.mark.parametrize(
+    ("wanted", "leases", "slots"),
+    [
+        pytest.param({"a": 1}, [lease("a")], TWO, id="a single instance stays"),
+        pytest.param({"a": 2}, [lease("a")] * 2, {"one": 4, "two": 0}, id="no room elsewhere"),
+        pytest.param({"a": 2}, [lease("a")] * 2, {"one": 4}, id="no other worker"),
+        pytest.param({"a": 2}, [lease("a"), lease("a", STARTING)], TWO, id="not before all run"),
+        pytest.param({"a": 3}, [lease("a"), lease("a"), lease("a", on="two")], TWO, id="two workers are enough"),
+    ],
+)
+def test_what_is_spread_or_cannot_be_stays(
+    wanted: dict[str, int], leases: list[LeaseFacts], slots: dict[str, int]
+) -> None:
+    assert plan(wanted, leases, slots).is_empty
+
+
+def test_groups_are_spread_one_by_one_and_only_when_nothing_is_missing() -> None:
+    together = [lease("a"), lease("a"), lease("b"), lease("b")]
+    assert plan({"a": 2, "b": 2}, together, TWO).missing == (Place("a", "two"),)
+    assert plan({"a": 2, "b": 2, "c": 1}, together, TWO).missing == (Place("c", "two"),)
+
+
+def test_a_group_whose_instances_fail_is_not_spread_until_they_may_start_again() -> None:
+    together = [lease(), lease()]
+    assert plan({"billing": 2}, together, TWO, billing=[ago(1)]).is_empty
+    assert not plan({"billing": 2}, together, TWO, billing=[ago(3)]).is_empty
+
+
+def test_no_running_instance_stops_before_as_many_run_as_are_wanted() -> None:
+    running, begun = [lease(age_s=300), lease(age_s=200)], lease(state=STARTING, age_s=1, on="two")
+    assert plan({"billing": 2}, [*running, begun], TWO).is_empty
+    assert plan({"billing": 1}, [*running, begun], TWO).surplus == (running[1].id, begun.id)
+    assert set(plan({"billing": 0}, [*running, begun], TWO).surplus) == {*(one.id for one in running), begun.id}

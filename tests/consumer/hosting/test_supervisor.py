@@ -29,9 +29,17 @@ def specs(**wanted: int) -> dict[str, GroupSpec]:
     return {group: GroupSpec(group, listeners, number, 20, 16, StartRule()) for group, number in wanted.items()}
 
 
+class Offers(list[uuid.UUID]):
+    """Leases in the order in which they were offered."""
+
+    def __call__(self, lease_id: uuid.UUID, node: str) -> None:
+        assert InstanceLease.objects.get(id=lease_id).worker == node
+        self.append(lease_id)
+
+
 @pytest.fixture
-def offered() -> list[uuid.UUID]:
-    return []
+def offered() -> Offers:
+    return Offers()
 
 
 @pytest.fixture
@@ -61,21 +69,27 @@ def states() -> list[str]:
     return list(InstanceLease.objects.order_by("created_at").values_list("state", flat=True))
 
 
-def test_declared_groups_get_rows_and_their_instances_are_offered(worker: Worker, offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=2, mailing=1), offered.append)
+def test_declared_groups_get_rows_and_their_instances_are_offered(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=2, mailing=1), offered)
     assert set(HostedGroup.objects.values_list("group", "wanted_instances")) == {("billing", 2), ("mailing", 1)}
     assert len(offered) == 3
     assert states() == ["wanted"] * 3
-    supervise(specs(billing=2, mailing=1), offered.append)
+    supervise(specs(billing=2, mailing=1), offered)
     assert len(offered) == 3
 
 
-def test_nothing_is_offered_while_no_worker_is_there(offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=2), offered.append)
+def test_each_lease_names_the_worker_that_it_is_offered_to(worker: Worker, offered: Offers) -> None:
+    loops_worker.register(Worker("loops-2@here", uuid.uuid4()), slots=4)
+    supervise(specs(billing=2), offered)
+    assert set(InstanceLease.objects.values_list("worker", flat=True)) == {"loops-1@here", "loops-2@here"}
+
+
+def test_nothing_is_offered_while_no_worker_is_there(offered: Offers) -> None:
+    supervise(specs(billing=2), offered)
     assert offered == []
 
 
-def test_a_worker_that_is_silent_stopping_or_dead_has_no_slots(worker: Worker, offered: list[uuid.UUID]) -> None:
+def test_a_worker_that_is_silent_stopping_or_dead_has_no_slots(worker: Worker, offered: Offers) -> None:
     row = LoopsWorker.objects.get()
     for change in (
         {"heartbeat_at": timezone.now() - timedelta(seconds=31)},
@@ -83,75 +97,71 @@ def test_a_worker_that_is_silent_stopping_or_dead_has_no_slots(worker: Worker, o
         {"process_start": 1},
     ):
         LoopsWorker.objects.filter(id=row.id).update(**change)
-        supervise(specs(billing=1), offered.append)
+        supervise(specs(billing=1), offered)
         assert offered == []
         row.save()
-    supervise(specs(billing=1), offered.append)
+    supervise(specs(billing=1), offered)
     assert len(offered) == 1
 
 
-def test_the_number_that_people_set_stands_until_the_codes_own_number_changes(
-    worker: Worker, offered: list[uuid.UUID]
-) -> None:
-    supervise(specs(billing=1), offered.append)
+def test_the_number_that_people_set_stands_until_the_codes_own_number_changes(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=1), offered)
     HostedGroup.objects.update(wanted_instances=3)
-    supervise(specs(billing=1), offered.append)
+    supervise(specs(billing=1), offered)
     assert len(offered) == 3
-    supervise(specs(billing=2), offered.append)
+    supervise(specs(billing=2), offered)
     assert HostedGroup.objects.get().wanted_instances == 2
 
 
-def test_a_lease_is_claimed_once(worker: Worker, offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=1), offered.append)
+def test_a_lease_is_claimed_once(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=1), offered)
     lease = leases.claim(offered[0], worker)
     assert lease is not None
     assert (lease.state, lease.worker, lease.machine) == ("starting", "loops-1@here", this_machine())
     assert leases.claim(offered[0], worker) is None
 
 
-def test_a_stale_offer_starts_nothing(worker: Worker, offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=1), offered.append)
+def test_a_stale_offer_starts_nothing(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=1), offered)
     leases.end(offered[0], "no worker took it")
     assert leases.claim(offered[0], worker) is None
 
 
-def test_surplus_instances_are_told_to_stop_and_those_not_begun_are_called_off(
-    worker: Worker, offered: list[uuid.UUID]
-) -> None:
-    supervise(specs(billing=3), offered.append)
+def test_surplus_instances_are_told_to_stop_and_those_not_begun_are_called_off(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=3), offered)
     leases.claim(offered[0], worker)
     leases.mark_running(offered[0], "client-1")
     leases.claim(offered[1], worker)
     leases.mark_running(offered[1], "client-2")
     HostedGroup.objects.update(wanted_instances=1)
-    supervise(specs(billing=3), offered.append)
+    supervise(specs(billing=3), offered)
     assert [leases.beat(lease_id) for lease_id in offered[:2]] == [Word.RUN, Word.STOP]
     assert states() == ["running", "running", "ended"]
 
 
 def test_the_instance_of_a_dead_process_is_ended_and_replaced(
-    worker: Worker, offered: list[uuid.UUID], told: list[tuple[str, str]]
+    worker: Worker, offered: Offers, told: list[tuple[str, str]]
 ) -> None:
-    supervise(specs(billing=1), offered.append)
+    supervise(specs(billing=1), offered)
     leases.claim(offered[0], worker)
     leases.mark_running(offered[0], "client-1")
     InstanceLease.objects.update(process_start=1)
-    supervise(specs(billing=1), offered.append)
+    supervise(specs(billing=1), offered)
     assert states() == ["ended", "wanted"]
     assert told == [("started", "billing"), ("ended", "its process is gone")]
     assert len(offered) == 2
 
 
-def test_a_process_of_another_machine_is_not_taken_for_dead(worker: Worker, offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=1), offered.append)
+def test_a_process_of_another_machine_is_not_taken_for_dead(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=1), offered)
     leases.claim(offered[0], worker)
     InstanceLease.objects.update(process_start=1, machine="another")
-    supervise(specs(billing=1), offered.append)
+    supervise(specs(billing=1), offered)
     assert states() == ["starting"]
 
 
-def test_a_worker_that_comes_back_ends_what_its_predecessor_ran(worker: Worker, offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=2), offered.append)
+def test_a_worker_that_comes_back_ends_what_its_predecessor_ran(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=2), offered)
     for lease_id in offered:
         leases.claim(lease_id, worker)
     other = Worker("loops-2@here", uuid.uuid4())
@@ -163,18 +173,18 @@ def test_a_worker_that_comes_back_ends_what_its_predecessor_ran(worker: Worker, 
     assert LoopsWorker.objects.get(node=worker.node).boot == successor.boot
 
 
-def test_a_worker_that_stops_tells_its_instances_and_gets_no_new_ones(worker: Worker, offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=1), offered.append)
+def test_a_worker_that_stops_tells_its_instances_and_gets_no_new_ones(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=1), offered)
     leases.claim(offered[0], worker)
     loops_worker.say_stopping(worker)
     assert leases.beat(offered[0]) == Word.STOP
     leases.end(offered[0], "its worker stopped")
-    supervise(specs(billing=1), offered.append)
+    supervise(specs(billing=1), offered)
     assert len(offered) == 1
 
 
-def test_an_instance_whose_lease_was_ended_by_others_is_to_stop(worker: Worker, offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=1), offered.append)
+def test_an_instance_whose_lease_was_ended_by_others_is_to_stop(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=1), offered)
     leases.claim(offered[0], worker)
     assert leases.beat(offered[0]) == Word.RUN
     leases.end(offered[0], "silent for too long")
@@ -182,12 +192,12 @@ def test_an_instance_whose_lease_was_ended_by_others_is_to_stop(worker: Worker, 
 
 
 def test_a_receiver_that_fails_disturbs_nobody(
-    worker: Worker, offered: list[uuid.UUID], caplog: pytest.LogCaptureFixture
+    worker: Worker, offered: Offers, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(**_: object) -> None:
         raise ValueError("no paper left")
 
-    supervise(specs(billing=1), offered.append)
+    supervise(specs(billing=1), offered)
     instance_ended.connect(broken)
     try:
         assert leases.end(offered[0], "called off")
@@ -196,8 +206,8 @@ def test_a_receiver_that_fails_disturbs_nobody(
     assert "no paper left" in caplog.text
 
 
-def test_the_past_is_forgotten_in_the_end(worker: Worker, offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=2), offered.append)
+def test_the_past_is_forgotten_in_the_end(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=2), offered)
     leases.end(offered[0], "called off")
     leases.end(offered[1], "called off")
     InstanceLease.objects.filter(id=offered[0]).update(ended_at=timezone.now() - timedelta(days=8))
@@ -207,8 +217,8 @@ def test_the_past_is_forgotten_in_the_end(worker: Worker, offered: list[uuid.UUI
     assert not LoopsWorker.objects.exists()
 
 
-def test_supervision_finds_only_open_leases(worker: Worker, offered: list[uuid.UUID]) -> None:
-    supervise(specs(billing=1), offered.append)
+def test_supervision_finds_only_open_leases(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=1), offered)
     leases.end(offered[0], "it was asked to stop")
-    supervise(specs(billing=1), offered.append)
+    supervise(specs(billing=1), offered)
     assert states() == [LeaseState.ENDED, LeaseState.WANTED]
