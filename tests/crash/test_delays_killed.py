@@ -86,7 +86,8 @@ def test_delayed_messages_come_once_in_order_and_never_early_over_kills(tmp_path
             )
             broker.kill()
             broker.start()
-            wait_until(lambda: delivered_count(broker.broker) >= len(sent), 20, "the rest of this round")
+            rest = len(sent)
+            wait_until(lambda rest=rest: delivered_count(broker.broker) >= rest, 20, "the rest of this round")
         time.sleep(0.5)
         messages = delivered(broker.broker)
 
