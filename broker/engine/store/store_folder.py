@@ -90,8 +90,8 @@ class StoreFolder:
     def _record(self, wanted: StoreSizes) -> StoreSizes:
         if any((self.path / "commitlog").glob("[0-9]*")):
             raise StoreVersionError(
-                f"{self.path} has a commit log but no store.json: a store of Apache RocketMQ is taken over with "
-                "`manage.py store import`; else choose another folder"
+                f"{self.path} has a commit log but no store.json, so it is no store of ours; choose another folder "
+                "with --store"
             )
         if not _SEGMENT_BYTES_MIN <= wanted.segment_bytes <= _SEGMENT_BYTES_MAX:
             raise StoreError(
