@@ -1,7 +1,7 @@
 """The broker as a whole: what it is made of, how it starts, how it stops. Wiring only; every rule lives elsewhere.
 
 Start: the store recovers, the facts are read, ports are bound, loops begin. Stop, in this order and for these reasons:
-1. the listening sockets close, so that clients go elsewhere and nothing new comes in;
+1. the name server closes, who waits for the disk is answered, and the broker's sockets close: nothing new comes in;
 2. held pulls and watchers are forgotten, because their connections are gone;
 3. the loops end, so that nobody writes any more;
 4. delay progress and committed offsets are saved, while the store is there to say what is flushed;
@@ -65,6 +65,8 @@ logger = logging.getLogger(__name__)
 
 # RocketMQ's `accessMessageInMemoryMaxRatio`: so much of the RAM counts as "in memory".
 HOT_SHARE = 0.4
+# Senders give up after 3 s; a disk that takes longer is closed all the same, which flushes once more.
+FLUSH_AT_STOP_S = 3.0
 
 
 class BrokerRuntime:
@@ -96,6 +98,8 @@ class BrokerRuntime:
     async def stop(self) -> None:
         """In the order of the module's note; whatever was started. Raises OSError; the store is closed all the same."""
         await self._name_server.close()
+        if self._store is not None:
+            await _flushed(self._store)
         await self._server.close()
         try:
             if self._parts is not None:
@@ -256,6 +260,22 @@ class _Parts:
 
     async def _expire_members(self) -> None:
         self.members.close_silent(self._config.member_expiry_s)
+
+
+async def _flushed(store: MessageStore) -> None:
+    """Returns when who waits for the disk has been answered: a sender that hears nothing sends again."""
+    flushed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def tell(_: Exception | None) -> None:
+        if not flushed.done():
+            flushed.set_result(None)
+
+    store.when_flushed(store.max_commit_log_offset, tell)
+    try:
+        async with asyncio.timeout(FLUSH_AT_STOP_S):
+            await flushed
+    except TimeoutError:
+        logger.warning("the disk did not take the last messages within %g s", FLUSH_AT_STOP_S)
 
 
 def _how_it_ended(report: RecoveryReport) -> str:
