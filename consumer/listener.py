@@ -116,7 +116,7 @@ def listener(
 
     It takes a Message; `async def` runs on the event loop, anything else in a thread. Returning means consumed,
     raising means that the message comes later: after 10 s, 30 s, 1 min … and after `max_reconsume_times` (16)
-    retries it is a dead letter.
+    retries it is a dead letter. Raise `Later` where that is no fault, and the log has no traceback of it.
 
     `tags`: "*", or "paid || refunded". Of the whole group: `wanted_instances` (1) kept running by the workers,
     `threads` (20) listeners at once in each, `consume_from` "last" (new messages), "first", or a datetime: where a

@@ -10,6 +10,13 @@ from typing import Any, cast
 from consumer.engine.message import Message
 
 
+class Later(Exception):
+    """What a listener raises when a message must come back later and nothing is wrong with the code.
+
+    It counts as any other failure, but the log has one line of it and no traceback.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
     """`call` takes a Message. A sync one runs in a thread, an async one on the event loop.

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Any, assert_never
 
+from consumer.engine.listening import Later
 from consumer.engine.offset_store import OffsetStore
 from consumer.engine.process_queue import CachedMessage, ProcessQueue
 from consumer.engine.send_back import BROKER_DECIDES, FIRST_RETRY_LEVEL, SendBack
@@ -149,6 +150,11 @@ class Settlement:
 
     def _log(self, cached: CachedMessage, error: BaseException) -> None:
         """One line per failure; the traceback with the first of its kind, then at debug level."""
+        if isinstance(error, Later):
+            text = "group %s: topic %s message %s comes back later (times %d): %s"
+            stored = cached.stored
+            logger.info(text, self._group, stored.topic, stored.message_id, cached.reconsume_times, error)
+            return
         kind = (cached.stored.topic, type(error), _line_of(error))
         is_new = kind not in self._shown and len(self._shown) < TRACEBACKS_MAX
         logger.warning(

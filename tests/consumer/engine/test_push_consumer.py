@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from consumer.engine import outcome
-from consumer.engine.listening import Listener
+from consumer.engine.listening import Later, Listener
 from consumer.engine.message import Message
 from consumer.engine.push_consumer import ConsumerConfig, PushConsumer
 from consumer.engine.start_position import start_rule
@@ -226,6 +226,21 @@ async def test_a_message_whose_listener_fails_comes_back_and_at_the_limit_is_a_d
     assert "group billing" in lines[0].message
     assert "ValueError: no such customer" in lines[0].message
     assert sum(1 for line in lines if line.exc_info) == 2  # once per topic it was read from
+
+
+async def test_a_listener_that_says_later_leaves_one_line_and_no_traceback(
+    broker: MemoryBroker, members: Members, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def listen(message: Message) -> None:
+        raise Later("the mail server is busy")
+
+    broker.put("orders", b"order", queue_id=0)
+    with caplog.at_level(logging.INFO):
+        await members.start(listen, max_reconsume_times=1)
+        await eventually(lambda: broker.queues.get(MessageQueue(DLQ, "memory", 0)), within_s=10)
+    lines = [record for record in caplog.records if "busy" in record.getMessage()]
+    assert [record.levelname for record in lines] == ["INFO", "INFO"]
+    assert not any(record.exc_info for record in lines)
 
 
 async def test_a_failed_message_does_not_hold_up_progress_once_a_broker_has_it(
