@@ -31,6 +31,8 @@ WAIT_MS_MAX = 30_000
 PARKED_MAX = 256
 # So long may nobody drive before people are told.
 ABSENCE_MS = 3_000
+# Longer after the broker's start: workers that were started along with it take their time.
+START_GRACE_MS = 15_000
 LOOK_INTERVAL_S = 1.0
 
 
@@ -71,7 +73,7 @@ class _Parked:
 class Scheduler:
     """Callers: the processors of 29011 and 29012, the internal driver, the carriers (`sooner`), the runtime.
 
-    `on_changed` is called when the driver changes, and when nobody drove for `ABSENCE_MS`.
+    `on_changed` is called when the driver changes, and when nobody drove for `ABSENCE_MS` (`START_GRACE_MS` at first).
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class Scheduler:
 
     def start(self) -> None:
         """From here on somebody is expected to drive."""
-        self._last_driven_s = self._now_s()
+        self._last_driven_s = self._now_s() + (START_GRACE_MS - ABSENCE_MS) / 1000
         self._look_for_driver()
 
     def stop(self) -> None:
@@ -121,7 +123,7 @@ class Scheduler:
     def release(self, epoch: int) -> None:
         """The holder of `epoch` is gone, its connection closed: whoever stands by takes over now."""
         if self._lease.release(epoch):
-            logger.warning("the scheduler's driver of epoch %d is gone", epoch)
+            logger.info("the scheduler's driver of epoch %d is gone", epoch)
             self._changed()
             self._serve()
 
