@@ -8,6 +8,8 @@ MQADMIN_INSTANCES  consumer instances that the loops worker can hold at once (8)
 MQADMIN_NAMESRV    name servers of the default cluster (127.0.0.1:9876, our own broker's)
 MQADMIN_APPS       Django apps with listeners, comma-separated
 MQADMIN_HOSTS      further host names under which the console may be reached, comma-separated
+MQADMIN_LOG_LEVEL  what is logged (INFO)
+MQADMIN_LOG_LINES  "short" where another program writes time and name before each line ("full")
 MQADMIN_DEBUG      1 shows errors in the browser; never on a machine that others reach
 MQADMIN_LOG_LEVEL  what the processes say: debug, info, warning, error (info)
 """
@@ -188,11 +190,20 @@ WHITENOISE_AUTOREFRESH = DEBUG
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    # Each of Celery's short tasks would be two lines, several times a second.
+    "formatters": {
+        "full": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"},
+        "short": {"()": "mqadmin.short_lines.ShortLines"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "short" if os.environ.get("MQADMIN_LOG_LINES") == "short" else "full",
+        }
+    },
+    # Each of Celery's short tasks would be two lines, several times a second; the last says where Redis is.
     "loggers": {
-        name: {"level": "WARNING"} for name in ("celery.worker.strategy", "celery.app.trace", "celery.worker.request")
+        f"celery.{name}": {"level": "WARNING"}
+        for name in ("worker.strategy", "app.trace", "worker.request", "worker.consumer.connection")
     },
     "root": {"handlers": ["stderr"], "level": os.environ.get("MQADMIN_LOG_LEVEL", "INFO").upper()},
 }

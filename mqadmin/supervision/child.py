@@ -30,9 +30,9 @@ LAST_OUTPUT_S = 2.0
 class ChildSpec:
     """What to run. `ready` is asked until it is true; without it, `ready_text` in the output says so.
 
-    `starts_quietly`: what it says before it is ready is shown only if it fails. `stop_grace_s`: from SIGTERM to
-    SIGKILL. `stops_group`: SIGTERM goes to the whole process group; Celery's main process wants it alone, because it
-    tells its own children.
+    `is_quiet`: what it says before it is ready is shown only if it fails, and what it says while it stops is not.
+    `stop_grace_s`: from SIGTERM to SIGKILL. `stops_group`: SIGTERM goes to the whole process group; Celery's main
+    process wants it alone, because it tells its own children.
     """
 
     name: str
@@ -42,7 +42,7 @@ class ChildSpec:
     ready_timeout_s: float = 30.0
     stop_grace_s: float = 10.0
     stops_group: bool = True
-    starts_quietly: bool = False
+    is_quiet: bool = False
     environment: dict[str, str] = field(default_factory=dict)
 
 
@@ -55,7 +55,7 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._said_ready = asyncio.Event()
-        self._is_quiet = spec.starts_quietly
+        self._is_quiet = spec.is_quiet
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES_MAX)
         self.started_s = 0.0
 
@@ -127,6 +127,7 @@ class Child:
         if self._process is None:
             return
         if self.is_running:
+            self._is_quiet = self.spec.is_quiet
             if self.spec.stops_group:
                 self._signal_group(signal.SIGTERM)
             else:
@@ -157,6 +158,8 @@ class Child:
             transport.close()
 
     def _take_line(self, line: str) -> None:
+        if not line:
+            return
         self.last_lines.append(line)
         if self.spec.ready_text is not None and self.spec.ready_text in line:
             self._said_ready.set()

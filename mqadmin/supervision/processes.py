@@ -1,8 +1,9 @@
 """The table of an install's processes: what runs, in which order it starts, in which it stops, and why.
 
 Started bottom up: Redis carries tasks and events, the broker the messages; the console before the workers, so that a
-person can look while the rest comes. Stopped top down: first what gives new work (traffic, beat), then consumer
-instances, while broker and database are there to take their last offsets, and Redis at the very end.
+person can look while the rest comes. The example's traffic comes with the workers: its first message makes the topic
+that their listeners wait for. Stopped top down: first what gives new work (traffic, beat), then consumer instances,
+while broker and scheduler are there to take their last offsets and send-backs, and Redis at the very end.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from pathlib import Path
 from mqadmin.supervision.child import ChildSpec
 from mqadmin.supervision.redis_server import find_redis_server, redis_command
 
-STOP_ORDER = ("traffic", "beat", "loops-1", "loops-2", "jobs", "scheduler", "web", "broker", "redis")
+STOP_ORDER = (
+    ("traffic", "beat"),
+    ("loops-1", "loops-2"),
+    ("jobs", "scheduler", "web"),
+    ("broker",),
+    ("redis",),
+)
 
 PROBE_TIMEOUT_S = 1.0
 # One slot follows the clusters for good, the others are for short tasks.
@@ -51,6 +58,7 @@ def processes(install: Install) -> list[list[ChildSpec]]:
     environment = {
         "REDIS_URL": install.redis_url,
         "DJANGO_SETTINGS_MODULE": "mqadmin.settings",
+        "MQADMIN_LOG_LINES": "short",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(install.base_dir), os.environ.get("PYTHONPATH", "")])),
     }
     stages = [
@@ -60,11 +68,10 @@ def processes(install: Install) -> list[list[ChildSpec]]:
             _worker("scheduler", "scheduler", 1, environment),
             *_loops(install, environment),
             _worker("jobs", "jobs", JOBS_AT_ONCE, environment),
+            *_traffic(install, environment),
         ],
         [_beat(environment)],
     ]
-    if install.with_traffic:
-        stages.append([_manage("traffic", "shop_traffic", environment=environment, ready_text=None)])
     return [stage for stage in stages if stage]
 
 
@@ -73,9 +80,7 @@ def _redis(install: Install) -> list[ChildSpec]:
         return []
     path = install.redis_socket
     command = redis_command(find_redis_server(), path)
-    return [
-        ChildSpec("redis", tuple(command), ready=lambda: _redis_answers(path), ready_timeout_s=10, starts_quietly=True)
-    ]
+    return [ChildSpec("redis", tuple(command), ready=lambda: _redis_answers(path), ready_timeout_s=10, is_quiet=True)]
 
 
 def _broker(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
@@ -143,6 +148,12 @@ def _worker(
 def _beat(environment: dict[str, str]) -> ChildSpec:
     command = (sys.executable, "-m", "celery", "--quiet", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile=")
     return ChildSpec("beat", command, environment=environment)
+
+
+def _traffic(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
+    if not install.with_traffic:
+        return []
+    return [_manage("traffic", "shop_traffic", environment=environment, ready_text=None)]
 
 
 def _manage(

@@ -24,10 +24,13 @@ class StartFailed(Exception):
 
 
 class Supervisor:
-    """`stages` in the order of starting; `stop_order` names children in the order of stopping (all others last)."""
+    """`stages` in the order of starting; `stop_order`: names in stages of stopping (all others last, one by one)."""
 
     def __init__(
-        self, stages: Sequence[Sequence[ChildSpec]], stop_order: Sequence[str], on_line: Callable[[str, str], None]
+        self,
+        stages: Sequence[Sequence[ChildSpec]],
+        stop_order: Sequence[Sequence[str]],
+        on_line: Callable[[str, str], None],
     ) -> None:
         self._stages = list(stages)
         self._stop_order = list(stop_order)
@@ -47,19 +50,20 @@ class Supervisor:
                 self._keepers[child.spec.name] = asyncio.create_task(self._keep(child), name=f"keep-{child.spec.name}")
 
     async def stop(self) -> None:
-        """Each child in its turn; a child's keeper first, so that nothing comes back."""
+        """Each stage in its turn; the keepers first, so that nothing comes back."""
         for keeper in self._keepers.values():
             keeper.cancel()
         await asyncio.gather(*self._keepers.values(), return_exceptions=True)
-        for name in self._names_to_stop():
-            await self._children[name].stop()
+        for names in self._stages_to_stop():
+            await asyncio.gather(*(self._children[name].stop() for name in names))
 
     def pids(self) -> dict[str, int]:
         return {name: child.pid for name, child in self._children.items() if child.is_running}
 
-    def _names_to_stop(self) -> list[str]:
-        named = [name for name in self._stop_order if name in self._children]
-        return named + [name for name in reversed(list(self._children)) if name not in named]
+    def _stages_to_stop(self) -> list[list[str]]:
+        named = [[name for name in stage if name in self._children] for stage in self._stop_order]
+        others = [name for name in reversed(self._children) if not any(name in stage for stage in named)]
+        return named + [[name] for name in others]
 
     async def _start_child(self, spec: ChildSpec) -> Child:
         child = Child(spec, self._on_line)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -56,12 +57,50 @@ async def test_supervisor_starts_in_order_and_stops_in_the_stated_order() -> Non
         time.sleep(600)
         """
     )
-    supervisor = Supervisor([[spec("a", code)], [spec("b", code)], [spec("c", code)]], ["b", "c"], lines)
+    supervisor = Supervisor([[spec("a", code)], [spec("b", code)], [spec("c", code)]], [["b"], ["c"]], lines)
     await supervisor.start()
     assert [name for name, text in lines.said if text == "ready"] == ["a", "b", "c"]
     await supervisor.stop()
     assert [name for name, text in lines.said if text == "bye"] == ["b", "c", "a"]
     assert supervisor.pids() == {}
+
+
+async def test_supervisor_stops_the_children_of_a_stage_together() -> None:
+    code = textwrap.dedent(
+        """
+        import signal, sys, time
+        signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.7), sys.exit(0)))
+        print('ready', flush=True)
+        time.sleep(600)
+        """
+    )
+    names = [f"worker-{number}" for number in range(4)]
+    supervisor = Supervisor([[spec(name, code) for name in names]], [names], Lines())
+    await supervisor.start()
+    began_s = time.monotonic()
+    await supervisor.stop()
+    assert time.monotonic() - began_s < 4 * 0.7
+    assert supervisor.pids() == {}
+
+
+async def test_a_quiet_child_is_heard_only_while_it_is_at_work() -> None:
+    lines = Lines()
+    code = textwrap.dedent(
+        """
+        import signal, sys, time
+        signal.signal(signal.SIGTERM, lambda *_: (print('bye', flush=True), sys.exit(0)))
+        print('hello', flush=True)
+        print('ready', flush=True)
+        time.sleep(0.5)
+        print('at work', flush=True)
+        time.sleep(600)
+        """
+    )
+    supervisor = Supervisor([[spec("redis", code, is_quiet=True)]], [], lines)
+    await supervisor.start()
+    await eventually(lambda: lines.has("redis", "at work"))
+    await supervisor.stop()
+    assert lines.said == [("redis", "at work")]
 
 
 async def test_supervisor_says_why_a_child_did_not_start() -> None:
