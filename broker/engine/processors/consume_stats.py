@@ -1,7 +1,7 @@
 """GET_CONSUME_STATS (208): how far a group is on its queues (`AdminBrokerProcessor.getConsumeStats`).
 
-Topics asked for by name count as they are; without names, those on which the group committed, less those to which an
-online group isn't subscribed any more. A queue without a committed offset is told as 0, as RocketMQ does.
+Topics of a list count as they are. Else the one named, or those on which the group committed, less those to which an
+online group isn't subscribed. A queue without a committed offset is told as 0, as RocketMQ does.
 """
 
 from __future__ import annotations
@@ -52,12 +52,10 @@ class GetConsumeStats:
         return response(request.command, ResponseCode.SUCCESS, body=write_consume_stats(stats))
 
     def _topics_of(self, header: GetConsumeStatsHeader) -> list[str]:
-        named = [topic for topic in (header.topic_list or "").split(";") if topic] or [
-            topic for topic in (header.topic,) if topic
-        ]
-        if named:
-            return named
-        topics = self._offsets.topics_of(header.consumer_group)
+        listed = [topic for topic in (header.topic_list or "").split(";") if topic]
+        if listed:
+            return listed
+        topics = [header.topic] if header.topic else self._offsets.topics_of(header.consumer_group)
         online = self._members.find(header.consumer_group)
         if online is not None and online.subscriptions:
             return [topic for topic in topics if topic in online.subscriptions]
