@@ -1,0 +1,253 @@
+"""Consumer instances hosted by real Celery workers over a real Redis: started, scaled, killed, stopped.
+
+One stage for all: the example shop's two groups with two instances each, on two loops workers of four slots.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from remoting.wire.bodies.document import read_body
+from remoting.wire.bodies.watch import GroupState, WatchBody
+from remoting.wire.codes import RequestCode
+from remoting.wire.command import Command
+from tests.support.asking import ask
+from tests.support.celery_worker import CeleryWorker
+from tests.support.children import Child
+from tests.support.our_broker import OurBroker
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.redis]
+
+ROOT = Path(__file__).parents[2]
+GROUPS = ("billing", "mailing")
+QUEUES = {0, 1, 2, 3}
+TAKEN_OVER_WITHIN_S = 2.0
+BACK_WITHIN_S = 15.0
+
+
+class Stage:
+    """Everything of an install but the console: Redis, broker, database, workers and beat."""
+
+    def __init__(self, folder: Path, redis: RedisServer, broker: OurBroker) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.broker = broker
+        # Members that no worker hosts.
+        self.guests: set[str] = set()
+        self.env = {
+            "MQADMIN_DATA": str(self.data),
+            "MQADMIN_APPS": "examples.shop",
+            "MQADMIN_NAMESRV": broker.namesrv,
+            "REDIS_URL": redis.url,
+            "DATABASE_URL": "",
+        }
+
+    def manage(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env={**os.environ, **self.env},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def worker(self, name: str, queue: str, concurrency: int) -> CeleryWorker:
+        return CeleryWorker(name, queue, self.folder, self.env, concurrency)
+
+    def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        with contextlib.closing(sqlite3.connect(self.data / "mqadmin.sqlite3", timeout=20)) as database:
+            rows = database.execute(query, values).fetchall()
+            database.commit()
+            return rows
+
+    def running(self, group: str) -> list[str]:
+        """Client ids of the instances whose leases say that they run."""
+        query = (
+            "SELECT l.client_id FROM mq_consumer_instancelease l JOIN mq_consumer_hostedgroup g ON g.id = l.group_id"
+            " WHERE g.\"group\" = ? AND l.state = 'running'"
+        )
+        return [str(row[0]) for row in self.rows(query, group)]
+
+    def want(self, group: str, count: int) -> None:
+        self.rows('UPDATE mq_consumer_hostedgroup SET wanted_instances = ? WHERE "group" = ?', count, group)
+
+    def group(self, name: str) -> GroupState:
+        body = read_body(WatchBody, ask(self.broker.broker, Command(code=RequestCode.WATCH)).body)
+        found = [group for group in body.groups if group.config.group_name == name]
+        assert found, f"the broker knows no group {name}"
+        return found[0]
+
+    def members(self, group: str) -> set[str]:
+        return {member.client_id for member in self.group(group).members}
+
+    def is_covered(self, group: str) -> bool:
+        """Every queue of the topic was last pulled by a member that is online."""
+        state = self.group(group)
+        members = {member.client_id for member in state.members}
+        owners = {item.queue_id: item.client_id for item in state.assignments if item.topic == "orders"}
+        return set(owners) == QUEUES and set(owners.values()) <= members
+
+    def is_settled(self) -> bool:
+        """Two instances of each group run, and their members share the queues."""
+        return all(
+            len(self.running(group)) == 2
+            and set(self.running(group)) == self.members(group) - self.guests
+            and self.is_covered(group)
+            for group in GROUPS
+        )
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    # Unix socket paths are short.
+    folder = tmp_path_factory.mktemp("host")
+    (folder / "data").mkdir(mode=0o700)
+    with RedisServer(folder) as redis, OurBroker(folder / "store") as broker:
+        made = Stage(folder, redis, broker)
+        made.manage("migrate", "--verbosity", "0")
+        made.manage("shop_traffic", "--count", "8", "--rate", "100")
+        beat = [sys.executable, "-m", "celery", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile="]
+        with made.worker("jobs", "jobs", 3):
+            child = Child(beat, folder / "beat.log", cwd=ROOT, env=made.env)
+            try:
+                yield made
+            finally:
+                child.stop()
+
+
+@pytest.fixture
+def workers(stage: Stage) -> Iterator[dict[str, CeleryWorker]]:
+    with stage.worker("loops-1", "loops", 4) as one, stage.worker("loops-2", "loops", 4) as two:
+        wait_until(stage.is_settled, 40, "two instances of each group")
+        wait_until(lambda: [len(ids) for ids in hosted_by(stage).values()] == [2, 2], 20, "both workers host")
+        yield {"loops-1": one, "loops-2": two}
+
+
+@pytest.fixture
+def guests(stage: Stage, workers: dict[str, CeleryWorker]) -> Iterator[None]:
+    """One more member of each group, which no worker hosts and no kill of a worker reaches."""
+    command = [sys.executable, "manage.py", "runconsumer"]
+    children = {
+        group: Child([*command, group], stage.folder / f"{group}.log", cwd=ROOT, env=stage.env) for group in GROUPS
+    }
+
+    def joined() -> set[str]:
+        marks = [f"@{child.pid}#" for child in children.values()]
+        return {member for group in GROUPS for member in stage.members(group) if any(mark in member for mark in marks)}
+
+    try:
+        wait_until(lambda: len(joined()) == len(GROUPS), 20, "the guests")
+        stage.guests = joined()
+        wait_until(stage.is_settled, 20, "hosted instances and guests share the queues")
+        yield
+    finally:
+        stage.guests = set()
+        for child in children.values():
+            child.stop()
+
+
+def hosted_by(stage: Stage) -> dict[str, set[str]]:
+    """Worker name → client ids of the instances that run on it."""
+    rows = stage.rows("SELECT worker, client_id FROM mq_consumer_instancelease WHERE state = 'running'")
+    found: dict[str, set[str]] = {}
+    for worker, client_id in rows:
+        found.setdefault(str(worker).partition("@")[0], set()).add(str(client_id))
+    return found
+
+
+@pytest.mark.usefixtures("guests")
+def test_a_killed_workers_queues_are_taken_over_and_its_instances_come_back(
+    stage: Stage, workers: dict[str, CeleryWorker]
+) -> None:
+    victim, lost = hosted_by(stage).popitem()
+    children = psutil.Process(workers[victim].pid).children()
+    workers[victim].kill_main()
+    killed_s = time.monotonic()
+
+    def is_taken_over() -> bool:
+        return all(not stage.members(group) & lost and stage.is_covered(group) for group in GROUPS)
+
+    wait_until(is_taken_over, TAKEN_OVER_WITHIN_S, "the queues of the lost with the others")
+    wait_until(lambda: not [child for child in children if _is_alive(child)], 1, "the end of the worker's children")
+    wait_until(stage.is_settled, BACK_WITHIN_S - (time.monotonic() - killed_s), "the wanted number again")
+    reasons = stage.rows("SELECT DISTINCT end_reason FROM mq_consumer_instancelease WHERE state = 'ended'")
+    assert ("its process is gone",) in reasons
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def test_a_killed_workers_instances_come_back_on_the_same_worker_when_no_other_has_slots(stage: Stage) -> None:
+    """As `up` restarts a worker that died."""
+    with stage.worker("loops-1", "loops", 4) as only:
+        wait_until(stage.is_settled, 40, "two instances of each group")
+        only.kill_main()
+        killed_s = time.monotonic()
+        with stage.worker("loops-1", "loops", 4):
+            wait_until(stage.is_settled, BACK_WITHIN_S - (time.monotonic() - killed_s), "the wanted number again")
+
+
+def test_scaling_a_group_is_a_number_and_a_stop_commits(stage: Stage, workers: dict[str, CeleryWorker]) -> None:
+    stage.want("billing", 4)
+    wait_until(lambda: len(stage.running("billing")) == 4 and len(stage.members("billing")) == 4, 20, "four instances")
+    stage.want("billing", 1)
+    wait_until(lambda: len(stage.running("billing")) == 1 and len(stage.members("billing")) == 1, 20, "one instance")
+    wait_until(lambda: stage.is_covered("billing"), 5)
+    reasons = stage.rows("SELECT end_reason FROM mq_consumer_instancelease WHERE is_failure")
+    assert reasons == []
+    stage.want("billing", 2)
+    wait_until(stage.is_settled, 20)
+
+
+def test_instances_go_on_consuming_while_redis_is_away_and_end_with_their_worker(stage: Stage) -> None:
+    with stage.worker("loops-1", "loops", 4) as worker:
+        wait_until(stage.is_settled, 40, "two instances of each group")
+        before = {group: stage.members(group) for group in GROUPS}
+        stage_redis = psutil.Process(_redis_pid(stage))
+        stage_redis.send_signal(signal.SIGSTOP)
+        try:
+            stage.manage("shop_traffic", "--count", "8", "--rate", "100")
+            wait_until(lambda: _lag(stage, "mailing") == 0, 15, "the new orders consumed")
+            assert {group: stage.members(group) for group in GROUPS} == before
+        finally:
+            stage_redis.send_signal(signal.SIGCONT)
+        began_s = time.monotonic()
+        assert worker.stop() == 0
+        assert time.monotonic() - began_s < 10
+    wait_until(lambda: not stage.members("mailing") and not stage.members("billing"), 5)
+    assert "Traceback" not in worker.output()
+
+
+def _redis_pid(stage: Stage) -> int:
+    for process in psutil.Process().children():
+        if "redis-server" in " ".join(process.cmdline()):
+            return process.pid
+    raise AssertionError("no Redis runs")
+
+
+def _lag(stage: Stage, group: str) -> int:
+    body = read_body(WatchBody, ask(stage.broker.broker, Command(code=RequestCode.WATCH)).body)
+    committed = {
+        item.queue_id: item.committed_offset
+        for item in body.committed
+        if item.group == group and item.topic == "orders"
+    }
+    return sum(queue.max_offset - committed.get(queue.queue_id, 0) for queue in body.queues if queue.topic == "orders")
