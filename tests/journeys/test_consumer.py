@@ -24,6 +24,7 @@ from remoting.client.producer import Producer
 from tests.journeys.conftest import Cluster
 from tests.support.children import Child
 from tests.support.java_client import JavaClient
+from tests.support.our_broker import OurBroker
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.journey]
@@ -240,6 +241,27 @@ async def test_a_java_tool_reads_what_our_member_says_of_itself(java: JavaClient
     await eventually(lambda: len(bodies) == 16, 15)
     info = await asyncio.to_thread(java.admin, "running_info", group=shop.group, client_id=member.client_id)
     assert shop.topic in str(info)
+
+
+async def test_a_group_goes_on_by_itself_after_its_broker_was_killed_and_started_again(tmp_path: Path) -> None:
+    bodies: list[str] = []
+    with OurBroker(tmp_path / "store") as broker:
+        shop = Shop(broker, "orders", "billing")
+        await shop.open()
+        try:
+            first, second = await shop.join(into(bodies)), await shop.join(into(bodies))
+            await eventually(lambda: len(shop.queues(first)) == len(shop.queues(second)) == 2, 15)
+            await shop.send(*[f"before {number}" for number in range(20)])
+            await eventually(lambda: len(bodies) == 20, 15)
+            broker.kill()
+            await asyncio.to_thread(broker.start)
+            await shop.send(*[f"after {number}" for number in range(20)])
+            await eventually(lambda: len({body for body in bodies if body.startswith("after")}) == 20, 15)
+            # The broker forgot its members; neither gave up what it had, nor took the other's for good.
+            await eventually(lambda: len(shop.queues(first)) == len(shop.queues(second)) == 2, 15)
+            assert not shop.queues(first) & shop.queues(second)
+        finally:
+            await shop.close()
 
 
 async def test_runconsumer_ends_cleanly_on_ctrl_c(cluster: Cluster, tmp_path: Path) -> None:

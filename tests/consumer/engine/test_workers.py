@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from consumer.engine.clock import now_ms
+from consumer.engine.listening import Listener, NotAwaited
+from consumer.engine.process_queue import CachedMessage, ProcessQueue
+from consumer.engine.workers import LoopWorkers, NoListener, Report, ThreadWorkers, Workers
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.properties import encode_properties
+from remoting.wire.stored_message import StoredMessage
+from tests.support.waiting import eventually
+
+Make = Callable[..., Workers]
+
+
+def cached(topic: str = "orders", count: int = 1, retry_of: str | None = None) -> list[CachedMessage]:
+    properties = encode_properties({"RETRY_TOPIC": retry_of}) if retry_of else ""
+    return ProcessQueue(MessageQueue(topic, "broker-a", 0), 0).put(
+        [
+            StoredMessage(topic=topic, queue_id=0, queue_offset=number, body=b"x", properties_text=properties)
+            for number in range(count)
+        ],
+        count,
+    )
+
+
+def make_threads(count: int, call: Callable[..., Any], reports: list[Report], **options: Any) -> ThreadWorkers:
+    return ThreadWorkers(count, {"orders": Listener("orders", call)}, reports.append, now_ms, name="t", **options)
+
+
+def make_tasks(count: int, call: Callable[..., Any], reports: list[Report]) -> LoopWorkers:
+    listeners = {"orders": Listener("orders", call, is_async=True)}
+    return LoopWorkers(count, listeners, reports.append, now_ms, name="t")
+
+
+async def test_reports_arrive_on_the_event_loop_with_their_errors() -> None:
+    loop_thread = threading.current_thread()
+    arrived: list[tuple[threading.Thread, Report]] = []
+
+    def listen(message: object) -> None:
+        raise SystemExit(3)
+
+    workers = ThreadWorkers(
+        2,
+        {"orders": Listener("orders", listen)},
+        lambda report: arrived.append((threading.current_thread(), report)),
+        now_ms,
+        name="t",
+    )
+    for message in cached(count=5):
+        workers.submit(message)
+    await eventually(lambda: len(arrived) == 5)
+    assert {thread for thread, _ in arrived} == {loop_thread}
+    assert all(isinstance(report.error, SystemExit) for _, report in arrived)
+    await workers.close()
+
+
+async def test_each_thread_ends_with_its_last_act() -> None:
+    ended: list[str] = []
+    reports: list[Report] = []
+    workers = make_threads(3, lambda message: None, reports, at_thread_end=lambda: ended.append("bye"))
+    for message in cached(count=3):
+        workers.submit(message)
+    await eventually(lambda: len(reports) == 3)
+    await workers.close()
+    assert ended == ["bye"] * 3
+
+
+async def test_a_function_that_forgets_to_be_async_is_told_so() -> None:
+    async def coroutine(message: object) -> None: ...
+
+    reports: list[Report] = []
+    workers = make_threads(1, lambda message: coroutine(message), reports)
+    workers.submit(cached()[0])
+    await eventually(lambda: reports)
+    assert isinstance(reports[0].error, NotAwaited)
+    await workers.close()
+
+
+async def test_a_retry_of_a_topic_that_nobody_listens_to_any_more_is_an_error() -> None:
+    async def listen(message: object) -> None: ...
+
+    reports: list[Report] = []
+    workers = make_tasks(1, listen, reports)
+    workers.submit(cached("%RETRY%billing", retry_of="orders")[0])
+    workers.submit(cached("%RETRY%billing", retry_of="closed")[0])
+    await eventually(lambda: len(reports) == 2)
+    assert reports[0].error is None
+    assert isinstance(reports[1].error, NoListener)
+    await workers.close()
+
+
+async def test_messages_of_a_lost_queue_are_skipped() -> None:
+    called: list[object] = []
+    reports: list[Report] = []
+    workers = make_threads(1, called.append, reports)
+    message = cached()[0]
+    message.process_queue.drop()
+    workers.submit(message)
+    await eventually(lambda: reports)
+    assert (called, reports[0].is_skipped) == ([], True)
+    await workers.close()
+
+
+@pytest.mark.parametrize("kind", ["threads", "tasks"])
+async def test_what_has_not_begun_can_be_discarded(kind: str) -> None:
+    may_end = threading.Event()
+    began: list[object] = []
+    reports: list[Report] = []
+
+    def listen(message: object) -> None:
+        began.append(message)
+        may_end.wait(5)
+
+    async def alisten(message: object) -> None:
+        began.append(message)
+        await asyncio.to_thread(may_end.wait, 5)
+
+    workers: Workers = make_threads(1, listen, reports) if kind == "threads" else make_tasks(1, alisten, reports)
+    for message in cached(count=5):
+        workers.submit(message)
+    await eventually(lambda: began)
+    assert workers.discard_waiting() == 4
+    may_end.set()
+    await eventually(lambda: len(reports) == 1)
+    await workers.close()
+    assert len(began) == 1
+
+
+async def test_an_async_listener_that_never_waits_leaves_others_their_turn() -> None:
+    async def listen(message: object) -> None: ...
+
+    reports: list[Report] = []
+    workers = make_tasks(4, listen, reports)
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count_turns())
+    for message in cached(count=20_000):
+        workers.submit(message)
+    await eventually(lambda: len(reports) == 20_000, within_s=20)
+    counting.cancel()
+    assert turns > 3
+    await workers.close()
+
+
+async def test_a_cancellation_inside_a_listener_is_its_own_failure() -> None:
+    async def listen(message: object) -> None:
+        raise asyncio.CancelledError
+
+    reports: list[Report] = []
+    workers = make_tasks(1, listen, reports)
+    for message in cached(count=2):
+        workers.submit(message)
+    await eventually(lambda: len(reports) == 2)
+    assert all(isinstance(report.error, asyncio.CancelledError) for report in reports)
+    await workers.close()
