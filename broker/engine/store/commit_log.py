@@ -13,7 +13,7 @@ from pathlib import Path
 
 from broker.engine.store.errors import RecordRefused, StoreError, StoreFull
 from broker.engine.store.fence import Fence
-from broker.engine.store.files import NO_SPACE_ERRNOS, FileLayer
+from broker.engine.store.files import NO_SPACE_ERRNOS, SHORTAGE_REMEDIES, FileLayer
 from broker.engine.store.layout import BLANK, file_name
 from broker.engine.store.segment import Segment
 from remoting.wire.stored_message import MAGIC_BLANK
@@ -117,10 +117,11 @@ class CommitLog:
         try:
             segment = Segment.create(path, start, self.segment_bytes, self._files)
         except OSError as error:
-            if error.errno in NO_SPACE_ERRNOS:
+            remedy = SHORTAGE_REMEDIES.get(error.errno or 0)
+            if remedy is not None:
                 raise StoreFull(
                     f"no space for another segment of {self.segment_bytes} bytes in {self._folder} ({error.strerror}); "
-                    "free space or move the store"
+                    f"{remedy}"
                 ) from error
             raise self._fence.put_up(f"creating {path}", error) from error
         if self._active is not None and self.end < self._active.end:

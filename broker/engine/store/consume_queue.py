@@ -177,9 +177,14 @@ class ConsumeQueue:
     # --- writing
 
     def reserve(self, count: int) -> None:
-        """Takes space for `count` more entries. Raises OSError; nothing is half done that matters."""
+        """Takes space for `count` more entries, and opens their file: `put` must not need a descriptor.
+
+        Raises OSError; nothing is half done that matters.
+        """
         while self._room_end < self.max_offset + count:
             self._take_step()
+        if count:
+            self._file(self.max_offset)
 
     def _take_step(self) -> None:
         index = self._room_end % self._entries_per_file

@@ -11,6 +11,12 @@ from typing import Any
 
 # What a full disk, a quota, and a file-size limit say.
 NO_SPACE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# What a process hears that has too many files open: the disk is well, and it passes.
+NO_DESCRIPTOR_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE})
+# Before anything was changed, both are a reason to refuse, not to fence; by what number, and what helps.
+SHORTAGE_REMEDIES = dict.fromkeys(NO_SPACE_ERRNOS, "free space or move the store") | dict.fromkeys(
+    NO_DESCRIPTOR_ERRNOS, "raise the limit of open files"
+)
 
 _CHUNK_BYTES = 1024 * 1024
 

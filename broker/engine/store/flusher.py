@@ -12,6 +12,7 @@ A sync that fails puts up the fence and is told to all who wait. The thread touc
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -22,7 +23,9 @@ from broker.engine.store.checkpoint import Checkpoint, CheckpointFile
 from broker.engine.store.commit_log import CommitLog
 from broker.engine.store.errors import StoreClosed, StoreError
 from broker.engine.store.fence import Fence
-from broker.engine.store.files import FileLayer
+from broker.engine.store.files import NO_DESCRIPTOR_ERRNOS, FileLayer
+
+logger = logging.getLogger(__name__)
 
 FlushCallback = Callable[[Exception | None], None]
 
@@ -59,6 +62,7 @@ class Flusher:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._requested = 0
         self._plan: CheckpointPlan | None = None
+        self._is_plan_put_off = False
         self._is_stopping = False
         self._is_asleep = False
         self._condition = threading.Condition()
@@ -107,15 +111,23 @@ class Flusher:
         waiters = self._waiters
         while waiters and (error is not None or waiters[0][0] <= self.flushed):
             end, callback = waiters.popleft()
-            callback(None if end <= self.flushed else error)
+            try:
+                callback(None if end <= self.flushed else error)
+            except Exception:
+                # The others have waited for the same flush.
+                logger.exception("telling somebody of the flush up to %d failed", end)
 
-    def stop(self) -> None:
-        """Ends the thread. Who still waits is told that the store was closed; nothing is lost by it."""
+    def stop(self) -> CheckpointPlan | None:
+        """Ends the thread. Who still waits is told that the store was closed; nothing is lost by it.
+
+        Returns the checkpoint that was handed over and not written: its files are not on the disk yet.
+        """
         with self._condition:
             self._is_stopping = True
             self._condition.notify()
         self._thread.join()
         self._release(self._fence.error or self._closed_error())
+        return self._plan
 
     def _closed_error(self) -> StoreClosed:
         return StoreClosed("the store was closed before the message was flushed")
@@ -132,19 +144,34 @@ class Flusher:
                     return
             try:
                 self._round()
-            except OSError as error:
+            except Exception as error:
+                # Whatever it was: a flusher that is gone must not leave anybody waiting.
                 self._tell(self._fence.put_up("flushing to the disk", error))
                 return
 
     def _has_work(self) -> bool:
-        return self._is_stopping or self._plan is not None or self._requested > self.flushed
+        has_plan = self._plan is not None and not self._is_plan_put_off
+        return self._is_stopping or has_plan or self._requested > self.flushed
 
     def _round(self) -> None:
-        self._sync_log()
+        # First the plan, then the log: a plan that comes during the sync reaches further than the sync does.
         plan = self._plan
+        self._sync_log()
         if plan is not None:
+            self._write(plan)
+
+    def _write(self, plan: CheckpointPlan) -> None:
+        """A checkpoint for which no file can be opened just now is tried again in the next round."""
+        try:
             write_plan(plan, self._checkpoint_file, self._files, between=self._sync_log_if_asked)
-            self._plan = None
+        except OSError as error:
+            if error.errno not in NO_DESCRIPTOR_ERRNOS:
+                raise
+            self._is_plan_put_off = True
+            logger.warning("a checkpoint is put off: %s", error)
+            return
+        self._plan = None
+        self._is_plan_put_off = False
 
     def _sync_log(self) -> None:
         if self._log.end > self.flushed:

@@ -20,7 +20,7 @@ from pathlib import Path
 from zlib import crc32
 
 from broker.engine.store.consume_queue import MappedFiles
-from broker.engine.store.errors import IndexesStale
+from broker.engine.store.errors import IndexesStale, RecordRefused
 from broker.engine.store.files import data_chunks
 from broker.engine.store.layout import file_name, hash_topic
 
@@ -65,9 +65,9 @@ class KeyFile:
         return self._capacity - self.count
 
     def reserve(self, count: int) -> None:
-        """Takes space for `count` more entries. Raises OSError."""
+        """Takes space for `count` more entries and opens the file: `put` must need no descriptor. Raises OSError."""
+        self._map = self._mapped.open(self.path, self._file_bytes)
         if self.count + count > self._room:
-            self._map = self._mapped.open(self.path, self._file_bytes)
             room = min(self.count + count + _STEP_BYTES // _ENTRY.size, self._capacity)
             self._mapped.allocate(self.path, self._entries_at + room * _ENTRY.size)
             self._room = room
@@ -184,7 +184,12 @@ class KeyIndex:
         return KeyFile(self._folder / file_name(start), self._slot_count, self._entries_per_file, self._mapped)
 
     def reserve(self, count: int, commit_log_offset: int) -> None:
-        """Takes space for `count` entries of messages from `commit_log_offset` on. Raises OSError."""
+        """Takes space for `count` entries of messages from `commit_log_offset` on.
+
+        Raises OSError, RecordRefused for more than a file holds.
+        """
+        if count > self._entries_per_file:
+            raise RecordRefused(f"{count} keys in one batch; at most {self._entries_per_file} can be indexed together")
         if not self._files or self._files[-1].left < count:
             if self._files:
                 self._files[-1].write_header()

@@ -25,7 +25,7 @@ from broker.engine.store.commit_log import CommitLog
 from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles
 from broker.engine.store.errors import StoreClosed, StoreError, StoreFull
 from broker.engine.store.fence import Fence
-from broker.engine.store.files import NO_SPACE_ERRNOS, FileLayer
+from broker.engine.store.files import NO_SPACE_ERRNOS, SHORTAGE_REMEDIES, FileLayer
 from broker.engine.store.flusher import FlushCallback, Flusher, write_plan
 from broker.engine.store.indexer import Indexer, has_queue_entry, keys_of
 from broker.engine.store.key_index import KeyIndex
@@ -147,10 +147,12 @@ class MessageStore:
         if self._is_closed:
             return
         self._is_closed = True
-        self._flusher.stop()
+        unwritten = self._flusher.stop()
         try:
             if self._fence.error is None:
                 self._log.sync()
+                for path in unwritten.changed_files if unwritten is not None else ():
+                    self._files.sync_path(path)
                 plan = self._checkpointer.plan(self._log.end, self._last_timestamp_ms, is_clean=True)
                 write_plan(plan, self._checkpoint_file, self._files)
                 self._folder.mark_closed()
@@ -193,7 +195,11 @@ class MessageStore:
         appended, records = self._pack(batch, start, now_ms)
         self._log.write(start, records[0] if len(records) == 1 else b"".join(records))
         self._last_timestamp_ms = now_ms
-        self._index(batch, appended)
+        try:
+            self._index(batch, appended)
+        except Exception as error:
+            # The records have their queue offsets; what came after them would get the same ones again.
+            raise self._fence.put_up("indexing what was written", error) from error
         self._checkpoint_if_due()
         for listener in self.on_appended:
             for one in appended:
@@ -211,8 +217,9 @@ class MessageStore:
             if key_count:
                 self._keys.reserve(key_count, start)
         except OSError as error:
-            if error.errno in NO_SPACE_ERRNOS:
-                raise StoreFull(f"no space for the indexes of {self.path} ({error.strerror}); free space") from error
+            remedy = SHORTAGE_REMEDIES.get(error.errno or 0)
+            if remedy is not None:
+                raise StoreFull(f"no space for the indexes of {self.path} ({error.strerror}); {remedy}") from error
             raise self._fence.put_up("growing an index", error) from error
 
     def _pack(self, batch: Sequence[_Prepared], start: int, now_ms: int) -> tuple[list[Appended], list[bytes]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.engine.store.checkpoint import CheckpointFile
 from broker.engine.store.errors import StoreClosed, StoreFenced
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended
@@ -200,3 +201,115 @@ async def test_a_checkpoint_follows_the_appends(tmp_path: Path) -> None:
     assert len(again.query_by_key("orders", "k299", 9, 0, 1 << 60)) == 1
     assert again.verify().is_sound
     again.close()
+
+
+async def test_a_checkpoint_never_reaches_beyond_what_is_flushed(tmp_path: Path) -> None:
+    """One that is handed over while the log is being synced covers appends that this sync does not."""
+    files = HeldFiles()
+    store = open_store(tmp_path, replace(SYNC, checkpoint_bytes=300), files=files)
+    store.append(draft())  # the first append brings a checkpoint
+    await eventually(lambda: not store._flusher.has_plan, within_s=5)
+    files.gate.clear()
+    seen: list[tuple[int, int]] = []
+    write = store._checkpoint_file.write
+
+    def written(checkpoint) -> None:
+        seen.append((checkpoint.end, store.flushed_commit_log_offset))
+        write(checkpoint)
+
+    store._checkpoint_file.write = written  # type: ignore[method-assign]
+    waiter = flushed(store, store.append(draft(b"syncs now")))
+    await eventually(lambda: not store._flusher._is_asleep, within_s=5)
+    store.append(draft(bytes(300)))
+    assert store._flusher.has_plan
+    files.gate.set()
+    await asyncio.wait_for(waiter, 5)
+    await eventually(lambda: not store._flusher.has_plan, within_s=5)
+    store.close()
+    assert seen
+    assert all(end <= safe for end, safe in seen), seen
+
+
+async def test_a_checkpoint_waits_while_no_file_can_be_opened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class ShortOfDescriptors(FaultyFiles):
+        is_short = False
+
+        def sync_path(self, path: Path) -> None:
+            if self.is_short:
+                raise OSError(errno.EMFILE, "Too many open files")
+            super().sync_path(path)
+
+    files = ShortOfDescriptors()
+    store = open_store(tmp_path, replace(SYNC, flush_interval_ms=20, checkpoint_bytes=1), files=files)
+    store.append(draft())  # makes the segment
+    await eventually(lambda: not store._flusher.has_plan, within_s=5)
+    files.is_short = True
+    await asyncio.wait_for(flushed(store, store.append(draft(b"one"))), 5)
+    await eventually(lambda: "put off" in caplog.text, within_s=5)
+    await asyncio.wait_for(flushed(store, store.append(draft(b"two"))), 5)
+    assert store._flusher.has_plan
+    files.is_short = False
+    await eventually(lambda: not store._flusher.has_plan, within_s=5)
+    checkpoint = CheckpointFile(tmp_path / "checkpoint", files).read()
+    assert checkpoint is not None
+    assert checkpoint.end > 0
+    store.close()
+
+
+async def test_a_waiter_that_fails_does_not_keep_the_others_waiting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = HeldFiles()
+    store = open_store(tmp_path, SYNC, files=files)
+    files.gate.clear()
+    appended = store.append(draft())
+
+    def fails(error: Exception | None) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    store.when_flushed(appended.commit_log_offset + appended.total_bytes, fails)
+    waiter = flushed(store, appended)
+    files.gate.set()
+    await asyncio.wait_for(waiter, 5)
+    assert "telling somebody of the flush" in caplog.text
+    store.close()
+
+
+async def test_what_a_handed_over_checkpoint_names_is_flushed_at_the_close(tmp_path: Path) -> None:
+    class NotedFiles(HeldFiles):
+        def __init__(self) -> None:
+            super().__init__()
+            self.paths: list[Path] = []
+
+        def sync_path(self, path: Path) -> None:
+            self.paths.append(path)
+            super().sync_path(path)
+
+    files = NotedFiles()
+    store = open_store(tmp_path, replace(SYNC, checkpoint_bytes=1), files=files)
+    store._flusher.stop()
+    store.append(draft())
+    assert store._flusher.has_plan
+    files.paths.clear()
+    store._flusher._thread = threading.Thread(target=lambda: None)
+    store._flusher._thread.start()
+    store.close()
+    assert tmp_path / "consumequeue" / "orders" / "0" / "00000000000000000000" in files.paths
+
+
+async def test_whatever_ends_the_flusher_fences_the_store(tmp_path: Path) -> None:
+    class Broken(FaultyFiles):
+        is_broken = False
+
+        def fdatasync(self, descriptor: int) -> None:  # type: ignore[override]
+            if self.is_broken:
+                raise ValueError("a mistake of ours")
+            super().fdatasync(descriptor)
+
+    files = Broken()
+    store = open_store(tmp_path, SYNC, files=files)
+    await asyncio.wait_for(flushed(store, store.append(draft())), 5)
+    files.is_broken = True
+    with pytest.raises(StoreFenced, match="a mistake of ours"):
+        await asyncio.wait_for(flushed(store, store.append(draft())), 5)
+    abandon(store)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from broker.engine.store.errors import RecordRefused, StoreClosed
+from broker.engine.store.consume_queue import ConsumeQueue
+from broker.engine.store.errors import RecordRefused, StoreClosed, StoreFenced, StoreFull
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, Boundary, ReadStatus, StoreConfig
 from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.stored_message import decode_message, decode_messages
 from remoting.wire.tags import tags_code
-from tests.support.stores import SMALL, START_MS, ManualClock, bodies, draft, open_store, read_queue
+from tests.support.stores import SMALL, START_MS, ManualClock, abandon, bodies, draft, open_store, read_queue
 
 
 @pytest.fixture
@@ -351,3 +357,72 @@ def test_a_closed_store_refuses_and_closes_twice(store: MessageStore) -> None:
     store.close()
     with pytest.raises(StoreClosed):
         store.append(draft())
+
+
+def test_a_batch_with_more_keys_than_a_file_of_the_index_holds_is_refused_whole(tmp_path: Path) -> None:
+    """Stored half, the next message would get a queue offset that the log knows already."""
+    config = StoreConfig(segment_bytes=64 << 20, flush="async")
+    store = open_store(tmp_path / "keys", config)
+    words = " ".join(f"k{number}" for number in range(63))
+    with pytest.raises(RecordRefused, match="keys in one batch"):
+        store.append_batch([draft(keys=words)] * 4_200)
+    assert (store.max_offset("orders", 0), store.max_commit_log_offset) == (0, 0)
+    store.append(draft(b"acknowledged", keys=words))
+    abandon(store)
+    again = open_store(tmp_path / "keys", config)
+    assert bodies(again) == [b"acknowledged"]
+    assert again.verify().is_sound
+    again.close()
+
+
+def test_what_cannot_be_indexed_once_written_fences_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(tmp_path / "store")
+    store.append(draft(b"one"))
+
+    def fails(self: ConsumeQueue, *entry: int) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ConsumeQueue, "put", fails)
+        with pytest.raises(StoreFenced, match="indexing what was written"):
+            store.append(draft(b"two"))
+    with pytest.raises(StoreFenced):
+        store.append(draft(b"three"))
+    abandon(store)
+    again = open_store(tmp_path / "store")
+    assert bodies(again) == [b"one", b"two"]
+    assert again.verify().is_sound
+    again.close()
+
+
+def test_without_a_free_descriptor_messages_are_refused_until_there_is_one(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "store")
+    store.append(draft(b"one", keys="k"))
+    store._mapped.close_all()
+    with no_descriptors(), pytest.raises(StoreFull, match="raise the limit of open files"):
+        store.append(draft(b"no"))
+    with no_descriptors(), pytest.raises(StoreFull, match="raise the limit of open files"):
+        store.append(draft(b"no, with a key", keys="k"))
+    with no_descriptors(), pytest.raises(StoreFull, match=r"another segment .* raise the limit of open files"):
+        store.append(draft(bytes(16_200)))
+    store.append(draft(b"two", keys="k"))
+    assert bodies(store) == [b"one", b"two"]
+    assert store.verify().is_sound
+    store.close()
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Nothing can be opened meanwhile."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0] + 8, limits[1]))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for descriptor in taken:
+            os.close(descriptor)
