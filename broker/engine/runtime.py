@@ -46,7 +46,7 @@ from broker.engine.processors.watch_broker import WatchBroker
 from broker.engine.requests import Processor, RequestTable
 from broker.engine.schedule.delay import KIND as DELAY_KIND
 from broker.engine.schedule.delay import DelayedDelivery
-from broker.engine.schedule.driver import Driver
+from broker.engine.schedule.driver import REFUSED_PAUSE_MS, Driver
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.schedule.local_link import LocalLink
 from broker.engine.schedule.progress import ProgressFile
@@ -171,8 +171,7 @@ class _Parts:
         for loop in self._loops:
             loop.start()
         if self._config.scheduler == "internal":
-            driver = Driver(LocalLink(self.scheduler), "internal")
-            self._driving = asyncio.create_task(driver.run(), name="internal scheduler")
+            self._driving = asyncio.create_task(self._drive(), name="internal scheduler")
 
     async def close(self) -> None:
         """Steps 2 to 4 of the module's note."""
@@ -188,6 +187,15 @@ class _Parts:
             await self.delays.stop()
         finally:
             await self.offsets.save()
+
+    async def _drive(self) -> None:
+        """Nobody else would take over: what ends one driver must not end the deliveries."""
+        while True:
+            try:
+                await Driver(LocalLink(self.scheduler), "internal").run()
+            except Exception:
+                logger.exception("the internal scheduler failed; it goes on")
+                await asyncio.sleep(REFUSED_PAUSE_MS / 1000)
 
     def name_server_processors(self) -> dict[int, Processor]:
         routes = Routes(self.topics, self._config)

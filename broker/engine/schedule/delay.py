@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from broker.engine.schedule.levels import DelayLevels
 from broker.engine.schedule.progress import DelayProgress, ProgressFile
+from broker.engine.store.errors import RecordRefused, StoreFull
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
 from remoting.wire.bodies.scheduler import AgendaEntry
@@ -42,12 +43,13 @@ CLOCK_JUMP_TOLERANCE_MS = 60_000
 
 @dataclass(slots=True)
 class Level:
-    """`next_offset`: the queue offset to deliver next; `next_due_ms` its due time, None when none waits."""
+    """`next_offset`: the queue offset to deliver next; `stored_due_ms` the due time it was stored with, None when none
+    waits. When it is due is asked anew each time: the clock may have been set back since."""
 
     number: int
     delay_ms: int
     next_offset: int = 0
-    next_due_ms: int | None = None
+    stored_due_ms: int | None = None
     late_ms: int = -1
 
     @property
@@ -58,6 +60,9 @@ class Level:
         if stored_due_ms - now_ms > self.delay_ms + CLOCK_JUMP_TOLERANCE_MS:
             return now_ms
         return stored_due_ms
+
+    def next_due_ms(self, now_ms: int) -> int | None:
+        return None if self.stored_due_ms is None else self.due_ms(self.stored_due_ms, now_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,45 +131,48 @@ class DelayedDelivery:
     # what the scheduler asks
 
     def agenda(self) -> list[AgendaEntry]:
+        now_ms = self._clock()
         return [
             AgendaEntry(
                 kind=KIND,
                 key=key,
-                next_due_ms=level.next_due_ms,
+                next_due_ms=due_ms,
                 waiting_count=self._waiting_count(level),
                 late_ms=level.late_ms,
             )
             for key, level in self._levels.items()
-            if level.next_due_ms is not None
+            if (due_ms := level.next_due_ms(now_ms)) is not None
         ]
 
     @property
     def next_due_ms(self) -> int | None:
-        return min(
-            (level.next_due_ms for level in self._levels.values() if level.next_due_ms is not None), default=None
-        )
+        now_ms = self._clock()
+        dues = [level.next_due_ms(now_ms) for level in self._levels.values()]
+        return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
     @property
     def waiting_count(self) -> int:
-        return sum(self._waiting_count(level) for level in self._levels.values() if level.next_due_ms is not None)
+        return sum(self._waiting_count(level) for level in self._levels.values() if level.stored_due_ms is not None)
 
     def carry_out(self, key: str, until_ms: int) -> Carried:
         """Delivers what level `key` has due up to `until_ms`, and no later than now. Raises KeyError, StoreError."""
         level = self._levels[key]
         now_ms = self._clock()
         until_ms = min(until_ms, now_ms)
-        if level.next_due_ms is None or level.next_due_ms > until_ms:
+        first_due_ms = level.next_due_ms(now_ms)
+        if first_due_ms is None or first_due_ms > until_ms:
             return Carried(0, -1)
-        first_due_ms = level.next_due_ms
         drafts, next_offset = self._collect(level, until_ms, now_ms)
+        appended: list[Appended] = []
         if drafts:
             self._begin_delivery()
-            last = self._store.append_batch(drafts)[-1]
-            self._copied_end = last.commit_log_offset + last.total_bytes
+            appended = self._append(level, drafts)
+        if appended:
+            self._copied_end = appended[-1].commit_log_offset + appended[-1].total_bytes
             level.late_ms = now_ms - first_due_ms
         level.next_offset = next_offset
         self._look(level)
-        return Carried(len(drafts), level.late_ms if drafts else -1)
+        return Carried(len(appended), level.late_ms if appended else -1)
 
     # what the store reports
 
@@ -173,7 +181,7 @@ class DelayedDelivery:
         if appended.topic != SCHEDULE_TOPIC:
             return
         level = self._levels.get(str(appended.queue_id + 1))
-        if level is not None and level.next_due_ms is None:
+        if level is not None and level.stored_due_ms is None:
             self._look(level)
             self._on_sooner()
 
@@ -185,7 +193,7 @@ class DelayedDelivery:
         total_bytes = 0
         queue_offset = level.next_offset
         while len(drafts) < STEP_MESSAGES_MAX and total_bytes < STEP_BYTES_MAX:
-            entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, queue_offset)
+            queue_offset, entry = self._entry_from(level, queue_offset)
             if entry is None or level.due_ms(entry[2], now_ms) > until_ms:
                 break
             message = self._store.message_at(entry[0])
@@ -201,9 +209,32 @@ class DelayedDelivery:
             total_bytes += entry[1]
         return drafts, queue_offset
 
+    def _append(self, level: Level, drafts: list[MessageDraft]) -> list[Appended]:
+        """What can never be stored is left out, so that it does not hold up all that waits behind it."""
+        try:
+            return self._store.append_batch(drafts)
+        except RecordRefused as error:
+            if len(drafts) > 1:
+                return [one for draft in drafts for one in self._append(level, [draft])]
+            source = drafts[0].prepared_transaction_offset - 1
+            logger.error("delay level %d: entry %d cannot be delivered: %s", level.number, source, error)
+            return []
+
     def _look(self, level: Level) -> None:
-        entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, level.next_offset)
-        level.next_due_ms = None if entry is None else level.due_ms(entry[2], self._clock())
+        level.next_offset, entry = self._entry_from(level, level.next_offset)
+        level.stored_due_ms = None if entry is None else entry[2]
+
+    def _entry_from(self, level: Level, queue_offset: int) -> tuple[int, tuple[int, int, int] | None]:
+        """(queue offset, entry) of the first at or behind `queue_offset`; what was damaged is stepped over."""
+        first = queue_offset
+        end = self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)
+        entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, queue_offset)
+        while entry is None and queue_offset < end:
+            queue_offset += 1
+            entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, queue_offset)
+        if queue_offset > first:
+            logger.error("delay level %d: entries %d to %d are lost", level.number, first, queue_offset - 1)
+        return queue_offset, entry
 
     def _waiting_count(self, level: Level) -> int:
         return max(0, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id) - level.next_offset)
@@ -214,9 +245,12 @@ class DelayedDelivery:
         return {level.number: level.next_offset for level in self._levels.values() if level.next_offset > 0}
 
     def _begin_delivery(self) -> None:
-        """The file says that copies may follow, before the first one does."""
+        """The file says that copies may follow, before the first one does. Raises StoreFull when it cannot."""
         if self._progress.delivering_from is None:
-            self._write(self._store.max_commit_log_offset)
+            try:
+                self._write(self._store.max_commit_log_offset)
+            except OSError as error:
+                raise StoreFull(f"{self._file} cannot be written ({error.strerror}); free space") from error
         if self._saving is None:
             self._saving = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._save)
 
@@ -225,23 +259,29 @@ class DelayedDelivery:
         self._saving = None
         end, table = self._copied_end, self._table()
 
-        def flushed(error: Exception | None) -> None:
-            if error is not None:
-                logger.error("the progress of delays is not saved: %s", error)
+        def flushed(failure: Exception | None) -> None:
+            if failure is not None:
+                logger.error("the progress of delays is not saved: %s", failure)
                 return
             is_complete = self._table() == table and self._copied_end == end
-            self._write(None if is_complete else end, table)
+            try:
+                self._write(None if is_complete else end, table)
+            except OSError as error:
+                # The file still says where the log tells the rest.
+                logger.error("the progress of delays is not saved: %s", error)
 
         self._store.when_flushed(end, flushed)
 
     def _write(self, delivering_from: int | None, table: dict[int, int] | None = None) -> None:
-        self._progress = DelayProgress(
+        """In the file first: what is only believed to stand there would be missed after a kill. Raises OSError."""
+        progress = DelayProgress(
             next_offsets=self._table() if table is None else table,
             delivering_from=delivering_from,
             counter=self._progress.counter + 1,
             changed_ms=self._clock(),
         )
-        self._file.write(self._progress)
+        self._file.write(progress)
+        self._progress = progress
 
     # recovery
 

@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
+from broker.engine import runtime as runtime_module
 from broker.engine.config import BrokerConfig
 from broker.engine.json_files import FactsUnreadable
 from broker.engine.processors import running_info
 from broker.engine.runtime import BrokerRuntime
+from broker.engine.schedule.driver import Driver
 from broker.engine.store.errors import StoreError
 from remoting.client.admin import Admin
 from remoting.client.connections import Connections
@@ -332,3 +334,23 @@ async def test_stopping_closes_what_is_held(house) -> None:
     await house.runtime.stop()
     with pytest.raises(ClientError, match=house.broker):
         await waiting
+
+
+async def test_the_internal_scheduler_goes_on_after_a_failure(tmp_path, monkeypatch, caplog) -> None:
+    fails = [ValueError("a mistake of ours")]
+    turn = Driver.turn
+
+    async def failing_once(self: Driver, wait_ms: int) -> int:
+        if fails:
+            raise fails.pop()
+        return await turn(self, wait_ms)
+
+    monkeypatch.setattr(Driver, "turn", failing_once)
+    monkeypatch.setattr(runtime_module, "REFUSED_PAUSE_MS", 1)
+    runtime = BrokerRuntime(config_in(tmp_path))
+    await runtime.start()
+    try:
+        await eventually(lambda: runtime._parts.scheduler.state.driver == "internal", within_s=5)
+    finally:
+        await runtime.stop()
+    assert "a mistake of ours" in caplog.text

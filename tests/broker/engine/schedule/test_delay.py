@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from broker.engine.schedule import delay as delay_module
@@ -9,6 +11,7 @@ from broker.engine.schedule.delay import CLOCK_JUMP_TOLERANCE_MS, DelayedDeliver
 from broker.engine.schedule.entering import enter_schedule
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.schedule.progress import DelayProgress, ProgressFile, decode_progress, encode_progress
+from broker.engine.store.errors import StoreFull
 from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.properties import decode_properties
 from remoting.wire.tags import tags_code
@@ -192,6 +195,62 @@ async def test_delay_delivers_now_what_a_clock_set_back_far_would_hold_for_ever(
 
     assert schedule.deliver() == 1
     schedule.close()
+
+
+async def test_delay_does_not_wait_for_a_clock_that_was_set_back_far_meanwhile(schedule):
+    schedule.send(b"1")
+    schedule.clock.now_ms -= CLOCK_JUMP_TOLERANCE_MS + WAIT_MS
+
+    assert schedule.delivery.next_due_ms == schedule.clock()
+    assert [entry.next_due_ms for entry in schedule.delivery.agenda()] == [schedule.clock()]
+    assert schedule.deliver() == 1
+
+
+async def test_delay_steps_over_a_message_that_was_damaged(schedule, caplog):
+    for number in range(4):
+        schedule.send(b"number %d" % number)
+    places = [schedule.store.queue_entry(SCHEDULE_TOPIC, LEVEL - 1, number)[0] for number in range(4)]
+    with (schedule.folder / "commitlog" / f"{0:020d}").open("r+b") as log:
+        for damaged in (0, 2):
+            log.seek(places[damaged] + 90)
+            log.write(b"!")
+    schedule.restart_after_kill()
+    schedule.clock.now_ms += WAIT_MS
+
+    assert schedule.delivery.next_due_ms == START_MS + WAIT_MS
+    assert schedule.deliver() == 2
+    assert bodies(schedule.store) == [b"number 1", b"number 3"]
+    assert "entries 2 to 2 are lost" in caplog.text
+    assert schedule.delivery.next_due_ms is None
+
+
+async def test_delay_is_not_held_up_by_a_message_that_can_never_be_stored(schedule, caplog):
+    for number in range(3):
+        schedule.send(b"%d" % number, queue_id=2**31 if number == 1 else 0)
+    schedule.clock.now_ms += WAIT_MS
+
+    assert schedule.deliver() == 2
+    assert bodies(schedule.store) == [b"0", b"2"]
+    assert "entry 1 cannot be delivered: no queue can be named" in caplog.text
+
+
+async def test_delay_is_refused_while_its_progress_cannot_be_written_and_comes_once_it_can(schedule, monkeypatch):
+    schedule.send(b"one")
+    schedule.clock.now_ms += WAIT_MS
+
+    def full(progress):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(schedule.file, "write", full)
+        for _ in range(2):
+            with pytest.raises(StoreFull, match=r"delayOffset.json cannot be written"):
+                schedule.deliver()
+    assert bodies(schedule.store) == []
+    assert schedule.deliver() == 1
+    schedule.restart_after_kill()
+    assert schedule.deliver() == 0
+    assert bodies(schedule.store) == [b"one"]
 
 
 # over restarts
