@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 # Looked at again at the latest, should the note that there is room be lost.
 ROOM_WAIT_S = 1.0
+# A broker that answers at once and says nothing new is asked again after this pause: no answer may make a loop spin.
+SPIN_ANSWER_MS = 50
+SPIN_PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +94,7 @@ class PullLoop:
             if reason_to_wait(process_queue, context.limits()) is not None:
                 await self._wait_for_room()
                 continue
+            offset, began_ms = self.next_offset, context.clock()
             try:
                 answer = await self._pull()
             except PullRefused as refusal:
@@ -105,6 +109,8 @@ class PullLoop:
             else:
                 context.complaints.settled(process_queue.queue.broker_name)
                 self._take(answer)
+                if answer.next_offset == offset and context.clock() - began_ms < SPIN_ANSWER_MS:
+                    await asyncio.sleep(SPIN_PAUSE_S)
 
     async def _pull(self) -> PullAnswer:
         context, queue = self._context, self.process_queue.queue
@@ -148,6 +154,11 @@ class PullLoop:
             case PullStatus.NO_NEW_MESSAGE | PullStatus.NO_MATCHED_MESSAGE:
                 self.next_offset = answer.next_offset
                 self._note_filtered()
+            case PullStatus.OFFSET_ILLEGAL if answer.next_offset == self.next_offset:
+                context.complaints.warn(
+                    process_queue.name,
+                    f"{process_queue.name}: the broker refuses offset {self.next_offset}, and wants it",
+                )
             case PullStatus.OFFSET_ILLEGAL:
                 logger.warning(
                     "%s: offset %d is not there, going on at %d",

@@ -335,6 +335,27 @@ async def test_a_queue_whose_offset_is_gone_goes_on_where_the_broker_says(
     assert broker.offsets[GROUP, queue] == 502
 
 
+@pytest.mark.parametrize(
+    "code", [ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED]
+)
+async def test_a_broker_that_answers_at_once_and_nothing_new_is_not_asked_without_pause(
+    broker: MemoryBroker, members: Members, code: int
+) -> None:
+    pulls = 0
+
+    def same_again(request: Command) -> Command:
+        nonlocal pulls
+        pulls += 1
+        fields = {"suggestWhichBrokerId": "0", "minOffset": "0", "maxOffset": "0"}
+        return response(request, code, ext_fields={**fields, "nextBeginOffset": request.ext_fields["queueOffset"]})
+
+    broker.faults[RequestCode.PULL_MESSAGE] = same_again
+    member = await members.start(listener_into([]))
+    await eventually(lambda: len(order_queues(member)) == 8)
+    await asyncio.sleep(0.5)
+    assert 8 <= pulls <= 9 * 8
+
+
 async def test_a_member_that_the_broker_forgot_says_hello_again_and_goes_on(
     broker: MemoryBroker, members: Members
 ) -> None:
