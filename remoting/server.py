@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import resource
+import sys
 
 from remoting.connection import Connection, Handler
 from remoting.wire.command import Command
@@ -18,6 +20,9 @@ IDLE_TIMEOUT_S = 120.0
 IDLE_SCAN_INTERVAL_S = 10.0
 # For answers that are still to be written when the server closes.
 CLOSE_GRACE_S = 1.0
+# Of the files that the process may have open: two servers in one process leave room for its own files.
+CONNECTIONS_SHARE = 0.3
+REFUSAL_LOG_INTERVAL_S = 10.0
 
 
 class ListenError(Exception):
@@ -25,7 +30,11 @@ class ListenError(Exception):
 
 
 class Server(Handler):
-    """Counts its connections, closes idle ones, closes all at the end. Events go on to `handler`."""
+    """Counts its connections, closes idle ones, closes all at the end. Events go on to `handler`.
+
+    Beyond `connections_max` a new connection is closed at once: descriptors for its own files must be left to the
+    process. None means a share of the limit of open files.
+    """
 
     def __init__(
         self,
@@ -33,12 +42,15 @@ class Server(Handler):
         *,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         idle_scan_interval_s: float = IDLE_SCAN_INTERVAL_S,
+        connections_max: int | None = None,
     ) -> None:
         self._handler = handler
         self._idle_timeout_s = idle_timeout_s
         self._idle_scan_interval_s = idle_scan_interval_s
         self._server: asyncio.Server | None = None
         self._idle_scan: asyncio.TimerHandle | None = None
+        self._connections_max = connections_max or _connections_max()
+        self._refusal_logged_s = -REFUSAL_LOG_INTERVAL_S
         self.connections: set[Connection] = set()
 
     async def listen(self, host: str, port: int) -> int:
@@ -74,15 +86,26 @@ class Server(Handler):
         await asyncio.gather(*(connection.closed_within(CLOSE_GRACE_S) for connection in self.connections))
 
     def connected(self, connection: Connection) -> None:
+        if len(self.connections) >= self._connections_max:
+            self._refuse(connection)
+            return
         self.connections.add(connection)
         self._handler.connected(connection)
+
+    def _refuse(self, connection: Connection) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._refusal_logged_s >= REFUSAL_LOG_INTERVAL_S:
+            self._refusal_logged_s = now_s
+            logger.warning("%s: closed, %d connections are open already", connection.peer, len(self.connections))
+        connection.abort()
 
     def requests_received(self, connection: Connection, requests: list[Command]) -> None:
         self._handler.requests_received(connection, requests)
 
     def disconnected(self, connection: Connection, error: Exception | None) -> None:
-        self.connections.discard(connection)
-        self._handler.disconnected(connection, error)
+        if connection in self.connections:
+            self.connections.remove(connection)
+            self._handler.disconnected(connection, error)
 
     def _schedule_idle_scan(self) -> None:
         loop = asyncio.get_running_loop()
@@ -95,6 +118,11 @@ class Server(Handler):
                 logger.info("%s: nothing came for %g s; closing the connection", connection.peer, self._idle_timeout_s)
                 connection.abort()
         self._schedule_idle_scan()
+
+
+def _connections_max() -> int:
+    open_files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return int(open_files_max * CONNECTIONS_SHARE) if open_files_max != resource.RLIM_INFINITY else sys.maxsize
 
 
 def _listen_error_text(host: str, port: int, error: OSError) -> str:

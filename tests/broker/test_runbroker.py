@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ import pytest
 
 from broker.engine.store.store_folder import STORE_FORMAT
 from tests.support.our_broker import OurBroker
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.journey
@@ -88,3 +90,22 @@ def test_runbroker_stops_cleanly_on_sigterm_and_sigint(tmp_path) -> None:
         os.kill(broker.pid, signal.SIGINT)
         assert broker._running().process.wait(10) == 0
         assert "closed cleanly before" in broker.output() or "new" in broker.output()
+
+
+class ShortOfDescriptors(OurBroker):
+    def _command(self) -> list[str]:
+        return ["sh", "-c", 'ulimit -n 256; exec "$@"', "sh", *super()._command()]
+
+
+def test_runbroker_serves_on_while_a_client_takes_all_descriptors(tmp_path) -> None:
+    """Checkpoints, segments and queues need some too: what they lack would stop the store."""
+    broker = ShortOfDescriptors(tmp_path / "store").start()
+    host, _, port = broker.broker.partition(":")
+    with contextlib.ExitStack() as sockets:
+        sockets.callback(broker.stop)
+        for _ in range(400):
+            sockets.enter_context(socket.create_connection((host, int(port)), timeout=5))
+        wait_until(lambda: "connections are open already" in broker.output(), 5, "the refusal in the log")
+        open_files = len(os.listdir(f"/proc/{broker.pid}/fd"))
+    assert open_files < 200
+    assert "Too many open files" not in broker.output()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 from collections.abc import Callable, Coroutine
@@ -261,3 +262,25 @@ async def test_an_ipv6_peer_is_shown_with_brackets() -> None:
     assert echo.connections[0].peer.startswith("[::1]:")
     await client.closed_within(1)
     await server.close()
+
+
+def test_one_connection_too_many_is_closed_and_the_others_go_on(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with Listening(connections_max=2) as listening:
+            first, second = await listening.connect(), await listening.connect()
+            for _ in range(3):
+                reader, writer = await listening.raw()
+                with contextlib.suppress(ConnectionError):
+                    assert await asyncio.wait_for(reader.read(), 5) == b""
+                writer.close()
+            assert (await first.request(Command(code=10, body=b"still here"), 1000)).body == b"still here"
+            assert len(listening.server.connections) == 2
+            second.close()
+            await eventually(lambda: len(listening.server.connections) == 1, within_s=5)
+            third = await listening.connect()
+            assert (await third.request(Command(code=10, body=b"room again"), 1000)).body == b"room again"
+            first.close()
+            third.close()
+
+    run(main())
+    assert caplog.text.count("2 connections are open already") == 1

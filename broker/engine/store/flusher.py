@@ -167,8 +167,9 @@ class Flusher:
         except OSError as error:
             if error.errno not in NO_DESCRIPTOR_ERRNOS:
                 raise
+            if not self._is_plan_put_off:
+                logger.warning("checkpoints are put off until files can be opened again: %s", error)
             self._is_plan_put_off = True
-            logger.warning("a checkpoint is put off: %s", error)
             return
         self._plan = None
         self._is_plan_put_off = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import resource
 import signal
 import socket
 from argparse import ArgumentParser, ArgumentTypeError
@@ -59,6 +60,7 @@ class Command(BaseCommand):
             flush=options["flush"],
             scheduler=options["scheduler"],
         )
+        _allow_open_files()
         logging.getLogger().setLevel(logging.DEBUG if options["verbosity"] > 1 else logging.INFO)
         try:
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -80,6 +82,12 @@ class Command(BaseCommand):
             await stop.wait()
         finally:
             await runtime.stop()
+
+
+def _allow_open_files() -> None:
+    """As many as the system lets us have without asking: each client and each queue in use costs one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _ready_line(config: BrokerConfig) -> str:

@@ -245,7 +245,7 @@ async def test_a_checkpoint_waits_while_no_file_can_be_opened(tmp_path: Path, ca
     await eventually(lambda: not store._flusher.has_plan, within_s=5)
     files.is_short = True
     await asyncio.wait_for(flushed(store, store.append(draft(b"one"))), 5)
-    await eventually(lambda: "put off" in caplog.text, within_s=5)
+    await eventually(lambda: "are put off" in caplog.text, within_s=5)
     await asyncio.wait_for(flushed(store, store.append(draft(b"two"))), 5)
     assert store._flusher.has_plan
     files.is_short = False
