@@ -8,11 +8,11 @@ from typing import Any
 
 from celery import Task, shared_task
 from celery.signals import worker_shutting_down
-from django.conf import settings
 from django.db import close_old_connections
 from django.utils import timezone
 
 from mqadmin.clusters import leases, sampling
+from mqadmin.clusters.default_cluster import ensure_default_cluster
 from mqadmin.clusters.following import follow
 from mqadmin.clusters.models import Cluster, ClusterKind
 from mqadmin.rebalances import recording
@@ -31,11 +31,6 @@ def ensure_following() -> None:
                 poll_cluster.delay(cluster.pk)
         elif holder := leases.grant(cluster, now):
             follow_cluster.delay(cluster.pk, str(holder))
-
-
-def ensure_default_cluster() -> None:
-    """The cluster that the environment names, where the table has none yet."""
-    Cluster.objects.get_or_create(name=settings.MQADMIN_DEFAULT_CLUSTER, defaults={"namesrv": settings.MQADMIN_NAMESRV})
 
 
 @shared_task(bind=True)

@@ -32,6 +32,8 @@ PROBE_TIMEOUT_S = 1.0
 JOBS_AT_ONCE = 3
 # Celery's warning is about pickled tasks, which we don't accept.
 _QUIET_ABOUT_ROOT = "ignore:You're running the worker with superuser privileges"
+# WhiteNoise's static files are small, and read at once.
+_QUIET_ABOUT_FILES = "ignore:StreamingHttpResponse must consume synchronous iterators"
 # Consumer instances commit their offsets and finish the message in hand before they go.
 LOOPS_STOP_GRACE_S = 20.0
 
@@ -113,7 +115,7 @@ def _web(install: Install, environment: dict[str, str]) -> ChildSpec:
             *("--timeout-graceful-shutdown", "3", "--no-server-header"),
         ),
         ready=lambda: _web_answers(url),
-        environment=environment,
+        environment={**environment, "PYTHONWARNINGS": _QUIET_ABOUT_FILES},
     )
 
 

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from mqadmin.clusters.default_cluster import ensure_default_cluster
 from mqadmin.environment import web_address
 from mqadmin.supervision.log import Log
 from mqadmin.supervision.processes import STOP_ORDER, Install, processes
@@ -75,6 +76,8 @@ class Command(BaseCommand):
         """What a person must be told at the end of the start: the first time, the admin's password."""
         _check_port_is_free(install.web_host, install.web_port)
         call_command("migrate", interactive=False, verbosity=0)
+        # Whoever logs in before the workers run finds the cluster, and a live page of it.
+        ensure_default_cluster()
         said = StringIO()
         call_command("ensure_admin", stdout=said, no_color=True)
         return said.getvalue().strip()
