@@ -121,12 +121,13 @@ def _carry_out(plan: Plan) -> list[InstanceLease]:
     """Leases made, to be offered once the transaction is committed."""
     for lease_id, reason in plan.lost:
         if leases.end(lease_id, reason):
-            logger.warning("an instance was lost (%s): lease %s", reason, lease_id)
+            lease = InstanceLease.objects.select_related("group").get(id=lease_id)
+            logger.warning("group %s: an instance on %s was lost: %s", lease.group.group, lease.worker, reason)
     surplus = InstanceLease.objects.filter(id__in=plan.surplus)
     leases.ask_to_stop(surplus)
     leases.end_all(surplus.filter(state=LeaseState.WANTED).values_list("id", flat=True), "called off")
     rows = {row.group: row for row in HostedGroup.objects.filter(group__in={place.group for place in plan.missing})}
     made = [InstanceLease.objects.create(group=rows[place.group], worker=place.worker) for place in plan.missing]
     for lease in made:
-        logger.info("group %s: one more instance on %s: lease %s", lease.group.group, lease.worker, lease.id)
+        logger.info("group %s: one more instance on %s", lease.group.group, lease.worker)
     return made
