@@ -147,8 +147,8 @@ def _is_fault(text: str, kind: str) -> bool:
     return kind == "error" and "WebSocket connection" not in text and "Failed to load resource" not in text
 
 
-def log_in(page: Page) -> None:
+def log_in(page: Page, password: str = PASSWORD) -> None:
     page.get_by_label("Name").fill("admin")
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", level=1)).not_to_have_text("Log in")

@@ -113,6 +113,17 @@ class Install:
             return []
         return [process for process in found if all(word in _command(process) for word in words)]
 
+    def child(self, *words: str) -> psutil.Process:
+        """The one direct child of `up` with these words."""
+        (found,) = self.children(*words)
+        return found
+
+    def hosts(self, client_ids: set[str]) -> set[str]:
+        """Which Celery workers run these members, e.g. {"loops-1"}: a member's id names the process it lives in."""
+        pids = {int(client_id.partition("@")[2].partition("#")[0]) for client_id in client_ids}
+        workers = {name: self.children(f"{name}@") for name in ("loops-1", "loops-2")}
+        return {name for name, found in workers.items() for process in found if pids & _pids_below(process)}
+
     def left_behind(self) -> list[str]:
         """Processes of this install that still run: by pid as seen, and by the data folder in their environment."""
         left = []
@@ -155,6 +166,13 @@ class Install:
                 pass
         if self._child is not None:
             self._child.kill()
+
+
+def _pids_below(process: psutil.Process) -> set[int]:
+    try:
+        return {child.pid for child in process.children(recursive=True)}
+    except psutil.NoSuchProcess:
+        return set()
 
 
 def _command(process: psutil.Process) -> str:

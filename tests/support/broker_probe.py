@@ -1,0 +1,89 @@
+"""What a broker itself says, asked from outside over a plain socket: members, assignments, offsets, messages."""
+
+from __future__ import annotations
+
+import time
+
+from remoting.wire.bodies.document import read_body
+from remoting.wire.bodies.watch import AssignmentState, GroupState, WatchBody
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
+from remoting.wire.properties import encode_properties
+from remoting.wire.stored_message import StoredMessage, decode_messages
+from tests.support.asking import ask
+
+# Bit "subscription" of a pull: the tags are in the request.
+_WITH_SUBSCRIPTION = "4"
+
+
+class BrokerProbe:
+    """`address` is "host:port" of one of our brokers, which knows the watch request."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def watch(self) -> WatchBody:
+        """Everything at this moment. Raises OSError while the broker is away."""
+        return read_body(WatchBody, ask(self.address, Command(code=RequestCode.WATCH)).body)
+
+    def group(self, name: str) -> GroupState | None:
+        return next((group for group in self.watch().groups if group.config.group_name == name), None)
+
+    def members(self, group: str) -> set[str]:
+        """Client ids."""
+        state = self.group(group)
+        return {member.client_id for member in state.members} if state is not None else set()
+
+    def pulled_by(self, group: str, topic: str, since_ms: int = 0) -> dict[int, str]:
+        """Queue id → client id of whoever pulled it last, where that was after `since_ms` (epoch)."""
+        state = self.group(group)
+        assignments = state.assignments if state is not None else []
+        return {item.queue_id: item.client_id for item in assignments if _is_of(item, topic, since_ms)}
+
+    def committed(self, group: str, topic: str) -> dict[int, int]:
+        """Queue id → committed offset."""
+        mine = [item for item in self.watch().committed if (item.group, item.topic) == (group, topic)]
+        return {item.queue_id: item.committed_offset for item in mine}
+
+    @property
+    def driver(self) -> str:
+        """Who drives the scheduler, as host/pid; "" for nobody."""
+        scheduler = self.watch().scheduler
+        return scheduler.driver if scheduler is not None else ""
+
+    def send(self, topic: str, body: bytes, *, tags: str = "", delay_level: int = 0) -> float:
+        """When it was sent, in s since the epoch."""
+        named = {"TAGS": tags, "DELAY": str(delay_level) if delay_level else ""}
+        properties = encode_properties({name: value for name, value in named.items() if value})
+        values = dict(zip("abcdefghi", ("probe", topic, "TBW102", "1", "0", "0", "0", "0", properties), strict=True))
+        sent_s = time.time()
+        answer = ask(self.address, Command(code=RequestCode.SEND_MESSAGE_V2, ext_fields=values, body=body))
+        assert answer.code == ResponseCode.SUCCESS, answer
+        return sent_s
+
+    def messages(self, topic: str, queue_id: int = 0) -> list[StoredMessage]:
+        """All of a queue, from its first on."""
+        found: list[StoredMessage] = []
+        while part := self._pull(topic, queue_id, len(found)):
+            found += part
+        return found
+
+    def _pull(self, topic: str, queue_id: int, queue_offset: int) -> list[StoredMessage]:
+        fields = {
+            "consumerGroup": "probe",
+            "topic": topic,
+            "queueId": str(queue_id),
+            "queueOffset": str(queue_offset),
+            "maxMsgNums": "32",
+            "sysFlag": _WITH_SUBSCRIPTION,
+            "commitOffset": "0",
+            "suspendTimeoutMillis": "0",
+            "subscription": "*",
+            "subVersion": "0",
+        }
+        answer = ask(self.address, Command(code=RequestCode.PULL_MESSAGE, ext_fields=fields))
+        return decode_messages(answer.body) if answer.code == ResponseCode.SUCCESS else []
+
+
+def _is_of(item: AssignmentState, topic: str, since_ms: int) -> bool:
+    return item.topic == topic and item.last_pull_ms >= since_ms
