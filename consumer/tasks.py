@@ -89,7 +89,8 @@ def register(sender: Any, **_: Any) -> None:
         return
     boot: LoopsBoot = sender.app.consumer_loops
     if boot.row is None:  # Celery says ready again after every reconnect
-        boot.row = WorkerRow(Worker(sender.hostname, boot.boot), sender.pool.num_processes, _registered)
+        worker, forks = Worker(sender.hostname, boot.boot), "prefork" in type(sender.pool).__module__
+        boot.row = WorkerRow(worker, sender.pool.num_processes, _registered, forks=forks)
         boot.row.start()
 
 

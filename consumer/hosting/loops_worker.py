@@ -1,7 +1,8 @@
 """A loops worker's own row: its slots, that it lives, and that it is about to stop.
 
 A thread of the worker's main process keeps it, so that a slow database never holds up Celery. It keeps no connection
-open between two beats: the worker may fork another child at any time, and an open SQLite file must not be inherited.
+open between two beats, and no pool: the worker may fork another child at any time, and neither an open SQLite file nor
+a socket to PostgreSQL must be inherited.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from typing import Any, cast
 
 from django.db import Error as DatabaseError
 from django.db import connections
@@ -59,12 +61,16 @@ def say_stopping(worker: Worker) -> None:
 
 
 class WorkerRow:
-    """`registered` is called soon after the row is there, with the number of leases that a predecessor left."""
+    """`registered` is called soon after the row is there, with the number of leases that a predecessor left.
 
-    def __init__(self, worker: Worker, slots: int, registered: Callable[[int], None]) -> None:
+    `forks`: the worker's pool makes processes; else other threads of this process use the database too.
+    """
+
+    def __init__(self, worker: Worker, slots: int, registered: Callable[[int], None], *, forks: bool) -> None:
         self._worker = worker
         self._slots = slots
         self._registered = registered
+        self._forks = forks
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="loops worker row", daemon=True)
 
@@ -87,7 +93,7 @@ class WorkerRow:
 
     def _register(self) -> None:
         left = register(self._worker, self._slots)
-        connections.close_all()
+        self._close_connections()
         self._stopping.wait(SETTLE_S)
         self._registered(left)
 
@@ -98,5 +104,11 @@ class WorkerRow:
             logger.warning("worker %s: its row cannot be written: %s", self._worker.node, error)
             return False
         finally:
-            connections.close_all()
+            self._close_connections()
         return True
+
+    def _close_connections(self) -> None:
+        connections.close_all()
+        for connection in connections.all(initialized_only=True) if self._forks else ():
+            if connection.settings_dict["OPTIONS"].get("pool"):
+                cast(Any, connection).close_pool()
