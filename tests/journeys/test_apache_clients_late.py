@@ -10,6 +10,7 @@ import pytest
 
 from tests.journeys.retries import RETURNS_AFTER_S, Retries
 from tests.support.java_client import JavaClient
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
@@ -40,8 +41,12 @@ def test_a_refused_message_returns_after_10_and_30_s_and_ends_as_a_dead_letter(
     java: JavaClient, cluster: Any, retries: Retries, fresh: Fresh
 ) -> None:
     retry = retries.begin(cluster, java)
-    seen = java.wait_consumed(3, retry.consumer, within_s=JUDGED_WITHIN_S)
-    assert [message["msg_id"] for message in seen] == [retry.msg_id] * 3
+
+    def deliveries() -> list[dict[str, Any]]:
+        """Of the message itself; the warm-up may come again to the group's second member."""
+        return [message for message in java.consumed(retry.consumer) if message["msg_id"] == retry.msg_id]
+
+    seen = wait_until(lambda: found if len(found := deliveries()) >= 3 else None, JUDGED_WITHIN_S, "three deliveries")
     assert [message["reconsume_times"] for message in seen] == [0, 1, 2]
     assert {message["topic"] for message in seen} == {retry.topic}
     assert {(message["tags"], message["keys"], message["body"]) for message in seen} == {("tag", "key0", "refused-0")}
@@ -52,11 +57,15 @@ def test_a_refused_message_returns_after_10_and_30_s_and_ends_as_a_dead_letter(
 
     undertaker = fresh("undertaker")
     java.consumer(undertaker, fresh("group"), f"%DLQ%{retry.group}")
-    (dead,) = java.wait_consumed(1, undertaker, within_s=40)
+
+    def burials() -> list[dict[str, Any]]:
+        return [message for message in java.consumed(undertaker) if message["msg_id"] == retry.msg_id]
+
+    (dead,) = wait_until(burials, 40, "the dead letter")
     java.stop(undertaker)
     java.stop(retry.consumer)
     assert dead["msg_id"] == retry.msg_id
     assert (dead["body"], dead["tags"], dead["keys"]) == ("refused-0", "tag", "key0")
     assert dead["topic"] == f"%DLQ%{retry.group}"
     assert dead["properties"]["RETRY_TOPIC"] == retry.topic
-    assert len(java.consumed(retry.consumer)) == 3, "a dead letter is not delivered to its group again"
+    assert len(deliveries()) == 3, "a dead letter is not delivered to its group again"

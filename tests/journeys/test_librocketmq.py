@@ -72,10 +72,10 @@ def test_librocketmq_consumes_what_java_sent_and_a_refused_message_returns(
     java.send(sender, topic, mode="batch", count=4, body="batched-", tag="tag", keys="key")
     java.send(sender, topic, count=4, size=6000, body="compressed-")
     java.stop(sender)
-    # The first is refused, so there are nine deliveries.
-    got = native("consume", group, topic, 9, 1)
+    got = native("consume", group, topic, 8)
     bodies = [message["body"].rstrip(".") for message in got]
     assert sorted(set(bodies)) == sorted([*(f"batched-{n}" for n in range(4)), *(f"compressed-{n}" for n in range(4))])
-    assert [message["reconsume_times"] for message in got] == [0] * 8 + [1]
-    assert bodies[8] == bodies[0]
-    assert got[8]["at_ms"] - got[0]["at_ms"] >= 10_000
+    # The library may return others too, when it is slow to take them.
+    returned = next(message for message, body in list(zip(got, bodies, strict=True))[1:] if body == bodies[0])
+    assert (got[0]["reconsume_times"], returned["reconsume_times"]) == (0, 1)
+    assert returned["at_ms"] - got[0]["at_ms"] >= 10_000

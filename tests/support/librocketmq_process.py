@@ -9,7 +9,6 @@ It leaves by `os._exit`, past the library's destructors; `consume` shuts its con
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import sys
@@ -22,9 +21,9 @@ from rocketmq.client import Message, Producer, PushConsumer
 CONSUME_WITHIN_S = 60.0
 
 
-def main(action: str, namesrv: str, group: str, topic: str, count: str, extra: str = "0") -> None:
+def main(action: str, namesrv: str, group: str, topic: str, *numbers: str) -> None:
     act = {"send": send, "consume": consume}[action]
-    act(namesrv, group, topic, int(count), int(extra))
+    act(namesrv, group, topic, *map(int, numbers))
     sys.stdout.flush()
     os._exit(0)
 
@@ -48,18 +47,20 @@ def send(namesrv: str, group: str, topic: str, count: int, body_bytes: int) -> N
     producer.shutdown()
 
 
-def consume(namesrv: str, group: str, topic: str, count: int, failure_count: int) -> None:
+def consume(namesrv: str, group: str, topic: str, count: int) -> None:
+    """Refuses the first message; ends when it has come back and `count` different ones were seen."""
     done = threading.Event()
-    numbers = itertools.count(1)
+    seen: list[str] = []
 
     def took(message: Any) -> None:
-        number = next(numbers)
+        body = message.body.decode()
+        seen.append(body)
         show(
             {
                 "at_ms": int(time.time() * 1000),
                 "msg_id": message.id,
                 "topic": message.topic,
-                "body": message.body.decode(),
+                "body": body,
                 "tags": (message.tags or b"").decode(),
                 "keys": (message.keys or b"").decode(),
                 "queue_id": message.queue_id,
@@ -67,9 +68,9 @@ def consume(namesrv: str, group: str, topic: str, count: int, failure_count: int
                 "reconsume_times": message.reconsume_times,
             }
         )
-        if number >= count:
+        if len(set(seen)) >= count and seen.count(seen[0]) > 1:
             done.set()
-        if number <= failure_count:
+        if len(seen) == 1:
             raise ValueError("refused by the test")
 
     consumer = PushConsumer(group)
