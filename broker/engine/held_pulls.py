@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +20,14 @@ from typing import Any
 from broker.engine.store.values import Appended
 from remoting.connection import Connection
 
+logger = logging.getLogger(__name__)
+
 # About 50 MB of records; a client holds one pull per queue it consumes. Beyond it a pull is answered "nothing" at once.
 HELD_PULLS_MAX = 50_000
+# One client must not take all places from the others.
+HELD_PULLS_PER_CONNECTION_MAX = 10_000
+# Answered in one turn of the event loop, so that others come in between.
+RESUMED_AT_ONCE_MAX = 256
 SWEEP_INTERVAL_S = 5.0
 # Answered pulls lie in the heap of deadlines until they are thrown out together.
 STALE_DEADLINES_MAX = 1_000
@@ -53,7 +60,8 @@ class HeldPulls:
         """`max_offset(topic, queue_id)`: one past the last entry of a queue."""
         self._max_offset = max_offset
         self._held_max = held_max
-        self._by_queue: dict[QueueKey, list[HeldPull]] = {}
+        # As sets that keep their order: a pull leaves at once, however many wait beside it.
+        self._by_queue: dict[QueueKey, dict[HeldPull, None]] = {}
         self._by_connection: dict[Connection, set[HeldPull]] = {}
         self._deadlines: list[tuple[float, int, HeldPull]] = []
         self._numbers = itertools.count()
@@ -82,13 +90,15 @@ class HeldPulls:
         return self._count
 
     def hold(self, pull: HeldPull) -> bool:
-        """False when too many are held, or the peer is gone."""
-        if self._count >= self._held_max or not pull.connection.is_open:
+        """False when too many are held, of this client or of all, or the peer is gone."""
+        of_connection = self._by_connection.get(pull.connection, set())
+        has_room = self._count < self._held_max and len(of_connection) < HELD_PULLS_PER_CONNECTION_MAX
+        if not has_room or not pull.connection.is_open:
             return False
         pull.is_held = True
         self._count += 1
-        self._by_queue.setdefault((pull.topic, pull.queue_id), []).append(pull)
-        self._by_connection.setdefault(pull.connection, set()).add(pull)
+        self._by_queue.setdefault((pull.topic, pull.queue_id), {})[pull] = None
+        self._by_connection.setdefault(pull.connection, of_connection).add(pull)
         if len(self._deadlines) > 2 * self._count + STALE_DEADLINES_MAX:
             self._forget_stale_deadlines()
         heapq.heappush(self._deadlines, (pull.deadline_s, next(self._numbers), pull))
@@ -129,10 +139,20 @@ class HeldPulls:
         self._woken.append(pull)
 
     def _resume_woken(self) -> None:
-        woken, self._woken = self._woken, []
+        woken = self._woken[:RESUMED_AT_ONCE_MAX]
+        del self._woken[:RESUMED_AT_ONCE_MAX]
+        if self._woken:
+            asyncio.get_running_loop().call_soon(self._resume_woken)
         for pull in woken:
             if pull.connection.is_open:
-                pull.resume(pull)
+                self._resume(pull)
+
+    def _resume(self, pull: HeldPull) -> None:
+        try:
+            pull.resume(pull)
+        except Exception:
+            # The others that woke with it want their answers.
+            logger.exception("a pull of %s queue %d from %s failed", pull.topic, pull.queue_id, pull.connection.peer)
 
     def _forget(self, pull: HeldPull) -> None:
         if not pull.is_held:
@@ -141,7 +161,7 @@ class HeldPulls:
         self._count -= 1
         key = (pull.topic, pull.queue_id)
         pulls = self._by_queue[key]
-        pulls.remove(pull)
+        del pulls[pull]
         if not pulls:
             del self._by_queue[key]
         of_connection = self._by_connection.get(pull.connection)

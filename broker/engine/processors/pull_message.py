@@ -10,6 +10,7 @@ refused in the words of a broker whose property filter is off.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from broker.engine.config import BrokerConfig
@@ -33,6 +34,8 @@ from remoting.wire.headers.pull import COMMIT_OFFSET_FLAG, SUBSCRIPTION_FLAG, SU
 from remoting.wire.headers.typed import read_header
 from remoting.wire.limits import PULL_BYTES_MAX, PULL_MESSAGES_MAX
 from remoting.wire.tags import ALL, parse_tags
+
+logger = logging.getLogger(__name__)
 
 Matches = Callable[[int], bool]
 
@@ -97,7 +100,7 @@ class PullMessage:
         if client_id is not None:
             self._watch.pulled(header.consumer_group, header.topic, header.queue_id, client_id)
         result = self._read(header, matches)
-        if header.sys_flag & COMMIT_OFFSET_FLAG:
+        if header.sys_flag & COMMIT_OFFSET_FLAG and header.commit_offset >= 0:
             self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         code = _code_of(result, header)
         if (
@@ -197,13 +200,17 @@ class PullMessage:
         command, header = held.payload
         try:
             group, topic, matches = self._check(header)
+            result = self._read(header, matches)
         except Forbidden as error:
             held.connection.send(_forbidden(command, error))
             return
         except MessageError as error:
             held.connection.send(response(command, error.response_code, str(error)))
             return
-        result = self._read(header, matches)
+        except OSError as error:
+            logger.error("queue %d of %s cannot be read: %s", header.queue_id, header.topic, error)
+            held.connection.send(response(command, ResponseCode.SYSTEM_ERROR, str(error)))
+            return
         held.connection.send(_answer(command, _code_of(result, header), result, topic, group))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -160,3 +161,49 @@ async def test_held_pulls_forget_the_answered_ones(holding, wire, monkeypatch):
         await asyncio.sleep(0)
 
     assert len(holding.pulls._deadlines) < 10
+
+
+async def test_held_pulls_of_one_connection_are_bounded(holding, wire, monkeypatch):
+    monkeypatch.setattr(held_pulls_module, "HELD_PULLS_PER_CONNECTION_MAX", 2)
+    assert [holding.pulls.hold(holding.pull(wire)) for _ in range(3)] == [True, True, False]
+    assert holding.pulls.hold(holding.pull(Wire()))
+    holding.pulls.drop(wire)
+    assert holding.pulls.hold(holding.pull(wire))
+
+
+async def test_held_pulls_leave_their_queue_at_once_however_many_wait_there(wire):
+    """One by one out of a list, a client's goodbye stopped the broker for 17 s."""
+    holding = Holding(held_max=10_000)
+    for _ in range(10_000):
+        holding.pulls.hold(holding.pull(wire))
+    started_s = time.process_time()
+    holding.pulls.drop(wire)
+    assert time.process_time() - started_s < 0.2
+    assert len(holding.pulls) == 0
+
+
+async def test_held_pulls_that_wake_together_let_others_in_between(holding, wire, monkeypatch):
+    monkeypatch.setattr(held_pulls_module, "RESUMED_AT_ONCE_MAX", 3)
+    pulls = [holding.pull(wire) for _ in range(7)]
+    for pull in pulls:
+        holding.pulls.hold(pull)
+    holding.append()
+    counts = []
+    for _ in range(3):
+        await asyncio.sleep(0)
+        counts.append(len(holding.resumed))
+    assert counts == [3, 6, 7]
+    assert holding.resumed == pulls
+
+
+async def test_held_pull_that_fails_does_not_take_the_others_answers(holding, wire, caplog):
+    def fails(pull: HeldPull) -> None:
+        raise OSError("Input/output error")
+
+    first, second = holding.pull(wire), holding.pull(wire)
+    first.resume = fails
+    for pull in (first, second):
+        holding.pulls.hold(pull)
+    holding.append()
+    await eventually(lambda: holding.resumed == [second])
+    assert "a pull of orders queue 0" in caplog.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 
 import pytest
 
@@ -276,6 +277,12 @@ def test_pull_commits_the_offset_whatever_it_finds(parts, processor, queue_offse
     assert parts.offsets.committed("billing", "orders", 0) == 1
 
 
+def test_pull_does_not_commit_an_offset_that_cannot_be(parts, processor):
+    parts.ask(processor, pull(sysFlag=COMMIT_OFFSET_FLAG, commitOffset=-1))
+
+    assert parts.offsets.committed("billing", "orders", 0) is None
+
+
 def test_pull_without_the_bit_commits_nothing(parts, processor):
     parts.ask(processor, pull(commitOffset=1))
 
@@ -369,3 +376,16 @@ async def test_pull_of_a_peer_that_is_gone_is_not_kept(parts, processor):
     parts.ask(processor, pull(sysFlag=SUSPEND_FLAG), wire)
 
     assert len(parts.held_pulls) == 0
+
+
+async def test_pull_that_waited_hears_that_the_disk_cannot_be_read(parts, processor, monkeypatch):
+    assert parts.ask(processor, pull(sysFlag=SUSPEND_FLAG)) is None
+
+    def fails(*place: object, **limits: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(parts.store, "read", fails)
+    parts.store.append(draft(b"one"))
+    await eventually(lambda: parts.wire.sent)
+    assert (parts.wire.sent[0].code, parts.wire.sent[0].opaque) == (ResponseCode.SYSTEM_ERROR, 4)
+    assert "Input/output error" in parts.wire.sent[0].remark
