@@ -14,6 +14,8 @@ from remoting.wire.bodies.watch import WatchEvent
 
 # A rebalance of a group with 100 members is some 400 events.
 CHANGES_MAX = 4096
+# What all events together touched, about 50 MB: twice a second, progress may touch every queue of a large broker.
+TOUCHED_MAX = 200_000
 
 QueueKey = tuple[str, int]  # topic, queue id
 CommitKey = tuple[str, str, int]  # group, topic, queue id
@@ -28,6 +30,9 @@ class Touched:
     queues: set[QueueKey] = field(default_factory=set)
     commits: set[CommitKey] = field(default_factory=set)
 
+    def __len__(self) -> int:
+        return len(self.groups) + len(self.topics) + len(self.queues) + len(self.commits)
+
     def add(self, other: Touched) -> None:
         self.groups |= other.groups
         self.topics |= other.topics
@@ -38,8 +43,11 @@ class Touched:
 class Changes:
     """Revision 1 is the start of this life of the broker; 0 is "nothing known"."""
 
-    def __init__(self, changes_max: int = CHANGES_MAX) -> None:
-        self._ring: deque[tuple[WatchEvent, Touched]] = deque(maxlen=changes_max)
+    def __init__(self, changes_max: int = CHANGES_MAX, touched_max: int = TOUCHED_MAX) -> None:
+        self._ring: deque[tuple[WatchEvent, Touched]] = deque()
+        self._changes_max = changes_max
+        self._touched_max = touched_max
+        self._touched_count = 0
         self.revision = 1
 
     def add(self, event: WatchEvent, touched: Touched) -> None:
@@ -47,6 +55,9 @@ class Changes:
         self.revision += 1
         event.revision = self.revision
         self._ring.append((event, touched))
+        self._touched_count += len(touched)
+        while len(self._ring) > self._changes_max or (self._touched_count > self._touched_max and len(self._ring) > 1):
+            self._touched_count -= len(self._ring.popleft()[1])
 
     def knows(self, revision: int) -> bool:
         """Whether everything after `revision` is still here."""

@@ -14,6 +14,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from broker.engine.assignments import AssignmentKey, Assignments
 from broker.engine.changes import Changes, CommitKey, QueueKey, Touched
@@ -28,6 +29,8 @@ PROGRESS_INTERVAL_S = 0.5
 # What happens in one breath (a member that joins and subscribes) is told together.
 GATHER_S = 0.02
 WAIT_MS_MAX = 30_000
+# Named in one event; what a group subscribes to is in its state.
+TOPICS_TOLD_MAX = 20
 # Consoles that watch at once; beyond it they are answered without waiting.
 WATCHERS_MAX = 64
 
@@ -65,7 +68,7 @@ class Watch:
         self._add(kind, Touched(groups={group}), group=group, client_id=member.client_id)
 
     def subscribed(self, group: str, member: Member, topics: Iterable[str]) -> None:
-        detail = {"topics": ",".join(topics)}
+        detail = {"topics": ",".join(islice(topics, TOPICS_TOLD_MAX))}
         touched = Touched(groups={group})
         self._add(kinds.SUBSCRIPTION_CHANGED, touched, group=group, client_id=member.client_id, detail=detail)
 

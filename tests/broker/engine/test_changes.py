@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.engine.changes import Changes, Touched
-from remoting.wire.bodies.watch import TOPIC_CHANGED, WatchEvent
+from remoting.wire.bodies.watch import PROGRESS, TOPIC_CHANGED, WatchEvent
 
 
 def changes_of(number: int, changes_max: int = 100) -> Changes:
@@ -28,6 +28,20 @@ def test_changes_know_what_they_have_forgotten() -> None:
     assert [revision for revision in range(20) if changes.knows(revision)] == [8, 9, 10, 11]
     events, _ = changes.after(8)
     assert [event.revision for event in events] == [9, 10, 11]
+
+
+def test_changes_forget_the_oldest_when_they_touched_too_much_together() -> None:
+    """A console that watches asks within a second; queues by the thousand, twice a second, would fill the memory."""
+    changes = Changes(changes_max=100, touched_max=10)
+    for size in (6, 4, 5, 3, 50):
+        touched = Touched(queues={("t", number) for number in range(size)})
+        changes.add(WatchEvent(revision=0, at_ms=0, kind=PROGRESS), touched)
+        known = [revision for revision in range(1, changes.revision) if changes.knows(revision)]
+        events, seen = changes.after(changes.revision - 1)
+        assert (len(events), len(seen)) == (1, size)
+    assert known == [5]
+    changes.add(WatchEvent(revision=0, at_ms=0, kind=PROGRESS), Touched(queues={("t", 1)}))
+    assert [revision for revision in range(8) if changes.knows(revision)] == [6, 7]
 
 
 def test_a_fresh_ring_knows_only_its_start() -> None:
