@@ -1,4 +1,4 @@
-"""One TCP connection: a thin asyncio shell around the frame reader (DESIGN: hot path).
+"""One TCP connection: a thin asyncio shell around the frame reader.
 
 Feeds what arrives to the wire core, hands all commands of one read over together, and writes what was sent during
 that read with one write. It neither routes nor decides: a `Handler` does. Server and client use the same class; both

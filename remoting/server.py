@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 # RocketMQ's own accept backlog.
 BACKLOG = 1024
-# Both ends close a connection on which nothing came for this long (wire-protocol 1.8).
+# Both ends close a connection on which nothing came for this long.
 IDLE_TIMEOUT_S = 120.0
 IDLE_SCAN_INTERVAL_S = 10.0
 # For answers that are still to be written when the server closes.

@@ -134,7 +134,7 @@ class Accepting:
 
 
 def refusal(error: Exception) -> MessageError:
-    """What a sender hears when the store refuses (behaviour P2-139)."""
+    """What a sender hears when the store refuses."""
     match error:
         case RecordRefused():
             code = ResponseCode.MESSAGE_ILLEGAL

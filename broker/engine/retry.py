@@ -1,4 +1,4 @@
-"""Rules of retries: when a failed message has had enough, and where it goes then (behaviour S1-42 to S1-61, P2-135).
+"""Rules of retries: when a failed message has had enough, and where it goes then.
 
 Pure. What a consumer sends back, and what it sends to its retry topic itself when that failed, follow two slightly
 different limits: the first counts the failures before this one, the second this one too.

@@ -1,4 +1,4 @@
-"""What brokers ask of a member, and its answers (behaviour 2.13, wire-protocol 2.9).
+"""What brokers ask of a member, and its answers.
 
 Each handler acts at once or sets a flag: they run while a connection is being read.
 """

@@ -20,10 +20,10 @@ from remoting.wire.headers.offsets import UpdateConsumerOffsetHeader
 from remoting.wire.headers.pull import PullMessageHeader
 from remoting.wire.headers.typed import write_header
 
-# The broker holds a pull for 15 s at most; the answer is awaited twice as long (P2-15).
+# The broker holds a pull for 15 s at most; the answer is awaited twice as long.
 PULL_SUSPEND_MS = 15_000
 PULL_TIMEOUT_MS = 30_000
-# Request 36 (S1-33).
+# Request 36.
 SEND_BACK_TIMEOUT_MS = 5000
 
 
@@ -40,7 +40,7 @@ class Brokers:
         return await self._client.connections.request(address, request, PULL_TIMEOUT_MS)
 
     async def member_ids(self, topic: str) -> list[str]:
-        """The group's members as one broker of the topic, chosen at random, knows them (S0-50)."""
+        """The group's members as one broker of the topic, chosen at random, knows them."""
         route = await self._client.routes.get(topic)
         names = [broker.broker_name for broker in route.broker_datas]
         if not names:

@@ -1,7 +1,7 @@
-"""A member's name: `host@pid#random` (S0-17, S0-18).
+"""A member's name: `host@pid#random`.
 
 Never the same twice: containers share addresses and pid 1, and forked workers share what was made before the fork,
-so the random part is made when the consumer starts, in the process in which it runs (behaviour 3.2).
+so the random part is made when the consumer starts, in the process in which it runs.
 """
 
 from __future__ import annotations

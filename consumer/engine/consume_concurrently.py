@@ -1,7 +1,7 @@
-"""Consumes what was pulled, in no particular order (Java `ConsumeMessageConcurrentlyService`, S1-3 to S1-32).
+"""Consumes what was pulled, in no particular order (Java `ConsumeMessageConcurrentlyService`).
 
 Owns the workers and the count of what is unfinished; sends back what has been consumed for too long, since it pins
-its queue's progress (P2-27).
+its queue's progress.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""When a queue is not pulled for a while, so that memory stays bounded (behaviour P2-10 to P2-12).
+"""When a queue is not pulled for a while, so that memory stays bounded.
 
 The limits of one queue are RocketMQ's; those of the whole consumer are divided among its queues, as RocketMQ divides
-its per-topic thresholds (P2-48), so that a member that suddenly owns every queue does not hold them all in memory.
+its per-topic thresholds, so that a member that suddenly owns every queue does not hold them all in memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of a message after its listener: the closed set, and the one place that acts on it (S1-19 to S1-32).
+"""What becomes of a message after its listener: the closed set, and the one place that acts on it.
 
     CONSUMED   progress moves
     LATER      sent back; once a broker has it, progress moves, for it comes again by the retry topic
@@ -24,7 +24,7 @@ from consumer.engine.workers import Report
 
 logger = logging.getLogger(__name__)
 
-# A message that could not be sent back is consumed again here (S1-27).
+# A message that could not be sent back is consumed again here.
 LOCAL_RETRY_AFTER_S = 5.0
 # Send-backs in flight at once; further failed messages wait for their turn.
 SEND_BACKS_MAX = 32

@@ -1,4 +1,4 @@
-"""The queues that this member owns: taking one, giving one up, and what both mean for progress (S0-62 to S0-65, P2-51).
+"""The queues that this member owns: taking one, giving one up, and what both mean for progress.
 
 Callers: the rebalancer, and the pull loops through `moved`. Affects: process queues, pull loops, offset store.
 """
@@ -63,7 +63,7 @@ class OwnedQueues:
         return {queue: loop.process_queue for queue, loop in self._loops.items() if queue.topic == topic}
 
     async def take(self, queue: MessageQueue) -> None:
-        """Begins to pull `queue` where the group stands. Raises ClientError when that cannot be learnt (S0-63)."""
+        """Begins to pull `queue` where the group stands. Raises ClientError when that cannot be learnt."""
         stored = await self._offsets.load(queue)
         position = await start_position(queue, stored, self._rule, self._brokers)
         if queue in self._loops:
@@ -92,7 +92,7 @@ class OwnedQueues:
                 self._offsets.forget(queue)
 
     async def go_on_at(self, process_queue: ProcessQueue, offset: int) -> None:
-        """The broker's word on where the queue goes on (P2-20), or an operator's: what is cached is forgotten."""
+        """The broker's word on where the queue goes on, or an operator's: what is cached is forgotten."""
         queue = process_queue.queue
         loop = self._loops.pop(queue, None)
         if loop is None or loop.process_queue is not process_queue:

@@ -1,13 +1,13 @@
-"""The window of one message queue: what was pulled and is not finished (Java `ProcessQueue`, behaviour 2.4).
+"""The window of one message queue: what was pulled and is not finished (Java `ProcessQueue`).
 
 Owns the messages by queue offset, and the one rule that keeps progress honest: the offset to commit is that of the
-smallest message not finished yet, never more (S1-28, S1-29). With nothing unfinished it is where the next pull starts,
+smallest message not finished yet, never more. With nothing unfinished it is where the next pull starts,
 so that messages that were filtered out behind the last one count too; Java leaves them to the next pull.
 
 Knows no clock, no socket and no listener; it is touched by the event loop alone, except `CachedMessage.started_ms`,
 which a consuming thread sets.
 
-Messages of a dropped window belong to another member: their results are ignored (S1-19).
+Messages of a dropped window belong to another member: their results are ignored.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from collections.abc import Iterable
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.stored_message import StoredMessage
 
-# How many heads one look for overdue messages takes at most (P2-27).
+# How many heads one look for overdue messages takes at most.
 OVERDUE_MESSAGES_MAX = 16
 
 
 class CachedMessage:
     """One pulled message and where it is in its short life here.
 
-    `started_ms`: when its listener was called, 0 before. `reconsume_times` counts local retries too (S1-26).
+    `started_ms`: when its listener was called, 0 before. `reconsume_times` counts local retries too.
     """
 
     __slots__ = ("process_queue", "reconsume_times", "started_ms", "stored")
@@ -54,7 +54,7 @@ class ProcessQueue:
         self._next_offset = -1
 
     def put(self, messages: Iterable[StoredMessage], next_offset: int) -> list[CachedMessage]:
-        """Takes pulled messages in; those that are new, in order. One that is here already stays as it is (P2-24).
+        """Takes pulled messages in; those that are new, in order. One that is here already stays as it is.
 
         `next_offset`: where the next pull starts.
         """
@@ -72,7 +72,7 @@ class ProcessQueue:
         return added
 
     def remove(self, cached: CachedMessage) -> int:
-        """Progress once `cached` is finished: the next offset to consume, -1 when it was not here (S1-28)."""
+        """Progress once `cached` is finished: the next offset to consume, -1 when it was not here."""
         if not self._messages:
             return -1
         offset = cached.stored.queue_offset
@@ -87,7 +87,7 @@ class ProcessQueue:
     def overdue(self, now_ms: int, timeout_ms: int) -> list[CachedMessage]:
         """Messages at the head whose listener has run for longer than `timeout_ms`: they pin the progress.
 
-        A message that waits for a thread is not overdue, nor is one behind another that waits (P2-27, P2-28).
+        A message that waits for a thread is not overdue, nor is one behind another that waits.
         """
         found: list[CachedMessage] = []
         for offset in sorted(self._messages)[:OVERDUE_MESSAGES_MAX]:
@@ -123,7 +123,7 @@ class ProcessQueue:
 
     @property
     def span(self) -> int:
-        """Distance between the smallest and the largest offset cached (P2-12)."""
+        """Distance between the smallest and the largest offset cached."""
         first, last = self.offset_min, self.offset_max
         return 0 if first is None or last is None else last - first
 

@@ -1,4 +1,4 @@
-"""What an answer to a pull means (behaviour P2-16 to P2-21). Pure: a command to a value, or an error with a delay."""
+"""What an answer to a pull means. Pure: a command to a value, or an error with a delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pulls one owned queue for as long as it is owned (Java `DefaultMQPushConsumerImpl.pullMessage`, behaviour 2.3).
+"""Pulls one owned queue for as long as it is owned (Java `DefaultMQPushConsumerImpl.pullMessage`).
 
 One loop per queue, one pull in flight per loop; the broker holds a pull that finds nothing for up to 15 s. Everything
 that is decided on the way is in `pull_answer.py` and `flow_control.py`; this is the order in which it is done.
@@ -115,7 +115,7 @@ class PullLoop:
     async def _pull(self) -> PullAnswer:
         context, queue = self._context, self.process_queue.queue
         known = context.offsets.known(queue) or 0
-        # Progress rides along, but only to a master (P2-13, P2-14).
+        # Progress rides along, but only to a master.
         commits = known > 0 and self._broker_id == 0
         header = PullMessageHeader(
             consumer_group=context.subscriptions.group,
@@ -170,7 +170,7 @@ class PullLoop:
                 context.moved(process_queue, answer.next_offset)
 
     def _note_filtered(self) -> None:
-        """What was filtered out counts as consumed, once nothing before it is unfinished (P2-19)."""
+        """What was filtered out counts as consumed, once nothing before it is unfinished."""
         if not self.process_queue.message_count:
             self._context.offsets.advance(self.process_queue.queue, self.next_offset)
 

@@ -66,7 +66,7 @@ class ConsumerConfig:
     stop_timeout_s: float = STOP_TIMEOUT_S
 
     def __post_init__(self) -> None:
-        """Raises ValueError (behaviour S0-14)."""
+        """Raises ValueError."""
         if not 1 <= self.threads <= THREADS_MAX:
             raise ValueError(f"group {self.group!r}: threads is {self.threads}; 1 to {THREADS_MAX} are allowed")
         if self.max_reconsume_times < 0:
@@ -265,7 +265,7 @@ class _Parts:
         return {queue: offset for queue, offset in known.items() if offset is not None}
 
     def _reset(self, offsets: Mapping[MessageQueue, int]) -> None:
-        """220. Results that are still to come are ignored, so nothing has to be waited for (Java waits 10 s, P2-55)."""
+        """220. Results that are still to come are ignored, so nothing has to be waited for (Java waits 10 s)."""
         for process_queue in self.owned.process_queues:
             if process_queue.queue in offsets:
                 self._moved(process_queue, offsets[process_queue.queue])

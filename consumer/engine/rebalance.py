@@ -1,7 +1,7 @@
-"""What a member must take and give up: pure decisions of one rebalance round (Java `RebalanceImpl`, S0-53 to S0-65).
+"""What a member must take and give up: pure decisions of one rebalance round (Java `RebalanceImpl`).
 
 And when the next round is: notifications coalesce, a round comes at least `ROUND_GAP_MS` after the one before, so the
-first notification after a quiet time acts at once and a storm of them costs one round a second (P2-45).
+first notification after a quiet time acts at once and a storm of them costs one round a second.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from remoting.wire.bodies.message_queue import MessageQueue
 INTERVAL_MS = 20_000
 ROUND_GAP_MS = 1000
 UNBALANCED_INTERVAL_MS_MAX = 5000
-# A queue that is owned but was not pulled for so long has lost its loop; it is taken anew (S0-60).
+# A queue that is owned but was not pulled for so long has lost its loop; it is taken anew.
 PULL_IDLE_MS_MAX = 120_000
 
 
@@ -33,7 +33,7 @@ class Changes:
 
 
 def decide(wanted: Iterable[MessageQueue], owned: Mapping[MessageQueue, ProcessQueue], now_ms: int) -> Changes:
-    """From what is owned to what is wanted. A dropped queue that is wanted is taken anew (P2-41's advice)."""
+    """From what is owned to what is wanted. A dropped queue that is wanted is taken anew."""
     wanted = frozenset(wanted)
     lost = [queue for queue in owned if queue not in wanted]
     stuck = [queue for queue in owned if queue in wanted and _is_stuck(owned[queue], now_ms)]

@@ -1,8 +1,8 @@
-"""Rebalance rounds as they come due (Java `RebalanceService`, `RebalanceImpl`; behaviour 2.6).
+"""Rebalance rounds as they come due (Java `RebalanceService`, `RebalanceImpl`).
 
 Each round asks, per topic, which queues there are and who is in the group, lets `allocation` and `rebalance` decide,
-and carries the decision out. A topic's failure leaves its queues as they are and does not stop the others (S0-53).
-A notification only sets a flag (behaviour 3.1), so it can be called from anywhere on the loop.
+and carries the decision out. A topic's failure leaves its queues as they are and does not stop the others.
+A notification only sets a flag, so it can be called from anywhere on the loop.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Rebalancer:
                 return False
             except RouteNotFound as error:
                 is_balanced = False
-                if not is_retry_topic(topic):  # the broker makes it after the first heartbeat (S0-55)
+                if not is_retry_topic(topic):  # the broker makes it after the first heartbeat
                     self._complaints.warn(
                         topic, f"group {self._subscriptions.group} waits for topic {topic!r}: {error}"
                     )

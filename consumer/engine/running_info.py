@@ -1,4 +1,4 @@
-"""What a member says of itself when asked (307, behaviour P2-79): true numbers, no placeholders."""
+"""What a member says of itself when asked (307): true numbers, no placeholders."""
 
 from __future__ import annotations
 

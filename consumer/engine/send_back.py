@@ -1,4 +1,4 @@
-"""Returns a failed message to the broker (behaviour S1-33 to S1-41).
+"""Returns a failed message to the broker.
 
 First by request 36 to the broker that stores it; if that fails for whatever reason, by sending a copy to the group's
 retry topic on any broker. Only if both fail does the message stay here.
@@ -58,7 +58,7 @@ class SendBack:
         )
 
     async def _send_copy(self, cached: CachedMessage) -> bool:
-        """S1-37 to S1-39: what the properties say in Java's copy travels in the header, as Java's producer does it."""
+        """What the properties say in Java's copy travels in the header, as Java's producer does it."""
         stored = cached.stored
         properties = dict(stored.properties)
         properties.setdefault(Property.ORIGIN_MESSAGE_ID, stored.message_id)

@@ -1,4 +1,4 @@
-"""Where a queue is read from first (Java `RebalancePushImpl.computePullFromWhere`, S0-66 to S0-71).
+"""Where a queue is read from first (Java `RebalancePushImpl.computePullFromWhere`).
 
 A stored offset always wins; the group's own word only counts where nothing is stored. Brokers answer 0 instead of
 "nothing stored" for a queue whose first message is still hot, so a young topic is read from its beginning whatever

@@ -1,4 +1,4 @@
-"""Rates of one consumer by topic, for its running info (behaviour 2.10). Pure; time is an argument of the clock.
+"""Rates of one consumer by topic, for its running info. Pure; time is an argument of the clock.
 
 Buckets of ten seconds for the last hour: rates and times are those of the last minute, failures of the last hour.
 """

@@ -1,4 +1,4 @@
-"""What a group wants to hear, as a heartbeat says it (S0-15, S0-16, wire-protocol 2.5).
+"""What a group wants to hear, as a heartbeat says it.
 
 All members of a group must say the same. A member's `sub_version` is when it started and does not move: after a
 deployment with another expression the newer members' word stands, where Java's members overwrite each other with
@@ -42,7 +42,7 @@ class Subscriptions:
         ]
 
     def wants(self, message: StoredMessage) -> bool:
-        """The check on the text: the broker's is by hash, and hashes collide (P2-17)."""
+        """The check on the text: the broker's is by hash, and hashes collide."""
         expression = self.expressions.get(message.topic)
         return expression is None or expression.matches_all or expression.matches(message.tags)
 
@@ -59,7 +59,7 @@ def subscribe(group: str, tags_by_topic: Mapping[str, str], now_ms: int) -> Subs
 
 
 def first_topic(message: StoredMessage) -> str:
-    """The topic that the message was sent to first, also when it comes back from the retry topic (S1-8)."""
+    """The topic that the message was sent to first, also when it comes back from the retry topic."""
     if is_retry_topic(message.topic):
         return message.properties.get(Property.RETRY_TOPIC, message.topic)
     return message.topic

@@ -1,4 +1,4 @@
-"""Supervision carried out: reads the rows, lets `supervision.py` decide, writes and sends (stack: every 2 s by beat).
+"""Supervision carried out: reads the rows, lets `supervision.py` decide, writes and sends (every 2 s, by beat).
 
 Reads first without a lock, since most times there is nothing to do; decides again under one before it writes, so that
 two supervisors at once do the work of one.

@@ -1,4 +1,4 @@
-"""Questions and orders to one server, by its address: what tools and the console need (admin-protocol 2).
+"""Questions and orders to one server, by its address: what tools and the console need.
 
 Every call raises ClientError (BrokerRefused with the server's words for any answer but success) or, when an answer
 cannot be read, BodyError or HeaderError. Nothing here retries or looks for another server: that is for callers.

@@ -1,4 +1,4 @@
-"""Batches: many messages of one topic in one request (behaviour P2-100). Pure.
+"""Batches: many messages of one topic in one request. Pure.
 
 Each message keeps its own message id; together they take no more than a broker accepts as one body.
 """

@@ -1,6 +1,6 @@
 """A client's connections: one per address, made when first needed, shared by everything that talks to that address.
 
-Owns the sockets and the handling of requests that servers send to the client (wire-protocol 2.9). Refuses to retry:
+Owns the sockets and the handling of requests that servers send to the client. Refuses to retry:
 that is for those who know what a request means; the one exception is GO_AWAY, which says that nothing was done
 (`NettyRemotingClient`).
 

@@ -1,4 +1,4 @@
-"""Tells the brokers which producers and consumers live in this client (wire-protocol 2.5, behaviour S3, P2-4).
+"""Tells the brokers which producers and consumers live in this client.
 
 Rule times: 1 s after start, then every 30 s; at once by `send_now()`, for those who join or change a subscription;
 and first of all on every new connection to a broker, so that a broker that was restarted knows us before we ask it
@@ -86,7 +86,7 @@ class Heartbeats:
         return {address for address, ok in zip(addresses, accepted, strict=True) if ok}
 
     def broker_version(self, address: str) -> int | None:
-        """The version that the broker gave in its last answer: decides what it can be asked (wire-protocol 1.6)."""
+        """The version that the broker gave in its last answer: decides what it can be asked."""
         return self._versions.get(address)
 
     @property

@@ -1,4 +1,4 @@
-"""The name servers of a cluster: one is preferred until it fails, then the next is (wire-protocol 5.4)."""
+"""The name servers of a cluster: one is preferred until it fails, then the next is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends messages (RocketMQ's `DefaultMQProducer`; behaviour 2.15).
+"""Sends messages (RocketMQ's `DefaultMQProducer`).
 
 A send tries up to three times within its total time: on connection errors, time-outs and the retriable response
 codes, each time on another queue, on another broker where there is one. A message whose send failed, or was tried

@@ -1,4 +1,4 @@
-"""Which queue the next message goes to: round robin, and away from a broker that just failed (behaviour P2-92)."""
+"""Which queue the next message goes to: round robin, and away from a broker that just failed."""
 
 from __future__ import annotations
 

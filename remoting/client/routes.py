@@ -1,4 +1,4 @@
-"""Routes of the topics that a client uses, kept fresh (RocketMQ's `MQClientInstance`, behaviour 2.2).
+"""Routes of the topics that a client uses, kept fresh (RocketMQ's `MQClientInstance`).
 
 A topic is in use from the first question for it until nobody asked for `UNUSED_S`. Routes in use are asked for again
 every 30 s. A route stays when a refresh fails, and also when the name servers suddenly know the topic no more: they
@@ -123,7 +123,7 @@ class Routes:
         return broker.master_addr if broker else None
 
     def read_address(self, broker_name: str, broker_id: int = 0) -> str | None:
-        """For reading: the wanted id, else the next, else any (behaviour P2-8)."""
+        """For reading: the wanted id, else the next, else any."""
         broker = self._brokers.get(broker_name)
         if broker is None:
             return None

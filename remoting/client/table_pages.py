@@ -1,7 +1,7 @@
 """Paging of the topic and group tables (21, 201): servers since 5.3.4 page when asked to, older ones answer it all.
 
 We ask without paging fields, as old clients do, and get everything. Should a server page all the same, its total says
-so, and we ask on from the number of entries that we have (admin-protocol 2.3; Java stops one entry too early).
+so, and we ask on from the number of entries that we have (Java stops one entry too early).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A topic's route as clients use it: which queues to send to, which to read, where the brokers are.
 
 Pure: from `TopicRouteData` to queues, by the rules of RocketMQ's `MQClientInstance.topicRouteData2TopicPublishInfo`
-and `…2TopicSubscribeInfo` (behaviour P2-7).
+and `…2TopicSubscribeInfo`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def topic_route(topic: str, data: TopicRouteData) -> TopicRoute:
 
 
 def template_route(topic: str, template: TopicRouteData) -> TopicRoute:
-    """The route that `topic` will have, from the route of TBW102 (wire-protocol 5.3). Nothing can be read yet."""
+    """The route that `topic` will have, from the route of TBW102. Nothing can be read yet."""
     data = in_order(template)
     for queue_data in data.queue_datas:
         count = min(AUTO_CREATE_QUEUES_MAX, queue_data.read_queue_nums)

@@ -1,4 +1,4 @@
-"""The body of a batch send: entries one after the other (wire-protocol 2.1).
+"""The body of a batch send: entries one after the other.
 
     | 4 total size | 4 magic 0 | 4 body CRC 0 | 4 flag | 4 + n body | 2 + n properties |
 

@@ -1,4 +1,4 @@
-"""The ROCKETMQ (binary) header of a command, both directions (wire-protocol 1.4).
+"""The ROCKETMQ (binary) header of a command, both directions.
 
 code i16 | language i8 | version i16 | opaque i32 | flag i32
 remark: i32 byte length (0 = none) + UTF-8

@@ -163,7 +163,7 @@ class SerializeType(IntEnum):
 RESPONSE_FLAG = 1
 ONEWAY_FLAG = 2
 
-# MQVersion ordinals that change behaviour (wire-protocol 1.6).
+# MQVersion ordinals that change behaviour.
 V3_1_8_SNAPSHOT = 62
 V3_4_9 = 121
 V4_1_0_SNAPSHOT = 232

@@ -1,4 +1,4 @@
-"""Compressed bodies: zlib, LZ4 frames and zstd, told apart by the message's sysFlag (wire-protocol 3.3).
+"""Compressed bodies: zlib, LZ4 frames and zstd, told apart by the message's sysFlag.
 
 The sizes that a compressed body claims are never believed: output stops at the limit, whatever comes in.
 Java: `MessageSysFlag`, `CompressionType`, `ZlibCompressor`, `Lz4Compressor`, `ZstdCompressor`.

@@ -1,4 +1,4 @@
-"""The JSON header of a command, both directions (wire-protocol 1.2, 1.3).
+"""The JSON header of a command, both directions.
 
 Written with strings only in extFields and without blanks, because Go's client accepts nothing else. Read with all
 the liberties that fastjson takes: C++ sends numbers in extFields, older writers leave names unquoted.

@@ -1,4 +1,4 @@
-"""JSON as fastjson 1.2 writes and accepts it, read and written (admin-protocol 3).
+"""JSON as fastjson 1.2 writes and accepts it, read and written.
 
 Three habits of fastjson that no standard parser takes: maps keyed by objects (`{{"topic":"T"}:5}`), integer keys
 without quotes (`{0:"addr"}`), and `{"$ref":"$.path"}` for an object written before. `loads` tries the standard
@@ -107,7 +107,7 @@ def dumps(value: Any) -> bytes:
 
 
 def dumps_object_keyed(entries: Iterable[tuple[Any, Any]]) -> bytes:
-    """A map keyed by objects in fastjson's own form, the only one that every client decodes (admin-protocol 3.3)."""
+    """A map keyed by objects in fastjson's own form, the only one that every client decodes."""
     pairs = (msgspec.json.encode(key) + b":" + msgspec.json.encode(value) for key, value in entries)
     return b"{" + b",".join(pairs) + b"}"
 

@@ -18,6 +18,6 @@ GROUP_CHARS_MAX = 120
 COMPRESS_BODY_BYTES_MIN = 4096
 # A decompressed body may not be larger than a frame could ever carry.
 DECOMPRESSED_BODY_BYTES_MAX = FRAME_BYTES_MAX
-# What one pull answers at most (behaviour P2-145).
+# What one pull answers at most.
 PULL_MESSAGES_MAX = 32
 PULL_BYTES_MAX = 262_144

@@ -1,4 +1,4 @@
-"""The two ids of a message, upper-case hex (wire-protocol 3.9).
+"""The two ids of a message, upper-case hex.
 
     offset message id   | 4 or 16 address | 4 port | 8 commit-log offset |               made by the broker
     unique key          | 4 address | 2 pid | 4 random | 4 ms of the month | 2 counter |  made by the sender

@@ -1,4 +1,4 @@
-"""Names of topics and groups: rules, derived names, reserved ones (wire-protocol 4.2–4.4, `TopicValidator`)."""
+"""Names of topics and groups: rules, derived names, reserved ones (`TopicValidator`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The property string of a message: `name 0x01 value 0x02 name 0x01 value 0x02 …` (wire-protocol 3.5).
+"""The property string of a message: `name 0x01 value 0x02 name 0x01 value 0x02 …`.
 
 Written with the last 0x02, as Java writes it since 5.2; read with or without. A segment shorter than three
 characters, without 0x01, or with an empty name or value is skipped, as every RocketMQ reader does.

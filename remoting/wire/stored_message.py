@@ -1,4 +1,4 @@
-"""A message as brokers store and answer it (wire-protocol 3.1; Java `MessageDecoder`, `MessageExtEncoder`).
+"""A message as brokers store and answer it (Java `MessageDecoder`, `MessageExtEncoder`).
 
     |  0 | 4 total size | 4 magic | 4 body CRC | 4 queue id | 4 flag | 8 queue offset | 8 commit-log offset |
     | 36 | 4 sysFlag | 8 born timestamp | 8 or 20 born host | 8 store timestamp | 8 or 20 store host |

@@ -1,4 +1,4 @@
-"""Tags and tag expressions (RocketMQ's `FilterAPI`, behaviour P2-58 to P2-60).
+"""Tags and tag expressions (RocketMQ's `FilterAPI`).
 
 The broker matches by hash only; the client looks at the text again, because hashes collide ("Aa" and "BB").
 """

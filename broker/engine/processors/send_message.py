@@ -1,6 +1,6 @@
 """SEND_MESSAGE (10), SEND_MESSAGE_V2 (310), SEND_BATCH_MESSAGE (320): RocketMQ's `SendMessageProcessor`.
 
-The order of the checks and their codes are RocketMQ 5's (wire-protocol 2.1, behaviour P2-134 to P2-140). The code
+The order of the checks and their codes are RocketMQ 5's. The code
 decides how the header is written, the batch flag what the body is.
 
 The answer goes out when the message is as safe as the store's flush mode promises; a sender who says WAIT=false does

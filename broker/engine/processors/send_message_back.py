@@ -1,7 +1,7 @@
 """CONSUMER_SEND_MSG_BACK (36): a consumer returns a message that it could not consume (`AbstractSendMessageProcessor`).
 
 It comes back through the group's retry topic after a delay that grows with each failure, and after too many it becomes
-a dead letter. The checks are in RocketMQ's order (behaviour S1-44 to S1-60). Unlike Apache's, the answer waits for the
+a dead letter. The checks are in RocketMQ's order. Unlike Apache's, the answer waits for the
 flush like any send's: the consumer commits past the message as soon as it hears SUCCESS.
 """
 

@@ -1,6 +1,6 @@
 """Delayed messages: what waits in the schedule topic, and bringing it to its real topic when due.
 
-RocketMQ's `ScheduleMessageService` (behaviour S1-62 to S1-70, P2-117 to P2-122). A delayed message is stored in queue
+RocketMQ's `ScheduleMessageService`. A delayed message is stored in queue
 level - 1 of SCHEDULE_TOPIC_XXXX; its consume-queue entry holds the due time where others hold a tag hash. Within a
 level all wait equally long, so the entries are in order of their due times and only the first needs a look.
 
@@ -319,7 +319,7 @@ class DelayedDelivery:
 def delivered_copy(message: StoredMessage, next_queue_offset: int) -> MessageDraft | None:
     """The message for its real topic; None when the properties don't name one. `next_queue_offset`: after its source.
 
-    The properties stay as they are, DELAY included (P2-119).
+    The properties stay as they are, DELAY included.
     """
     properties = message.properties
     topic, queue_id = properties.get(Property.REAL_TOPIC), properties.get(Property.REAL_QID, "")

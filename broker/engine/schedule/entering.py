@@ -1,4 +1,4 @@
-"""How a message enters the schedule (`HookUtils.transformDelayLevelMessage`, behaviour S1-63).
+"""How a message enters the schedule (`HookUtils.transformDelayLevelMessage`).
 
 Its destination moves into REAL_TOPIC and REAL_QID, its place becomes the queue of its level, and where other entries
 hold a tag hash its entry holds the due time.
@@ -30,7 +30,7 @@ def delay_level(properties: dict[str, str]) -> int:
 
 
 def wants_timer(properties: dict[str, str]) -> bool:
-    """Whether a sender asks for an exact time; a delay level wins over it (P2-123)."""
+    """Whether a sender asks for an exact time; a delay level wins over it."""
     return any(name in properties for name in TIMER_PROPERTIES)
 
 

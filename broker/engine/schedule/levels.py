@@ -1,6 +1,6 @@
-"""The delay levels: level 1 … n and how long each waits (`MessageStoreConfig.messageDelayLevel`, behaviour S1-65).
+"""The delay levels: level 1 … n and how long each waits (`MessageStoreConfig.messageDelayLevel`).
 
-Level n waits in queue n - 1 of the schedule topic. A level above the table counts as the highest (S1-63).
+Level n waits in queue n - 1 of the schedule topic. A level above the table counts as the highest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which queues a member owns: one pure function per strategy, by RocketMQ's own name.
 
-Every member computes this alone and must come to the same partition, so both lists are sorted here as Java sorts them
-(S0-41), and the strategies may not look at anything else.
+Every member computes this alone and must come to the same partition, so both lists are sorted here as Java sorts
+them, and the strategies may not look at anything else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def allocate(strategy: str, queues: Iterable[MessageQueue], members: Iterable[str], me: str) -> frozenset[MessageQueue]:
-    """The queues of `me`; none when there is no queue or `me` is no member (S0-40, where Java raises or warns).
+    """The queues of `me`; none when there is no queue or `me` is no member (where Java raises or warns).
 
     Raises KeyError for a strategy that the table does not hold.
     """

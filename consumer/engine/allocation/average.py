@@ -1,4 +1,4 @@
-"""Consecutive runs of queues, the first members getting one more (Java `AllocateMessageQueueAveragely`, S0-42)."""
+"""Consecutive runs of queues, the first members getting one more (Java `AllocateMessageQueueAveragely`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues dealt out like cards (Java `AllocateMessageQueueAveragelyByCircle`, S0-43)."""
+"""Queues dealt out like cards (Java `AllocateMessageQueueAveragelyByCircle`)."""
 
 from __future__ import annotations
 

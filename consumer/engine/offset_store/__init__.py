@@ -1,7 +1,7 @@
 """Where a group's progress is kept. One contract, two stores; `tests/contracts/` holds it.
 
-An offset is always the next to consume (S2-12). In memory it is what this member knows of the queues it owns; the
-broker is the only truth, for ownership moves and the previous owner may be gone (S2-10).
+An offset is always the next to consume. In memory it is what this member knows of the queues it owns; the
+broker is the only truth, for ownership moves and the previous owner may be gone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Progress kept by the brokers (Java `RemoteBrokerOffsetStore`, behaviour S2, P2-53).
+"""Progress kept by the brokers (Java `RemoteBrokerOffsetStore`).
 
 Persisting sends every known offset, also one that has not moved: a broker that was killed may have lost its last
 seconds of offsets, and this is how they come back.
@@ -51,7 +51,7 @@ class RemoteOffsetStore(OffsetStore):
     async def _each(
         self, queues: Iterable[MessageQueue], commit: Callable[[MessageQueue, int], Awaitable[None]]
     ) -> list[MessageQueue]:
-        """The queues that failed; one queue's failure does not stop the others (S2-5)."""
+        """The queues that failed; one queue's failure does not stop the others."""
 
         async def one(queue: MessageQueue, offset: int) -> MessageQueue | None:
             try:

@@ -1,4 +1,4 @@
-"""Progress of groups: 208 (ConsumeStats) and 43 (all committed offsets) (admin-protocol 2.5, 5.3).
+"""Progress of groups: 208 (ConsumeStats) and 43 (all committed offsets).
 
 Offsets here are queue offsets; `consumer_offset` is the next to consume, `broker_offset` the next to be written.
 """
@@ -50,7 +50,7 @@ CommittedOffsets = dict[tuple[str, str], dict[int, int]]
 
 
 def write_committed_offsets(offsets: Mapping[tuple[str, str], Mapping[int, int]]) -> bytes:
-    """43 and config/consumerOffset.json; the key is `topic@group`, topic first (behaviour P2-159)."""
+    """43 and config/consumerOffset.json; the key is `topic@group`, topic first."""
     table = {f"{topic}@{group}": queues for (topic, group), queues in offsets.items()}
     return msgspec.json.encode({"offsetTable": table})
 

@@ -1,4 +1,4 @@
-"""Groups as brokers know them: 38, 200, 201, 203, 204, 300, and config/subscriptionGroup.json (admin-protocol 2.4)."""
+"""Groups as brokers know them: 38, 200, 201, 203, 204, 300, and config/subscriptionGroup.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from remoting.wire.bodies.topics import DataVersion
 
 
 class SubscriptionGroupConfig(Document, kw_only=True):
-    """Defaults are RocketMQ's (behaviour P2-157)."""
+    """Defaults are RocketMQ's."""
 
     attributes: dict[str, str] = {}  # noqa: RUF012 - msgspec copies a default per instance
     broker_id: int = 0

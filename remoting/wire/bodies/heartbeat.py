@@ -1,4 +1,4 @@
-"""HEART_BEAT (34), as Java, Go and C++ write it (wire-protocol 2.5, `HeartbeatData`)."""
+"""HEART_BEAT (34), as Java, Go and C++ write it (`HeartbeatData`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message queue's identity, and maps keyed by it in fastjson's form (wire-protocol 2.9, admin-protocol 3)."""
+"""A message queue's identity, and maps keyed by it in fastjson's form."""
 
 from __future__ import annotations
 

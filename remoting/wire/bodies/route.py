@@ -1,4 +1,4 @@
-"""Routes of the name server: 105 (TopicRouteData) and 106 (ClusterInfo) (wire-protocol 5.1, admin-protocol 2.1)."""
+"""Routes of the name server: 105 (TopicRouteData) and 106 (ClusterInfo)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""307 GET_CONSUMER_RUNNING_INFO: what one member says of itself (wire-protocol 2.9, `ConsumerRunningInfo`)."""
+"""307 GET_CONSUMER_RUNNING_INFO: what one member says of itself (`ConsumerRunningInfo`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics as brokers know them: 17, 21, 202, 351, and config/topics.json (admin-protocol 2.3)."""
+"""Topics as brokers know them: 17, 21, 202, 351, and config/topics.json."""
 
 from __future__ import annotations
 

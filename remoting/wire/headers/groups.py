@@ -1,4 +1,4 @@
-"""Headers of groups and their members: 35, 36, 38, 40, 203, 208, 307 (wire-protocol 2.6, 2.7, 2.9)."""
+"""Headers of groups and their members: 35, 36, 38, 40, 203, 208, 307."""
 
 from __future__ import annotations
 

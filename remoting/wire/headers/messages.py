@@ -1,4 +1,4 @@
-"""Headers of looking messages up: 33 (wire-protocol 2.3)."""
+"""Headers of looking messages up: 33."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers of offset requests: 14, 15, 29, 30, 31, 32 (wire-protocol 2.4). All offsets are queue offsets."""
+"""Headers of offset requests: 14, 15, 29, 30, 31, 32. All offsets are queue offsets."""
 
 from __future__ import annotations
 

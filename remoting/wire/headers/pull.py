@@ -1,4 +1,4 @@
-"""Headers of pulling: 11, 361 and their answer (wire-protocol 2.2)."""
+"""Headers of pulling: 11, 361 and their answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers of the name server: 105, 106 and friends (wire-protocol 2.16)."""
+"""Headers of the name server: 105, 106 and friends."""
 
 from __future__ import annotations
 

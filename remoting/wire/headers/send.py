@@ -1,4 +1,4 @@
-"""Headers of sending: 10, 310, 320 and their answer (wire-protocol 2.1)."""
+"""Headers of sending: 10, 310, 320 and their answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Header of topic changes: 17 (wire-protocol 2.17, admin-protocol 2.3)."""
+"""Header of topic changes: 17."""
 
 from __future__ import annotations
 

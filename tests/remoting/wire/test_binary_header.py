@@ -7,7 +7,7 @@ from remoting.wire.codes import SerializeType
 from remoting.wire.command import Command
 from remoting.wire.errors import FrameError
 
-# wire-protocol 1.4.
+# Code 34 of a Java client, version 479.
 JAVA_HEADER = bytes.fromhex("0022 00 01DF 00000102 00000000 00000002 6869 00000008 0001 6B 00000001 76")
 JAVA_COMMAND = Command(
     code=34,

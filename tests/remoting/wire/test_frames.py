@@ -8,7 +8,7 @@ from remoting.wire.errors import BrokenStream, FrameError
 from remoting.wire.frames import FrameReader, decode_frame, encode_frame
 from remoting.wire.limits import FRAME_BYTES_MAX
 
-# wire-protocol 1.1: opaque 7, code 105, topic T, body 01 02, as Java writes it.
+# Opaque 7, code 105, topic T, body 01 02, as Java writes it.
 JAVA_HEADER = (
     b'{"code":105,"extFields":{"topic":"T"},"flag":0,"language":"JAVA","opaque":7,'
     b'"serializeTypeCurrentRPC":"JSON","version":479}'

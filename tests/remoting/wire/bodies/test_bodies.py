@@ -1,4 +1,4 @@
-"""The JSON bodies as Apache's servers write them, and as we do (admin-protocol 2 and 3)."""
+"""The JSON bodies as Apache's servers write them, and as we do."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData, read_heartbeat
 from remoting.wire.errors import BodyError
 
-# wire-protocol 2.5, as Java writes it.
+# As Java writes it.
 JAVA = (
     b'{"clientID":"10.0.0.5@1234#5678",'
     b'"consumerDataSet":[{"consumeFromWhere":"CONSUME_FROM_LAST_OFFSET","consumeType":"CONSUME_PASSIVELY",'
