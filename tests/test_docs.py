@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
 # Set by our own processes for each other, not by people.
-INTERNAL = {"MQADMIN_DATABASE_POOL"}
+INTERNAL = {"MQADMIN_DATABASE_POOL", "MQADMIN_LOG_LINES"}
 
 
 def variables_read() -> set[str]:
