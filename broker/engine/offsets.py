@@ -44,6 +44,23 @@ class Offsets:
         if document is not None:
             self._table = read_committed_offsets(msgspec.json.encode({"offsetTable": document.offset_table}))
 
+    def bring_back(self, max_offset: Callable[[str, int], int]) -> None:
+        """No further than the queues reach; `max_offset(topic, queue_id)`. To be called once, after `load`.
+
+        A power cut may have taken messages (flush=async, or not acknowledged yet) that were consumed already. New
+        ones get their offsets: a group that stood beyond the end would never be given those.
+        """
+        for (topic, group), queues in self._table.items():
+            for queue_id, queue_offset in queues.items():
+                end = max_offset(topic, queue_id)
+                if queue_offset > end:
+                    logger.warning(
+                        "%s@%s queue %d: committed %d, the queue ends at %d; going on there",
+                        *(topic, group, queue_id, queue_offset, end),
+                    )
+                    queues[queue_id] = end
+                    self._is_changed = True
+
     def committed(self, group: str, topic: str, queue_id: int) -> int | None:
         return self._table.get((topic, group), {}).get(queue_id)
 

@@ -164,6 +164,7 @@ class _Parts:
         self.topics.load()
         self.groups.load()
         self.offsets.load()
+        self.offsets.bring_back(self._store.max_offset)
         self._store.on_appended += [self._count, self.held_pulls.appended, self.delays.appended, self.watch.appended]
         self.delays.recover()
         self.held_pulls.start()

@@ -86,3 +86,14 @@ async def test_forgotten_topics_and_groups_are_gone(tmp_path) -> None:
     assert list(offsets.items()) == [("billing", "refunds", 0, 1)]
     assert offsets.pulled_offset("billing", "refunds", 0) == 2
     assert offsets.pulled_offset("mailing", "refunds", 0) is None
+
+
+async def test_offsets_beyond_the_end_of_a_queue_are_brought_back_to_it(tmp_path, caplog) -> None:
+    offsets = offsets_in(tmp_path)
+    for queue_id, value in enumerate((5, 9, 10)):
+        offsets.commit("billing", "orders", queue_id, value)
+    offsets.bring_back(lambda topic, queue_id: 9)
+    assert [offsets.committed("billing", "orders", queue_id) for queue_id in range(3)] == [5, 9, 9]
+    assert "orders@billing queue 2: committed 10, the queue ends at 9" in caplog.text
+    await offsets.save()
+    assert offsets_in(tmp_path).committed("billing", "orders", 2) == 9

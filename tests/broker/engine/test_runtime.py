@@ -117,7 +117,7 @@ async def test_a_broker_takes_up_where_it_stopped(tmp_path) -> None:
     runtime = BrokerRuntime(config)
     await runtime.start()
     house = House(runtime)
-    await house.send("orders", b"one")
+    await house.send("orders", *[b"%d" % number for number in range(8)])
     await house.beat("billing", "orders")
     await house.admin.update_offset(house.broker, "billing", "orders", 0, 1)
     await house.connections.close()
@@ -128,7 +128,7 @@ async def test_a_broker_takes_up_where_it_stopped(tmp_path) -> None:
     try:
         assert await house.admin.query_offset(house.broker, "billing", "orders", 0) == 1
         stats = await house.admin.topic_stats(house.broker, "orders")
-        assert sum(edge.max_offset for edge in stats.values()) == 1
+        assert sum(edge.max_offset for edge in stats.values()) == 8
     finally:
         await house.connections.close()
         await again.stop()
@@ -354,3 +354,19 @@ async def test_the_internal_scheduler_goes_on_after_a_failure(tmp_path, monkeypa
     finally:
         await runtime.stop()
     assert "a mistake of ours" in caplog.text
+
+
+async def test_a_group_gets_what_is_stored_after_a_power_cut_took_what_it_had_consumed(tmp_path) -> None:
+    """The lost message's offset is given again, and the group must not be beyond it."""
+    facts = tmp_path / "store" / "config"
+    facts.mkdir(parents=True)
+    (facts / "consumerOffset.json").write_text('{"offsetTable":{"orders@billing":{0:1}}}')
+    runtime = BrokerRuntime(config_in(tmp_path))
+    await runtime.start()
+    house = House(runtime)
+    try:
+        found = await house.ask(RequestCode.QUERY_CONSUMER_OFFSET, consumerGroup="billing", topic="orders", queueId=0)
+        assert found.ext_fields["offset"] == "0"
+    finally:
+        await house.connections.close()
+        await runtime.stop()
