@@ -6,7 +6,7 @@ A group comes to be when a client first names it, where the broker's setting all
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -60,13 +60,22 @@ class Groups:
         Raises FactsUnwritable.
         """
         group = self._table.subscription_group_table.get(name)
-        if group is not None or not self._config.creates_groups:
+        if group is not None:
             return group
-        try:
-            names.check_group(name)
-        except MessageError:
-            return None
-        return self._add(SubscriptionGroupConfig(group_name=name))
+        self.make([name])
+        return self._table.subscription_group_table.get(name)
+
+    def make(self, group_names: Iterable[str]) -> None:
+        """Those of them that are missing and may be, with one write for all. Raises FactsUnwritable."""
+        known = self._table.subscription_group_table
+        if not self._config.creates_groups:
+            return
+        missing = {name: SubscriptionGroupConfig(group_name=name) for name in group_names if name not in known}
+        missing = {name: group for name, group in missing.items() if _is_legal(name)}
+        if missing:
+            self._save(known | missing)
+            for name in missing:
+                self._on_changed(name)
 
     def exists(self, name: str) -> bool:
         """Without making it."""
@@ -97,3 +106,11 @@ class Groups:
         table = msgspec.structs.replace(self._table, subscription_group_table=groups, data_version=version)
         save_facts(self._path, table)
         self._table = table
+
+
+def _is_legal(name: str) -> bool:
+    try:
+        names.check_group(name)
+    except MessageError:
+        return False
+    return True

@@ -10,7 +10,7 @@ A topic is on disk before anybody hears of it. Rules of creation:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,7 @@ import msgspec
 from broker.engine.config import BrokerConfig
 from broker.engine.json_files import load_json, save_facts
 from remoting.wire import names
+from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_INHERIT, PERM_READ_WRITE, DataVersion, TopicConfig, TopicTable
 
 FILE_NAME = "topics.json"
@@ -94,6 +95,20 @@ class Topics:
             return existing
         names.check_topic(name)
         return self._add(_topic(name, queue_nums, perm))
+
+    def create_retry_topics(self, groups: Iterable[SubscriptionGroupConfig]) -> None:
+        """Those that the groups still lack, with one write for all. Raises MessageError."""
+        missing = {
+            name: _topic(name, group.retry_queue_nums)
+            for group in groups
+            if group.retry_queue_nums > 0 and self.find(name := names.retry_topic(group.group_name)) is None
+        }
+        for name in missing:
+            names.check_topic(name)
+        if missing:
+            self._save(self._table.topic_config_table | missing)
+            for name in missing:
+                self._on_changed(name)
 
     def put(self, topic: TopicConfig) -> None:
         """Creates or changes a topic as an administrator says. Raises MessageError."""

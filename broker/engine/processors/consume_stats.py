@@ -52,9 +52,9 @@ class GetConsumeStats:
         return response(request.command, ResponseCode.SUCCESS, body=write_consume_stats(stats))
 
     def _topics_of(self, header: GetConsumeStatsHeader) -> list[str]:
-        listed = [topic for topic in (header.topic_list or "").split(";") if topic]
+        listed = dict.fromkeys(topic for topic in (header.topic_list or "").split(";") if topic)
         if listed:
-            return listed
+            return list(listed)
         topics = [header.topic] if header.topic else self._offsets.topics_of(header.consumer_group)
         online = self._members.find(header.consumer_group)
         if online is not None and online.subscriptions:

@@ -11,10 +11,8 @@ from broker.engine.members import Members
 from broker.engine.requests import Request
 from broker.engine.topics import Topics
 from remoting.wire.bodies.heartbeat import ConsumerData, read_heartbeat
-from remoting.wire.bodies.topics import PERM_READ_WRITE
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
-from remoting.wire.names import retry_topic
 
 
 class Heartbeat:
@@ -29,6 +27,7 @@ class Heartbeat:
         data = read_heartbeat(command.body)
         for producer in data.producer_data_set:
             self._members.register_producer(command, request.connection, data.client_id, producer.group_name)
+        self._make_what_is_new(data.consumer_data_set)
         for consumer in data.consumer_data_set:
             self._register(request, data.client_id, consumer, keeps_subscriptions=data.without_sub)
         fields = {"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true"}
@@ -38,13 +37,17 @@ class Heartbeat:
             fields["IS_SUB_CHANGE"] = "true" if is_changed else "false"
         return response(command, ResponseCode.SUCCESS, ext_fields=fields)
 
+    def _make_what_is_new(self, consumers: list[ConsumerData]) -> None:
+        """Groups and retry topics, with one write each, however many there are. Raises FactsUnwritable."""
+        names = [consumer.group_name for consumer in consumers]
+        self._groups.make(names)
+        known = self._groups.table.subscription_group_table
+        self._topics.create_retry_topics(known[name] for name in names if name in known)
+
     def _register(self, request: Request, client_id: str, data: ConsumerData, *, keeps_subscriptions: bool) -> None:
         """A group that may not be made is left out, as RocketMQ 5 does: its pulls hear why."""
-        group = self._groups.find(data.group_name)
-        if group is None:
+        if not self._groups.exists(data.group_name):
             return
-        if group.retry_queue_nums > 0:
-            self._topics.create_for_send_back(retry_topic(group.group_name), group.retry_queue_nums, PERM_READ_WRITE)
         self._members.register_consumer(
             request.command, request.connection, client_id, data, keeps_subscriptions=keeps_subscriptions
         )

@@ -68,3 +68,16 @@ async def test_a_topic_that_is_gone_is_left_out(parts) -> None:
 
 async def test_an_unknown_group_has_no_progress(parts) -> None:
     assert ask(parts, consumerGroup="nobody").queues == {}
+
+
+async def test_a_topic_that_is_listed_many_times_is_looked_at_once(parts, monkeypatch) -> None:
+    looked_at: list[tuple[str, int]] = []
+    max_offset = parts.store.max_offset
+
+    def noting(topic: str, queue_id: int) -> int:
+        looked_at.append((topic, queue_id))
+        return max_offset(topic, queue_id)
+
+    monkeypatch.setattr(parts.store, "max_offset", noting)
+    ask(parts, topicList="orders;" * 1000)
+    assert sorted(looked_at) == [("orders", 0), ("orders", 1)]

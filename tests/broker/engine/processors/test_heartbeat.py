@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from broker.engine import groups as groups_module
+from broker.engine import topics as topics_module
 from broker.engine.processors.heartbeat import Heartbeat
 from broker.engine.processors.unregister_client import UnregisterClient
 from remoting.wire.bodies.document import write_body
@@ -87,3 +91,23 @@ async def test_a_goodbye_is_for_the_group_that_it_names(parts) -> None:
     assert parts.ask(UnregisterClient(parts.members), goodbye).code == ResponseCode.SUCCESS
     assert [group.group for group in parts.members.groups()] == ["mailing"]
     assert parts.members.producers("sellers") == []
+
+
+async def test_many_new_groups_are_written_down_with_one_write_each_for_groups_and_topics(parts, monkeypatch) -> None:
+    """A write waits for the disk twice, and everybody waits with it."""
+    written: list[str] = []
+    for module in (groups_module, topics_module):
+        save = module.save_facts
+
+        def noting(path: Path, document: object, save=save) -> None:
+            written.append(path.name)
+            save(path, document)
+
+        monkeypatch.setattr(module, "save_facts", noting)
+    groups = [f"group-{number}" for number in range(50)]
+    assert beat(parts, *groups, "not a name", groups[0]).code == ResponseCode.SUCCESS
+    assert written == ["subscriptionGroup.json", "topics.json"]
+    assert all(parts.topics.find(f"%RETRY%{group}") and parts.groups.exists(group) for group in groups)
+    assert len(parts.members.groups()) == 50
+    beat(parts, *groups)
+    assert len(written) == 2
