@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["up"]:
+        # Until it listens for signals itself, Ctrl-C ends it at once: a KeyboardInterrupt among imports may get lost.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line

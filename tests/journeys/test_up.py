@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import urllib.request
 from pathlib import Path
 
@@ -73,6 +74,22 @@ def test_up_says_the_password_only_the_first_time_and_ctrl_c_leaves_nothing_behi
         install.start()
         assert password not in install.output()
         assert "with the password" not in install.output()
+
+
+@pytest.mark.parametrize("after_s", [0.3, 0.7, 1.1, 1.5, 2.5])
+def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing_behind(tmp_path: Path, after_s: float) -> None:
+    """Wherever the start is by then: among imports, migrating, or with some children already running."""
+    install = Install(tmp_path / "data", "--demo")
+    child = install.launch()
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.process.wait(after_s)
+    try:
+        install.signal(signal.SIGINT)
+        assert install.wait(15) in (0, -signal.SIGINT)
+        assert nothing_is_left(install), (install.left_behind(), ports_open(install))
+        assert "Traceback" not in install.output()
+    finally:
+        install.kill_hard()
 
 
 def test_up_killed_leaves_nothing_behind_within_15_s_and_starts_again(tmp_path: Path) -> None:

@@ -43,9 +43,6 @@ class Command(BaseCommand):
         try:
             welcome = self._prepare(install)
             asyncio.run(self._run(install, welcome))
-        except KeyboardInterrupt:
-            # Ctrl-C before the children were started.
-            raise CommandError("stopped before it had started", returncode=130) from None
         finally:
             os.close(lock)
 
