@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import math
 import os
 import signal
 import sys
@@ -24,6 +25,8 @@ LAST_LINES_MAX = 12
 LINE_BYTES_MAX = 64 * 1024
 # How long to wait for what an ended child still had in the pipe.
 LAST_OUTPUT_S = 2.0
+# What a quiet child said before it was ready may be read a moment later.
+QUIET_AFTER_READY_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._said_ready = asyncio.Event()
-        self._is_quiet = spec.is_quiet
+        self._quiet_until_s = math.inf if spec.is_quiet else 0.0
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES_MAX)
         self.started_s = 0.0
 
@@ -92,7 +95,7 @@ class Child:
         deadline = time.monotonic() + self.spec.ready_timeout_s
         while time.monotonic() < deadline and self.is_running:
             if await self._is_ready():
-                self._is_quiet = False
+                self._quiet_until_s = time.monotonic() + QUIET_AFTER_READY_S if self.spec.is_quiet else 0.0
                 return True
             await asyncio.sleep(0.05)
         return False
@@ -127,7 +130,7 @@ class Child:
         if self._process is None:
             return
         if self.is_running:
-            self._is_quiet = self.spec.is_quiet
+            self._quiet_until_s = math.inf if self.spec.is_quiet else 0.0
             if self.spec.stops_group:
                 self._signal_group(signal.SIGTERM)
             else:
@@ -163,7 +166,7 @@ class Child:
         self.last_lines.append(line)
         if self.spec.ready_text is not None and self.spec.ready_text in line:
             self._said_ready.set()
-        if not self._is_quiet:
+        if time.monotonic() >= self._quiet_until_s:
             self._on_line(self.spec.name, line)
 
 

@@ -91,7 +91,7 @@ async def test_a_quiet_child_is_heard_only_while_it_is_at_work() -> None:
         signal.signal(signal.SIGTERM, lambda *_: (print('bye', flush=True), sys.exit(0)))
         print('hello', flush=True)
         print('ready', flush=True)
-        time.sleep(0.5)
+        time.sleep(1)
         print('at work', flush=True)
         time.sleep(600)
         """
