@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from broker.engine.store.errors import IndexesStale
-from broker.engine.store.files import FileLayer, data_chunks
+from broker.engine.store.files import FileLayer, data_chunks, first_hole
 from broker.engine.store.layout import HOLE_BYTES, QUEUE_ENTRY, QUEUE_ENTRY_BYTES, file_name, hash_topic
 from remoting.wire.stored_message import encode_topic
 
@@ -111,7 +111,9 @@ class ConsumeQueue:
         limit = log_end if log_end is not None else 1 << 63
         for start in reversed(starts):
             first = start // QUEUE_ENTRY_BYTES
-            count = self._partition(first, self._entries_per_file, lambda entry: entry[1] != 0 and entry[0] < limit)
+            # Looked for only where something was written: reading space never written to costs memory and time.
+            written = min(first_hole(self._path(first)) // QUEUE_ENTRY_BYTES, self._entries_per_file)
+            count = self._partition(first, written, lambda entry: entry[1] != 0 and entry[0] < limit)
             self.max_offset = self._room_end = self.synced_offset = first + count
             if log_end is not None:
                 self._wipe(first, count)

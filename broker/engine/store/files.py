@@ -43,6 +43,15 @@ def data_chunks(path: Path, position: int, end: int, overlap_bytes: int = 0) -> 
         os.close(descriptor)
 
 
+def first_hole(path: Path) -> int:
+    """Where the file's first space begins that nothing was ever written to; its size when there is none."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.lseek(descriptor, 0, os.SEEK_HOLE) if os.fstat(descriptor).st_size else 0
+    finally:
+        os.close(descriptor)
+
+
 class FileLayer:
     """The real thing. Each method raises OSError as the call of the same name does."""
 
