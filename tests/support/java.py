@@ -54,6 +54,7 @@ def java_command(classpath: list[Path], main: str, scratch: Path, jvm: tuple[str
         *_OPENED,
         *jvm,
         f"-Duser.home={scratch}",
+        f"-Djava.io.tmpdir={scratch}",
         f"-Drmq.logback.configurationFile={silence}",
         "-Djava.net.preferIPv4Stack=true",
         "-cp",
