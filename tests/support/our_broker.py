@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.support.asking import has_route
-from tests.support.children import Child
+from tests.support.children import Child, free_port
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +36,8 @@ class OurBroker:
     ) -> None:
         self.store = store
         self.flush = flush
-        self._port = port
-        self._namesrv_port = namesrv_port
+        self._port = port or free_port()
+        self._namesrv_port = namesrv_port or free_port()
         self._arguments = arguments
         self._env = env
         self._child: Child | None = None
