@@ -34,6 +34,8 @@ class BrokerConfig:
     body_bytes_max: int = BODY_BYTES_MAX
     # RocketMQ's `messageDelayLevel`.
     delay_levels: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+    # RocketMQ's `enablePropertyFilter`: SQL92. Off there, where each message costs it a search; on here.
+    property_filter: bool = True
     # RocketMQ's `autoCreateTopicEnable`, `defaultTopicQueueNums` and `autoCreateSubscriptionGroup`.
     creates_topics: bool = True
     default_queue_nums: int = 8

@@ -13,8 +13,9 @@ import asyncio
 import heapq
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from broker.engine.store.values import Appended
@@ -37,7 +38,8 @@ QueueKey = tuple[str, int]
 
 @dataclass(slots=True, eq=False)
 class HeldPull:
-    """`matches` takes a consume-queue entry's tags code; None lets all through. `resume` gives the answer.
+    """`matches` takes a consume-queue entry's tags code; None lets all through, as it does of `properties_match`.
+    `resume` gives the answer.
 
     `deadline_s` is a time of the event loop. `payload` belongs to whoever resumes it.
     """
@@ -50,15 +52,34 @@ class HeldPull:
     deadline_s: float
     resume: Callable[[HeldPull], None]
     payload: Any
+    properties_match: Callable[[Mapping[str, str]], bool] | None = None
     is_held: bool = False
+
+    def wants(self, appended: Appended, properties: Callable[[], Mapping[str, str] | None]) -> bool:
+        """Whether this message ends the waiting; one whose properties are not known does."""
+        if appended.queue_offset < self.queue_offset:
+            return False
+        if self.matches is not None and not self.matches(appended.tags_code):
+            return False
+        if self.properties_match is None:
+            return True
+        known = properties()
+        return known is None or self.properties_match(known)
 
 
 class HeldPulls:
     """Callers: the pull processor (`hold`), the store (`appended`), the runtime (`drop`, `start`, `stop`)."""
 
-    def __init__(self, max_offset: Callable[[str, int], int], held_max: int = HELD_PULLS_MAX) -> None:
-        """`max_offset(topic, queue_id)`: one past the last entry of a queue."""
+    def __init__(
+        self,
+        max_offset: Callable[[str, int], int],
+        properties_of: Callable[[Appended], Mapping[str, str] | None],
+        held_max: int = HELD_PULLS_MAX,
+    ) -> None:
+        """`max_offset(topic, queue_id)`: one past the last entry of a queue. `properties_of` may raise OSError; it is
+        asked at most once for a message, and only where a pull waits whose filter goes by them."""
         self._max_offset = max_offset
+        self._properties_of = properties_of
         self._held_max = held_max
         # As sets that keep their order: a pull leaves at once, however many wait beside it.
         self._by_queue: dict[QueueKey, dict[HeldPull, None]] = {}
@@ -111,11 +132,17 @@ class HeldPulls:
         pulls = self._by_queue.get((appended.topic, appended.queue_id))
         if pulls is None:
             return
+        properties = cache(lambda: self._readable_properties(appended))
         for pull in list(pulls):
-            if appended.queue_offset >= pull.queue_offset and (
-                pull.matches is None or pull.matches(appended.tags_code)
-            ):
+            if pull.wants(appended, properties):
                 self._wake(pull)
+
+    def _readable_properties(self, appended: Appended) -> Mapping[str, str] | None:
+        """A disk that cannot be read is no fault of the sender: who waits is woken and hears of it."""
+        try:
+            return self._properties_of(appended)
+        except OSError:
+            return None
 
     def drop(self, connection: Connection) -> None:
         """Its peer is gone."""

@@ -17,6 +17,7 @@ import os
 
 from broker.engine.accepting import Accepting
 from broker.engine.config import BrokerConfig
+from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPulls
 from broker.engine.loops import Loop
@@ -137,7 +138,8 @@ class _Parts:
         self.groups = Groups(facts, config, self.watch.group_changed)
         self.members = Members(system_clock, self.watch, self._notifies)
         self.offsets = Offsets(facts, self.watch.committed)
-        self.held_pulls = HeldPulls(store.max_offset)
+        self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
+        self.filters = SubscriptionFilters(has_sql=config.property_filter)
         self.put: Rates[str] = Rates()
         self.got: Rates[tuple[str, str]] = Rates()
         self.accepting = Accepting(store, levels, system_clock, body_bytes_max=config.body_bytes_max)
@@ -212,7 +214,9 @@ class _Parts:
         config, store = self._config, self._store
         topics, groups, members, offsets = self.topics, self.groups, self.members, self.offsets
         send = SendMessage(topics, groups, self.accepting, UniqueKeyFactory(), config)
-        pull = PullMessage(topics, groups, members, offsets, store, self.held_pulls, self.watch, self.got, config)
+        pull = PullMessage(
+            topics, groups, members, offsets, store, self.held_pulls, self.watch, self.got, self.filters, config
+        )
         edges = QueueOffset(store)
         whole = Tables(topics, groups, offsets)
         states = WatchStates(
@@ -228,7 +232,7 @@ class _Parts:
             Code.VIEW_MESSAGE_BY_ID: ViewMessage(store),
             Code.HEART_BEAT: Heartbeat(topics, groups, members),
             Code.UNREGISTER_CLIENT: UnregisterClient(members),
-            Code.CHECK_CLIENT_CONFIG: CheckClientConfig(),
+            Code.CHECK_CLIENT_CONFIG: CheckClientConfig(self.filters),
             Code.GET_CONSUMER_LIST_BY_GROUP: ConsumerList(members),
             Code.QUERY_CONSUMER_OFFSET: QueryConsumerOffset(offsets, store, int(_ram_bytes() * HOT_SHARE)),
             Code.UPDATE_CONSUMER_OFFSET: UpdateConsumerOffset(topics, groups, offsets),

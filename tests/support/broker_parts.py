@@ -7,6 +7,7 @@ from typing import Any
 
 from broker.engine.accepting import Accepting
 from broker.engine.config import BrokerConfig
+from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPulls
 from broker.engine.members import Members
@@ -56,7 +57,8 @@ class BrokerParts:
         self.members = Members(self.clock, self.watch, lambda _: False)
         self.offsets = Offsets(folder / "config", self.watch.committed)
         self.got: Rates[tuple[str, str]] = Rates()
-        self.held_pulls = HeldPulls(self.store.max_offset)
+        self.held_pulls = HeldPulls(self.store.max_offset, self.store.properties_of)
+        self.filters = SubscriptionFilters(has_sql=self.config.property_filter)
         self.store.on_appended.append(self.held_pulls.appended)
         self.accepting = Accepting(self.store, DEFAULT_LEVELS, self.clock, body_bytes_max=self.config.body_bytes_max)
         self.unique_keys = UniqueKeyFactory()

@@ -6,30 +6,28 @@ from typing import Any
 
 import msgspec
 
+from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.requests import Request
 from remoting.wire import lenient_json
 from remoting.wire.bodies.document import Document, convert
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
-from remoting.wire.errors import MessageError
-
-TAG = "TAG"
 
 
 class _CheckClient(Document, kw_only=True):
-    """`subscription_data` is read in parts: only the kind of its expression counts."""
+    """`subscription_data` is read in parts: only its expression counts."""
 
     group: str = ""
     subscription_data: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class CheckClientConfig:
+    def __init__(self, filters: SubscriptionFilters) -> None:
+        self._filters = filters
+
     def __call__(self, request: Request) -> Command:
-        """Raises MessageError in RocketMQ's words for what is no tag expression."""
+        """Raises MessageError, with the code of an expression that cannot be read or of a kind that is off."""
         body = convert(_CheckClient, lenient_json.loads(request.command.body))
-        kind = body.subscription_data.get("expressionType") or TAG
-        if kind != TAG:
-            raise MessageError(
-                f"The broker does not support consumer to filter message by {kind}", ResponseCode.SYSTEM_ERROR
-            )
+        kind, text = body.subscription_data.get("expressionType"), body.subscription_data.get("subString")
+        self._filters.check(str(kind or ""), str(text or ""))
         return response(request.command, ResponseCode.SUCCESS)

@@ -3,17 +3,16 @@
 A pull that finds nothing new, and may wait, is held (`held_pulls.py`) and evaluated again, from the first check on,
 when a message comes or its time is over. The second evaluation neither holds again nor commits an offset.
 
-Filtering is by the hash of the tag alone, as RocketMQ's brokers do; the client looks at the tag's text. SQL92 is
-refused in the words of a broker whose property filter is off.
+What a filter lets through is judged in `filters/subscriptions.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from broker.engine.config import BrokerConfig
+from broker.engine.filters.subscriptions import MessageFilter, SubscriptionFilters
 from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPull, HeldPulls
 from broker.engine.members import Members
@@ -25,7 +24,6 @@ from broker.engine.store.values import ReadResult, ReadStatus
 from broker.engine.topics import Topics
 from broker.engine.watch import Watch
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
-from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
@@ -33,13 +31,9 @@ from remoting.wire.errors import MessageError
 from remoting.wire.headers.pull import COMMIT_OFFSET_FLAG, SUBSCRIPTION_FLAG, SUSPEND_FLAG, PullMessageHeader
 from remoting.wire.headers.typed import read_header
 from remoting.wire.limits import PULL_BYTES_MAX, PULL_MESSAGES_MAX
-from remoting.wire.tags import ALL, parse_tags
 
 logger = logging.getLogger(__name__)
 
-Matches = Callable[[int], bool]
-
-TAG = "TAG"
 # `ForbiddenType`: who forbids, in the answer's header.
 FORBIDDEN_BROKER = 1
 FORBIDDEN_GROUP = 2
@@ -75,6 +69,7 @@ class PullMessage:
         held_pulls: HeldPulls,
         watch: Watch,
         got: Rates[tuple[str, str]],
+        filters: SubscriptionFilters,
         config: BrokerConfig,
     ) -> None:
         """`got` counts messages given out, keyed (topic, group)."""
@@ -86,6 +81,7 @@ class PullMessage:
         self._held_pulls = held_pulls
         self._watch = watch
         self._got = got
+        self._filters = filters
         self._config = config
 
     def __call__(self, request: Request) -> Command | None:
@@ -93,27 +89,27 @@ class PullMessage:
         command = request.command
         header = read_header(PullMessageHeader, command.ext_fields)
         try:
-            group, topic, matches = self._check(header)
+            group, topic, message_filter = self._check(header)
         except Forbidden as error:
             return _forbidden(command, error)
         client_id = self._members.client_id_of(request.connection, header.consumer_group)
         if client_id is not None:
             self._watch.pulled(header.consumer_group, header.topic, header.queue_id, client_id)
-        result = self._read(header, matches)
+        result = self._read(header, message_filter)
         if header.sys_flag & COMMIT_OFFSET_FLAG and header.commit_offset >= 0:
             self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         code = _code_of(result, header)
         if (
             code == ResponseCode.PULL_NOT_FOUND
             and header.sys_flag & SUSPEND_FLAG
-            and self._hold(request, header, matches)
+            and self._hold(request, header, message_filter)
         ):
             return None
         return _answer(command, code, result, topic, group)
 
     # the checks, in RocketMQ's order
 
-    def _check(self, header: PullMessageHeader) -> tuple[SubscriptionGroupConfig, TopicConfig, Matches | None]:
+    def _check(self, header: PullMessageHeader) -> tuple[SubscriptionGroupConfig, TopicConfig, MessageFilter]:
         """Raises MessageError with the code to answer."""
         if not self._config.is_readable:
             raise Forbidden(f"the broker[{self._config.advertise_host}] pulling message is forbidden", FORBIDDEN_BROKER)
@@ -137,17 +133,10 @@ class PullMessage:
                 ResponseCode.INVALID_PARAMETER,
             )
         if header.sys_flag & SUBSCRIPTION_FLAG:
-            return group, topic, self._own_filter(header)
+            return group, topic, self._filters.of_request(header.expression_type, header.subscription)
         return group, topic, self._group_filter(header, group)
 
-    def _own_filter(self, header: PullMessageHeader) -> Matches | None:
-        """The subscription that came with the request."""
-        if not _is_tag_type(header.expression_type):
-            raise _no_sql()
-        expression = parse_tags(header.subscription)
-        return None if expression.matches_all else expression.codes.__contains__
-
-    def _group_filter(self, header: PullMessageHeader, group: SubscriptionGroupConfig) -> Matches | None:
+    def _group_filter(self, header: PullMessageHeader, group: SubscriptionGroupConfig) -> MessageFilter:
         """The one subscription table that the broker keeps for the whole group."""
         members = self._members.find(header.consumer_group)
         if members is None:
@@ -161,33 +150,33 @@ class PullMessage:
             raise MessageError("the consumer's subscription not exist", ResponseCode.SUBSCRIPTION_NOT_EXIST)
         if subscription.sub_version < header.sub_version:
             raise MessageError("the consumer's subscription not latest", ResponseCode.SUBSCRIPTION_NOT_LATEST)
-        if not _is_tag_type(subscription.expression_type):
-            raise _no_sql()
-        return _matches_of(subscription)
+        return self._filters.of_group(subscription)
 
     # reading and holding
 
-    def _read(self, header: PullMessageHeader, matches: Matches | None) -> ReadResult:
+    def _read(self, header: PullMessageHeader, message_filter: MessageFilter) -> ReadResult:
         result = self._store.read(
             header.topic,
             header.queue_id,
             header.queue_offset,
             max_messages=max(1, min(header.max_msg_nums, PULL_MESSAGES_MAX)),
             max_bytes=PULL_BYTES_MAX,
-            matches=matches,
+            matches=message_filter.codes,
+            properties_match=message_filter.properties,
         )
         self._offsets.pulled(header.consumer_group, header.topic, header.queue_id, result.next_begin_offset)
         if result.message_count:
             self._got.count((header.topic, header.consumer_group), result.message_count)
         return result
 
-    def _hold(self, request: Request, header: PullMessageHeader, matches: Matches | None) -> bool:
+    def _hold(self, request: Request, header: PullMessageHeader, message_filter: MessageFilter) -> bool:
         now_s = asyncio.get_running_loop().time()
         held = HeldPull(
             topic=header.topic,
             queue_id=header.queue_id,
             queue_offset=header.queue_offset,
-            matches=matches,
+            matches=message_filter.codes,
+            properties_match=message_filter.properties,
             connection=request.connection,
             deadline_s=now_s + max(0, header.suspend_timeout_millis) / 1000,
             resume=self._resume,
@@ -199,8 +188,8 @@ class PullMessage:
         """The second evaluation."""
         command, header = held.payload
         try:
-            group, topic, matches = self._check(header)
-            result = self._read(header, matches)
+            group, topic, message_filter = self._check(header)
+            result = self._read(header, message_filter)
         except Forbidden as error:
             held.connection.send(_forbidden(command, error))
             return
@@ -238,21 +227,3 @@ def _answer(
 def _forbidden(command: Command, error: Forbidden) -> Command:
     fields = {"forbiddenType": str(error.forbidden_type)}
     return response(command, error.response_code, str(error), fields)
-
-
-def _is_tag_type(expression_type: str | None) -> bool:
-    return not expression_type or expression_type == TAG
-
-
-def _no_sql() -> MessageError:
-    return MessageError("The broker does not support consumer to filter message by SQL92", ResponseCode.SYSTEM_ERROR)
-
-
-def _matches_of(subscription: SubscriptionData) -> Matches | None:
-    """`code_set` is the client's own; it lacks only where a client sends none, and then the text counts."""
-    if subscription.class_filter_mode or subscription.sub_string.strip() in ("", ALL):
-        return None
-    if subscription.code_set:
-        return frozenset(subscription.code_set).__contains__
-    expression = parse_tags(subscription.sub_string)
-    return None if expression.matches_all else expression.codes.__contains__

@@ -32,7 +32,7 @@ from broker.engine.store.key_index import KeyIndex
 from broker.engine.store.layout import RecordFacts, pack_record, record_bytes, stored_properties
 from broker.engine.store.log_scan import scan_log
 from broker.engine.store.queue_table import QueueTable
-from broker.engine.store.reader import Matches, Reader
+from broker.engine.store.reader import Matches, PropertiesMatch, Reader
 from broker.engine.store.recovery import Recovery
 from broker.engine.store.store_folder import StoreFolder, StoreSizes
 from broker.engine.store.values import (
@@ -290,11 +290,22 @@ class MessageStore:
         max_messages: int,
         max_bytes: int,
         matches: Matches | None = None,
+        properties_match: PropertiesMatch | None = None,
     ) -> ReadResult:
-        """Messages from `queue_offset` on whose tags code `matches` (all, if None): see `reader.py`."""
+        """Messages from `queue_offset` on whose tags code and properties match (all, if None): see `reader.py`."""
         return self._reader.read(
-            topic, queue_id, queue_offset, max_messages=max_messages, max_bytes=max_bytes, matches=matches
+            topic,
+            queue_id,
+            queue_offset,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            matches=matches,
+            properties_match=properties_match,
         )
+
+    def properties_of(self, appended: Appended) -> dict[str, str] | None:
+        """Of a message that was stored; None when it is gone. Raises OSError."""
+        return self._reader.properties_at(appended.commit_log_offset, appended.total_bytes)
 
     def min_offset(self, topic: str, queue_id: int) -> int:
         """The first queue offset that can be read; 0 for an unknown queue."""

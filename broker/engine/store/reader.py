@@ -17,7 +17,7 @@ was appended, flushed or not, as in RocketMQ. Event loop only.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from broker.engine.store.commit_log import CommitLog
@@ -33,14 +33,19 @@ from broker.engine.store.layout import (
 )
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.values import Boundary, ReadResult, ReadStatus
+from remoting.wire.errors import BodyError
 from remoting.wire.stored_message import MAGIC_V1, MAGIC_V2
+from remoting.wire.stored_properties import START_BYTES_MAX, properties_in_tail, tail_position
 
 logger = logging.getLogger(__name__)
 
 # Java scans max(16000, maxMsgNums * 20) bytes of the consume queue in one call.
 _SCANNED_ENTRIES_MIN = 16_000 // QUEUE_ENTRY_BYTES
+# For its properties a larger record is read in two parts, around its body.
+_READ_WHOLE_BYTES_MAX = 4096
 
 Matches = Callable[[int], bool]
+PropertiesMatch = Callable[[Mapping[str, str]], bool]
 
 
 class Reader:
@@ -57,8 +62,12 @@ class Reader:
         max_messages: int,
         max_bytes: int,
         matches: Matches | None,
+        properties_match: PropertiesMatch | None,
     ) -> ReadResult:
-        """Up to `max_messages` messages of at most `max_bytes`; the first one is taken whatever its size."""
+        """Up to `max_messages` messages of at most `max_bytes`; the first one is taken whatever its size.
+
+        `properties_match` costs a read of every message that is looked at.
+        """
         queue = self._queues.get(topic, queue_id)
         if queue is None:
             return ReadResult(ReadStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
@@ -73,7 +82,8 @@ class Reader:
         if queue_offset > end:
             return ReadResult(ReadStatus.OFFSET_OVERFLOW_BADLY, end, start, end)
         entries = queue.entries(queue_offset, max(_SCANNED_ENTRIES_MIN, max_messages))
-        pick = _pick(entries, max_messages, max_bytes, matches)
+        is_wanted = None if properties_match is None else self._test_of_records(properties_match)
+        pick = _pick(entries, max_messages, max_bytes, matches, is_wanted)
         following = queue_offset + pick.scanned
         if not pick.wanted:
             return ReadResult(ReadStatus.NO_MATCHED_MESSAGE, following, start, end)
@@ -96,6 +106,32 @@ class Reader:
             count += sound_count
             parts += sound
         return count, parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _test_of_records(self, match: PropertiesMatch) -> Callable[[int, int], bool]:
+        """What cannot be read is let through: gathering then tells why it is not there."""
+
+        def is_wanted(commit_log_offset: int, size: int) -> bool:
+            properties = self.properties_at(commit_log_offset, size)
+            return properties is None or match(properties)
+
+        return is_wanted
+
+    def properties_at(self, commit_log_offset: int, size: int) -> dict[str, str] | None:
+        """Of the record of `size` bytes there; None when the log has none such. Raises OSError."""
+        segment = self._log.segment_of(commit_log_offset)
+        if segment is None:
+            return None
+        is_small = size <= _READ_WHOLE_BYTES_MAX
+        start = self._log.read(segment, commit_log_offset, size if is_small else START_BYTES_MAX)
+        if not _is_record(start, 0, size, commit_log_offset, is_whole=is_small):
+            return None
+        try:
+            tail_at = tail_position(start)
+            if is_small:
+                return properties_in_tail(start, start, tail_at)
+            return properties_in_tail(start, self._log.read(segment, commit_log_offset + tail_at, size - tail_at))
+        except BodyError:
+            return None
 
     def timestamp_at(self, commit_log_offset: int) -> int:
         """Store timestamp of the record there, -1 when the log no longer has it."""
@@ -146,11 +182,18 @@ class _Pick(NamedTuple):
     scanned: int
 
 
-def _pick(entries: bytes, max_messages: int, max_bytes: int, matches: Matches | None) -> _Pick:
+def _pick(
+    entries: bytes,
+    max_messages: int,
+    max_bytes: int,
+    matches: Matches | None,
+    is_wanted: Callable[[int, int], bool] | None,
+) -> _Pick:
+    """`is_wanted` takes a message's commit-log offset and size."""
     wanted: list[tuple[int, int]] = []
     scanned = taken_bytes = 0
     for offset, size, code in QUEUE_ENTRY.iter_unpack(entries):
-        if size != HOLE_BYTES and (matches is None or matches(code)):
+        if size != HOLE_BYTES and (matches is None or matches(code)) and (is_wanted is None or is_wanted(offset, size)):
             if wanted and taken_bytes + size > max_bytes:
                 break
             wanted.append((offset, size))
@@ -189,8 +232,9 @@ def _sound_part(content: bytes, run: list[tuple[int, int]]) -> tuple[int, list[b
     return len(sound), sound
 
 
-def _is_record(content: bytes, position: int, size: int, commit_log_offset: int) -> bool:
-    if position + size > len(content) or size < RECORD_START.size:
+def _is_record(content: bytes, position: int, size: int, commit_log_offset: int, *, is_whole: bool = True) -> bool:
+    """`is_whole`: all of it must be in `content`, not only its start."""
+    if position + (size if is_whole else RECORD_START.size) > len(content) or size < RECORD_START.size:
         return False
     total, magic, own_offset = RECORD_START.unpack_from(content, position)
     return total == size and own_offset == commit_log_offset and magic in (MAGIC_V1, MAGIC_V2)

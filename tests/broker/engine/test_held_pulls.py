@@ -22,7 +22,15 @@ class Holding:
     def __init__(self, held_max: int = 100) -> None:
         self.max_offsets: dict[tuple[str, int], int] = {}
         self.resumed: list[HeldPull] = []
-        self.pulls = HeldPulls(lambda topic, queue_id: self.max_offsets.get((topic, queue_id), 0), held_max)
+        self.properties: dict[str, str] | None = {}
+        self.properties_read = 0
+        self.pulls = HeldPulls(
+            lambda topic, queue_id: self.max_offsets.get((topic, queue_id), 0), self._properties_of, held_max
+        )
+
+    def _properties_of(self, appended: Appended) -> dict[str, str] | None:
+        self.properties_read += 1
+        return self.properties
 
     def pull(self, wire, topic="orders", queue_id=0, queue_offset=0, matches=None, wait_s=LONG_S) -> HeldPull:
         deadline_s = asyncio.get_running_loop().time() + wait_s
@@ -65,6 +73,34 @@ async def test_held_pull_is_left_alone_by_a_message_elsewhere(holding, wire, els
 
     assert holding.resumed == []
     assert len(holding.pulls) == 1
+
+
+async def test_properties_are_read_once_a_message_and_only_for_who_filters_by_them(holding, wire):
+    holding.pulls.hold(holding.pull(wire))
+    holding.append()
+    assert holding.properties_read == 0
+
+    holding.properties = {"size": "5"}
+    for size in ("5", "6", "7"):
+        pull = holding.pull(wire)
+        pull.properties_match = {"size": size}.__eq__
+        holding.pulls.hold(pull)
+    holding.append()
+    assert holding.properties_read == 1
+    assert len(holding.pulls) == 2
+
+
+async def test_held_pull_is_resumed_when_the_properties_cannot_be_read(holding, wire, monkeypatch):
+    def unreadable(_):
+        raise OSError("the disk is gone")
+
+    pull = holding.pull(wire)
+    pull.properties_match = lambda properties: False
+    holding.pulls.hold(pull)
+    monkeypatch.setattr(holding.pulls, "_properties_of", unreadable)
+    holding.append()
+
+    await eventually(lambda: holding.resumed == [pull])
 
 
 async def test_held_pull_is_left_alone_by_a_message_that_its_filter_keeps_out(holding, wire):

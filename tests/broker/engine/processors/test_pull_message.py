@@ -61,6 +61,7 @@ def processor_of(parts) -> PullMessage:
         parts.held_pulls,
         parts.watch,
         parts.got,
+        parts.filters,
         parts.config,
     )
 
@@ -149,8 +150,12 @@ def _other_topic(parts):
     parts.join("billing", subscription(topic="elsewhere"))
 
 
-def _sql(parts):
-    parts.join("billing", subscription(tags="a > 3", version=9, expression_type="SQL92"))
+def _broken_sql(parts):
+    parts.join("billing", subscription(tags="a > 'x'", version=9, expression_type="SQL92"))
+
+
+def _unknown_kind(parts):
+    parts.join("billing", subscription(tags="a", version=9, expression_type="REGEX"))
 
 
 def _nothing(parts):
@@ -176,13 +181,14 @@ REFUSALS = {
     "a broadcast that the group forbids": (_no_broadcast, {}, 16, "4", "broadcast"),
     "a topic that the group has not": (_other_topic, {}, 24, None, "subscription not exist"),
     "a subscription that is newer than ours": (_nothing, {"subVersion": 6}, 25, None, "not latest"),
-    "SQL in the heartbeat": (_sql, {}, 1, None, "SQL92"),
-    "SQL in the request": (
+    "broken SQL in the heartbeat": (_broken_sql, {}, 27, None, "character 5"),
+    "an unknown kind of expression in the heartbeat": (_unknown_kind, {}, 27, None, "REGEX"),
+    "broken SQL in the request": (
         _nothing,
-        {"sysFlag": SUBSCRIPTION_FLAG, "subscription": "a > 3", "expressionType": "SQL92"},
-        1,
+        {"sysFlag": SUBSCRIPTION_FLAG, "subscription": "a >", "expressionType": "SQL92"},
+        23,
         None,
-        "SQL92",
+        "character 4",
     ),
     # two faults: the first of RocketMQ's order
     "the group before the topic": (_group_disabled, {"topic": "none"}, 16, "2", "billing"),
@@ -254,6 +260,72 @@ def test_pull_uses_its_own_expression_without_any_member(parts, processor):
     answer = parts.ask(processor, pull(consumerGroup="nobody", sysFlag=SUBSCRIPTION_FLAG, subscription="b"))
 
     assert found(answer) == [b"2"]
+
+
+def sized(body: bytes, size: str, **fields):
+    return draft(body, properties_text=f"size\x01{size}\x02", **fields)
+
+
+def test_pull_filters_by_the_groups_sql(parts, processor):
+    parts.join("billing", subscription(tags="size > 5", version=6, expression_type="SQL92"))
+    for body, size in ((b"1", "6"), (b"2", "5"), (b"3", "many"), (b"4", "60")):
+        parts.store.append(sized(body, size))
+    parts.store.append(draft(b"5"))
+    answer = parts.ask(processor, pull())
+
+    assert found(answer) == [b"1", b"4"]
+    assert places(answer) == (5, 0, 5)
+
+
+def test_pull_uses_its_own_sql_without_any_member(parts, processor):
+    parts.store.append(sized(b"1", "6"))
+    parts.store.append(sized(b"2", "5"))
+    own = {"sysFlag": SUBSCRIPTION_FLAG, "subscription": "size = 5", "expressionType": "SQL92"}
+
+    assert found(parts.ask(processor, pull(consumerGroup="nobody", **own))) == [b"2"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"], ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("topic", ["orders", "%RETRY%" + "o" * 140], ids=["short topic", "long topic"])
+def test_pull_filters_large_messages_by_sql_too(parts, processor, host, topic):
+    parts.topics.put(TopicConfig(topic_name=topic))
+    for size in ("5", "6"):
+        parts.store.append(sized(size.encode() * 6_000, size, topic=topic, born_host=(host, 1), store_host=(host, 2)))
+    own = {"sysFlag": SUBSCRIPTION_FLAG, "subscription": "size = 6", "expressionType": "SQL92"}
+
+    assert found(parts.ask(processor, pull(topic=topic, **own))) == [b"6" * 6_000]
+
+
+def test_pull_that_found_nothing_by_sql_moves_on(parts, processor):
+    parts.join("billing", subscription(tags="size > 5", version=6, expression_type="SQL92"))
+    parts.store.append(sized(b"1", "1"))
+    answer = parts.ask(processor, pull())
+
+    assert (answer.code, answer.remark) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE")
+    assert places(answer) == (1, 0, 1)
+
+
+def test_sql_is_refused_in_rocketmqs_words_where_it_is_switched_off(tmp_path):
+    parts = BrokerParts(tmp_path / "store", property_filter=False)
+    parts.topics.put(TopicConfig(topic_name="orders"))
+    own = {"sysFlag": SUBSCRIPTION_FLAG, "subscription": "size = 5", "expressionType": "SQL92"}
+    answer = parts.ask(processor_of(parts), pull(**own))
+    parts.close()
+
+    assert answer.code == ResponseCode.SYSTEM_ERROR
+    assert answer.remark == "The broker does not support consumer to filter message by SQL92"
+
+
+async def test_pull_goes_on_waiting_while_its_sql_keeps_messages_out(parts, processor):
+    parts.join("billing", subscription(tags="size > 5", version=6, expression_type="SQL92"))
+    parts.ask(processor, pull(sysFlag=SUSPEND_FLAG))
+    parts.store.append(sized(b"1", "1"))
+    await asyncio.sleep(0.01)
+    assert parts.wire.sent == []
+
+    parts.store.append(sized(b"2", "9"))
+    await eventually(lambda: parts.wire.sent)
+    assert found(parts.wire.sent[0]) == [b"2"]
 
 
 def test_pull_moves_past_what_the_filter_keeps_out(parts, processor):
@@ -363,7 +435,7 @@ def test_pull_does_not_wait_when_not_asked_to(parts, processor):
 
 
 async def test_pull_is_answered_at_once_when_too_many_wait(parts):
-    parts.held_pulls = HeldPulls(parts.store.max_offset, held_max=1)
+    parts.held_pulls = HeldPulls(parts.store.max_offset, parts.store.properties_of, held_max=1)
     processor = processor_of(parts)
 
     assert parts.ask(processor, pull(sysFlag=SUSPEND_FLAG)) is None

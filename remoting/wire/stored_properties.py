@@ -1,0 +1,50 @@
+"""The properties of a stored message, without reading its body, which may be large (layout: `stored_message.py`).
+
+The record is read in two parts, its start and what follows the body: topic and properties.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from remoting.wire.errors import BodyError
+from remoting.wire.properties import Property, decode_properties
+from remoting.wire.stored_message import HEADS, MAGIC_V2, SYS_FLAG_POSITION
+
+# The longest start: both hosts are IPv6.
+START_BYTES_MAX = HEADS[3].size
+_START_BYTES_MIN = HEADS[0].size
+_INT = struct.Struct(">i")
+_MAGIC = struct.Struct(">4xI")
+_SHORT = struct.Struct(">H")
+
+
+def tail_position(start: bytes) -> int:
+    """Where the part behind the body begins, counted from the record's `start`. Raises BodyError."""
+    if len(start) < _START_BYTES_MIN:
+        raise BodyError(f"a stored message is cut off after {len(start)} bytes")
+    head = HEADS[(_INT.unpack_from(start, SYS_FLAG_POSITION)[0] >> 4) & 3]
+    if len(start) < head.size:
+        raise BodyError(f"a stored message is cut off after {len(start)} bytes")
+    body_bytes: int = _INT.unpack_from(start, head.size - _INT.size)[0]
+    if body_bytes < 0:
+        raise BodyError(f"a stored message with a body of {body_bytes} bytes")
+    return head.size + body_bytes
+
+
+def properties_in_tail(start: bytes, tail: bytes, position: int = 0) -> dict[str, str]:
+    """Of the message whose part behind the body begins at `position` of `tail`. Raises BodyError."""
+    try:
+        if _MAGIC.unpack_from(start)[0] == MAGIC_V2:
+            position += 2 + _SHORT.unpack_from(tail, position)[0]
+        else:
+            position += 1 + tail[position]
+        properties_bytes: int = _SHORT.unpack_from(tail, position)[0]
+    except (struct.error, IndexError) as error:
+        raise BodyError("a stored message is cut off behind its body") from error
+    position += _SHORT.size
+    if position + properties_bytes > len(tail):
+        raise BodyError("a stored message is cut off in its properties")
+    properties = decode_properties(str(tail[position : position + properties_bytes], "utf-8", "replace"))
+    properties.pop(Property.CRC32, None)
+    return properties
