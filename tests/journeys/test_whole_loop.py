@@ -57,7 +57,10 @@ class Shop:
 
     def wait_settled(self) -> None:
         """Two members in each group, who pull all queues of the shop's orders, on both loops workers."""
-        wait_until(lambda: all(map(self._is_settled, GROUPS)), SETTLED_WITHIN_S, "two members per group on two workers")
+        try:
+            wait_until(lambda: all(map(self._is_settled, GROUPS)), SETTLED_WITHIN_S)
+        except AssertionError:
+            raise AssertionError(f"not settled: {self._seen()}\n{self.install.output()[-4000:]}") from None
 
     def _is_settled(self, group: str) -> bool:
         try:
@@ -66,6 +69,16 @@ class Shop:
             return False
         shares_all = set(owners) == QUEUES and set(owners.values()) == members
         return shares_all and len(members) == 2 and len(self.install.hosts(members)) == 2
+
+    def _seen(self) -> dict[str, tuple[dict[str, set[str]], dict[int, str]]]:
+        """Per group its members with the workers that host them, and who pulls which queue."""
+        return {
+            group: (
+                {member: self.install.hosts({member}) for member in self.broker.members(group)},
+                self.broker.pulled_by(group, "orders"),
+            )
+            for group in GROUPS
+        }
 
     def lines(self, pattern: str) -> list[re.Match[str]]:
         return list(re.finditer(pattern, self.install.output()))
@@ -123,11 +136,11 @@ def eventually_has(page: Page, selector: str, text: str | re.Pattern[str]) -> No
 # what a newcomer sees
 
 
-def test_the_overview_shows_the_cluster_and_its_groups_have_members(
+def test_the_overview_fills_before_the_eyes_of_who_is_early_and_the_groups_have_members(
     shop: Shop, open_page: Callable[[str], Page]
 ) -> None:
-    shop.wait_settled()
     overview = open_page("/")
+    shop.wait_settled()
     eventually_has(overview, "#clusters [data-row=local] [data-cell=brokers]", re.compile(r"OK\s+1/1"))
     eventually_has(overview, "#clusters [data-row=local] [data-cell=groups]", "2")
     groups = open_page(f"{LOCAL}/groups/")
