@@ -8,10 +8,9 @@ MQADMIN_INSTANCES  consumer instances that the loops worker can hold at once (8)
 MQADMIN_NAMESRV    name servers of the default cluster (127.0.0.1:9876, our own broker's)
 MQADMIN_APPS       Django apps with listeners, comma-separated
 MQADMIN_HOSTS      further host names under which the console may be reached, comma-separated
-MQADMIN_LOG_LEVEL  what is logged (INFO)
+MQADMIN_LOG_LEVEL  what the processes say: debug, info, warning, error (info)
 MQADMIN_LOG_LINES  "short" where another program writes time and name before each line ("full")
 MQADMIN_DEBUG      1 shows errors in the browser; never on a machine that others reach
-MQADMIN_LOG_LEVEL  what the processes say: debug, info, warning, error (info)
 """
 
 from __future__ import annotations
@@ -158,6 +157,8 @@ CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_DISABLE_PREFETCH = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# What a listener prints is its own text: Celery would make three warnings of one print().
+CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -81,6 +81,13 @@ class Command(BaseCommand):
 
     async def _run(self, install: Install, welcome: str) -> None:
         log = Log()
+        untold = welcome.splitlines()
+
+        def tell() -> None:
+            """Once, and however the start ends: a password that was made is not shown again."""
+            while untold:
+                log.line("up", untold.pop(0))
+
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -88,18 +95,19 @@ class Command(BaseCommand):
         try:
             supervisor = Supervisor(processes(install), STOP_ORDER, log.line)
         except NoRedis as error:
+            tell()
             raise CommandError(str(error)) from error
         try:
             await _start_or_stop(supervisor, stop)
             if not stop.is_set():
-                for line in welcome.splitlines():
-                    log.line("up", line)
+                tell()
                 log.line("up", f"the console is at http://{install.web_host}:{install.web_port}/ (Ctrl-C stops all)")
                 await stop.wait()
             log.line("up", "stopping")
         except StartFailed as error:
             raise CommandError(str(error)) from error
         finally:
+            tell()
             await supervisor.stop()
         log.line("up", "all stopped")
 
