@@ -17,7 +17,7 @@ from remoting.wire.command import Command
 from remoting.wire.message_id import decode_offset_message_id
 from tests.journeys.retries import Retries
 from tests.support.asking import ask
-from tests.support.java_client import JavaClient
+from tests.support.java_client import JavaClient, JavaError
 from tests.support.our_broker import OurBroker
 from tests.support.waiting import wait_until
 
@@ -95,6 +95,32 @@ def test_the_offset_message_id_a_sender_hears_is_the_one_a_consumer_sees(
     got = java.wait_consumed(4, name)
     java.stop(name)
     assert {each["offset_msg_id"] for each in got} == {each["offset_msg_id"] for each in results}
+
+
+def test_an_sql_expression_lets_only_matching_messages_through(java: JavaClient, producer: str, fresh: Fresh) -> None:
+    topic, name = fresh("sql"), fresh("consumer")
+    values = ("1", "5", "7.5", "ten", "-3", "9")
+    for value in values:
+        java.send(producer, topic, count=2, body=f"{value}/", tag="red", property_name="size", property_value=value)
+    java.send(producer, topic, body="without/", tag="red")
+    java.send(producer, topic, body="blue/", tag="blue", property_name="size", property_value="9")
+    java.consumer(name, fresh("group"), topic, sql="size BETWEEN 5 AND 10 AND TAGS IN ('red', 'green')")
+    java.wait_consumed(4, name)
+    java.send(producer, topic, count=4, body="small/", tag="red", property_name="size", property_value="4")
+    java.send(producer, topic, body="last/", tag="green", property_name="size", property_value="10")
+    got = java.wait_consumed(5, name)
+    java.stop(name)
+    assert bodies(got) == sorted(["5/0", "5/1", "9/0", "9/1", "last/0"])
+
+
+@pytest.mark.parametrize("sql", ["size >", "size > 'large'"])
+def test_a_consumer_with_an_sql_expression_that_cannot_be_read_does_not_start(
+    java: JavaClient, producer: str, fresh: Fresh, sql: str
+) -> None:
+    topic = fresh("sql-refused")
+    java.send(producer, topic)  # the client asks only a broker that has the topic
+    with pytest.raises(JavaError, match="CODE: 23"):
+        java.consumer(fresh("consumer"), fresh("group"), topic, sql=sql)
 
 
 def test_a_tag_expression_lets_only_its_tags_through(java: JavaClient, producer: str, fresh: Fresh) -> None:

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.MessageSelector;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
@@ -42,10 +43,17 @@ final class Consumers {
         consumer.setPullBatchSize(command.number("pull_batch", 32));
         consumer.setPersistConsumerOffsetInterval(command.number("persist_interval_ms", 1000));
         consumer.setSuspendCurrentQueueTimeMillis(command.number("suspend_ms", 1000));
-        consumer.subscribe(command.text("topic"), command.text("expression", "*"));
+        consumer.subscribe(command.text("topic"), command.has("sql")
+                ? MessageSelector.bySql(command.text("sql"))
+                : MessageSelector.byTag(command.text("expression", "*")));
         counts.put(name, new AtomicLong());
         listen(consumer, name, command);
-        consumer.start();
+        try {
+            consumer.start();
+        } catch (Exception error) {
+            consumer.shutdown(); // it may have begun to pull
+            throw error;
+        }
         consumers.put(name, consumer);
         return consumer.buildMQClientId();
     }
