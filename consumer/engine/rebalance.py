@@ -1,7 +1,8 @@
 """What a member must take and give up: pure decisions of one rebalance round (Java `RebalanceImpl`).
 
-And when the next round is: notifications coalesce, a round comes at least `ROUND_GAP_MS` after the one before, so the
-first notification after a quiet time acts at once and a storm of them costs one round a second.
+And when the next round is: notifications coalesce, a woken round comes at least `WOKEN_GAP_MS` after the one before,
+so the first notification after a quiet time acts at once and a storm of them costs four rounds a second. Java's gap is
+a second, which a lost member's queues would wait for when somebody else came or went just before.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from consumer.engine.process_queue import ProcessQueue
 from remoting.wire.bodies.message_queue import MessageQueue
 
 INTERVAL_MS = 20_000
-ROUND_GAP_MS = 1000
+WOKEN_GAP_MS = 250
+UNBALANCED_INTERVAL_MS_MIN = 1000
 UNBALANCED_INTERVAL_MS_MAX = 5000
 # A queue that is owned but was not pulled for so long has lost its loop; it is taken anew.
 PULL_IDLE_MS_MAX = 120_000
@@ -65,9 +67,9 @@ class RoundTimer:
         """How long to wait from now on; 0 or less: the round is due."""
         if self.last_ms is None:
             return 0
-        return self.last_ms + (ROUND_GAP_MS if is_woken else self._interval_ms()) - now_ms
+        return self.last_ms + (WOKEN_GAP_MS if is_woken else self._interval_ms()) - now_ms
 
     def _interval_ms(self) -> int:
         if not self.unbalanced_count:
             return INTERVAL_MS
-        return min(UNBALANCED_INTERVAL_MS_MAX, ROUND_GAP_MS << min(self.unbalanced_count - 1, 10))
+        return min(UNBALANCED_INTERVAL_MS_MAX, UNBALANCED_INTERVAL_MS_MIN << min(self.unbalanced_count - 1, 10))
