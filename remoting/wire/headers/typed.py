@@ -7,6 +7,7 @@ every RocketMQ server does.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
@@ -30,6 +31,9 @@ def read_header(header_type: type[H], ext_fields: dict[str, str]) -> H:
 
     An empty text counts as absent for anything but a text: C++ sends such fields.
     """
+    for name in _boolean_names(header_type):
+        if ext_fields.get(name) == "1":  # true for msgspec, false for Java
+            return _read_patiently(header_type, ext_fields)
     try:
         return msgspec.convert(ext_fields, header_type, strict=False)
     except msgspec.ValidationError:
@@ -55,6 +59,12 @@ def _read_patiently(header_type: type[H], ext_fields: dict[str, str]) -> H:
         return msgspec.convert(fields, header_type, strict=False)
     except msgspec.ValidationError as error:
         raise HeaderError(f"{header_type.__name__}: {error}") from error
+
+
+@cache
+def _boolean_names(header_type: type[Header]) -> tuple[str, ...]:
+    """As the wire has them."""
+    return tuple(field.encode_name for field in msgspec.structs.fields(header_type) if bool in _kinds(field.type))
 
 
 def _kinds(field_type: Any) -> set[Any]:

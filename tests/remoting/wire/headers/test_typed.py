@@ -103,7 +103,17 @@ def test_a_long_beyond_64_bits_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("true", True), ("TRUE", True), ("false", False), ("yes", False), ("1x", False), ("", False)]
+    ("text", "value"),
+    [
+        ("true", True),
+        ("TRUE", True),
+        ("false", False),
+        ("0", False),
+        pytest.param("1", False, id="librocketmq's batch flag, which Apache does not take for one"),
+        ("yes", False),
+        ("1x", False),
+        ("", False),
+    ],
 )
 def test_booleans_are_true_only_for_the_word(text: str, value: bool) -> None:
     assert bool(read_header(QueueHeader, {"topic": "T", "queueId": "0", "committed": text}).committed) is value
