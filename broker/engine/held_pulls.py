@@ -2,7 +2,7 @@
 
 A held pull is a small record, never a task. It is looked at again when a message that its filter lets through enters
 its queue, at its deadline, and, every 5 s, when its queue has grown by messages that the filter keeps out: the
-answer then moves the consumer past them (wire-protocol 6.4). What wakes during one read is resumed together after it.
+answer then moves the consumer past them. What wakes during one read is resumed together after it.
 
 Whose connection is gone is dropped; whose peer doesn't read keeps waiting until it does, or until its deadline.
 """

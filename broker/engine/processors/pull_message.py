@@ -1,4 +1,4 @@
-"""PULL_MESSAGE (11), LITE_PULL_MESSAGE (361): `PullMessageProcessor` (wire-protocol 6, behaviour P2-141 ff.).
+"""PULL_MESSAGE (11), LITE_PULL_MESSAGE (361): `PullMessageProcessor`.
 
 A pull that finds nothing new, and may wait, is held (`held_pulls.py`) and evaluated again, from the first check on,
 when a message comes or its time is over. The second evaluation neither holds again nor commits an offset.
