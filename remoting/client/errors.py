@@ -6,6 +6,7 @@ ClientError
   RequestTimedOut       no answer in time (a TimeoutError too): the request may have been carried out
   BrokerRefused         an answer with a response code other than success
   RouteNotFound         no name server knows the topic
+  NotWritable           a topic that no broker accepts messages for
   SendFailed            a send was given up after all its attempts
 
 A message that breaks a rule (its size, a name) raises `remoting.wire.errors.MessageError` before anything is sent.
@@ -31,6 +32,7 @@ _REMEDIES: dict[int, str] = {
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: "create the group, or let the broker create groups on first use",
     ResponseCode.CONSUMER_NOT_ONLINE: "no member of the group is connected",
 }
+_UNHEARD_REMEDY = "see that it runs and can be reached from here"
 # Of a remark, in the text of an error; all of it is in `BrokerRefused.remark`.
 _REMARK_CHARS_MAX = 300
 
@@ -86,13 +88,27 @@ class RouteNotFound(ClientError):
         self.topic = topic
 
 
+class NotWritable(ClientError):
+    """The route of `topic` has no queue that may be written."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            f"no broker that has a master lets topic {topic!r} be written:"
+            " give the topic the permission to write, or start its master"
+        )
+        self.topic = topic
+
+
 class SendFailed(ClientError):
     """`attempts` are the errors in order; `sent` what a batch had already stored before the failing part."""
 
     def __init__(self, topic: str, attempts: Sequence[Exception], sent: Sequence[SendResult] = ()) -> None:
+        count = f"{len(attempts)} attempt" if len(attempts) == 1 else f"{len(attempts)} attempts"
         tries = "; ".join(f"{number}. {error}" for number, error in enumerate(attempts, 1)) or "no time for a try"
         stored = f" ({len(sent)} messages of the batch were stored before)" if sent else ""
-        super().__init__(f"sending to topic {topic!r} failed after {len(attempts)} attempts{stored}: {tries}")
+        is_unheard = bool(attempts) and isinstance(attempts[-1], NotConnected | RequestTimedOut)
+        remedy = f" ({_UNHEARD_REMEDY})" if is_unheard else ""
+        super().__init__(f"sending to topic {topic!r} failed after {count}{stored}: {tries}{remedy}")
         self.topic = topic
         self.attempts = tuple(attempts)
         self.sent = tuple(sent)

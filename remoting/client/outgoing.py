@@ -101,7 +101,10 @@ def check_body(body: bytes) -> None:
     if not body:
         raise MessageError("the body is empty: RocketMQ stores no message without one")
     if len(body) > BODY_BYTES_MAX:
-        raise MessageError(f"the body has {len(body)} bytes; at most {BODY_BYTES_MAX} are allowed")
+        raise MessageError(
+            f"the body has {len(body)} bytes; at most {BODY_BYTES_MAX} are allowed:"
+            " make it smaller, or send where to find it"
+        )
 
 
 def checked_text(properties: Mapping[str, str]) -> str:

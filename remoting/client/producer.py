@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from remoting.client.batches import batches, split_result
-from remoting.client.errors import BrokerRefused, ClientError, NotConnected, RequestTimedOut, SendFailed
+from remoting.client.errors import BrokerRefused, ClientError, NotConnected, NotWritable, RequestTimedOut, SendFailed
 from remoting.client.instance import ClientInstance, local_address
 from remoting.client.outgoing import (
     Message,
@@ -276,8 +276,7 @@ class Producer:
             timed_out = RequestTimedOut(name_servers, RequestCode.GET_ROUTEINFO_BY_TOPIC, self.timeout_ms)
             raise SendFailed(topic, [timed_out]) from error
         if not queues:
-            reason = "no broker that has a master lets it be written"
-            raise SendFailed(topic, [NotConnected(f"topic {topic!r}", reason)])
+            raise SendFailed(topic, [NotWritable(topic)])
         return queues
 
     def _address(self, queue: MessageQueue) -> str:

@@ -7,6 +7,7 @@ from remoting.client.errors import (
     ClientError,
     ConnectionLost,
     NotConnected,
+    NotWritable,
     RequestTimedOut,
     RouteNotFound,
     SendFailed,
@@ -36,6 +37,16 @@ ADDRESS = "10.0.0.1:10911"
             " broker is running",
         ),
         (SendFailed("T", []), "sending to topic 'T' failed after 0 attempts: no time for a try"),
+        (
+            SendFailed("T", [ConnectionLost(ADDRESS, "gone")]),
+            "sending to topic 'T' failed after 1 attempt: 1. no connection to 10.0.0.1:10911: gone"
+            " (see that it runs and can be reached from here)",
+        ),
+        (
+            SendFailed("T", [NotWritable("T")]),
+            "sending to topic 'T' failed after 1 attempt: 1. no broker that has a master lets topic 'T' be written:"
+            " give the topic the permission to write, or start its master",
+        ),
     ],
     ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
 )

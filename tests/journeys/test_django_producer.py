@@ -1,0 +1,124 @@
+"""What a user of `consumer.producer` reads when a send cannot be: what it is about and what to do, within 3 s."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from consumer import producer
+from remoting.client.errors import ClientError, SendFailed
+from remoting.client.name_servers import NameServersUnreachable
+from remoting.wire.errors import MessageError
+from remoting.wire.limits import BODY_BYTES_MAX
+from tests.journeys.conftest import Cluster
+from tests.support.children import free_port
+from tests.support.our_broker import OurBroker
+
+pytestmark = [pytest.mark.journey]
+
+TOPIC = "producer-orders"
+SEND_WITHIN_S = 3.0
+# For a busy machine to hand the error from the producer's thread to the caller's.
+GRACE_S = 1.0
+REMEDY = "see that it runs and can be reached from here"
+# Permissions of a topic: 4 to read, 2 to write.
+READ_ONLY = 4
+
+
+@pytest.fixture
+def pointed_at(settings: Any) -> Iterator[Callable[[str], None]]:
+    """Gives Django a name server; the process's producer starts anew with it."""
+
+    def point(namesrv: str) -> None:
+        producer._producer.close()
+        settings.MQADMIN_NAMESRV = namesrv
+
+    yield point
+    producer._producer.close()
+
+
+def refusal(kind: type[Exception], topic: str = TOPIC, body: bytes = b"body") -> str:
+    """The text of the error, which must come in time."""
+    begun_s = time.monotonic()
+    with pytest.raises(kind) as caught:
+        producer.send(topic, body)
+    assert time.monotonic() - begun_s < SEND_WITHIN_S + GRACE_S
+    return str(caught.value)
+
+
+def test_what_rocketmq_would_not_take_is_refused_before_it_is_sent(
+    cluster: Cluster, pointed_at: Callable[[str], None]
+) -> None:
+    pointed_at(cluster.namesrv)
+    assert producer.send(TOPIC, bytes(BODY_BYTES_MAX)).queue.topic == TOPIC
+    assert refusal(MessageError, body=bytes(BODY_BYTES_MAX + 1)) == (
+        "the body has 4194305 bytes; at most 4194304 are allowed: make it smaller, or send where to find it"
+    )
+    assert refusal(MessageError, "orders today") == (
+        "the topic name 'orders today' holds a character other than letters, digits, % | - and _"
+    )
+    assert refusal(MessageError, "o" * 128).startswith("the topic name has 128 characters; 127 are allowed")
+    assert refusal(MessageError, "SCHEDULE_TOPIC_XXXX") == (
+        "topic 'SCHEDULE_TOPIC_XXXX' is written by brokers only: choose another"
+    )
+    assert producer.send(TOPIC, b"the producer is still good").queue.topic == TOPIC
+
+
+def test_an_address_where_nothing_listens_is_named(pointed_at: Callable[[str], None]) -> None:
+    namesrv = f"127.0.0.1:{free_port()}"
+    pointed_at(namesrv)
+    for _ in range(2):
+        assert refusal(NameServersUnreachable) == (
+            f"no name server answers (no connection to {namesrv}: Connection refused):"
+            " start one, or correct the address"
+        )
+
+
+def test_an_address_that_never_answers_is_given_up_in_time(pointed_at: Callable[[str], None]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        namesrv = f"127.0.0.1:{mute.getsockname()[1]}"
+        pointed_at(namesrv)
+        text = refusal(ClientError)
+    assert f"{namesrv} did not answer GET_ROUTEINFO_BY_TOPIC within 3000 ms" in text
+    assert text.endswith(f"({REMEDY})")
+
+
+def test_a_broker_that_went_away_is_named_and_used_again_when_it_is_back(
+    tmp_path: Path, pointed_at: Callable[[str], None]
+) -> None:
+    with OurBroker(tmp_path / "store") as broker:
+        pointed_at(broker.namesrv)
+        producer.send(TOPIC, b"before")
+        broker.kill()
+        for _ in range(2):
+            text = refusal(SendFailed)
+            assert text.startswith(f"sending to topic '{TOPIC}' failed after 3 attempts: 1. ")
+            assert text.endswith(f"3. no connection to {broker.broker}: Connection refused ({REMEDY})")
+        broker.start()
+        assert producer.send(TOPIC, b"after").queue_offset >= 0
+
+
+def test_a_topic_without_the_permission_to_write_is_named(tmp_path: Path, pointed_at: Callable[[str], None]) -> None:
+    with OurBroker(tmp_path / "store") as broker:
+        pointed_at(broker.namesrv)
+        producer.send(TOPIC, b"before")
+        assert broker.stop() == 0
+        make_read_only(broker.store / "config/topics.json")
+        broker.start()
+        pointed_at(broker.namesrv)
+        assert refusal(SendFailed) == (
+            f"sending to topic '{TOPIC}' failed after 1 attempt: 1. no broker that has a master lets topic '{TOPIC}'"
+            " be written: give the topic the permission to write, or start its master"
+        )
+
+
+def make_read_only(file: Path) -> None:
+    table = json.loads(file.read_text())
+    table["topicConfigTable"][TOPIC]["perm"] = READ_ONLY
+    file.write_text(json.dumps(table))
