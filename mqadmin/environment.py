@@ -5,11 +5,13 @@ Database and Redis are embedded unless DATABASE_URL and REDIS_URL name others (d
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
 
 # One writer at a time, and readers never wait: measured without a single "database is locked" under contention.
 _SQLITE_OPTIONS = {
@@ -25,6 +27,10 @@ _SQLITE_OPTIONS = {
 _POOL = {"min_size": 1, "max_size": 8, "timeout": 10}
 
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+PORT_MAX = 65_535
+
+
 def database(url: str | None, folder: Path, *, is_pooled: bool = False) -> dict[str, Any]:
     """Django's DATABASES["default"]: SQLite in `folder`, or what `url` names."""
     if not url:
@@ -35,7 +41,11 @@ def database(url: str | None, folder: Path, *, is_pooled: bool = False) -> dict[
             # A file for tests too: an in-memory database has other locks, and no WAL.
             "TEST": {"NAME": str(folder / "test.sqlite3")},
         }
-    config: dict[str, Any] = dict(dj_database_url.parse(url))
+    try:
+        config: dict[str, Any] = dict(dj_database_url.parse(url))
+    except ValueError as error:
+        # Without the text itself: it may hold a password.
+        raise ImproperlyConfigured("DATABASE_URL must read like postgres://user:password@host:5432/name") from error
     options = config.setdefault("OPTIONS", {})
     if config["ENGINE"].endswith("sqlite3"):
         options.update(_SQLITE_OPTIONS)
@@ -62,10 +72,57 @@ def words(text: str | None) -> list[str]:
     return [word.strip() for word in (text or "").split(",") if word.strip()]
 
 
+def apps(text: str | None) -> list[str]:
+    """The Django apps of MQADMIN_APPS. Raises ImproperlyConfigured naming one that Python doesn't find."""
+    names = words(text)
+    for name in names:
+        if not _is_importable(name):
+            raise ImproperlyConfigured(
+                f"MQADMIN_APPS names {name!r}, which Python does not find: correct the name, or add its folder to "
+                "PYTHONPATH"
+            )
+    return names
+
+
+def _is_importable(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
 def web_address(text: str) -> tuple[str, int]:
-    """`host:port`; a bare port listens on 127.0.0.1. Raises ValueError."""
+    """`host:port`; a bare port listens on 127.0.0.1. Raises ImproperlyConfigured."""
     host, _, port = text.rpartition(":")
+    if not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
+        raise ImproperlyConfigured(f"MQADMIN_WEB is {text!r}; it must be host:port, as in 127.0.0.1:8000")
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def count(name: str, text: str) -> int:
+    """A whole number above 0. Raises ImproperlyConfigured naming the variable."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ImproperlyConfigured(f"{name} is {text!r}; it must be a whole number above 0")
+    return int(text)
+
+
+def name_servers(text: str) -> str:
+    """`host:port`, several separated by `;`. Raises ImproperlyConfigured."""
+    for word in text.replace(",", ";").split(";"):
+        host, _, port = word.strip().rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
+            raise ImproperlyConfigured(
+                f"MQADMIN_NAMESRV is {text!r}; it must be host:port of a name server, several separated by ;"
+            )
+    return text
+
+
+def log_level(text: str) -> str:
+    """Raises ImproperlyConfigured naming the levels that there are."""
+    level = text.upper()
+    if level not in LOG_LEVELS:
+        raise ImproperlyConfigured(f"MQADMIN_LOG_LEVEL is {text!r}; it must be one of {', '.join(LOG_LEVELS)}")
+    return level
 
 
 def allowed_hosts(web: str, further: list[str]) -> list[str]:

@@ -30,10 +30,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 MQADMIN_DATA = open_data_folder(Path(os.environ.get("MQADMIN_DATA", BASE_DIR / "var")))
 MQADMIN_WEB = os.environ.get("MQADMIN_WEB", "127.0.0.1:8000")
-MQADMIN_INSTANCES = int(os.environ.get("MQADMIN_INSTANCES", "8"))
-MQADMIN_NAMESRV = os.environ.get("MQADMIN_NAMESRV", "127.0.0.1:9876")
+MQADMIN_INSTANCES = environment.count("MQADMIN_INSTANCES", os.environ.get("MQADMIN_INSTANCES", "8"))
+MQADMIN_NAMESRV = environment.name_servers(os.environ.get("MQADMIN_NAMESRV", "127.0.0.1:9876"))
 MQADMIN_DEFAULT_CLUSTER = "local"
-MQADMIN_APPS = environment.words(os.environ.get("MQADMIN_APPS"))
+MQADMIN_APPS = environment.apps(os.environ.get("MQADMIN_APPS"))
 REDIS_URL = os.environ.get("REDIS_URL") or environment.default_redis_url(MQADMIN_DATA)
 
 # Security
@@ -206,5 +206,5 @@ LOGGING = {
         f"celery.{name}": {"level": "WARNING"}
         for name in ("worker.strategy", "app.trace", "worker.request", "worker.consumer.connection")
     },
-    "root": {"handlers": ["stderr"], "level": os.environ.get("MQADMIN_LOG_LEVEL", "INFO").upper()},
+    "root": {"handlers": ["stderr"], "level": environment.log_level(os.environ.get("MQADMIN_LOG_LEVEL", "INFO"))},
 }

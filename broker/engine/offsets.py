@@ -72,7 +72,7 @@ class Offsets:
         queues[queue_id] = queue_offset
         self._is_changed = True
         if before is not None and queue_offset < before:
-            logger.warning("%s@%s queue %d moved back from %d to %d", topic, group, queue_id, before, queue_offset)
+            logger.info("%s@%s queue %d moved back from %d to %d", topic, group, queue_id, before, queue_offset)
         self._on_committed(group, topic, queue_id)
 
     def pulled(self, group: str, topic: str, queue_id: int, next_begin_offset: int) -> None:

@@ -110,3 +110,41 @@ def test_command_with_an_impossible_data_folder_ends_with_one_line(tmp_path: Pat
     assert ended.returncode == 1
     assert ended.stderr.count("\n") == 1
     assert "MQADMIN_DATA" in ended.stderr
+
+
+@pytest.mark.parametrize("text", ["foo", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:0", "127.0.0.1:70000", ""])
+def test_an_address_that_is_none_is_refused_by_its_variables_name(text: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="MQADMIN_WEB is"):
+        environment.web_address(text)
+    with pytest.raises(ImproperlyConfigured, match="MQADMIN_NAMESRV is"):
+        environment.name_servers(text)
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1:9876", "a:9876;b:9876", "a:9876,b:9876"])
+def test_name_servers_are_taken_as_they_are(text: str) -> None:
+    assert environment.name_servers(text) == text
+
+
+@pytest.mark.parametrize("text", ["abc", "0", "-1", "1.5", ""])
+def test_a_number_that_is_none_is_refused_by_its_variables_name(text: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="MQADMIN_INSTANCES is"):
+        environment.count("MQADMIN_INSTANCES", text)
+
+
+def test_a_log_level_that_is_none_is_refused_with_those_that_are() -> None:
+    assert environment.log_level("debug") == "DEBUG"
+    with pytest.raises(ImproperlyConfigured, match="DEBUG, INFO"):
+        environment.log_level("loud")
+
+
+def test_a_database_address_that_is_none_is_refused_without_repeating_its_password() -> None:
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL must read like") as refusal:
+        environment.database("nonsense://user:secret@host/name", Path("."))
+    assert "secret" not in str(refusal.value)
+
+
+def test_an_app_that_python_does_not_find_is_named() -> None:
+    assert environment.apps("examples.shop, consumer") == ["examples.shop", "consumer"]
+    for text in ("nowhere_to_be_found", "consumer.nowhere.else", "not a name"):
+        with pytest.raises(ImproperlyConfigured, match="add its folder to PYTHONPATH"):
+            environment.apps(text)

@@ -50,10 +50,7 @@ class Command(BaseCommand):
         if with_traffic and DEMO_APP not in settings.MQADMIN_APPS:
             # Children read the environment; so does this process's own start, hence it starts anew.
             _start_again_with_app(DEMO_APP)
-        try:
-            host, port = web_address(settings.MQADMIN_WEB)
-        except ValueError as error:
-            raise CommandError(f"MQADMIN_WEB is {settings.MQADMIN_WEB!r}; it must be host:port") from error
+        host, port = web_address(settings.MQADMIN_WEB)
         has_own_redis = bool(os.environ.get("REDIS_URL"))
         return Install(
             base_dir=Path(settings.BASE_DIR),

@@ -30,14 +30,25 @@ def test_default_cluster_is_made_once_and_followed(sent: list[tuple[str, tuple[A
     assert sent == [("mqadmin.clusters.tasks.follow_cluster", (cluster.pk, holder))], "sent once per lease"
 
 
-def test_cluster_that_people_changed_is_left_as_it_is(sent: list[tuple[str, tuple[Any, ...]]]) -> None:
-    Cluster.objects.create(name="local", namesrv="10.0.0.1:9876")
+def test_default_cluster_moves_with_the_environment(sent: list[tuple[str, tuple[Any, ...]]], settings: Any) -> None:
+    cluster = Cluster.objects.create(name="local", namesrv="10.0.0.1:9876", kind="apache", state="reachable")
+    cluster.brokers.create(name="far-away", broker_id=0, address="10.0.0.1:10911")
     tasks.ensure_following()
-    assert Cluster.objects.get().namesrv == "10.0.0.1:9876"
+    cluster = Cluster.objects.get()
+    assert (cluster.namesrv, cluster.kind, cluster.state) == (settings.MQADMIN_NAMESRV, "", "new")
+    assert not cluster.brokers.exists()
+
+
+def test_cluster_other_than_the_default_keeps_its_address(sent: list[tuple[str, tuple[Any, ...]]]) -> None:
+    Cluster.objects.create(name="far-away", namesrv="10.0.0.1:9876")
+    tasks.ensure_following()
+    assert Cluster.objects.get(name="far-away").namesrv == "10.0.0.1:9876"
 
 
 def test_apache_cluster_is_polled_when_a_cycle_is_due(sent: list[tuple[str, tuple[Any, ...]]]) -> None:
-    cluster = Cluster.objects.create(name="local", namesrv="127.0.0.1:1", kind="apache")
+    tasks.ensure_default_cluster()
+    cluster = Cluster.objects.get()
+    Cluster.objects.update(kind="apache")
     tasks.ensure_following()
     tasks.ensure_following()
     assert sent == [("mqadmin.clusters.tasks.poll_cluster", (cluster.pk,))]
