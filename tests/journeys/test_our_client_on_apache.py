@@ -163,7 +163,7 @@ async def test_a_topic_that_must_not_be_written_is_refused_after_all_attempts(
 ) -> None:
     await admin.create_topic(apache.broker, TopicConfig(topic_name="readable", perm=4))
     await eventually(lambda: instance.routes.refresh("readable"))
-    with pytest.raises(SendFailed, match="no broker that has a master lets topic .* be written"):
+    with pytest.raises(SendFailed, match=r"no broker that has a master lets topic .* be written"):
         await producer.send("readable", b"x")
 
 
