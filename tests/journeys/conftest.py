@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.journeys.refusals import Refusals
 from tests.journeys.retries import Retries
 from tests.support.apache import ApacheRocketMQ
 from tests.support.java import require_apache, require_driver
@@ -74,3 +75,10 @@ def fresh() -> Callable[[str], str]:
 @pytest.fixture(scope="session")
 def retries() -> Retries:
     return Retries()
+
+
+@pytest.fixture(scope="session")
+def refusals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refusals]:
+    begun = Refusals(tmp_path_factory.mktemp("refusals"))
+    yield begun
+    begun.close()

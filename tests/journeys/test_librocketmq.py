@@ -2,69 +2,72 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.children import Child
+from remoting.wire.batch import decode_batch
 from tests.support.java_client import JavaClient
-from tests.support.tools import require
-from tests.support.waiting import wait_until
+from tests.support.librocketmq import NativeProcess, require_librocketmq
+from tests.support.reading import stored_messages
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.native]
 
 Fresh = Callable[[str], str]
-ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "tests/support/librocketmq_process.py"
-# It asks for new routes, and so for its retry topic, every 20 to 30 s.
-ENDED_WITHIN_S = 60.0
+Native = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture
-def native(cluster: Any, tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
-    """Runs librocketmq_process.py to its end; what it printed."""
-    require(importlib.util.find_spec("rocketmq"), "the wheel rocketmq is not installed")
+def native(cluster: Any, tmp_path: Path) -> Iterator[Native]:
+    """Runs librocketmq to its end; what it printed."""
+    require_librocketmq()
+    started: list[NativeProcess] = []
 
-    def run(action: str, group: str, topic: str, *numbers: int) -> list[dict[str, Any]]:
-        words = [action, cluster.namesrv, group, topic, *map(str, numbers)]
-        child = Child(
-            [sys.executable, str(SCRIPT), *words],
-            tmp_path / f"{action}-{group}.log",
-            env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        )
-        try:
-            wait_until(lambda: not child.is_running, ENDED_WITHIN_S, f"the end of {words}")
-        finally:
-            child.kill()
-        assert child.process.returncode == 0, child.output()
-        return [json.loads(line) for line in child.output().splitlines() if line.startswith("{")]
+    def run(action: str, *words: str | int) -> list[dict[str, Any]]:
+        started.append(NativeProcess(tmp_path, action, cluster.namesrv, *words))
+        return started[-1].ended()
 
-    return run
+    yield run
+    for process in started:
+        process.kill()
 
 
-def test_librocketmq_sends_and_a_java_consumer_reads(
-    native: Callable[..., list[dict[str, Any]]], java_process_5_4_0: JavaClient, cluster: Any, fresh: Fresh
+def test_librocketmq_sends_in_every_way_and_a_java_consumer_reads(
+    native: Native, java_process_5_4_0: JavaClient, cluster: Any, fresh: Fresh
 ) -> None:
     topic, name = fresh("native"), fresh("consumer")
     results = native("send", fresh("group"), topic, 8, 5000)
-    assert [each["status"] for each in results] == ["OK"] * 8
+    assert [each["kind"] for each in results] == ["sync"] * 8 + ["async"] * 8 + ["batch"]
+    assert {each["status"] for each in results} == {"OK"}
     java = java_process_5_4_0.on(cluster.namesrv)
     java.consumer(name, fresh("group"), topic)
-    got = java.wait_consumed(8, name)
+    received = java.wait_consumed(25, name)
     java.stop(name)
-    assert {message["size"] for message in got} == {5000}
-    assert {message["keys"] for message in got} == {f"key-{number}" for number in range(8)}
-    assert {(message["tags"], message["properties"]["origin"]) for message in got} == {("native", "librocketmq")}
-    assert {message["msg_id"] for message in got} == {each["msg_id"] for each in results}
+    singles = [message for message in received if message.get("tags")]
+    assert sorted(message["keys"] for message in singles) == sorted(
+        f"{kind}-key-{number}" for kind in ("sync", "oneway", "async") for number in range(8)
+    )
+    for message in singles:
+        assert message["keys"].startswith(f"{message['tags']}-key-")
+        assert (message["size"], message["properties"]["origin"]) == (5000, "librocketmq")
+    answered = {each["msg_id"] for each in results if each["kind"] != "batch"}
+    assert answered == {message["msg_id"] for message in singles if message["tags"] != "oneway"}
+
+
+def test_a_batch_of_librocketmq_is_stored_as_one_message(native: Native, cluster: Any, fresh: Fresh) -> None:
+    """It says "1" where a batch must say "true"; RocketMQ takes that for no batch."""
+    topic = fresh("native-batch")
+    native("send", fresh("group"), topic, 4, 0)
+    stored = [message for queue_id in range(4) for message in stored_messages(cluster.broker, topic, queue_id)]
+    (batch,) = [message for message in stored if not message.tags]
+    assert [entry.body for entry in decode_batch(batch.body)] == [b"batch-0", b"batch-1", b"batch-2", b"batch-3"]
+    assert len(stored) == 3 * 4 + 1
 
 
 def test_librocketmq_consumes_what_java_sent_and_a_refused_message_returns(
-    native: Callable[..., list[dict[str, Any]]], java_process_5_4_0: JavaClient, cluster: Any, fresh: Fresh
+    native: Native, java_process_5_4_0: JavaClient, cluster: Any, fresh: Fresh
 ) -> None:
     topic, group, sender = fresh("native"), fresh("group"), fresh("producer")
     java = java_process_5_4_0.on(cluster.namesrv)
