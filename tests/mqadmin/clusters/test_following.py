@@ -7,12 +7,11 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from mqadmin.clusters import following, leases
 from mqadmin.clusters.following import Follower, NotFollowable
-from mqadmin.clusters.models import Cluster, FollowLease, Group, Member, QueueOffset
+from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
@@ -26,6 +25,7 @@ from remoting.wire.bodies.watch import (
     WatchBody,
     WatchEvent,
 )
+from tests.support.follower import follower_thread
 from tests.support.scripted_broker import ScriptedBroker, empty_body
 from tests.support.waiting import wait_until
 
@@ -103,21 +103,8 @@ def follower(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[thre
     monkeypatch.setattr(following, "WATCH_WAIT_MS", 100)
     monkeypatch.setattr(following, "CYCLE_S_MIN", 0.01)
     monkeypatch.setattr(following, "BACKOFF_S", (0.05,))
-    holder = leases.grant(cluster, timezone.now())
-    assert holder is not None
-
-    def run() -> None:
-        try:
-            following.follow(cluster.pk, holder, "jobs@here")
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield thread
-    FollowLease.objects.update(stop_asked=True)
-    thread.join(5)
-    assert not thread.is_alive()
+    with follower_thread(cluster, stopped_within_s=5) as thread:
+        yield thread
 
 
 def test_first_answer_fills_the_rows(follower: threading.Thread, cluster: Cluster) -> None:

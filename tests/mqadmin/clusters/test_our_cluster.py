@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async
-from django.db import connection
-from django.utils import timezone
 
 from consumer.engine.listening import Listener
 from consumer.engine.push_consumer import ConsumerConfig, PushConsumer
 from consumer.engine.start_position import start_rule
-from mqadmin.clusters import following, leases
-from mqadmin.clusters.models import Cluster, FollowLease, Group, Member, QueueOffset, Topic
+from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Topic
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.client.producer import Producer
+from tests.support.follower import follower_thread
 from tests.support.our_broker import OurBroker
 from tests.support.waiting import eventually
 
@@ -36,21 +33,8 @@ def broker(tmp_path: Path) -> Iterator[OurBroker]:
 @pytest.fixture
 def followed(broker: OurBroker) -> Iterator[Cluster]:
     cluster = Cluster.objects.create(name="local", namesrv=broker.namesrv)
-    holder = leases.grant(cluster, timezone.now())
-    assert holder is not None
-
-    def run() -> None:
-        try:
-            following.follow(cluster.pk, holder, "jobs@here")
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield cluster
-    FollowLease.objects.update(stop_asked=True)
-    thread.join(10)
-    assert not thread.is_alive()
+    with follower_thread(cluster, stopped_within_s=10):
+        yield cluster
 
 
 @pytest.fixture
