@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from broker.engine import runtime as runtime_module
+from broker.engine import parts as parts_module
 from broker.engine.config import BrokerConfig
 from broker.engine.json_files import FactsUnreadable
 from broker.engine.processors import running_info
@@ -346,7 +346,7 @@ async def test_the_internal_scheduler_goes_on_after_a_failure(tmp_path, monkeypa
         return await turn(self, wait_ms)
 
     monkeypatch.setattr(Driver, "turn", failing_once)
-    monkeypatch.setattr(runtime_module, "REFUSED_PAUSE_MS", 1)
+    monkeypatch.setattr(parts_module, "REFUSED_PAUSE_MS", 1)
     runtime = BrokerRuntime(config_in(tmp_path))
     await runtime.start()
     try:

@@ -1,0 +1,135 @@
+"""The parts of a broker between its sockets and its store: what each is given, and who hears of what.
+
+Composition only; every rule lives in the part's own file. Which request goes to which of them stands in
+`request_codes.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from broker.engine.accepting import Accepting
+from broker.engine.config import BrokerConfig
+from broker.engine.filters.subscriptions import SubscriptionFilters
+from broker.engine.groups import Groups
+from broker.engine.held_pulls import HeldPulls
+from broker.engine.loops import Loop
+from broker.engine.members import Members
+from broker.engine.offsets import Offsets
+from broker.engine.processors.scheduler_lease import SchedulerLease
+from broker.engine.requests import RequestTable
+from broker.engine.schedule.delay import KIND as DELAY_KIND
+from broker.engine.schedule.delay import DelayedDelivery
+from broker.engine.schedule.driver import REFUSED_PAUSE_MS, Driver
+from broker.engine.schedule.levels import parse_levels
+from broker.engine.schedule.local_link import LocalLink
+from broker.engine.schedule.progress import ProgressFile
+from broker.engine.schedule.scheduler import Scheduler
+from broker.engine.stats import Rates
+from broker.engine.store.message_store import MessageStore, system_clock
+from broker.engine.store.values import Appended
+from broker.engine.topics import Topics
+from broker.engine.watch import Watch
+from broker.engine.watch_states import WatchStates
+
+logger = logging.getLogger(__name__)
+
+
+class Parts:
+    """`requests` is the broker's table: it tells of the ends of reads and of lost connections."""
+
+    def __init__(self, config: BrokerConfig, store: MessageStore, requests: RequestTable) -> None:
+        facts = config.store / "config"
+        levels = parse_levels(config.delay_levels)
+        self.config = config
+        self.store = store
+        self.watch = Watch(system_clock)
+        self.topics = Topics(facts, config, self._topic_changed)
+        self.groups = Groups(facts, config, self.watch.group_changed)
+        self.members = Members(system_clock, self.watch, self._notifies)
+        self.offsets = Offsets(facts, self.watch.committed)
+        self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
+        self.filters = SubscriptionFilters(has_sql=config.property_filter)
+        self.put: Rates[str] = Rates()
+        self.got: Rates[tuple[str, str]] = Rates()
+        self.accepting = Accepting(store, levels, system_clock, body_bytes_max=config.body_bytes_max)
+        self.delays = DelayedDelivery(
+            store, levels, ProgressFile(facts / "delayOffset.json"), self._sooner, system_clock
+        )
+        self.scheduler = Scheduler({DELAY_KIND: self.delays}, system_clock, self.watch.scheduler_changed)
+        self.lease = SchedulerLease(self.scheduler)
+        self.watch_states = WatchStates(
+            *(self.watch, self.topics, self.groups, self.members, self.offsets, store),
+            lambda: self.scheduler.state,
+            config,
+            system_clock,
+        )
+        self._loops = [
+            Loop("save offsets", config.offsets_save_interval_s, self.offsets.save),
+            Loop("expire members", config.member_scan_interval_s, self._expire_members),
+        ]
+        self._driving: asyncio.Task[None] | None = None
+        requests.after_read.append(self.accepting.store_submitted)
+        requests.on_lost += [
+            self.members.connection_lost,
+            self.held_pulls.drop,
+            self.watch.connection_lost,
+            self.lease.closed,
+        ]
+
+    def open(self) -> None:
+        """Raises FactsUnreadable, OSError, StoreError."""
+        self.topics.load()
+        self.groups.load()
+        self.offsets.load()
+        self.offsets.bring_back(self.store.max_offset)
+        self.store.on_appended += [self._count, self.held_pulls.appended, self.delays.appended, self.watch.appended]
+        self.delays.recover()
+        self.held_pulls.start()
+        self.scheduler.start()
+        for loop in self._loops:
+            loop.start()
+        if self.config.scheduler == "internal":
+            self._driving = asyncio.create_task(self._drive(), name="internal scheduler")
+
+    async def close(self) -> None:
+        """Steps 2 to 4 of the module's note."""
+        self.held_pulls.stop()
+        self.watch.stop()
+        self.scheduler.stop()
+        if self._driving is not None:
+            self._driving.cancel()
+            await asyncio.gather(self._driving, return_exceptions=True)
+        for loop in self._loops:
+            await loop.stop()
+        try:
+            await self.delays.stop()
+        finally:
+            await self.offsets.save()
+
+    async def _drive(self) -> None:
+        """Nobody else would take over: what ends one driver must not end the deliveries."""
+        while True:
+            try:
+                await Driver(LocalLink(self.scheduler), "internal").run()
+            except Exception:
+                logger.exception("the internal scheduler failed; it goes on")
+                await asyncio.sleep(REFUSED_PAUSE_MS / 1000)
+
+    def _notifies(self, group: str) -> bool:
+        config = self.groups.table.subscription_group_table.get(group)
+        return config is None or config.notify_consumer_ids_changed_enable
+
+    def _topic_changed(self, topic: str) -> None:
+        self.watch.topic_changed(topic)
+        self.held_pulls.wake_queue(topic)
+
+    def _sooner(self) -> None:
+        self.scheduler.sooner()
+
+    def _count(self, appended: Appended) -> None:
+        self.put.count(appended.topic)
+
+    async def _expire_members(self) -> None:
+        self.members.close_silent(self.config.member_expiry_s)

@@ -1,0 +1,132 @@
+"""Which request code goes to which processor, by subject: the broker's ports and the name server's.
+
+A code that is not here is answered with REQUEST_CODE_NOT_SUPPORTED.
+"""
+
+from __future__ import annotations
+
+import os
+
+from broker.engine.parts import Parts
+from broker.engine.processors.broker_runtime_info import BrokerRuntimeInfo
+from broker.engine.processors.check_client_config import CheckClientConfig
+from broker.engine.processors.client_connections import ConsumerConnections, ProducerConnections
+from broker.engine.processors.consume_stats import GetConsumeStats
+from broker.engine.processors.consumer_list import ConsumerList
+from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
+from broker.engine.processors.heartbeat import Heartbeat
+from broker.engine.processors.pull_message import PullMessage
+from broker.engine.processors.queue_offset import EarliestStoreTime, QueueOffset, SearchOffset
+from broker.engine.processors.route import Routes
+from broker.engine.processors.running_info import GetConsumerRunningInfo
+from broker.engine.processors.scheduler_step import SchedulerStep
+from broker.engine.processors.send_message import SendMessage
+from broker.engine.processors.send_message_back import SendMessageBack
+from broker.engine.processors.tables import Tables
+from broker.engine.processors.topic_config import GetTopicConfig, QueryTopicConsumers
+from broker.engine.processors.topic_stats import GetTopicStats
+from broker.engine.processors.unregister_client import UnregisterClient
+from broker.engine.processors.view_message import ViewMessage
+from broker.engine.processors.watch_broker import WatchBroker
+from broker.engine.requests import Processor
+from broker.engine.store.message_store import system_clock
+from remoting.wire.codes import RequestCode as Code
+from remoting.wire.message_id import UniqueKeyFactory
+
+# RocketMQ's `accessMessageInMemoryMaxRatio`: so much of the RAM counts as "in memory".
+HOT_SHARE = 0.4
+
+
+def broker_processors(parts: Parts) -> dict[int, Processor]:
+    """Every code that the broker's port answers."""
+    subjects = (_sending, _consuming, _clients, _lookups, _admin, _own)
+    return {code: processor for subject in subjects for code, processor in subject(parts).items()}
+
+
+def name_server_processors(parts: Parts) -> dict[int, Processor]:
+    routes = Routes(parts.topics, parts.config)
+    return {
+        Code.GET_ROUTEINFO_BY_TOPIC: routes.of_topic,
+        Code.GET_BROKER_CLUSTER_INFO: routes.of_cluster,
+        Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: routes.all_topics,
+        Code.GET_TOPICS_BY_CLUSTER: routes.topics_of_cluster,
+        Code.GET_SYSTEM_TOPIC_LIST_FROM_NS: routes.system_topics,
+    }
+
+
+def _sending(parts: Parts) -> dict[int, Processor]:
+    send = SendMessage(parts.topics, parts.groups, parts.accepting, UniqueKeyFactory(), parts.config)
+    return {
+        Code.SEND_MESSAGE: send,
+        Code.SEND_MESSAGE_V2: send,
+        Code.SEND_BATCH_MESSAGE: send,
+        Code.CONSUMER_SEND_MSG_BACK: SendMessageBack(
+            parts.topics, parts.groups, parts.store, parts.accepting, parts.config
+        ),
+    }
+
+
+def _consuming(parts: Parts) -> dict[int, Processor]:
+    pull = PullMessage(
+        *(parts.topics, parts.groups, parts.members, parts.offsets, parts.store),
+        *(parts.held_pulls, parts.watch, parts.got, parts.filters, parts.config),
+    )
+    return {
+        Code.PULL_MESSAGE: pull,
+        Code.LITE_PULL_MESSAGE: pull,
+        Code.QUERY_CONSUMER_OFFSET: QueryConsumerOffset(parts.offsets, parts.store, int(_ram_bytes() * HOT_SHARE)),
+        Code.UPDATE_CONSUMER_OFFSET: UpdateConsumerOffset(parts.topics, parts.groups, parts.offsets),
+    }
+
+
+def _clients(parts: Parts) -> dict[int, Processor]:
+    members = parts.members
+    return {
+        Code.HEART_BEAT: Heartbeat(parts.topics, parts.groups, members),
+        Code.UNREGISTER_CLIENT: UnregisterClient(members),
+        Code.CHECK_CLIENT_CONFIG: CheckClientConfig(parts.filters),
+        Code.GET_CONSUMER_LIST_BY_GROUP: ConsumerList(members),
+        Code.GET_CONSUMER_CONNECTION_LIST: ConsumerConnections(members),
+        Code.GET_PRODUCER_CONNECTION_LIST: ProducerConnections(members),
+        Code.GET_CONSUMER_RUNNING_INFO: GetConsumerRunningInfo(members),
+    }
+
+
+def _lookups(parts: Parts) -> dict[int, Processor]:
+    edges = QueueOffset(parts.store)
+    return {
+        Code.GET_MAX_OFFSET: edges,
+        Code.GET_MIN_OFFSET: edges,
+        Code.SEARCH_OFFSET_BY_TIMESTAMP: SearchOffset(parts.store),
+        Code.GET_EARLIEST_MSG_STORETIME: EarliestStoreTime(parts.store),
+        Code.VIEW_MESSAGE_BY_ID: ViewMessage(parts.store),
+    }
+
+
+def _admin(parts: Parts) -> dict[int, Processor]:
+    topics, members, offsets, store = parts.topics, parts.members, parts.offsets, parts.store
+    whole = Tables(topics, parts.groups, offsets)
+    return {
+        Code.GET_CONSUME_STATS: GetConsumeStats(topics, members, offsets, store, parts.got, parts.config.name),
+        Code.GET_TOPIC_STATS_INFO: GetTopicStats(topics, store, parts.put, parts.config.name),
+        Code.GET_ALL_TOPIC_CONFIG: whole.topics,
+        Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: whole.groups,
+        Code.GET_ALL_CONSUMER_OFFSET: whole.offsets,
+        Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: whole.system_topics,
+        Code.GET_TOPIC_CONFIG: GetTopicConfig(topics),
+        Code.QUERY_TOPIC_CONSUME_BY_WHO: QueryTopicConsumers(members, offsets),
+        Code.GET_BROKER_RUNTIME_INFO: BrokerRuntimeInfo(store, system_clock),
+    }
+
+
+def _own(parts: Parts) -> dict[int, Processor]:
+    """The private codes."""
+    return {
+        Code.WATCH: WatchBroker(parts.watch, parts.watch_states),
+        Code.SCHEDULER_LEASE: parts.lease,
+        Code.SCHEDULER_STEP: SchedulerStep(parts.scheduler),
+    }
+
+
+def _ram_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
