@@ -27,7 +27,7 @@ from broker.engine.schedule.local_link import LocalLink
 from broker.engine.schedule.progress import ProgressFile
 from broker.engine.schedule.scheduler import Scheduler
 from broker.engine.stats import Rates
-from broker.engine.store.message_store import MessageStore, system_clock
+from broker.engine.store.message_store import Clock, MessageStore, system_clock
 from broker.engine.store.values import Appended
 from broker.engine.topics import Topics
 from broker.engine.watch import Watch
@@ -37,33 +37,35 @@ logger = logging.getLogger(__name__)
 
 
 class Parts:
-    """`requests` is the broker's table: it tells of the ends of reads and of lost connections."""
+    """`requests` is the broker's table: it tells of the ends of reads and of lost connections. `clock`: ms since
+    the epoch."""
 
-    def __init__(self, config: BrokerConfig, store: MessageStore, requests: RequestTable) -> None:
+    def __init__(
+        self, config: BrokerConfig, store: MessageStore, requests: RequestTable, clock: Clock = system_clock
+    ) -> None:
         facts = config.store / "config"
         levels = parse_levels(config.delay_levels)
         self.config = config
+        self.clock = clock
         self.store = store
-        self.watch = Watch(system_clock)
+        self.watch = Watch(clock)
         self.topics = Topics(facts, config, self._topic_changed)
         self.groups = Groups(facts, config, self.watch.group_changed)
-        self.members = Members(system_clock, self.watch, self._notifies)
+        self.members = Members(clock, self.watch, self._notifies)
         self.offsets = Offsets(facts, self.watch.committed)
         self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
         self.filters = SubscriptionFilters(has_sql=config.property_filter)
         self.put: Rates[str] = Rates()
         self.got: Rates[tuple[str, str]] = Rates()
-        self.accepting = Accepting(store, levels, system_clock, body_bytes_max=config.body_bytes_max)
-        self.delays = DelayedDelivery(
-            store, levels, ProgressFile(facts / "delayOffset.json"), self._sooner, system_clock
-        )
-        self.scheduler = Scheduler({DELAY_KIND: self.delays}, system_clock, self.watch.scheduler_changed)
+        self.accepting = Accepting(store, levels, clock, body_bytes_max=config.body_bytes_max)
+        self.delays = DelayedDelivery(store, levels, ProgressFile(facts / "delayOffset.json"), self._sooner, clock)
+        self.scheduler = Scheduler({DELAY_KIND: self.delays}, clock, self.watch.scheduler_changed)
         self.lease = SchedulerLease(self.scheduler)
         self.watch_states = WatchStates(
             *(self.watch, self.topics, self.groups, self.members, self.offsets, store),
             lambda: self.scheduler.state,
             config,
-            system_clock,
+            clock,
         )
         self._loops = [
             Loop("save offsets", config.offsets_save_interval_s, self.offsets.save),

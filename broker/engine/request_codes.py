@@ -29,7 +29,6 @@ from broker.engine.processors.unregister_client import UnregisterClient
 from broker.engine.processors.view_message import ViewMessage
 from broker.engine.processors.watch_broker import WatchBroker
 from broker.engine.requests import Processor
-from broker.engine.store.message_store import system_clock
 from remoting.wire.codes import RequestCode as Code
 from remoting.wire.message_id import UniqueKeyFactory
 
@@ -115,7 +114,7 @@ def _admin(parts: Parts) -> dict[int, Processor]:
         Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: whole.system_topics,
         Code.GET_TOPIC_CONFIG: GetTopicConfig(topics),
         Code.QUERY_TOPIC_CONSUME_BY_WHO: QueryTopicConsumers(members, offsets),
-        Code.GET_BROKER_RUNTIME_INFO: BrokerRuntimeInfo(store, system_clock),
+        Code.GET_BROKER_RUNTIME_INFO: BrokerRuntimeInfo(store, parts.clock),
     }
 
 
