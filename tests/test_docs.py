@@ -5,11 +5,20 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from django.core.management import get_commands
+
+from broker.engine.config import BrokerConfig
+from broker.engine.parts import Parts
+from broker.engine.request_codes import broker_processors, name_server_processors
+from broker.engine.requests import RequestTable
+from remoting.wire.codes import RequestCode
+from tests.support.stores import SMALL, ManualClock, open_store
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+COMPATIBILITY = (ROOT / "docs" / "COMPATIBILITY.md").read_text(encoding="utf-8")
 # Set by our own processes for each other, not by people.
 INTERNAL = {"MQADMIN_DATABASE_POOL", "MQADMIN_LOG_LINES"}
 
@@ -40,5 +49,72 @@ def test_every_path_that_the_docs_name_exists() -> None:
     paths = set(re.findall(r"`((?:remoting|broker|consumer|mqadmin|tests|examples|docs)/[\w./-]*)`", ARCHITECTURE))
     assert paths
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
-    links = re.findall(r"\]\(([^)#:]+)\)", README + ARCHITECTURE)
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    for folder, page in ((ROOT, README), (ROOT / "docs", ARCHITECTURE), (ROOT / "docs", COMPATIBILITY)):
+        links = re.findall(r"\]\(([^)#:]+)\)", page)
+        assert [link for link in links if not (folder / link).exists()] == []
+
+
+# Sent by the broker to its clients: nobody asks the broker these.
+TO_CLIENTS = {
+    RequestCode.CHECK_TRANSACTION_STATE,
+    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
+    RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT,
+    RequestCode.RESET_CONSUMER_CLIENT_OFFSET,
+    RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT,
+}
+FIRST_PRIVATE_CODE = 29_001
+
+
+def table_rows(columns: int) -> list[list[str]]:
+    """The cells of every row of the compatibility page's tables with so many columns, headings left out."""
+    lines = [line for line in COMPATIBILITY.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return [row for row in rows if len(row) == columns and row[0] not in ("code", "feature", "here")]
+
+
+def code_rows() -> dict[int, list[str]]:
+    return {int(row[0]): row for row in table_rows(5) if row[0].isdigit()}
+
+
+@pytest.fixture
+def answered(tmp_path: Path) -> set[int]:
+    """Every code of RocketMQ's that broker or name server answers."""
+    config = BrokerConfig(store=tmp_path)
+    store = open_store(tmp_path, SMALL, ManualClock())
+    parts = Parts(config, store, RequestTable("broker"))
+    try:
+        codes = {*broker_processors(parts), *name_server_processors(parts)}
+    finally:
+        store.close()
+    return {code for code in codes if code < FIRST_PRIVATE_CODE or code > 30_000}
+
+
+def test_the_compatibility_page_says_yes_to_the_codes_that_are_answered_and_to_no_other(answered: set[int]) -> None:
+    done = {code for code, row in code_rows().items() if row[2] in ("yes", "differs")}
+    assert sorted(answered - done) == []
+    assert sorted(done - answered - TO_CLIENTS) == []
+
+
+def test_the_compatibility_page_names_each_code_as_apache_does() -> None:
+    codes = [row[0] for row in table_rows(5) if row[0].isdigit()]
+    assert len(codes) == len(set(codes))
+    named = {code: row[1] for code, row in code_rows().items()}
+    assert {code.value: code.name for code in RequestCode if code < FIRST_PRIVATE_CODE}.items() <= named.items()
+
+
+def test_every_claim_of_the_compatibility_page_has_its_test() -> None:
+    claims = [row for row in table_rows(5) if row[2] != "no"] + [row for row in table_rows(4) if row[1] != "no"]
+    link = r"\[test_\w+\]\(\.\./tests/[\w./]+\.py\)"
+    assert claims
+    assert [row for row in claims if not re.fullmatch(rf"{link}(, {link})*", row[-1])] == []
+
+
+def test_every_test_that_the_compatibility_page_names_exists() -> None:
+    named = re.findall(r"\[(test_\w+)\]\(\.\./(tests/[\w./]+\.py)\)", COMPATIBILITY)
+    assert named
+    missing = [
+        (test, path)
+        for test, path in named
+        if not (ROOT / path).exists() or f"def {test}(" not in (ROOT / path).read_text(encoding="utf-8")
+    ]
+    assert missing == []

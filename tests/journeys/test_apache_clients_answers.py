@@ -203,6 +203,24 @@ BROKER_CASES = {
     "stats of a group": asking(Code.GET_CONSUME_STATS, **KNOWN),
     "stats of an unknown group": asking(Code.GET_CONSUME_STATS, **UNKNOWN),
     "running info of nobody": asking(Code.GET_CONSUMER_RUNNING_INFO, **UNKNOWN, clientId="nobody"),
+    "topics": asking(Code.GET_ALL_TOPIC_CONFIG),
+    "groups": asking(Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG),
+    "committed offsets": asking(Code.GET_ALL_CONSUMER_OFFSET),
+    "system topics": asking(Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER),
+    "topic": asking(Code.GET_TOPIC_CONFIG, topic=TOPIC),
+    "missing topic": asking(Code.GET_TOPIC_CONFIG, topic="answers-missing"),
+    "stats of a topic": asking(Code.GET_TOPIC_STATS_INFO, topic=TOPIC),
+    "stats of a missing topic": asking(Code.GET_TOPIC_STATS_INFO, topic="answers-missing"),
+    "groups of a topic": asking(Code.QUERY_TOPIC_CONSUME_BY_WHO, topic=TOPIC),
+    "groups of a missing topic": asking(Code.QUERY_TOPIC_CONSUME_BY_WHO, topic="answers-missing"),
+    "runtime info": asking(Code.GET_BROKER_RUNTIME_INFO),
+    "producers of an unknown group": asking(Code.GET_PRODUCER_CONNECTION_LIST, producerGroup="answers-unknown"),
+    "earliest store time": asking(Code.GET_EARLIEST_MSG_STORETIME, **QUEUE),
+    "earliest store time of a missing topic": asking(
+        Code.GET_EARLIEST_MSG_STORETIME, topic="answers-missing", queueId="0"
+    ),
+    "message": asking(Code.VIEW_MESSAGE_BY_ID, offset="0"),
+    "message that is not there": asking(Code.VIEW_MESSAGE_BY_ID, offset="99999999"),
     "send back what is not there": asking(
         Code.CONSUMER_SEND_MSG_BACK, group="answers-known", offset="99999999", delayLevel="0", originTopic=TOPIC
     ),
