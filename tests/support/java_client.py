@@ -1,35 +1,30 @@
-"""Apache's Java client as a process that a test drives (tests/java/driver). Every wait has a deadline.
+"""Apache's Java client as a process that a test drives (tests/java/driver).
 
-One process can hold many producers and consumers, of several clusters; each is a RocketMQ client of its own, with
-the client id that `producer` and `consumer` return.
+Each producer and consumer is a RocketMQ client of its own, with the client id that `producer` and `consumer` return.
 """
 
 from __future__ import annotations
 
-import copy
-import itertools
-import json
-import subprocess
-import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
-from remoting.wire import lenient_json
-from tests.support.children import Child
 from tests.support.java import DRIVER, QUICK_JVM, java_command
-from tests.support.waiting import wait_until
+from tests.support.line_driver import DriverError, LineDriver
 
 VERSIONS = ("5.4.0", "4.9.8")
-ANSWER_WITHIN_S = 30.0
 
 
-class JavaError(Exception):
+class JavaError(DriverError):
     """What Apache's client threw."""
 
 
-class JavaClient:
-    """`JavaClient("5.4.0", folder)` as a context manager; `namesrv` is the default for producers and consumers."""
+class JavaClient(LineDriver):
+    """`JavaClient("5.4.0", folder)` as a context manager; `namesrv` is the default for producers and consumers.
+
+    Options of `producer`: compress_over, retries, namesrv; of `consumer` and `admin`: see Consumers.java (expression,
+    fail_until, orderly, …) and Admins.java (route, clusters, topics, connections, …).
+    """
+
+    error = JavaError
 
     def __init__(
         self,
@@ -41,121 +36,11 @@ class JavaClient:
         jvm: tuple[str, ...] = QUICK_JVM,
     ) -> None:
         self.version = version
-        self.namesrv = namesrv
-        self._ids = itertools.count(1)
-        self._arrived = threading.Condition()
-        self._answers: dict[int, dict[str, Any]] = {}
-        self._consumed: list[dict[str, Any]] = []
         serialize = ("-Drocketmq.serialize.type=ROCKETMQ",) if binary_headers else ()
         classpath = [DRIVER / f"classes-{version}", DRIVER / f"lib-{version}"]
-        folder.mkdir(parents=True, exist_ok=True)
-        self.child = Child(
-            java_command(classpath, "Driver", folder, (*jvm, *serialize)),
-            folder / "driver.log",
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self._reader = threading.Thread(target=self._read, name=f"java-{version}", daemon=True)
-        self._reader.start()
-
-    def __enter__(self) -> JavaClient:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.kill()
-
-    def kill(self) -> None:
-        """At once, without farewell to any broker: what a crash of a client machine looks like."""
-        self.child.process.kill()
-        self._reader.join(10)
-        self.child.kill()
-
-    def on(self, namesrv: str) -> JavaClient:
-        """The same process, for another cluster."""
-        other = copy.copy(self)
-        other.namesrv = namesrv
-        return other
-
-    # what a test asks of it
-
-    def call(self, do: str, within_s: float = ANSWER_WITHIN_S, **arguments: Any) -> Any:
-        """The command's value. Raises JavaError with the exception's text, AssertionError after the deadline."""
-        number = self.post(do, **arguments)
-        return self.answer(number, within_s)
-
-    def post(self, do: str, **arguments: Any) -> int:
-        """Sends a command and returns at once; its number goes to `answer`."""
-        number = next(self._ids)
-        line = json.dumps({"id": number, "do": do, **arguments})
-        stdin = self.child.process.stdin
-        if stdin is None:
-            raise AssertionError("the driver has no standard input")
-        stdin.write(line.encode() + b"\n")
-        stdin.flush()
-        return number
-
-    def answer(self, number: int, within_s: float = ANSWER_WITHIN_S) -> Any:
-        with self._arrived:
-            self._arrived.wait_for(lambda: number in self._answers or not self.child.is_running, within_s)
-            answer = self._answers.pop(number, None)
-        if answer is None:
-            raise AssertionError(f"no answer from the Java driver within {within_s} s:\n{self.child.output()}")
-        if not answer["ok"]:
-            raise JavaError(answer["error"])
-        return answer.get("value")
-
-    def producer(self, name: str, group: str | None = None, **options: Any) -> str:
-        """The new producer's client id. Options: compress_over, retries, namesrv."""
-        return self.call("producer", name=name, group=group or f"{name}-group", **{"namesrv": self.namesrv, **options})
-
-    def send(self, producer: str, topic: str, within_s: float = 60.0, **options: Any) -> list[dict[str, Any]]:
-        """Options: mode (sync, async, oneway, batch), count, first, body, size, tag, keys, delay_level, queue."""
-        return self.call("send", within_s, producer=producer, topic=topic, **options)
-
-    def consumer(self, name: str, group: str, topic: str, **options: Any) -> str:
-        """The new member's client id. Options: see Consumers.java (expression, fail_until, orderly, …)."""
-        return self.call("consumer", name=name, group=group, topic=topic, **{"namesrv": self.namesrv, **options})
-
-    def stop(self, name: str) -> None:
-        """The client's own orderly shutdown."""
-        self.call("stop", name=name)
+        super().__init__(java_command(classpath, "Driver", folder, (*jvm, *serialize)), folder, namesrv)
 
     def queues(self, consumer: str, topic: str) -> set[int]:
         """Ids of the topic's queues that this member holds now."""
         held = self.call("queues", name=consumer)
         return {queue["queue_id"] for queue in held if queue["topic"] == topic}
-
-    def admin(self, what: str, **arguments: Any) -> Any:
-        """See Admins.java: route, clusters, topics, connections, running_info, consume_stats, …_offset."""
-        return self.call("admin", what=what, **{"namesrv": self.namesrv, **arguments})
-
-    # what its listeners got
-
-    def consumed(self, *consumers: str) -> list[dict[str, Any]]:
-        """What listeners got so far, in order of arrival; of these consumers only, when any is named."""
-        with self._arrived:
-            return [event for event in self._consumed if not consumers or event["consumer"] in consumers]
-
-    def wait_consumed(self, count: int, *consumers: str, within_s: float = 30.0) -> list[dict[str, Any]]:
-        """As `consumed`, when there are at least `count`. Raises AssertionError after the deadline."""
-        what = f"{count} messages at {consumers}"
-        return wait_until(lambda: events if len(events := self.consumed(*consumers)) >= count else None, within_s, what)
-
-    def _read(self) -> None:
-        for line in self.child.process.stdout or ():
-            self._took(line)
-        with self._arrived:
-            self._arrived.notify_all()
-
-    def _took(self, line: bytes) -> None:
-        if not line.startswith(b"{"):
-            return  # a greeting that some library prints
-        fields = lenient_json.loads(line)  # fastjson leaves number keys unquoted
-        with self._arrived:
-            if "event" in fields:
-                self._consumed.append(fields)
-            else:
-                self._answers[fields["id"]] = fields
-            self._arrived.notify_all()

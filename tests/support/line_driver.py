@@ -1,0 +1,146 @@
+"""A foreign client as a process that a test drives: a JSON object a line, commands in, answers and events out.
+
+A command is {"id":1,"do":"send",…}; its answer {"id":1,"ok":true,"value":…} or {"id":1,"ok":false,"error":…}. What a
+listener gets is {"event":"consumed","consumer":NAME,…}. Commands run side by side; every wait has a deadline. The end
+of standard input ends the process.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from remoting.wire import lenient_json
+from tests.support.children import Child
+from tests.support.waiting import wait_until
+
+ANSWER_WITHIN_S = 30.0
+
+
+class DriverError(Exception):
+    """What the driven client threw or returned as its error."""
+
+
+class LineDriver:
+    """One process can hold many producers and consumers, of several clusters; `namesrv` is their default."""
+
+    error: type[DriverError] = DriverError
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, namesrv: str, *, env: Mapping[str, str] | None = None
+    ) -> None:
+        self.namesrv = namesrv
+        self._ids = itertools.count(1)
+        self._arrived = threading.Condition()
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._consumed: list[dict[str, Any]] = []
+        folder.mkdir(parents=True, exist_ok=True)
+        self.child = Child(
+            command, folder / "driver.log", env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder
+        )
+        self._reader = threading.Thread(target=self._read, name="driver", daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        """At once, without farewell to any broker: what a crash of a client machine looks like."""
+        self.child.process.kill()
+        self._reader.join(10)
+        self.child.kill()
+
+    def on(self, namesrv: str) -> Self:
+        """The same process, for another cluster."""
+        other = copy.copy(self)
+        other.namesrv = namesrv
+        return other
+
+    # what a test asks of it
+
+    def call(self, do: str, within_s: float = ANSWER_WITHIN_S, **arguments: Any) -> Any:
+        """The command's value. Raises `error` with the client's text, AssertionError after the deadline."""
+        number = self.post(do, **arguments)
+        return self.answer(number, within_s)
+
+    def post(self, do: str, **arguments: Any) -> int:
+        """Sends a command and returns at once; its number goes to `answer`."""
+        number = next(self._ids)
+        line = json.dumps({"id": number, "do": do, **arguments})
+        stdin = self.child.process.stdin
+        if stdin is None:
+            raise AssertionError("the driver has no standard input")
+        stdin.write(line.encode() + b"\n")
+        stdin.flush()
+        return number
+
+    def answer(self, number: int, within_s: float = ANSWER_WITHIN_S) -> Any:
+        with self._arrived:
+            self._arrived.wait_for(lambda: number in self._answers or not self.child.is_running, within_s)
+            answer = self._answers.pop(number, None)
+        if answer is None:
+            raise AssertionError(f"no answer from the driver within {within_s} s:\n{self.child.output()}")
+        if not answer["ok"]:
+            raise self.error(answer["error"])
+        return answer.get("value")
+
+    def producer(self, name: str, group: str | None = None, **options: Any) -> str:
+        """The new producer's client id."""
+        return self.call("producer", name=name, group=group or f"{name}-group", **{"namesrv": self.namesrv, **options})
+
+    def send(self, producer: str, topic: str, within_s: float = 60.0, **options: Any) -> list[dict[str, Any]]:
+        """Options: mode (sync, async, oneway, batch), count, first, body, size, tag, keys, delay_level, queue."""
+        return self.call("send", within_s, producer=producer, topic=topic, **options)
+
+    def consumer(self, name: str, group: str, topic: str, **options: Any) -> str:
+        """The new member's client id. For the options see the driver's sources."""
+        return self.call("consumer", name=name, group=group, topic=topic, **{"namesrv": self.namesrv, **options})
+
+    def stop(self, name: str) -> None:
+        """The client's own orderly shutdown."""
+        self.call("stop", name=name)
+
+    def admin(self, what: str, **arguments: Any) -> Any:
+        """See the driver's sources for what there is."""
+        return self.call("admin", what=what, **{"namesrv": self.namesrv, **arguments})
+
+    # what its listeners got
+
+    def consumed(self, *consumers: str) -> list[dict[str, Any]]:
+        """What listeners got so far, in order of arrival; of these consumers only, when any is named."""
+        with self._arrived:
+            return [event for event in self._consumed if not consumers or event["consumer"] in consumers]
+
+    def wait_consumed(self, count: int, *consumers: str, within_s: float = 30.0) -> list[dict[str, Any]]:
+        """As `consumed`, when there are at least `count`. Raises AssertionError after the deadline."""
+        what = f"{count} messages at {consumers}"
+        return wait_until(lambda: events if len(events := self.consumed(*consumers)) >= count else None, within_s, what)
+
+    def _read(self) -> None:
+        for line in self.child.process.stdout or ():
+            self._took(line)
+        with self._arrived:
+            self._arrived.notify_all()
+
+    def _took(self, line: bytes) -> None:
+        if not line.startswith(b"{"):
+            return  # a greeting that some library prints
+        fields = lenient_json.loads(line)  # fastjson leaves number keys unquoted
+        with self._arrived:
+            if "event" in fields:
+                self._consumed.append(fields)
+            else:
+                self._answers[fields["id"]] = fields
+            self._arrived.notify_all()
