@@ -49,6 +49,9 @@ from remoting.wire.stored_message import StoredMessage, decode_message
 
 Clock = Callable[[], int]
 OnAppended = Callable[[Appended], None]
+# The commit-log offset of the oldest record that a part still needs, None when it needs none. Asked before each
+# deletion, so it must be cheap.
+Pin = Callable[[], int | None]
 
 # Each costs a descriptor; a store may have more queues than the process has descriptors.
 _MAPPED_FILES_MAX = 4096
@@ -72,7 +75,10 @@ class _Prepared(NamedTuple):
 
 
 class MessageStore:
-    """`on_appended` are called in order after each append, on the loop; `recovery` says what opening it found."""
+    """`on_appended` are called in order after each append, on the loop; `recovery` says what opening it found.
+
+    `pins`: what waits in the store (delayed, timer, half messages) keeps retention from taking it.
+    """
 
     def __init__(self, folder: StoreFolder, sizes: StoreSizes, config: StoreConfig, clock: Clock, files: FileLayer):
         """Use `open`."""
@@ -80,6 +86,7 @@ class MessageStore:
         self.path = path
         self.config = config
         self.on_appended: list[OnAppended] = []
+        self.pins: list[Pin] = []
         self._folder = folder
         self._clock = clock
         self._files = files
