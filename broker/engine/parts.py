@@ -18,6 +18,7 @@ from broker.engine.loops import Loop
 from broker.engine.members import Members
 from broker.engine.offsets import Offsets
 from broker.engine.processors.scheduler_lease import SchedulerLease
+from broker.engine.queue_locks import QueueLocks
 from broker.engine.requests import RequestTable
 from broker.engine.schedule.delay import KIND as DELAY_KIND
 from broker.engine.schedule.delay import DelayedDelivery
@@ -52,6 +53,7 @@ class Parts:
         self.topics = Topics(facts, config, self._topic_changed)
         self.groups = Groups(facts, config, self.watch.group_changed)
         self.members = Members(clock, self.watch, self._notifies)
+        self.locks = QueueLocks()
         self.offsets = Offsets(facts, self.watch.committed)
         self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
         self.filters = SubscriptionFilters(has_sql=config.property_filter)
@@ -135,3 +137,4 @@ class Parts:
 
     async def _expire_members(self) -> None:
         self.members.close_silent(self.config.member_expiry_s)
+        self.locks.forget_expired()

@@ -15,6 +15,7 @@ from broker.engine.processors.consume_stats import GetConsumeStats
 from broker.engine.processors.consumer_list import ConsumerList
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
 from broker.engine.processors.heartbeat import Heartbeat
+from broker.engine.processors.lock_queues import LockQueues, UnlockQueues
 from broker.engine.processors.pull_message import PullMessage
 from broker.engine.processors.queue_offset import EarliestStoreTime, QueueOffset, SearchOffset
 from broker.engine.processors.route import Routes
@@ -54,7 +55,7 @@ def name_server_processors(parts: Parts) -> dict[int, Processor]:
 
 
 def _sending(parts: Parts) -> dict[int, Processor]:
-    send = SendMessage(parts.topics, parts.groups, parts.accepting, UniqueKeyFactory(), parts.config)
+    send = SendMessage(parts.topics, parts.groups, parts.accepting, UniqueKeyFactory(), parts.config, parts.locks)
     return {
         Code.SEND_MESSAGE: send,
         Code.SEND_MESSAGE_V2: send,
@@ -88,6 +89,8 @@ def _clients(parts: Parts) -> dict[int, Processor]:
         Code.GET_CONSUMER_CONNECTION_LIST: ConsumerConnections(members),
         Code.GET_PRODUCER_CONNECTION_LIST: ProducerConnections(members),
         Code.GET_CONSUMER_RUNNING_INFO: GetConsumerRunningInfo(members),
+        Code.LOCK_BATCH_MQ: LockQueues(parts.locks),
+        Code.UNLOCK_BATCH_MQ: UnlockQueues(parts.locks),
     }
 
 

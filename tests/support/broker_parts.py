@@ -12,6 +12,7 @@ from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPulls
 from broker.engine.members import Members
 from broker.engine.offsets import Offsets
+from broker.engine.queue_locks import QueueLocks
 from broker.engine.requests import Processor, Request
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.stats import Rates
@@ -55,6 +56,7 @@ class BrokerParts:
         self.topics.load()
         self.groups.load()
         self.members = Members(self.clock, self.watch, lambda _: False)
+        self.locks = QueueLocks(self.clock)
         self.offsets = Offsets(folder / "config", self.watch.committed)
         self.got: Rates[tuple[str, str]] = Rates()
         self.held_pulls = HeldPulls(self.store.max_offset, self.store.properties_of)

@@ -14,6 +14,7 @@ import random
 from broker.engine.accepting import Accepting, Answer
 from broker.engine.config import BrokerConfig
 from broker.engine.groups import Groups
+from broker.engine.queue_locks import QueueLocks
 from broker.engine.requests import Request
 from broker.engine.retry import DLQ_DELAY_OF_SEND, DLQ_QUEUE_NUMS, is_dead_on_send, retry_limit
 from broker.engine.schedule.entering import delay_level, wants_timer
@@ -43,12 +44,14 @@ class SendMessage:
         accepting: Accepting,
         unique_keys: UniqueKeyFactory,
         config: BrokerConfig,
+        locks: QueueLocks,
     ) -> None:
         self._topics = topics
         self._groups = groups
         self._accepting = accepting
         self._unique_keys = unique_keys
         self._config = config
+        self._locks = locks
 
     def __call__(self, request: Request) -> None:
         """The answer follows at the end of the read, or after the flush. Raises WireError with the code to answer."""
@@ -100,13 +103,16 @@ class SendMessage:
         self._accepting.submit(draft, properties, waits=_waits(request, properties), answer=answer)
 
     def _is_dead(self, header: SendMessageHeader, client_version: int) -> bool:
-        """Whether a retry that a consumer sends itself has had enough. Raises MessageError for an unknown group."""
+        """Whether a retry that a consumer sends itself has had enough. Raises MessageError for an unknown group.
+
+        An ordered group tries again in place; what it sends is given up.
+        """
         name = header.topic.removeprefix(RETRY_PREFIX)
         group = self._groups.find(name)
         if group is None:
             raise MessageError(f"subscription group not exist, {name}", ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
         limit = retry_limit(group, header.max_reconsume_times, client_version)
-        return is_dead_on_send(header.reconsume_times or 0, limit)
+        return is_dead_on_send(header.reconsume_times or 0, limit) or self._locks.has_unexpired(name)
 
     def _refuse_what_is_not_there(self, properties: dict[str, str]) -> None:
         """Better refused than stored as what it is not."""

@@ -1,0 +1,58 @@
+"""LOCK_BATCH_MQ (41) and UNLOCK_BATCH_MQ (42): which queues a member of an ordered group wants for itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from remoting.wire import lenient_json
+from remoting.wire.bodies.document import Document, convert, read_object
+from remoting.wire.bodies.message_queue import MessageQueue, queue_from_json, queue_to_json
+from remoting.wire.command import Body
+from remoting.wire.errors import BodyError
+
+
+class LockRequest(Document, kw_only=True):
+    """`only_this_broker`: not its replicas too."""
+
+    client_id: str
+    consumer_group: str
+    queues: list[MessageQueue] = msgspec.field(default_factory=list, name="mqSet")
+    only_this_broker: bool = False
+
+
+def read_lock_request(body: Body) -> LockRequest:
+    """Raises BodyError naming what is missing."""
+    value = read_object("LockBatchRequestBody", body)
+    queues = value.pop("mqSet", [])
+    request = convert(LockRequest, value)
+    request.queues = _queues(queues)
+    return request
+
+
+def write_lock_request(request: LockRequest) -> bytes:
+    return lenient_json.dumps(
+        {
+            "clientId": request.client_id,
+            "consumerGroup": request.consumer_group,
+            "mqSet": [queue_to_json(queue) for queue in request.queues],
+            "onlyThisBroker": request.only_this_broker,
+        }
+    )
+
+
+def write_locked(queues: list[MessageQueue]) -> bytes:
+    """The answer to 41: those of the wanted queues that are the member's now."""
+    return lenient_json.dumps({"lockOKMQSet": [queue_to_json(queue) for queue in queues]})
+
+
+def read_locked(body: Body) -> list[MessageQueue]:
+    """Raises BodyError."""
+    return _queues(read_object("LockBatchResponseBody", body).get("lockOKMQSet", []))
+
+
+def _queues(value: Any) -> list[MessageQueue]:
+    if not isinstance(value, list):
+        raise BodyError(f"not a list of message queues: {type(value).__name__}")
+    return [queue_from_json(item) for item in value]
