@@ -6,9 +6,10 @@ Each producer and consumer is a RocketMQ client of its own, with the client id t
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.support.java import DRIVER, QUICK_JVM, java_command
-from tests.support.line_driver import DriverError, LineDriver
+from tests.support.line_driver import ANSWER_WITHIN_S, DriverError, LineDriver
 
 VERSIONS = ("5.4.0", "4.9.8")
 
@@ -20,8 +21,8 @@ class JavaError(DriverError):
 class JavaClient(LineDriver):
     """`JavaClient("5.4.0", folder)` as a context manager; `namesrv` is the default for producers and consumers.
 
-    Options of `producer`: compress_over, retries, namesrv; of `consumer` and `admin`: see Consumers.java (expression,
-    fail_until, orderly, …) and Admins.java (route, clusters, topics, connections, …).
+    Options of `producer`, `send`, `consumer` and `admin`: see Producers.java (transactional, set, …), Messages.java,
+    Consumers.java and Listener.java (expression, orderly, outcomes, …) and Admins.java (route, clusters, topics, …).
     """
 
     error = JavaError
@@ -44,3 +45,26 @@ class JavaClient(LineDriver):
         """Ids of the topic's queues that this member holds now."""
         held = self.call("queues", name=consumer)
         return {queue["queue_id"] for queue in held if queue["topic"] == topic}
+
+    def pull_consumer(self, name: str, group: str, **settings: Any) -> str:
+        """A DefaultMQPullConsumer; its methods by `invoke`. Settings by their Java names (registerTopics, …)."""
+        return self.call("pull_consumer", name=name, group=group, namesrv=self.namesrv, set=settings)
+
+    def lite_pull_consumer(self, name: str, group: str, *topics: str | dict[str, str], **settings: Any) -> str:
+        """A DefaultLitePullConsumer; a topic may be {"topic":…, "expression" or "sql":…}."""
+        wanted = [topic if isinstance(topic, dict) else {"topic": topic} for topic in topics]
+        there = {"name": name, "group": group, "namesrv": self.namesrv}
+        return self.call("lite_pull_consumer", **there, subscriptions=wanted, set=settings)
+
+    def invoke(self, name: str, method: str, *arguments: Any, within_s: float = ANSWER_WITHIN_S) -> Any:
+        """Any public method of a started client. Arguments as Reflection.java reads them (see `message_queue`)."""
+        return self.call("call", within_s, name=name, method=method, arguments=arguments)
+
+    def admin_call(self, method: str, *arguments: Any) -> Any:
+        """Any method of DefaultMQAdminExt."""
+        return self.admin("call", method=method, arguments=arguments)
+
+
+def message_queue(topic: str, queue_id: int = 0) -> dict[str, Any]:
+    """A MessageQueue, as an argument of `invoke` and `admin_call`."""
+    return {"topic": topic, "queue_id": queue_id}

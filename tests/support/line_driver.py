@@ -25,7 +25,12 @@ ANSWER_WITHIN_S = 30.0
 
 
 class DriverError(Exception):
-    """What the driven client threw or returned as its error."""
+    """What the driven client threw or returned as its error: its kind, RocketMQ's response code (-1: none)."""
+
+    def __init__(self, text: str, kind: str = "", code: int = -1) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.code = code
 
 
 class LineDriver:
@@ -40,7 +45,8 @@ class LineDriver:
         self._ids = itertools.count(1)
         self._arrived = threading.Condition()
         self._answers: dict[int, dict[str, Any]] = {}
-        self._consumed: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any]] = []
+        self._writing = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         self.child = Child(
             command, folder / "driver.log", env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder
@@ -82,8 +88,9 @@ class LineDriver:
         stdin = self.child.process.stdin
         if stdin is None:
             raise AssertionError("the driver has no standard input")
-        stdin.write(line.encode() + b"\n")
-        stdin.flush()
+        with self._writing:
+            stdin.write(line.encode() + b"\n")
+            stdin.flush()
         return number
 
     def answer(self, number: int, within_s: float = ANSWER_WITHIN_S) -> Any:
@@ -93,7 +100,7 @@ class LineDriver:
         if answer is None:
             raise AssertionError(f"no answer from the driver within {within_s} s:\n{self.child.output()}")
         if not answer["ok"]:
-            raise self.error(answer["error"])
+            raise self.error(answer["error"], answer.get("kind", ""), answer.get("code", -1))
         return answer.get("value")
 
     def producer(self, name: str, group: str | None = None, **options: Any) -> str:
@@ -101,10 +108,11 @@ class LineDriver:
         return self.call("producer", name=name, group=group or f"{name}-group", **{"namesrv": self.namesrv, **options})
 
     def send(self, producer: str, topic: str, within_s: float = 60.0, **options: Any) -> list[dict[str, Any]]:
-        """Options: mode (sync, async, oneway, batch), count, first, body, size, tag, keys, delay_level, queue."""
+        """Options: mode (sync, async, oneway, batch), count, first, body, size, tag, keys, delay_level, queue; and more
+        in the driver's sources."""
         return self.call("send", within_s, producer=producer, topic=topic, **options)
 
-    def consumer(self, name: str, group: str, topic: str, **options: Any) -> str:
+    def consumer(self, name: str, group: str, topic: str | None = None, **options: Any) -> str:
         """The new member's client id. For the options see the driver's sources."""
         return self.call("consumer", name=name, group=group, topic=topic, **{"namesrv": self.namesrv, **options})
 
@@ -118,15 +126,23 @@ class LineDriver:
 
     # what its listeners got
 
-    def consumed(self, *consumers: str) -> list[dict[str, Any]]:
-        """What listeners got so far, in order of arrival; of these consumers only, when any is named."""
+    def events(self, kind: str, *names: str) -> list[dict[str, Any]]:
+        """Of one kind ("consumed", …) in order of arrival; of these clients only, when any is named."""
         with self._arrived:
-            return [event for event in self._consumed if not consumers or event["consumer"] in consumers]
+            events = [event for event in self._events if event["event"] == kind]
+        return [event for event in events if not names or event.get("consumer", event.get("producer")) in names]
+
+    def wait_events(self, kind: str, count: int, *names: str, within_s: float = 30.0) -> list[dict[str, Any]]:
+        """As `events`, when there are at least `count`. Raises AssertionError after the deadline."""
+        what = f"{count} events {kind} of {names}"
+        return wait_until(lambda: found if len(found := self.events(kind, *names)) >= count else None, within_s, what)
+
+    def consumed(self, *consumers: str) -> list[dict[str, Any]]:
+        """What listeners got so far."""
+        return self.events("consumed", *consumers)
 
     def wait_consumed(self, count: int, *consumers: str, within_s: float = 30.0) -> list[dict[str, Any]]:
-        """As `consumed`, when there are at least `count`. Raises AssertionError after the deadline."""
-        what = f"{count} messages at {consumers}"
-        return wait_until(lambda: events if len(events := self.consumed(*consumers)) >= count else None, within_s, what)
+        return self.wait_events("consumed", count, *consumers, within_s=within_s)
 
     def _read(self) -> None:
         for line in self.child.process.stdout or ():
@@ -140,7 +156,7 @@ class LineDriver:
         fields = lenient_json.loads(line)  # fastjson leaves number keys unquoted
         with self._arrived:
             if "event" in fields:
-                self._consumed.append(fields)
+                self._events.append(fields)
             else:
                 self._answers[fields["id"]] = fields
             self._arrived.notify_all()

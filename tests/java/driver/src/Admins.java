@@ -6,13 +6,18 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
-/** What Apache's admin library says of a cluster; one library instance per name server. */
+/**
+ * Apache's admin library; one instance per name server. "what" names one of the questions below; any other call of the
+ * library is {"what":"call","method":…,"arguments":[…]}, its arguments as in Reflection.
+ */
 final class Admins {
     private final Map<String, DefaultMQAdminExt> admins = new ConcurrentHashMap<>();
 
     Object ask(Arguments command) throws Exception {
         DefaultMQAdminExt admin = of(command.text("namesrv"));
         switch (command.text("what")) {
+            case "call":
+                return Shown.value(Reflection.call(admin, command.text("method"), command.list("arguments")));
             case "route":
                 return admin.examineTopicRouteInfo(command.text("topic"));
             case "clusters":

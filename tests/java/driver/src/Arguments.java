@@ -1,3 +1,5 @@
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
 
@@ -6,7 +8,11 @@ final class Arguments {
     private final Map<?, ?> fields;
 
     Arguments(String line) {
-        fields = RemotingSerializable.fromJson(line, Map.class);
+        this(RemotingSerializable.fromJson(line, Map.class));
+    }
+
+    Arguments(Map<?, ?> fields) {
+        this.fields = fields;
     }
 
     boolean has(String name) {
@@ -34,5 +40,20 @@ final class Arguments {
 
     boolean flag(String name, boolean otherwise) {
         return has(name) ? Boolean.parseBoolean(text(name)) : otherwise;
+    }
+
+    Map<?, ?> map(String name) {
+        return has(name) ? (Map<?, ?>) fields.get(name) : Map.of();
+    }
+
+    List<?> list(String name) {
+        return has(name) ? (List<?>) fields.get(name) : List.of();
+    }
+
+    /** The list's objects. */
+    List<Arguments> each(String name) {
+        List<Arguments> found = new ArrayList<>();
+        list(name).forEach(item -> found.add(new Arguments((Map<?, ?>) item)));
+        return found;
     }
 }

@@ -1,40 +1,32 @@
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
+import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
+import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
-import org.apache.rocketmq.client.consumer.MessageSelector;
-import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
-import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
-import org.apache.rocketmq.common.message.MessageClientExt;
-import org.apache.rocketmq.common.message.MessageExt;
-import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
- * Push consumers by name. A listener fails while a message's reconsumeTimes is below "fail_until" (0: never).
- *
- * <p>Every message that a listener gets is printed as {"event":"consumed","consumer":NAME,…} before it is judged,
- * unless "report" is false: then it is only counted.
+ * Consumers by name: push, pull and lite pull. "set" calls any setters before the start. Subscriptions: "topic" with
+ * "expression" or "sql", and the same per item of "subscriptions". What a listener does: see Listener.
  */
+@SuppressWarnings("deprecation") // DefaultMQPullConsumer and the view into a member's queues
 final class Consumers {
-    private static final int SHOWN_BODY_BYTES = 256;
+    private final Clients clients;
+    private final Map<String, Listener> listeners = new ConcurrentHashMap<>();
 
-    private final Map<String, DefaultMQPushConsumer> consumers = new ConcurrentHashMap<>();
-    private final Map<String, AtomicLong> counts = new ConcurrentHashMap<>();
+    Consumers(Clients clients) {
+        this.clients = clients;
+    }
 
     String start(Arguments command) throws Exception {
         String name = command.text("name");
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(command.text("group"));
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
+                command.text("group"), command.flag("trace", false), command.text("trace_topic", null));
         consumer.setNamesrvAddr(command.text("namesrv"));
-        consumer.setInstanceName(name);
+        consumer.setInstanceName(command.text("instance", name));
         consumer.setConsumeFromWhere(ConsumeFromWhere.valueOf(
                 command.text("from", "CONSUME_FROM_FIRST_OFFSET")));
         consumer.setMaxReconsumeTimes(command.number("max_reconsume_times", -1));
@@ -43,120 +35,61 @@ final class Consumers {
         consumer.setPullBatchSize(command.number("pull_batch", 32));
         consumer.setPersistConsumerOffsetInterval(command.number("persist_interval_ms", 1000));
         consumer.setSuspendCurrentQueueTimeMillis(command.number("suspend_ms", 1000));
-        consumer.subscribe(command.text("topic"), command.has("sql")
-                ? MessageSelector.bySql(command.text("sql"))
-                : MessageSelector.byTag(command.text("expression", "*")));
-        counts.put(name, new AtomicLong());
-        listen(consumer, name, command);
+        Reflection.set(consumer, command.map("set"));
+        if (command.has("topic")) {
+            consumer.subscribe(command.text("topic"), Reflection.selector(command));
+        }
+        for (Arguments each : command.each("subscriptions")) {
+            consumer.subscribe(each.text("topic"), Reflection.selector(each));
+        }
+        Listener listener = new Listener(name, command, clients);
+        listeners.put(name, listener);
+        if (command.flag("orderly", false)) {
+            consumer.registerMessageListener((MessageListenerOrderly) listener::orderly);
+        } else {
+            consumer.registerMessageListener((MessageListenerConcurrently) listener::concurrently);
+        }
         try {
             consumer.start();
         } catch (Exception error) {
             consumer.shutdown(); // it may have begun to pull
             throw error;
         }
-        consumers.put(name, consumer);
+        clients.add(name, consumer);
         return consumer.buildMQClientId();
     }
 
-    private void listen(DefaultMQPushConsumer consumer, String name, Arguments command) {
-        int failUntil = command.number("fail_until", 0);
-        long sleepMs = command.wide("sleep_ms", 0);
-        boolean report = command.flag("report", true);
-        if (command.flag("orderly", false)) {
-            consumer.registerMessageListener((MessageListenerOrderly) (messages, context) ->
-                    isGood(name, messages, failUntil, sleepMs, report)
-                            ? ConsumeOrderlyStatus.SUCCESS
-                            : ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT);
-        } else {
-            consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) ->
-                    isGood(name, messages, failUntil, sleepMs, report)
-                            ? ConsumeConcurrentlyStatus.CONSUME_SUCCESS
-                            : ConsumeConcurrentlyStatus.RECONSUME_LATER);
-        }
+    String startPull(Arguments command) throws Exception {
+        DefaultMQPullConsumer consumer = new DefaultMQPullConsumer(command.text("group"));
+        consumer.setNamesrvAddr(command.text("namesrv"));
+        consumer.setInstanceName(command.text("instance", command.text("name")));
+        Reflection.set(consumer, command.map("set"));
+        consumer.start();
+        clients.add(command.text("name"), consumer);
+        return consumer.buildMQClientId();
     }
 
-    private boolean isGood(String name, List<MessageExt> messages, int failUntil, long sleepMs, boolean report) {
-        boolean good = true;
-        for (MessageExt message : messages) {
-            if (report) {
-                Driver.print(show(name, message));
-            }
-            good &= message.getReconsumeTimes() >= failUntil;
+    String startLitePull(Arguments command) throws Exception {
+        DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(command.text("group"));
+        consumer.setNamesrvAddr(command.text("namesrv"));
+        consumer.setInstanceName(command.text("instance", command.text("name")));
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        Reflection.set(consumer, command.map("set"));
+        for (Arguments each : command.each("subscriptions")) {
+            consumer.subscribe(each.text("topic"), Reflection.selector(each));
         }
-        counts.get(name).addAndGet(messages.size());
-        if (sleepMs > 0) {
-            try {
-                Thread.sleep(sleepMs);
-            } catch (InterruptedException error) {
-                Thread.currentThread().interrupt();
-            }
-        }
-        return good;
-    }
-
-    boolean stop(String name) {
-        DefaultMQPushConsumer consumer = consumers.remove(name);
-        if (consumer != null) {
-            consumer.shutdown();
-        }
-        return consumer != null;
+        consumer.start();
+        clients.add(command.text("name"), consumer);
+        return consumer.buildMQClientId();
     }
 
     long consumedCount(String name) {
-        return counts.get(name).get();
+        return listeners.get(name).count.get();
     }
 
     /** The queues that this member holds now. */
-    @SuppressWarnings("deprecation") // the only way to see them without asking the broker
-    List<Map<String, Object>> queues(String name) {
-        List<Map<String, Object>> shown = new ArrayList<>();
-        for (MessageQueue queue : consumers.get(name).getDefaultMQPushConsumerImpl().getRebalanceImpl()
-                .getProcessQueueTable().keySet()) {
-            Map<String, Object> fields = new LinkedHashMap<>();
-            fields.put("topic", queue.getTopic());
-            fields.put("broker_name", queue.getBrokerName());
-            fields.put("queue_id", queue.getQueueId());
-            shown.add(fields);
-        }
-        return shown;
-    }
-
-    private static Map<String, Object> show(String name, MessageExt message) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("event", "consumed");
-        fields.put("consumer", name);
-        fields.put("at_ms", System.currentTimeMillis());
-        fields.put("msg_id", message.getMsgId());
-        fields.put("offset_msg_id",
-                message instanceof MessageClientExt ? ((MessageClientExt) message).getOffsetMsgId() : null);
-        fields.put("topic", message.getTopic());
-        fields.put("queue_id", message.getQueueId());
-        fields.put("queue_offset", message.getQueueOffset());
-        fields.put("reconsume_times", message.getReconsumeTimes());
-        fields.put("tags", message.getTags());
-        fields.put("keys", message.getKeys());
-        fields.put("properties", message.getProperties());
-        fields.put("sys_flag", message.getSysFlag());
-        fields.put("born_ms", message.getBornTimestamp());
-        fields.put("stored_ms", message.getStoreTimestamp());
-        byte[] body = message.getBody();
-        fields.put("size", body.length);
-        fields.put("sha1", sha1(body));
-        if (body.length <= SHOWN_BODY_BYTES) {
-            fields.put("body", new String(body, StandardCharsets.UTF_8));
-        }
-        return fields;
-    }
-
-    private static String sha1(byte[] body) {
-        try {
-            StringBuilder hex = new StringBuilder();
-            for (byte value : MessageDigest.getInstance("SHA-1").digest(body)) {
-                hex.append(String.format("%02x", value));
-            }
-            return hex.toString();
-        } catch (NoSuchAlgorithmException error) {
-            throw new IllegalStateException(error);
-        }
+    Object queues(String name) {
+        return Shown.value(List.copyOf(clients.get(name, DefaultMQPushConsumer.class).getDefaultMQPushConsumerImpl()
+                .getRebalanceImpl().getProcessQueueTable().keySet()));
     }
 }

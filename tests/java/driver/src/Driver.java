@@ -12,14 +12,15 @@ import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
  * An Apache RocketMQ client that a test drives: commands in, one JSON object a line; answers and events out.
  *
  * <p>A command is {"id":1,"do":"send",…}. Its answer is {"id":1,"ok":true,"value":…} or {"id":1,"ok":false,
- * "error":…}. What a listener gets is {"event":"consumed",…} (see Consumers). Commands run side by side. The end of
- * standard input ends the process, so no test leaves one behind.
+ * "error":…,"kind":…,"code":…}. What a listener gets is {"event":"consumed",…} (see Listener). Commands run side by
+ * side. The end of standard input ends the process, so no test leaves one behind.
  */
 public final class Driver {
     private static final PrintStream OUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
 
-    private final Producers producers = new Producers();
-    private final Consumers consumers = new Consumers();
+    private final Clients clients = new Clients();
+    private final Producers producers = new Producers(clients);
+    private final Consumers consumers = new Consumers(clients);
     private final Admins admins = new Admins();
     private final Load load = new Load(producers);
 
@@ -43,7 +44,7 @@ public final class Driver {
             answer.put("ok", true);
         } catch (Throwable error) {
             answer.put("ok", false);
-            answer.put("error", error.toString());
+            answer.putAll(Shown.error(error));
         }
         print(answer);
     }
@@ -56,12 +57,18 @@ public final class Driver {
                 return producers.send(command);
             case "consumer":
                 return consumers.start(command);
+            case "pull_consumer":
+                return consumers.startPull(command);
+            case "lite_pull_consumer":
+                return consumers.startLitePull(command);
+            case "call":
+                return call(command);
             case "queues":
                 return consumers.queues(command.text("name"));
             case "consumed_count":
                 return consumers.consumedCount(command.text("name"));
             case "stop":
-                return producers.stop(command.text("name")) || consumers.stop(command.text("name"));
+                return clients.stop(command.text("name"));
             case "admin":
                 return admins.ask(command);
             case "send_load":
@@ -69,6 +76,12 @@ public final class Driver {
             default:
                 throw new IllegalArgumentException("no such command: " + command.text("do"));
         }
+    }
+
+    /** Any public method of a client that was started: {"name":…,"method":…,"arguments":[…]}. */
+    private Object call(Arguments command) throws Exception {
+        Object client = clients.get(command.text("name"), Object.class);
+        return Shown.value(Reflection.call(client, command.text("method"), command.list("arguments")));
     }
 
     static void print(Map<String, Object> line) {

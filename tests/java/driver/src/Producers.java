@@ -1,157 +1,195 @@
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.MessageQueueSelector;
+import org.apache.rocketmq.client.producer.RequestCallback;
 import org.apache.rocketmq.client.producer.SendCallback;
 import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.client.producer.TransactionMQProducer;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageQueue;
 
-/** Producers by name. Message number i of a "send" has body "{body}{i}" (padded to size) and key "{keys}{i}". */
+/**
+ * Producers by name. A message goes to the queue "queue", to the one that a selector picks by "selector_arg" (modulo
+ * the queues), or to any. Messages: see Messages.
+ */
 final class Producers {
     private static final int TIMEOUT_MS = 10_000;
+    private static final MessageQueueSelector MODULO = (queues, message, number) ->
+            queues.get((Integer) number % queues.size());
 
-    private final Map<String, DefaultMQProducer> producers = new ConcurrentHashMap<>();
+    private final Clients clients;
 
+    Producers(Clients clients) {
+        this.clients = clients;
+    }
+
+    /** With "transactional" its listener follows the script of each send (see Transactions); "set": any setters. */
     String start(Arguments command) throws Exception {
         String name = command.text("name");
-        DefaultMQProducer producer = new DefaultMQProducer(command.text("group"));
+        String group = command.text("group");
+        DefaultMQProducer producer;
+        if (command.flag("transactional", false)) {
+            producer = new TransactionMQProducer(group);
+            ((TransactionMQProducer) producer).setTransactionListener(new Transactions(name, scope(command)));
+        } else {
+            producer = new DefaultMQProducer(group, command.flag("trace", false), command.text("trace_topic", null));
+        }
         producer.setNamesrvAddr(command.text("namesrv"));
-        producer.setInstanceName(name);
+        producer.setInstanceName(command.text("instance", name));
         producer.setSendMsgTimeout(TIMEOUT_MS);
         producer.setCompressMsgBodyOverHowmuch(command.number("compress_over", 4096));
         producer.setRetryTimesWhenSendFailed(command.number("retries", 2));
+        Reflection.set(producer, command.map("set"));
         producer.start();
-        producers.put(name, producer);
+        clients.add(name, producer);
         return producer.buildMQClientId();
     }
 
-    boolean stop(String name) {
-        DefaultMQProducer producer = producers.remove(name);
-        if (producer != null) {
-            producer.shutdown();
-        }
-        return producer != null;
+    private static String scope(Arguments command) {
+        return command.text("namesrv") + " " + command.text("group");
     }
 
     DefaultMQProducer get(String name) {
-        DefaultMQProducer producer = producers.get(name);
-        if (producer == null) {
-            throw new IllegalArgumentException("no producer " + name);
-        }
-        return producer;
+        return clients.get(name, DefaultMQProducer.class);
     }
 
-    /** One result per message; for a batch one for all; for oneway none. */
-    List<Map<String, Object>> send(Arguments command) throws Exception {
+    /** One result per message; for a batch one for all; for oneway none; for a request the reply. */
+    List<Object> send(Arguments command) throws Exception {
         DefaultMQProducer producer = get(command.text("producer"));
-        List<Message> messages = messages(command);
-        List<SendResult> results = new ArrayList<>();
+        List<Message> messages = Messages.numbered(command);
+        List<Object> results = new ArrayList<>();
         switch (command.text("mode", "sync")) {
-            case "sync":
-                for (Message message : messages) {
-                    results.add(sendSync(producer, message, command));
-                }
+            case "batch":
+                results.add(command.has("queue")
+                        ? producer.send(messages, queue(messages.get(0), command)) : producer.send(messages));
                 break;
             case "async":
                 List<CompletableFuture<SendResult>> pending = new ArrayList<>();
                 for (Message message : messages) {
-                    pending.add(sendAsync(producer, message));
+                    pending.add(sendAsync(producer, message, command));
                 }
                 for (CompletableFuture<SendResult> result : pending) {
-                    results.add(result.get(TIMEOUT_MS, TimeUnit.MILLISECONDS));
+                    results.add(await(result, TIMEOUT_MS));
                 }
-                break;
-            case "oneway":
-                for (Message message : messages) {
-                    producer.sendOneway(message);
-                }
-                break;
-            case "batch":
-                results.add(producer.send(messages));
                 break;
             default:
-                throw new IllegalArgumentException("no such mode: " + command.text("mode"));
+                for (Message message : messages) {
+                    Object result = sendOne(producer, message, command);
+                    if (result != null) {
+                        results.add(result);
+                    }
+                }
         }
-        List<Map<String, Object>> shown = new ArrayList<>();
-        results.forEach(result -> shown.add(show(result)));
+        List<Object> shown = new ArrayList<>();
+        results.forEach(result -> shown.add(Shown.value(result)));
         return shown;
+    }
+
+    private static Object sendOne(DefaultMQProducer producer, Message message, Arguments command) throws Exception {
+        String mode = command.text("mode", "sync");
+        long timeoutMs = command.wide("timeout_ms", TIMEOUT_MS);
+        switch (mode) {
+            case "sync":
+                return sendSync(producer, message, command);
+            case "oneway":
+                sendOneway(producer, message, command);
+                return null;
+            case "transaction":
+                Transactions.script(
+                        producer.getNamesrvAddr() + " " + producer.getProducerGroup(), message,
+                        Reflection.texts(command.list("checks")));
+                return producer.sendMessageInTransaction(message, command.text("local", "commit"));
+            case "request":
+                return command.has("queue")
+                        ? producer.request(message, queue(message, command), timeoutMs)
+                        : producer.request(message, timeoutMs);
+            case "request_async":
+                return requestAsync(producer, message, timeoutMs);
+            default:
+                throw new IllegalArgumentException("no such mode: " + mode);
+        }
+    }
+
+    private static Message requestAsync(DefaultMQProducer producer, Message message, long timeoutMs) throws Exception {
+        CompletableFuture<Message> done = new CompletableFuture<>();
+        producer.request(message, new RequestCallback() {
+            @Override
+            public void onSuccess(Message reply) {
+                done.complete(reply);
+            }
+
+            @Override
+            public void onException(Throwable error) {
+                done.completeExceptionally(error);
+            }
+        }, timeoutMs);
+        return await(done, timeoutMs + TIMEOUT_MS);
+    }
+
+    private static <T> T await(CompletableFuture<T> result, long timeoutMs) throws Exception {
+        try {
+            return result.get(timeoutMs, TimeUnit.MILLISECONDS);
+        } catch (ExecutionException error) {
+            throw error.getCause() instanceof Exception ? (Exception) error.getCause() : error;
+        }
+    }
+
+    private static MessageQueue queue(Message message, Arguments command) {
+        return new MessageQueue(message.getTopic(), command.text("broker_name", "broker-a"), command.number("queue", 0));
     }
 
     private static SendResult sendSync(DefaultMQProducer producer, Message message, Arguments command)
             throws Exception {
-        if (!command.has("queue")) {
-            return producer.send(message);
+        if (command.has("selector_arg")) {
+            return producer.send(message, MODULO, command.number("selector_arg", 0));
         }
-        String broker = command.text("broker_name", "broker-a");
-        return producer.send(message, new MessageQueue(message.getTopic(), broker, command.number("queue", 0)));
+        return command.has("queue") ? producer.send(message, queue(message, command)) : producer.send(message);
+    }
+
+    private static void sendOneway(DefaultMQProducer producer, Message message, Arguments command) throws Exception {
+        if (command.has("selector_arg")) {
+            producer.sendOneway(message, MODULO, command.number("selector_arg", 0));
+        } else if (command.has("queue")) {
+            producer.sendOneway(message, queue(message, command));
+        } else {
+            producer.sendOneway(message);
+        }
     }
 
     static CompletableFuture<SendResult> sendAsync(DefaultMQProducer producer, Message message) {
-        CompletableFuture<SendResult> done = new CompletableFuture<>();
-        try {
-            producer.send(message, new SendCallback() {
-                @Override
-                public void onSuccess(SendResult result) {
-                    done.complete(result);
-                }
+        return sendAsync(producer, message, new Arguments(Map.of()));
+    }
 
-                @Override
-                public void onException(Throwable error) {
-                    done.completeExceptionally(error);
-                }
-            });
+    private static CompletableFuture<SendResult> sendAsync(
+            DefaultMQProducer producer, Message message, Arguments command) {
+        CompletableFuture<SendResult> done = new CompletableFuture<>();
+        SendCallback callback = new SendCallback() {
+            @Override
+            public void onSuccess(SendResult result) {
+                done.complete(result);
+            }
+
+            @Override
+            public void onException(Throwable error) {
+                done.completeExceptionally(error);
+            }
+        };
+        try {
+            if (command.has("selector_arg")) {
+                producer.send(message, MODULO, command.number("selector_arg", 0), callback);
+            } else if (command.has("queue")) {
+                producer.send(message, queue(message, command), callback);
+            } else {
+                producer.send(message, callback);
+            }
         } catch (Exception error) {
             done.completeExceptionally(error);
         }
         return done;
-    }
-
-    private static List<Message> messages(Arguments command) {
-        List<Message> messages = new ArrayList<>();
-        int first = command.number("first", 0);
-        for (int i = first; i < first + command.number("count", 1); i++) {
-            messages.add(message(command, i));
-        }
-        return messages;
-    }
-
-    private static Message message(Arguments command, int number) {
-        byte[] body = body(command.text("body", "body-") + number, command.number("size", 0));
-        Message message = new Message(command.text("topic"), command.text("tag", null), body);
-        if (command.has("keys")) {
-            message.setKeys(command.text("keys") + number);
-        }
-        if (command.has("delay_level")) {
-            message.setDelayTimeLevel(command.number("delay_level", 0));
-        }
-        if (command.has("property_name")) {
-            message.putUserProperty(command.text("property_name"), command.text("property_value"));
-        }
-        return message;
-    }
-
-    private static byte[] body(String text, int size) {
-        byte[] start = text.getBytes(StandardCharsets.UTF_8);
-        byte[] body = Arrays.copyOf(start, Math.max(size, start.length));
-        Arrays.fill(body, start.length, body.length, (byte) '.');
-        return body;
-    }
-
-    private static Map<String, Object> show(SendResult result) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("status", result.getSendStatus().name());
-        fields.put("msg_id", result.getMsgId());
-        fields.put("offset_msg_id", result.getOffsetMsgId());
-        fields.put("queue_id", result.getMessageQueue().getQueueId());
-        fields.put("broker_name", result.getMessageQueue().getBrokerName());
-        fields.put("queue_offset", result.getQueueOffset());
-        return fields;
     }
 }

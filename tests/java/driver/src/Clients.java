@@ -1,0 +1,29 @@
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Everything that a test started, by its name: producers and consumers of every kind. */
+final class Clients {
+    private final Map<String, Object> byName = new ConcurrentHashMap<>();
+
+    void add(String name, Object client) {
+        byName.put(name, client);
+    }
+
+    <T> T get(String name, Class<T> kind) {
+        Object client = byName.get(name);
+        if (!kind.isInstance(client)) {
+            throw new IllegalArgumentException("no " + kind.getSimpleName() + " with the name " + name);
+        }
+        return kind.cast(client);
+    }
+
+    /** Its own orderly shutdown. False for a name that nobody has. */
+    boolean stop(String name) throws Exception {
+        Object client = byName.remove(name);
+        if (client == null) {
+            return false;
+        }
+        Reflection.call(client, "shutdown", java.util.List.of());
+        return true;
+    }
+}
