@@ -1,12 +1,16 @@
 """One TCP connection: a thin asyncio shell around the frame reader.
 
-Feeds what arrives to the wire core, hands all commands of one read over together, and writes what was sent during
-that read with one write. It neither routes nor decides: a `Handler` does. Server and client use the same class; both
-ends may send requests on it.
+Feeds what arrives to the wire core, hands the commands over in portions, and writes what was sent during a portion
+with one write. It neither routes nor decides: a `Handler` does. Server and client use the same class; both ends may
+send requests on it.
+
+Greedy peers: a server handles one portion in one turn of the event loop, and reads on when it is through with what it
+has read; in between the others have their turns. How long a turn is, and what all may keep together, is in `shares.py`.
 
 Slow readers: when the peer lets more than `WRITE_BUFFER_BYTES_MAX` pile up, a server stops reading from it, and
-handling what it has read, until it has drained: one connection's memory is bounded. A client must go on reading (two
-ends that both stop would wait for each other for ever); there, those who send wait in `drained()`.
+handling what it has read, until it has drained: one connection's memory is bounded. One that lets even more pile up
+(answers that were under way, notices), or reads nothing for `SLOW_READER_TIMEOUT_S`, is cut off. A client must go on
+reading (two ends that both stop would wait for each other for ever); there, those who send wait in `drained()`.
 """
 
 from __future__ import annotations
@@ -16,10 +20,13 @@ import errno
 import logging
 import os
 import socket
+import sys
 from collections.abc import Awaitable
+from math import inf
 from typing import Any, Protocol, cast
 
 from remoting.requester import Requester
+from remoting.shares import Shares
 from remoting.wire.codes import RESPONSE_FLAG, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.errors import BrokenStream, FrameError
@@ -31,6 +38,10 @@ logger = logging.getLogger(__name__)
 WRITE_BUFFER_BYTES_MAX = 8 * 1024 * 1024
 # What is sent is written at the end of the turn, or here already: a slow reader must be noticed within the turn.
 FLUSH_BYTES = 1024 * 1024
+# The pause, a largest frame that was being answered when it came, and room for notices; nobody reads that much later.
+OWED_BYTES_MAX = 32 * 1024 * 1024
+# A pull that is not answered for so long is given up by its client (`consumerTimeoutMillisWhenSuspend`).
+SLOW_READER_TIMEOUT_S = 30.0
 # Requests handed over at once; between two portions the answers are written and a slow reader is noticed.
 REQUESTS_AT_ONCE_MAX = 64
 
@@ -52,7 +63,8 @@ class Handler(Protocol):
     def requests_received(self, connection: Connection, requests: list[Command]) -> None:
         """Requests only, in order of arrival; responses have gone to the connection's requester.
 
-        An exception is logged and closes the connection.
+        After the first, those that are left when `connection.is_turn_over` may be put back; they are handed over
+        again later. An exception is logged and closes the connection.
         """
 
     def disconnected(self, connection: Connection, error: Exception | None) -> None: ...
@@ -61,19 +73,27 @@ class Handler(Protocol):
 class Connection(asyncio.Protocol):
     """Created per TCP connection. `peer` is "ip:port" or "[ip]:port"; `context` belongs to the handler."""
 
-    def __init__(self, handler: Handler, *, stops_reading_when_full: bool = True) -> None:
+    def __init__(self, handler: Handler, *, stops_reading_when_full: bool = True, shares: Shares | None = None) -> None:
         self._handler = handler
         self._stops_reading_when_full = stops_reading_when_full
+        self._shares = shares or Shares()
         self._reader = FrameReader()
+        self._is_broken = False
         self._out: list[bytes] = []
         self._out_bytes = 0
         self._waiting_requests: list[Command] = []
         self._is_flush_due = False
         self._is_paused = False
+        self._is_reading_paused = False
+        self._is_sharing = False
+        self._has_more = False
+        self._turn_ends_s = 0.0
+        self._least_owed_bytes = 0
+        self._least_owed_since_s = 0.0
         self._drained: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._closed: asyncio.Future[None] | None = None
-        self.requester = Requester(self.send)
+        self.requester = Requester(self.send, self._shares)
         self.peer = "?"
         self.peer_host = ("0.0.0.0", 0)  # noqa: S104 - "not connected yet", nothing listens here
         self.last_active_s = 0.0
@@ -94,41 +114,91 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.last_active_s = asyncio.get_running_loop().time()
-        try:
-            commands = self._reader.feed(data)
-        except BrokenStream as error:
-            logger.warning("%s: %s; closing the connection", self.peer, error)
-            self._take(error.commands)
-            self.close()
-            return
-        self._take(commands)
-
-    def _take(self, commands: list[Command]) -> None:
-        take = self.requester.take
-        requests = [command for command in commands if not (command.flag & RESPONSE_FLAG and take(command))]
-        if requests:
-            self._waiting_requests += requests
-            self._hand_over()
+        if self._has_more or self._is_held_back:
+            # Was under way when reading was paused.
+            self._reader.feed(data, 0)
+            self._shares.received(self, self._reader.kept_bytes, has_progressed=False)
+        else:
+            self._turn(data)
 
     def pause_writing(self) -> None:
         self._is_paused = True
-        if self._stops_reading_when_full and self._transport is not None:
-            self._transport.pause_reading()
+        self._least_owed_bytes, self._least_owed_since_s = self.owed_bytes, asyncio.get_running_loop().time()
+        self._read_on_or_not()
 
     def resume_writing(self) -> None:
         self._is_paused = False
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
-        if self._stops_reading_when_full and self._transport is not None:
-            self._hand_over()
-            if not self._is_paused and self._transport is not None:
+        if self._stops_reading_when_full and not self._has_more:
+            self._turn(b"")
+
+    # turns
+
+    @property
+    def _is_held_back(self) -> bool:
+        return self._is_paused and self._stops_reading_when_full
+
+    def _turn(self, data: bytes) -> None:
+        """Handles a portion of what has come, and sees to it that the rest gets its turn."""
+        if not self.is_open:
+            return
+        if self._stops_reading_when_full:
+            commands_max = REQUESTS_AT_ONCE_MAX
+            self._turn_ends_s = asyncio.get_running_loop().time() + self._shares.turn_s
+        else:
+            commands_max, self._turn_ends_s = sys.maxsize, inf
+        commands_count = 0 if self._waiting_requests else self._take(data, commands_max)
+        self._hand_over()
+        if self._is_broken and not self._waiting_requests:
+            self.close()
+            return
+        has_more = commands_count == commands_max or bool(self._waiting_requests)
+        if self._reader.kept_bytes or self._is_sharing:
+            self._is_sharing = self._reader.kept_bytes > 0
+            self._shares.received(self, self._reader.kept_bytes, has_progressed=commands_count > 0)
+        if has_more and not self._is_held_back:
+            self._turn_later()
+        self._read_on_or_not()
+
+    def _turn_later(self) -> None:
+        self._has_more = True
+        self._shares.busy_count += 1
+        asyncio.get_running_loop().call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        self._has_more = False
+        self._shares.busy_count -= 1
+        if not self._is_held_back:
+            self._turn(b"")
+
+    def _read_on_or_not(self) -> None:
+        """What cannot be handled yet must not be read: then the peer waits, and not our memory."""
+        pauses = self._is_held_back or self._has_more
+        if self._stops_reading_when_full and pauses != self._is_reading_paused and self.is_open:
+            assert self._transport is not None
+            self._is_reading_paused = pauses
+            if pauses:
+                self._transport.pause_reading()
+            else:
                 self._transport.resume_reading()
+
+    def _take(self, data: bytes, commands_max: int) -> int:
+        """Puts the requests among the next commands to those that wait, passes responses on; how many there were."""
+        try:
+            commands = self._reader.feed(data, commands_max)
+        except BrokenStream as error:
+            logger.warning("%s: %s; closing the connection", self.peer, error)
+            self._is_broken = True
+            commands = error.commands
+        take = self.requester.take
+        self._waiting_requests += [one for one in commands if not (one.flag & RESPONSE_FLAG and take(one))]
+        return len(commands)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._out.clear()
-        self._waiting_requests.clear()
+        self._let_go()
         self.requester.fail_all(ConnectionError(f"connection to {self.peer} was closed"))
         if self._drained is not None:
             self._drained.set_result(None)
@@ -147,6 +217,20 @@ class Connection(asyncio.Protocol):
     def is_write_paused(self) -> bool:
         """The peer does not read: hold back what can wait."""
         return self._is_paused
+
+    @property
+    def owed_bytes(self) -> int:
+        """Written, and not read by the peer."""
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    @property
+    def is_turn_over(self) -> bool:
+        """Others wait, or the peer must read first: put back what is left."""
+        return self._is_held_back or asyncio.get_running_loop().time() >= self._turn_ends_s
+
+    def put_back(self, requests: list[Command]) -> None:
+        """The last of those that were handed over; they are handed over again."""
+        self._waiting_requests[:0] = requests
 
     def send(self, command: Command) -> None:
         """Queues a command; it leaves with the others sent in this turn of the loop. Dropped when closed.
@@ -189,6 +273,8 @@ class Connection(asyncio.Protocol):
         """
         if not self.is_open:
             raise ConnectionError(f"connection to {self.peer} is closed")
+        if self._is_held_back:
+            raise ConnectionError(f"{self.peer} does not read what it was sent before")
         return self.requester.request(command, timeout_ms)
 
     def close(self) -> None:
@@ -199,6 +285,30 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+    def cut(self, reason: str) -> None:
+        """Closes at once a peer that asks too much of us."""
+        if self.is_open:
+            logger.warning("%s: %s; closing the connection", self.peer, reason)
+            self.abort()
+            self._let_go()
+
+    def cut_if_stuck(self, now_s: float) -> None:
+        """To be called now and then: cuts off a peer that has read nothing for `SLOW_READER_TIMEOUT_S`."""
+        if not self._is_held_back:
+            return
+        owed_bytes = self.owed_bytes
+        if owed_bytes < self._least_owed_bytes:
+            self._least_owed_bytes, self._least_owed_since_s = owed_bytes, now_s
+        elif now_s - self._least_owed_since_s >= SLOW_READER_TIMEOUT_S:
+            self.cut(f"reads nothing for {SLOW_READER_TIMEOUT_S:g} s and has {owed_bytes} bytes to read")
+
+    def _let_go(self) -> None:
+        """Of all memory that the peer made us need."""
+        self._reader = FrameReader()
+        self._out.clear()
+        self._waiting_requests.clear()
+        self._shares.gone(self)
 
     async def closed_within(self, grace_s: float) -> None:
         """Closes; a peer that does not read what is still to be written has `grace_s`."""
@@ -215,8 +325,8 @@ class Connection(asyncio.Protocol):
             await asyncio.shield(self._closed)
 
     def _hand_over(self) -> None:
-        """Gives waiting requests to the handler, portion by portion, as long as the peer reads the answers."""
-        while self._waiting_requests and self.is_open and not (self._stops_reading_when_full and self._is_paused):
+        """Gives waiting requests to the handler: a server one portion, a client all."""
+        while self._waiting_requests and self.is_open:
             portion = self._waiting_requests[:REQUESTS_AT_ONCE_MAX]
             del self._waiting_requests[:REQUESTS_AT_ONCE_MAX]
             self._is_flush_due = True  # what the handler sends is written right below
@@ -226,14 +336,26 @@ class Connection(asyncio.Protocol):
                 logger.exception("%s: handling %s failed; closing the connection", self.peer, portion[0])
                 self.abort()
             self._flush()
+            if self._stops_reading_when_full:
+                return
 
     def _flush(self) -> None:
         self._is_flush_due = False
-        if self._out and self._transport is not None and self.is_open:
-            data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
-            self._out.clear()
-            self._out_bytes = 0
-            self._transport.write(data)
+        if not self._out or self._transport is None or not self.is_open:
+            return
+        data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+        self._out.clear()
+        self._out_bytes = 0
+        self._transport.write(data)
+        if self._stops_reading_when_full:
+            self._note_owed()
+
+    def _note_owed(self) -> None:
+        owed_bytes = self.owed_bytes
+        if owed_bytes > OWED_BYTES_MAX:
+            self.cut(f"has {owed_bytes} bytes to read and lets more come")
+        elif self.is_open:
+            self._shares.written(self, owed_bytes)
 
 
 async def connect(

@@ -11,6 +11,7 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable
 
+from remoting.shares import Shares
 from remoting.wire.codes import ONEWAY_FLAG, request_name
 from remoting.wire.command import Command
 
@@ -21,26 +22,28 @@ PENDING_MAX = 65_536
 
 
 class Requester:
-    """`send` hands a command to the connection."""
+    """`send` hands a command to the connection. `shares` bounds the requests of all connections together."""
 
-    def __init__(self, send: Callable[[Command], None]) -> None:
+    def __init__(self, send: Callable[[Command], None], shares: Shares) -> None:
         self._send = send
+        self._shares = shares
         self._opaques = itertools.count(1)
         self._pending: dict[int, tuple[asyncio.Future[Command], asyncio.TimerHandle, str]] = {}
 
     def request(self, command: Command, timeout_ms: int) -> Awaitable[Command]:
         """Gives the command an opaque of this connection and sends it; see `Connection.request`.
 
-        Raises ConnectionError with `PENDING_MAX` requests in flight, FrameError for a command that cannot be written.
+        Raises ConnectionError with too many requests in flight, FrameError for a command that cannot be written.
         """
-        if len(self._pending) >= PENDING_MAX:
-            raise ConnectionError(f"{PENDING_MAX} requests wait for an answer already")
+        if len(self._pending) >= PENDING_MAX or not self._shares.has_room_to_ask:
+            raise ConnectionError(f"{self._shares.pending_count} requests wait for an answer already")
         loop = asyncio.get_running_loop()
         command.opaque = next(self._opaques) & 0x7FFFFFFF
         self._send(command)  # raises for a command that cannot be written: then nothing waits
         future: asyncio.Future[Command] = loop.create_future()
         timer = loop.call_later(timeout_ms / 1000, self._time_out, command.opaque, timeout_ms)
         self._pending[command.opaque] = (future, timer, request_name(command.code))
+        self._shares.pending_count += 1
         return future
 
     def send_oneway(self, command: Command) -> None:
@@ -56,6 +59,7 @@ class Requester:
         if entry is None:
             logger.debug("late response dropped: %s", command)
             return True
+        self._shares.pending_count -= 1
         future, timer, _ = entry
         timer.cancel()
         if not future.done():
@@ -64,6 +68,7 @@ class Requester:
 
     def fail_all(self, error: Exception) -> None:
         pending, self._pending = self._pending, {}
+        self._shares.pending_count -= len(pending)
         for future, timer, _ in pending.values():
             timer.cancel()
             if not future.done():
@@ -75,5 +80,7 @@ class Requester:
 
     def _time_out(self, opaque: int, timeout_ms: int) -> None:
         entry = self._pending.pop(opaque, None)
+        if entry is not None:
+            self._shares.pending_count -= 1
         if entry is not None and not entry[0].done():
             entry[0].set_exception(TimeoutError(f"no answer to {entry[2]} within {timeout_ms} ms"))

@@ -9,6 +9,7 @@ import resource
 import sys
 
 from remoting.connection import Connection, Handler
+from remoting.shares import Shares
 from remoting.wire.command import Command
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ class ListenError(Exception):
 
 
 class Server(Handler):
-    """Counts its connections, closes idle ones, closes all at the end. Events go on to `handler`.
+    """Counts its connections, closes idle and stuck ones, closes all at the end. Events go on to `handler`.
 
     Beyond `connections_max` a new connection is closed at once: descriptors for its own files must be left to the
     process. None means a share of the limit of open files.
@@ -43,10 +44,12 @@ class Server(Handler):
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         idle_scan_interval_s: float = IDLE_SCAN_INTERVAL_S,
         connections_max: int | None = None,
+        shares: Shares | None = None,
     ) -> None:
         self._handler = handler
         self._idle_timeout_s = idle_timeout_s
         self._idle_scan_interval_s = idle_scan_interval_s
+        self.shares = shares or Shares()
         self._server: asyncio.Server | None = None
         self._idle_scan: asyncio.TimerHandle | None = None
         self._connections_max = connections_max or _connections_max()
@@ -64,7 +67,7 @@ class Server(Handler):
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                lambda: Connection(self), host, port, backlog=BACKLOG, start_serving=False
+                lambda: Connection(self, shares=self.shares), host, port, backlog=BACKLOG, start_serving=False
             )
         except OSError as error:
             raise ListenError(_listen_error_text(host, port, error)) from error
@@ -114,6 +117,7 @@ class Server(Handler):
     def _close_idle(self) -> None:
         now_s = asyncio.get_running_loop().time()
         for connection in list(self.connections):
+            connection.cut_if_stuck(now_s)
             if now_s - connection.last_active_s > self._idle_timeout_s:
                 logger.info("%s: nothing came for %g s; closing the connection", connection.peer, self._idle_timeout_s)
                 connection.abort()

@@ -56,7 +56,10 @@ class RequestTable(Handler):
         logger.debug("%s: %s connected", self._name, connection.peer)
 
     def requests_received(self, connection: Connection, requests: list[Command]) -> None:
-        for command in requests:
+        for index, command in enumerate(requests):
+            if index and connection.is_turn_over:
+                connection.put_back(requests[index:])
+                break
             answer = self._answer(Request(command, connection))
             if answer is not None and not command.is_oneway:
                 connection.send(answer)

@@ -12,6 +12,8 @@ A frame that breaks a limit or cannot be parsed breaks the stream: nobody can kn
 
 from __future__ import annotations
 
+import sys
+
 from remoting.wire import binary_header, json_header
 from remoting.wire.codes import SerializeType
 from remoting.wire.command import Command
@@ -25,7 +27,7 @@ _HTTP = frozenset({b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"CONN"
 
 
 class FrameReader:
-    """Collects bytes and hands out whole commands; keeps at most one incomplete frame.
+    """Collects bytes and hands out whole commands; keeps at most one incomplete frame, and what was not asked for yet.
 
     What comes out does not depend on how the bytes were cut. A broken stream stays broken.
     """
@@ -37,8 +39,16 @@ class FrameReader:
         self._broken: str | None = None
         self.frame_bytes_max = frame_bytes_max
 
-    def feed(self, data: bytes) -> list[Command]:
-        """All commands that `data` completes, in order. Raises BrokenStream when the stream cannot be read on."""
+    @property
+    def kept_bytes(self) -> int:
+        """What was fed and has not come out."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes, commands_max: int = sys.maxsize) -> list[Command]:
+        """The commands that `data` completes, in order. Raises BrokenStream when the stream cannot be read on.
+
+        Where there are more than `commands_max`, the others come out of the next feedings, which may be of nothing.
+        """
         commands: list[Command] = []
         if self._broken is not None:
             raise BrokenStream(self._broken, commands)
@@ -47,7 +57,7 @@ class FrameReader:
             self._buffer += data
             buffer = self._buffer
         try:
-            position = self._read(buffer, commands)
+            position = self._read(buffer, commands, commands_max)
         except FrameError as error:
             self._broken = str(error)
             self._buffer = bytearray()
@@ -55,10 +65,10 @@ class FrameReader:
         self._keep(buffer, position)
         return commands
 
-    def _read(self, buffer: bytes | bytearray, commands: list[Command]) -> int:
-        """Appends every whole command; where the first incomplete frame begins. Raises FrameError."""
+    def _read(self, buffer: bytes | bytearray, commands: list[Command], commands_max: int) -> int:
+        """Appends whole commands; where what is left begins. Raises FrameError."""
         position, end = 0, len(buffer)
-        while end - position >= LENGTH_BYTES:
+        while end - position >= LENGTH_BYTES and len(commands) < commands_max:
             length = int.from_bytes(buffer[position : position + LENGTH_BYTES], "big", signed=True)
             if not LENGTH_BYTES <= length <= self.frame_bytes_max - LENGTH_BYTES:
                 raise FrameError(self._wrong_length(length, bytes(buffer[position : position + LENGTH_BYTES])))

@@ -36,6 +36,7 @@ class Wire:
         self.sent: list[Command] = []
         self.is_open = True
         self.is_write_paused = False
+        self.is_turn_over = False
         self.context: dict[str, Any] = {}
 
     def send(self, command: Command) -> None:

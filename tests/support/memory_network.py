@@ -62,6 +62,9 @@ class MemoryTransport(asyncio.Transport):
             self._protocol.pause_writing()
         self._loop.call_soon(self.deliver)
 
+    def get_write_buffer_size(self) -> int:
+        return len(self.in_flight)
+
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         high = 64 * 1024 if high is None else high
         self._limits = (high // 4 if low is None else low, high)

@@ -101,3 +101,13 @@ def test_a_body_may_be_any_kind_of_bytes() -> None:
 
 def test_decode_frame_takes_a_frame_without_its_length() -> None:
     assert decode_frame(JAVA_FRAME[4:]) == JAVA_COMMAND
+
+
+def test_no_more_commands_come_out_than_are_asked_for_and_none_is_lost() -> None:
+    reader = FrameReader()
+    stream = b"".join(encode_frame(Command(code=code)) for code in range(5))
+    assert [command.code for command in reader.feed(stream + b"\0\0", 2)] == [0, 1]
+    assert reader.feed(b"\0", 0) == []
+    assert [command.code for command in reader.feed(b"", 2)] == [2, 3]
+    assert [command.code for command in reader.feed(b"", 2)] == [4]
+    assert reader.kept_bytes == 3
