@@ -1,0 +1,84 @@
+"""What a broker must show, in dicts and lists: messages per queue, what is still to come, offsets, who waits.
+
+It knows the rules, not the code: when a message may be seen, when it must be, which one a pull gives.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+Place = tuple[str, int]
+# Offsets are saved every 5 s; a kill takes what was committed since.
+SAVED_WITHIN_S = 5.1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A message as readers see it. `body` names it; retries and dead letters of it bear the same name."""
+
+    body: str
+    tag: str | None
+    reconsume_times: int = 0
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """A message that was accepted and is not to be seen before `due_ms` of the broker's clock."""
+
+    place: Place
+    entry: Entry
+    due_ms: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """A pull that waits for its answer."""
+
+    client: str
+    opaque: int
+    place: Place
+    offset: int
+    tag: str | None
+    deadline_s: float
+
+
+@dataclass
+class Model:
+    queues: dict[Place, list[Entry]] = field(default_factory=lambda: defaultdict(list))
+    awaited: list[Awaited] = field(default_factory=list)
+    # group, place -> (time, offset) of every commit, oldest first.
+    commits: dict[tuple[str, Place], list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
+    members: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    held: list[Held] = field(default_factory=list)
+
+    def appeared(self, place: Place, entry: Entry, now_ms: int) -> None:
+        """An entry is seen that nobody put there directly: it must have been awaited, and be due."""
+        candidates = [one for one in self.awaited if (one.place, one.entry) == (place, entry)]
+        assert candidates, f"{entry} came to {place}, where nothing like it was to come"
+        first = min(candidates, key=lambda one: one.due_ms)
+        assert first.due_ms <= now_ms, f"{entry} came {first.due_ms - now_ms} ms early"
+        self.awaited.remove(first)
+        self.queues[place].append(entry)
+
+    def matching(self, place: Place, offset: int, tag: str | None) -> list[tuple[int, Entry]]:
+        entries = list(enumerate(self.queues[place]))[offset:]
+        return [(position, entry) for position, entry in entries if tag is None or entry.tag == tag]
+
+    def commit(self, group: str, place: Place, offset: int, now_s: float) -> None:
+        self.commits[group, place].append((now_s, offset))
+
+    def committed(self, group: str, place: Place) -> int | None:
+        commits = self.commits[group, place]
+        return commits[-1][1] if commits else None
+
+    def after_kill(self, group: str, place: Place, now_s: float) -> set[int | None]:
+        """What may be remembered: the last commit that was surely saved, or any after it."""
+        surely: int | None = None
+        since: list[int] = []
+        for time_s, offset in self.commits[group, place]:
+            if time_s <= now_s - SAVED_WITHIN_S:
+                surely = offset
+            else:
+                since.append(offset)
+        return {surely, *since}
