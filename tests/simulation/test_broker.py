@@ -228,7 +228,10 @@ class Life:
         offset = self.chance.randrange(len(self.model.queues[topic, queue_id]) + 1)
         answer = self.client.ask(
             RequestCode.UPDATE_CONSUMER_OFFSET,
-            **{"consumerGroup": group, "topic": topic, "queueId": queue_id, "commitOffset": offset},
+            consumerGroup=group,
+            topic=topic,
+            queueId=queue_id,
+            commitOffset=offset,
         )
         assert answer.code == ResponseCode.SUCCESS, answer.remark
         self.model.commit(group, (topic, queue_id), offset, self.broker.time.now_s)

@@ -1,4 +1,4 @@
-"""A whole broker without sockets, threads or waiting: real parts, real frames, virtual time, a disk of the test's choice.
+"""A whole broker without sockets, threads or waiting: real parts and frames, virtual time, a disk of the test's choice.
 
 `SimulatedBroker` is the machine: it can be started, stopped, killed and started again; its folder and its time stay.
 """
