@@ -40,6 +40,8 @@ class BrokerConfig:
     creates_topics: bool = True
     default_queue_nums: int = 8
     creates_groups: bool = True
+    # RocketMQ's `storeReplyMessageEnable`: replies are stored too, not only passed on.
+    stores_replies: bool = True
     # RocketMQ's `flushConsumerOffsetInterval`.
     offsets_save_interval_s: float = 5.0
     # RocketMQ's channel expiry: a client silent for so long is taken for lost.

@@ -86,6 +86,8 @@ class Members:
         self._notifies = notifies
         self._groups: dict[str, GroupMembers] = {}
         self._producers: dict[str, dict[Connection, Client]] = {}
+        # Client id → its connections, the last one registered last → in which groups.
+        self._producer_groups: dict[str, dict[Connection, set[str]]] = {}
         self._to_notify: set[str] = set()
 
     # asking
@@ -111,6 +113,11 @@ class Members:
 
     def producer_groups(self) -> list[str]:
         return list(self._producers)
+
+    def producer_connection(self, client_id: str) -> Connection | None:
+        """Where a producer of that id can be reached (`ProducerManager.findChannel`); None when it is not online."""
+        connections = self._producer_groups.get(client_id)
+        return next(reversed(connections)) if connections else None
 
     # heartbeats
 
@@ -156,7 +163,10 @@ class Members:
         clients = self._producers.setdefault(group, {})
         client = clients.get(connection)
         if client is None or client.client_id != client_id:
+            if client is not None:
+                self._forget_producer(client.client_id, connection, group)
             clients[connection] = Client(client_id, connection, command.language, command.version, now_ms, now_ms)
+            self._producer_groups.setdefault(client_id, {}).setdefault(connection, set()).add(group)
         else:
             client.last_heartbeat_ms = now_ms
 
@@ -177,9 +187,20 @@ class Members:
 
     def unregister_producer(self, connection: Connection, group: str) -> None:
         clients = self._producers.get(group, {})
-        clients.pop(connection, None)
+        client = clients.pop(connection, None)
         if not clients:
             self._producers.pop(group, None)
+        if client is not None:
+            self._forget_producer(client.client_id, connection, group)
+
+    def _forget_producer(self, client_id: str, connection: Connection, group: str) -> None:
+        connections = self._producer_groups.get(client_id, {})
+        groups = connections.get(connection, set())
+        groups.discard(group)
+        if not groups:
+            connections.pop(connection, None)
+        if not connections:
+            self._producer_groups.pop(client_id, None)
 
     def connection_lost(self, connection: Connection) -> None:
         """What it was a member of, it isn't any more."""

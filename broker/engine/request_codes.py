@@ -23,6 +23,8 @@ from broker.engine.processors.running_info import GetConsumerRunningInfo
 from broker.engine.processors.scheduler_step import SchedulerStep
 from broker.engine.processors.send_message import SendMessage
 from broker.engine.processors.send_message_back import SendMessageBack
+from broker.engine.processors.send_reply import SendReply
+from broker.engine.processors.send_target import SendTarget
 from broker.engine.processors.tables import Tables
 from broker.engine.processors.topic_config import GetTopicConfig, QueryTopicConsumers
 from broker.engine.processors.topic_stats import GetTopicStats
@@ -56,7 +58,10 @@ def name_server_processors(parts: Parts) -> dict[int, Processor]:
 
 def _sending(parts: Parts) -> dict[int, Processor]:
     send = SendMessage(parts.topics, parts.groups, parts.accepting, UniqueKeyFactory(), parts.config, parts.locks)
+    reply = SendReply(SendTarget(parts.topics), parts.members, parts.accepting, parts.config, parts.clock)
     return {
+        Code.SEND_REPLY_MESSAGE: reply,
+        Code.SEND_REPLY_MESSAGE_V2: reply,
         Code.SEND_MESSAGE: send,
         Code.SEND_MESSAGE_V2: send,
         Code.SEND_BATCH_MESSAGE: send,

@@ -9,11 +9,10 @@ not wait for the disk. What was refused is not stored; what could not be flushed
 
 from __future__ import annotations
 
-import random
-
 from broker.engine.accepting import Accepting, Answer
 from broker.engine.config import BrokerConfig
 from broker.engine.groups import Groups
+from broker.engine.processors.send_target import SendTarget
 from broker.engine.queue_locks import QueueLocks
 from broker.engine.requests import Request
 from broker.engine.retry import DLQ_DELAY_OF_SEND, DLQ_QUEUE_NUMS, is_dead_on_send, retry_limit
@@ -28,7 +27,7 @@ from remoting.wire.errors import BodyError, MessageError
 from remoting.wire.headers.send import SendMessageHeader, SendMessageHeaderV2
 from remoting.wire.headers.typed import read_header
 from remoting.wire.message_id import UniqueKeyFactory, offset_message_id
-from remoting.wire.names import NOT_ALLOWED_SEND_TOPICS, RETRY_PREFIX, check_topic, dlq_topic, is_retry_topic
+from remoting.wire.names import RETRY_PREFIX, dlq_topic, is_retry_topic
 from remoting.wire.properties import Property, decode_properties
 from remoting.wire.tags import tags_code
 
@@ -47,6 +46,7 @@ class SendMessage:
         locks: QueueLocks,
     ) -> None:
         self._topics = topics
+        self._target = SendTarget(topics)
         self._groups = groups
         self._accepting = accepting
         self._unique_keys = unique_keys
@@ -61,15 +61,7 @@ class SendMessage:
             header = read_header(SendMessageHeader, command.ext_fields)
         else:
             header = read_header(SendMessageHeaderV2, command.ext_fields)
-        topic = self._topic(header)
-        if header.queue_id >= max(topic.read_queue_nums, topic.write_queue_nums):
-            raise MessageError(
-                f"request queueId[{header.queue_id}] is illegal, {topic.topic_name} has"
-                f" {topic.write_queue_nums} queues to write to and {topic.read_queue_nums} to read from",
-                ResponseCode.INVALID_PARAMETER,
-            )
-        if header.queue_id < 0:
-            header.queue_id = random.randrange(topic.write_queue_nums)
+        topic = self._target.resolve(header)
         properties = decode_properties(header.properties or "")
         properties.pop(Property.POP_CK, None)
         if header.batch:
@@ -155,22 +147,6 @@ class SendMessage:
         self._accepting.submit_batch(drafts, waits=_waits(request, properties), answer=answer)
 
     # both
-
-    def _topic(self, header: SendMessageHeader) -> TopicConfig:
-        """The topic's settings, created where that is allowed. Raises MessageError."""
-        name = header.topic
-        topic = self._topics.find(name)
-        if topic is None:
-            check_topic(name)
-        if name in NOT_ALLOWED_SEND_TOPICS:
-            raise MessageError(f"Sending message to topic[{name}] is forbidden.", ResponseCode.NO_PERMISSION)
-        if topic is None:
-            topic = self._topics.create_on_send(name, header.default_topic, header.default_topic_queue_nums)
-        if topic is None and is_retry_topic(name):
-            topic = self._topics.create_for_send_back(name, 1, PERM_READ_WRITE)
-        if topic is None:
-            raise MessageError(f"topic[{name}] not exist, apply first please!", ResponseCode.TOPIC_NOT_EXIST)
-        return topic
 
     def _draft(
         self, request: Request, header: SendMessageHeader, topic: str, queue_id: int, flag: int, body: Body

@@ -229,3 +229,16 @@ async def test_a_connection_that_changes_its_client_id_is_a_new_member(house) ->
     assert house.members.client_id_of(house.a, "billing") == "two"
     assert house.members.client_id_of(house.b, "billing") is None
     await settle()
+
+
+async def test_a_producer_is_found_by_its_client_id_while_one_group_has_it(house) -> None:
+    house.members.register_producer(JAVA_HEARTBEAT, house.a, "p1", "sellers")
+    house.members.register_producer(JAVA_HEARTBEAT, house.a, "p1", "buyers")
+    house.members.unregister_producer(house.a, "sellers")
+    assert house.members.producer_connection("p1") is house.a
+    house.members.register_producer(JAVA_HEARTBEAT, house.b, "p1", "buyers")
+    assert house.members.producer_connection("p1") is house.b, "the newer connection"
+    house.members.connection_lost(house.b)
+    assert house.members.producer_connection("p1") is house.a
+    house.members.connection_lost(house.a)
+    assert house.members.producer_connection("p1") is None

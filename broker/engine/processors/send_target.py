@@ -1,0 +1,51 @@
+"""Where a message that a client sends may go: RocketMQ's `AbstractSendMessageProcessor.msgCheck`.
+
+The order of the checks and their codes are RocketMQ 5's.
+"""
+
+from __future__ import annotations
+
+import random
+
+from broker.engine.topics import Topics
+from remoting.wire.bodies.topics import PERM_READ_WRITE, TopicConfig
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
+from remoting.wire.headers.send import SendMessageHeader
+from remoting.wire.names import NOT_ALLOWED_SEND_TOPICS, check_topic, is_retry_topic
+
+
+class SendTarget:
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+
+    def resolve(self, header: SendMessageHeader) -> TopicConfig:
+        """The topic's settings, created where that is allowed; a queue left to the broker is chosen in `header`.
+
+        Raises MessageError.
+        """
+        topic = self._topic(header)
+        if header.queue_id >= max(topic.read_queue_nums, topic.write_queue_nums):
+            raise MessageError(
+                f"request queueId[{header.queue_id}] is illegal, {topic.topic_name} has"
+                f" {topic.write_queue_nums} queues to write to and {topic.read_queue_nums} to read from",
+                ResponseCode.INVALID_PARAMETER,
+            )
+        if header.queue_id < 0:
+            header.queue_id = random.randrange(topic.write_queue_nums)
+        return topic
+
+    def _topic(self, header: SendMessageHeader) -> TopicConfig:
+        name = header.topic
+        topic = self._topics.find(name)
+        if topic is None:
+            check_topic(name)
+        if name in NOT_ALLOWED_SEND_TOPICS:
+            raise MessageError(f"Sending message to topic[{name}] is forbidden.", ResponseCode.NO_PERMISSION)
+        if topic is None:
+            topic = self._topics.create_on_send(name, header.default_topic, header.default_topic_queue_nums)
+        if topic is None and is_retry_topic(name):
+            topic = self._topics.create_for_send_back(name, 1, PERM_READ_WRITE)
+        if topic is None:
+            raise MessageError(f"topic[{name}] not exist, apply first please!", ResponseCode.TOPIC_NOT_EXIST)
+        return topic
