@@ -1,4 +1,4 @@
-"""What a broker is told at its start; frozen after it. Every limit has its unit and its reason."""
+"""What a broker is told at its start; `settings.py` alone changes it later. Every limit has its unit and its reason."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ BROKER_PORT = 10911
 NAMESRV_PORT = 9876
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BrokerConfig:
     """`host` is listened on, `advertise_host` (an IPv4 address) stands in routes and message ids.
 
     A port of 0 takes a free one; the runtime replaces it by the real number before anything reads it.
+    Whoever needs a field reads it anew each time: what `settings.SETTINGS` names may change while the broker runs.
     """
 
     store: Path
@@ -34,6 +35,10 @@ class BrokerConfig:
     body_bytes_max: int = BODY_BYTES_MAX
     # RocketMQ's `messageDelayLevel`.
     delay_levels: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+    # RocketMQ's `timerMaxDelaySec`: three days.
+    timer_max_delay_s: int = 3 * 86_400
+    # RocketMQ's `recallMessageEnable`. Off there, on here: a sender gets a handle, and it is good for something.
+    recalls: bool = True
     # RocketMQ's `enablePropertyFilter`: SQL92. Off there, where each message costs it a search; on here.
     property_filter: bool = True
     # RocketMQ's `autoCreateTopicEnable`, `defaultTopicQueueNums` and `autoCreateSubscriptionGroup`.
@@ -42,11 +47,15 @@ class BrokerConfig:
     creates_groups: bool = True
     # RocketMQ's `storeReplyMessageEnable`: replies are stored too, not only passed on.
     stores_replies: bool = True
+    # RocketMQ's `useServerSideResetOffset`: a reset (222) is kept here for the next pull. Off: members are told (220).
+    server_side_reset: bool = True
     # RocketMQ's `flushConsumerOffsetInterval`.
     offsets_save_interval_s: float = 5.0
     # RocketMQ's channel expiry: a client silent for so long is taken for lost.
     member_expiry_s: float = 120.0
     member_scan_interval_s: float = 10.0
+    # RocketMQ's names of the settings that the command line gave: the kept ones do not count against them.
+    given: frozenset[str] = frozenset()
 
     @property
     def is_readable(self) -> bool:

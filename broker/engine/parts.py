@@ -27,6 +27,7 @@ from broker.engine.schedule.levels import parse_levels
 from broker.engine.schedule.local_link import LocalLink
 from broker.engine.schedule.progress import ProgressFile
 from broker.engine.schedule.scheduler import Scheduler
+from broker.engine.settings import Settings
 from broker.engine.stats import Rates
 from broker.engine.store.message_store import Clock, MessageStore, system_clock
 from broker.engine.store.values import Appended
@@ -49,6 +50,7 @@ class Parts:
         self.config = config
         self.clock = clock
         self.store = store
+        self.settings = Settings(config)
         self.watch = Watch(clock)
         self.topics = Topics(facts, config, self._topic_changed)
         self.groups = Groups(facts, config, self.watch.group_changed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from broker.engine.parts import Parts
+from broker.engine.processors.broker_config import GetBrokerConfig, UpdateBrokerConfig
 from broker.engine.processors.broker_runtime_info import BrokerRuntimeInfo
 from broker.engine.processors.check_client_config import CheckClientConfig
 from broker.engine.processors.client_connections import ConsumerConnections, ProducerConnections
@@ -122,6 +123,8 @@ def _admin(parts: Parts) -> dict[int, Processor]:
         Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: whole.system_topics,
         Code.GET_TOPIC_CONFIG: GetTopicConfig(topics),
         Code.QUERY_TOPIC_CONSUME_BY_WHO: QueryTopicConsumers(members, offsets),
+        Code.GET_BROKER_CONFIG: GetBrokerConfig(parts.settings),
+        Code.UPDATE_BROKER_CONFIG: UpdateBrokerConfig(parts.settings),
         Code.GET_BROKER_RUNTIME_INFO: BrokerRuntimeInfo(store, parts.clock),
     }
 

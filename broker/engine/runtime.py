@@ -19,6 +19,7 @@ from broker.engine.parts import Parts
 from broker.engine.request_codes import broker_processors, name_server_processors
 from broker.engine.requests import RequestTable
 from broker.engine.schedule.levels import parse_levels
+from broker.engine.settings import Settings
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import RecoveryReport, StoreConfig
 from remoting.server import Server
@@ -47,6 +48,7 @@ class BrokerRuntime:
         namesrv_port = await self._name_server.bind(self.config.host, self.config.namesrv_port)
         port = await self._server.bind(self.config.host, self.config.port)
         self.config = dataclasses.replace(self.config, port=port, namesrv_port=namesrv_port)
+        Settings(self.config).load()
         self._store = self._open_store()
         self._parts = Parts(self.config, self._store, self._requests)
         self._parts.open()

@@ -82,6 +82,8 @@ class Topics:
         """
         existing = self.find(name)
         template = self.find(template_name)
+        if template_name == names.AUTO_CREATE_TOPIC and not self._config.creates_topics:
+            template = None
         if existing is not None or template is None or not template.perm & PERM_INHERIT:
             return existing
         names.check_topic(name)

@@ -1,0 +1,225 @@
+"""The settings that can be read, and some of them changed, while the broker runs (RocketMQ's `Configuration`).
+
+`SETTINGS` is the table: a row names a setting as RocketMQ does, says how it is read from the broker's config and, for
+those that can change, which field takes the new value and how its text is checked. Every part reads the field anew
+each time; who must do more than that listens (`on_changed`).
+
+What was changed is kept in `config/broker.properties`, in RocketMQ's own style, and counts again at the next start;
+what was given on the command line wins over it and cannot be changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from broker.engine.config import BrokerConfig
+from broker.engine.json_files import FactsUnreadable, FactsUnwritable, save_json
+from broker.engine.schedule.levels import parse_levels
+from broker.engine.store.values import SEGMENT_BYTES
+from remoting.wire.bodies.topics import PERM_READ_WRITE, DataVersion
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
+from remoting.wire.java_properties import read_properties, write_properties
+from remoting.wire.limits import BODY_BYTES_MAX
+from remoting.wire.names import TRACE_TOPIC
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "broker.properties"
+# A year: what is further away than that is a slip of the keyboard.
+_TIMER_SECONDS_MAX = 366 * 86_400
+_QUEUES_MAX = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`read` gives the value that is told; `field` of the config takes what `parse` makes of a new text, None for a
+    setting that is only told. `parse` raises ValueError with what to give instead."""
+
+    name: str
+    read: Callable[[BrokerConfig], object]
+    field: str | None = None
+    parse: Callable[[str], Any] = str
+
+
+def number(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.strip().isdecimal() or not low <= int(text) <= high:
+            raise ValueError(f"give a number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def switch(text: str) -> bool:
+    """Java takes all but "true" for false; a slip of the keyboard should not switch anything off."""
+    if text.strip().lower() not in ("true", "false"):
+        raise ValueError("give true or false")
+    return text.strip().lower() == "true"
+
+
+def changing(name: str, field: str, parse: Callable[[str], Any]) -> Setting:
+    """A setting that is a field of the config and can be changed."""
+    return Setting(name, lambda config: getattr(config, field), field, parse)
+
+
+def fixed(name: str, value: object) -> Setting:
+    """A setting that this broker has no choice about; tools read it."""
+    return Setting(name, lambda _: value)
+
+
+def _levels_text(text: str) -> str:
+    parse_levels(text)
+    return " ".join(text.split())
+
+
+def _permission(text: str) -> int:
+    perm = number(0, PERM_READ_WRITE)(text)
+    if perm & ~PERM_READ_WRITE:
+        raise ValueError("give 6 for reading and writing, 4 for reading, 2 for writing, 0 for neither")
+    return perm
+
+
+SETTINGS: tuple[Setting, ...] = (
+    # What the broker is.
+    Setting("brokerClusterName", lambda config: config.cluster),
+    Setting("brokerName", lambda config: config.name),
+    fixed("brokerId", 0),
+    fixed("brokerRole", "ASYNC_MASTER"),
+    Setting("brokerIP1", lambda config: config.advertise_host),
+    Setting("listenPort", lambda config: config.port),
+    Setting("namesrvAddr", lambda config: f"{config.advertise_host}:{config.namesrv_port}"),
+    Setting("storePathRootDir", lambda config: config.store),
+    Setting("storePathCommitLog", lambda config: config.store / "commitlog"),
+    fixed("mappedFileSizeCommitLog", SEGMENT_BYTES),
+    Setting("flushDiskType", lambda config: f"{config.flush.upper()}_FLUSH"),
+    fixed("filterServerNums", 0),
+    fixed("slaveReadEnable", False),
+    fixed("traceOn", True),
+    fixed("traceTopicEnable", False),
+    fixed("msgTraceTopicName", TRACE_TOPIC),
+    fixed("useTLS", False),
+    Setting("enablePropertyFilter", lambda config: config.property_filter),
+    Setting("flushConsumerOffsetInterval", lambda config: int(config.offsets_save_interval_s * 1000)),
+    # What it lets in.
+    changing("brokerPermission", "perm", _permission),
+    changing("maxMessageSize", "body_bytes_max", number(1, BODY_BYTES_MAX)),
+    changing("autoCreateTopicEnable", "creates_topics", switch),
+    changing("defaultTopicQueueNums", "default_queue_nums", number(1, _QUEUES_MAX)),
+    changing("autoCreateSubscriptionGroup", "creates_groups", switch),
+    # What comes later.
+    changing("messageDelayLevel", "delay_levels", _levels_text),
+    fixed("timerWheelEnable", True),
+    fixed("timerPrecisionMs", 1000),
+    changing("timerMaxDelaySec", "timer_max_delay_s", number(1, _TIMER_SECONDS_MAX)),
+    changing("recallMessageEnable", "recalls", switch),
+)
+
+
+class Settings:
+    """Callers: the runtime (`load`, before anything reads the config), the processors of 25 and 26.
+
+    Affects the config's fields that `SETTINGS` names, and calls `on_changed[name]` after them.
+    """
+
+    def __init__(self, config: BrokerConfig, table: tuple[Setting, ...] = SETTINGS) -> None:
+        self._config = config
+        self._table = {setting.name: setting for setting in table}
+        self._path = config.store / "config" / FILE_NAME
+        self._version = DataVersion()
+        self.on_changed: dict[str, list[Callable[[], None]]] = {}
+
+    def load(self) -> None:
+        """Takes over what was changed in an earlier life. Raises FactsUnreadable, naming what makes no sense."""
+        for name, text in self._read_file().items():
+            setting = self._table.get(name)
+            if setting is None or setting.field is None:
+                logger.warning("%s: %s is no setting that can be changed; it is left alone", self._path, name)
+            elif name in self._config.given:
+                logger.warning("%s: %s=%s does not count: it was given at the start", self._path, name, text)
+            else:
+                try:
+                    setattr(self._config, setting.field, setting.parse(text))
+                except ValueError as error:
+                    raise FactsUnreadable(f"{self._path}: {name}={text}: {error}") from error
+
+    def listen(self, name: str, changed: Callable[[], None]) -> None:
+        """`changed` is called after `name` has a new value. It must not fail."""
+        self.on_changed.setdefault(name, []).append(changed)
+
+    @property
+    def version(self) -> DataVersion:
+        return self._version
+
+    def all_as_text(self) -> dict[str, str]:
+        return {setting.name: _text(setting.read(self._config)) for setting in self._table.values()}
+
+    def change(self, wanted: Mapping[str, str]) -> None:
+        """All or nothing; an unknown name is left out, as Apache does.
+
+        Raises MessageError (NO_PERMISSION for one that cannot change, INVALID_PARAMETER for a value that makes no
+        sense), FactsUnwritable.
+        """
+        values = {
+            name: (self._table[name], self._checked(name, text))
+            for name, text in wanted.items()
+            if self._is_known(name)
+        }
+        if not values:
+            return
+        self._save(self._read_file() | {name: wanted[name].strip() for name in values})
+        self._version = DataVersion(counter=self._version.counter + 1, timestamp=time.time_ns() // 1_000_000)
+        for setting, value in values.values():
+            logger.info("%s: %s -> %s", setting.name, _text(setting.read(self._config)), _text(value))
+            assert setting.field is not None, "checked above"
+            setattr(self._config, setting.field, value)
+        for name in values:
+            for changed in self.on_changed.get(name, ()):
+                changed()
+
+    def _is_known(self, name: str) -> bool:
+        if name not in self._table:
+            logger.warning("there is no setting %s: it is left out", name[:100])
+        return name in self._table
+
+    def _checked(self, name: str, text: str) -> Any:
+        setting = self._table[name]
+        if setting.field is None:
+            raise MessageError(
+                f"Can not update config in black list. {name} cannot change while the broker runs.",
+                ResponseCode.NO_PERMISSION,
+            )
+        if name in self._config.given:
+            raise MessageError(
+                f"Can not update config in black list. {name} was given at the broker's start; start it without that.",
+                ResponseCode.NO_PERMISSION,
+            )
+        try:
+            return setting.parse(text)
+        except ValueError as error:
+            raise MessageError(f"{name}={text[:100]}: {error}", ResponseCode.INVALID_PARAMETER) from error
+
+    def _read_file(self) -> dict[str, str]:
+        backup = self._path.with_name(f"{FILE_NAME}.bak")
+        for path in (self._path, backup):
+            try:
+                return read_properties(path.read_text("utf-8"))
+            except FileNotFoundError:
+                continue
+            except (OSError, UnicodeDecodeError) as error:
+                raise FactsUnreadable(f"{path}: {error}; mend it or move it away") from error
+        return {}
+
+    def _save(self, kept: Mapping[str, str]) -> None:
+        try:
+            save_json(self._path, write_properties(kept).encode())
+        except OSError as error:
+            raise FactsUnwritable(self._path, error) from error
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
