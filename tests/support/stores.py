@@ -11,6 +11,7 @@ from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.properties import Property, encode_properties
 from remoting.wire.stored_message import StoredMessage, decode_messages
 from remoting.wire.tags import tags_code
+from tests.support.waiting import wait_until
 
 START_MS = 1_700_000_000_000
 # Small, so that tests cross segments and queue files; a checkpoint only at opening and closing.
@@ -80,6 +81,17 @@ def read_queue(store: MessageStore, topic: str = "orders", queue_id: int = 0) ->
 
 def bodies(store: MessageStore, topic: str = "orders", queue_id: int = 0) -> list[bytes]:
     return [message.body for message in read_queue(store, topic, queue_id)]
+
+
+def remove_oldest(store: MessageStore) -> bool:
+    """Takes the oldest segment away, files too; False when it is pinned or the last. Waits for flush and checkpoint."""
+    oldest = store.retention.oldest
+    if oldest is None or oldest.is_pinned:
+        return False
+    removal = wait_until(store.retention.begin, what="a segment that may go")
+    removal.carry_out()
+    store.retention.finish(removal)
+    return True
 
 
 def abandon(store: MessageStore) -> None:

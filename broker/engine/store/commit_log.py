@@ -14,7 +14,7 @@ from pathlib import Path
 from broker.engine.store.errors import RecordRefused, StoreError, StoreFull
 from broker.engine.store.fence import Fence
 from broker.engine.store.files import NO_SPACE_ERRNOS, SHORTAGE_REMEDIES, FileLayer
-from broker.engine.store.layout import BLANK, file_name
+from broker.engine.store.layout import BLANK, RECORD_BYTES_MIN, file_name, starts_record, store_timestamp
 from broker.engine.store.segment import Segment
 from remoting.wire.stored_message import MAGIC_BLANK
 
@@ -71,6 +71,51 @@ class CommitLog:
                 self._reading.pop(0).stop_reading()
             self._reading.append(segment)
         return segment.read(commit_log_offset - segment.start, byte_count)
+
+    # --- retention
+
+    def drop_below(self, commit_log_offset: int) -> None:
+        """Before recovery: finishes a removal that a kill or a power cut interrupted. The last segment stays."""
+        last = max(self._segments, default=0)
+        for start in sorted(start for start in self._segments if start < min(commit_log_offset, last)):
+            self._forget(self._segments.pop(start))
+        self.min_offset = min(self._segments, default=0)
+
+    @property
+    def oldest(self) -> Segment | None:
+        """The first segment, None when it is also the last or may still be written or flushed."""
+        first = self._segments.get(self.min_offset)
+        if first is None or first is self._active or len(self._segments) < 2 or first in self._unsynced:
+            return None
+        return first
+
+    def closed_ms(self, segment: Segment) -> int | None:
+        """The store timestamp of the first record behind `segment`, that is when it took its last; None when unknown.
+
+        Raises OSError.
+        """
+        for following in self.segments_from(segment.end):
+            if following.first_timestamp_ms is None:
+                following.first_timestamp_ms = self._first_timestamp_ms(following)
+            if following.first_timestamp_ms is not None:
+                return following.first_timestamp_ms
+        return None
+
+    def _first_timestamp_ms(self, segment: Segment) -> int | None:
+        start = self.read(segment, segment.start, RECORD_BYTES_MIN)
+        if segment.start >= self.end or not starts_record(start, segment.start):
+            return None
+        return store_timestamp(start, 0)
+
+    def forget_oldest(self, segment: Segment) -> Path:
+        """`segment` is no longer part of the log; its file, whose path is returned, may be removed."""
+        assert segment is self.oldest
+        del self._segments[segment.start]
+        if segment in self._reading:
+            self._reading.remove(segment)
+        segment.stop_reading()
+        self.min_offset = min(self._segments)
+        return segment.path
 
     # --- appending
 

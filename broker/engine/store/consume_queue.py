@@ -81,6 +81,8 @@ class ConsumeQueue:
         self.queue_id = queue_id
         self.max_offset = 0
         self.synced_offset = 0
+        # Of the last entry (a hole's is that of the record behind it): below the log's beginning, none is readable.
+        self.last_commit_log_offset = -1
         self.magic, self.topic_part = encode_topic(topic)
         self.topic_crc = hash_topic(topic)
         self._folder = folder
@@ -90,6 +92,8 @@ class ConsumeQueue:
         # The queue's first entry that is on the disk, and one past the last that has space there.
         self._first_offset = 0
         self._room_end = 0
+        # Entries before the first are missing in its file, which is to be made when there is something to put.
+        self._is_unfounded = False
         self._min_offset: tuple[int, int] | None = None  # (log's min offset, ours for it)
         # The file that was used last, and the number of its first entry.
         self._file_first = -1
@@ -115,6 +119,8 @@ class ConsumeQueue:
             written = min(first_hole(self._path(first)) // QUEUE_ENTRY_BYTES, self._entries_per_file)
             count = self._partition(first, written, lambda entry: entry[1] != 0 and entry[0] < limit)
             self.max_offset = self._room_end = self.synced_offset = first + count
+            if count:
+                self.last_commit_log_offset = self._entry(first + count - 1)[0]
             if log_end is not None:
                 self._wipe(first, count)
             if count or start == starts[0]:
@@ -183,6 +189,8 @@ class ConsumeQueue:
 
         Raises OSError; nothing is half done that matters.
         """
+        if self._is_unfounded and count:
+            self._fill_before(self.max_offset)
         while self._room_end < self.max_offset + count:
             self._take_step()
         if count:
@@ -206,22 +214,48 @@ class ConsumeQueue:
         position = queue_offset % self._entries_per_file * QUEUE_ENTRY_BYTES
         QUEUE_ENTRY.pack_into(self._file(queue_offset), position, commit_log_offset, total_bytes, tags_code)
         self.max_offset = queue_offset + 1
+        self.last_commit_log_offset = commit_log_offset
 
     def put_holes(self, until: int, commit_log_offset: int) -> None:
         """Marks the entries from `max_offset` to `until` as lost; the next sound record is at `commit_log_offset`."""
         if self.max_offset == 0 and until > 0:
-            self._start_at(until)
+            self.go_on_at(until)
         self.reserve(until - self.max_offset)
         while self.max_offset < until:
             self.put(commit_log_offset, HOLE_BYTES, 0)
 
-    def _start_at(self, queue_offset: int) -> None:
+    def go_on_at(self, queue_offset: int) -> None:
+        """The next message of this queue, which has no entry left, gets `queue_offset`. Costs nothing until then."""
+        self._first_offset = self.max_offset = self.synced_offset = self._room_end = queue_offset
+        self._is_unfounded = True
+
+    def _fill_before(self, queue_offset: int) -> None:
         """A queue whose older part is gone starts with the file that holds `queue_offset`, as RocketMQ's do."""
         first = queue_offset - queue_offset % self._entries_per_file
-        self._first_offset = self.max_offset = self._room_end = first
-        self.reserve(queue_offset - first)
-        while self.max_offset < queue_offset:
-            self.put(*_PLACEHOLDER)
+        self._room_end = first
+        while self._room_end < queue_offset:
+            self._take_step()
+        if queue_offset > first:
+            missing = queue_offset - first
+            self._file(first)[: missing * QUEUE_ENTRY_BYTES] = QUEUE_ENTRY.pack(*_PLACEHOLDER) * missing
+        self._first_offset = first
+        self._is_unfounded = False
+
+    # --- retention
+
+    def drop_first_file(self, log_min_offset: int) -> Path | None:
+        """Lets go of the first file when all its entries point below the log, None when there is none such.
+
+        The last file stays: it says where the queue goes on. The caller removes the file.
+        """
+        first = self._first_offset
+        following = first - first % self._entries_per_file + self._entries_per_file
+        if following >= self.max_offset or self._entry(following - 1)[0] >= log_min_offset:
+            return None
+        path = self._path(first)
+        self._mapped.close(path)
+        self._first_offset = following
+        return path
 
     # --- reading
 

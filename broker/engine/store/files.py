@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import errno
-import json
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import msgspec
+
+from broker.engine.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
 
 # What a full disk, a quota, and a file-size limit say.
 NO_SPACE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -43,6 +49,10 @@ def data_chunks(path: Path, position: int, end: int, overlap_bytes: int = 0) -> 
         os.close(descriptor)
 
 
+def backup_of(path: Path) -> Path:
+    return path.with_name(path.name + ".bak")
+
+
 def first_hole(path: Path) -> int:
     """Where the file's first space begins that nothing was ever written to; its size when there is none."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -61,6 +71,9 @@ class FileLayer:
     # For folders: fdatasync may leave a new name in the journal.
     fsync = staticmethod(os.fsync)
 
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
     def sync_path(self, path: Path) -> None:
         """Makes a file's content, or a folder's list of names, survive a power cut; a vanished one is fine."""
         try:
@@ -75,16 +88,44 @@ class FileLayer:
         finally:
             os.close(descriptor)
 
+    def read_json(self, path: Path) -> Any:
+        """What `replace_json` wrote, from its backup where it is damaged; None when there is neither.
+
+        Raises StoreError when there is something and none can be read.
+        """
+        problems: list[str] = []
+        for candidate in (path, backup_of(path)):
+            try:
+                content = msgspec.json.decode(candidate.read_bytes())
+            except FileNotFoundError:
+                continue
+            except (OSError, msgspec.DecodeError) as error:
+                problems.append(f"{candidate} cannot be read ({error})")
+                continue
+            if problems:
+                logger.error("%s; taking the backup", problems[0])
+            return content
+        if problems:
+            raise StoreError("; ".join([*problems, "restore it from a copy of the store"]))
+        return None
+
     def replace_json(self, path: Path, value: Any) -> None:
-        """The whole of `value` in `path`, or the old content: nothing between, whatever happens."""
+        """The whole of `value` in `path`, or the old content: nothing between, whatever happens.
+
+        A backup with the same content lies beside it, for the case that the file itself is damaged.
+        """
+        content = msgspec.json.format(msgspec.json.encode(value), indent=1)
+        self._replace(path, content)
+        self._replace(backup_of(path), content)
+        self.sync_path(path.parent)
+
+    def _replace(self, path: Path, content: bytes) -> None:
         fresh = path.with_name(path.name + ".new")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
-            content = json.dumps(value, indent=1).encode()
             if self.pwrite(descriptor, content, 0) != len(content):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(fresh))
             self.fdatasync(descriptor)
         finally:
             os.close(descriptor)
         fresh.replace(path)
-        self.sync_path(path.parent)

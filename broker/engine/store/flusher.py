@@ -39,7 +39,8 @@ class CheckpointPlan:
 
 
 class Flusher:
-    """`flushed` is the commit-log offset up to which everything is on the disk."""
+    """`flushed` is the commit-log offset up to which everything is on the disk, `checkpointed` that of the last
+    checkpoint."""
 
     def __init__(
         self,
@@ -52,6 +53,8 @@ class Flusher:
         interval_ms: int,
     ) -> None:
         self.flushed = log.end
+        # A start after a kill needs nothing of the log's indexes below this.
+        self.checkpointed = log.end
         self._log = log
         self._checkpoint_file = checkpoint_file
         self._files = files
@@ -171,6 +174,7 @@ class Flusher:
                 logger.warning("checkpoints are put off until files can be opened again: %s", error)
             self._is_plan_put_off = True
             return
+        self.checkpointed = plan.checkpoint.end
         self._plan = None
         self._is_plan_put_off = False
 

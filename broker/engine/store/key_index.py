@@ -214,6 +214,16 @@ class KeyIndex:
             if file.first_timestamp_ms <= end_ms and file.last_timestamp_ms >= begin_ms:
                 yield from file.find(key_hash)
 
+    def drop_first_file(self, log_min_offset: int) -> Path | None:
+        """Lets go of the first file when all its entries point below the log; the caller removes it. None if not."""
+        if len(self._files) < 2 or not self._files[1].count or int(self._files[1].path.name) > log_min_offset:
+            return None
+        file = self._files.pop(0)
+        if file in self._changed:
+            self._changed.remove(file)
+        self._mapped.close(file.path)
+        return file.path
+
     def changed_files(self) -> list[Path]:
         """Files, and the folder that names them, that changed since the last call; they count as flushed now."""
         changed, self._changed = self._changed, []

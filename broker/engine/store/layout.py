@@ -158,6 +158,14 @@ def sound_record_bytes(view: memoryview, position: int, commit_log_offset: int) 
     return int(total)
 
 
+def starts_record(start: bytes, commit_log_offset: int) -> bool:
+    """Whether `start` looks like the head of the record of that offset; its body is not looked at."""
+    if len(start) < RECORD_BYTES_MIN:
+        return False
+    total, magic, own_offset = RECORD_START.unpack_from(start)
+    return magic in (MAGIC_V1, MAGIC_V2) and own_offset == commit_log_offset and total >= RECORD_BYTES_MIN
+
+
 def is_blank(view: memoryview, position: int) -> bool:
     """Whether the segment is closed at `position`."""
     left = len(view) - position

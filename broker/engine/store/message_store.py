@@ -34,6 +34,7 @@ from broker.engine.store.log_scan import scan_log
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.reader import Matches, PropertiesMatch, Reader
 from broker.engine.store.recovery import Recovery
+from broker.engine.store.retention import Pin, Retention, read_retention
 from broker.engine.store.store_folder import StoreFolder, StoreSizes
 from broker.engine.store.values import (
     Appended,
@@ -49,9 +50,6 @@ from remoting.wire.stored_message import StoredMessage, decode_message
 
 Clock = Callable[[], int]
 OnAppended = Callable[[Appended], None]
-# The commit-log offset of the oldest record that a part still needs, None when it needs none. Asked before each
-# deletion, so it must be cheap.
-Pin = Callable[[], int | None]
 
 # Each costs a descriptor; a store may have more queues than the process has descriptors.
 _MAPPED_FILES_MAX = 4096
@@ -77,7 +75,8 @@ class _Prepared(NamedTuple):
 class MessageStore:
     """`on_appended` are called in order after each append, on the loop; `recovery` says what opening it found.
 
-    `pins`: what waits in the store (delayed, timer, half messages) keeps retention from taking it.
+    `retention` takes the oldest segments away; `pins` are asked before it does, so that what waits in the store
+    (delayed, timer, half messages) is never taken.
     """
 
     def __init__(self, folder: StoreFolder, sizes: StoreSizes, config: StoreConfig, clock: Clock, files: FileLayer):
@@ -86,15 +85,16 @@ class MessageStore:
         self.path = path
         self.config = config
         self.on_appended: list[OnAppended] = []
-        self.pins: list[Pin] = []
         self._folder = folder
         self._clock = clock
         self._files = files
         self._is_closed = False
         self._fence = Fence(path)
         self._mapped = MappedFiles(files, _mapped_files_max())
+        retained = read_retention(path, files)
         self._log = CommitLog(path / "commitlog", sizes.segment_bytes, files, self._fence)
-        self._queues = QueueTable(path, sizes.queue_file_entries, self._mapped, files)
+        self._log.drop_below(retained.log_min_offset)
+        self._queues = QueueTable(path, sizes.queue_file_entries, self._mapped, files, retained)
         self._keys = KeyIndex(path / "keyindex", self._mapped)
         self._indexer = Indexer(self._queues, self._keys, config.delay_levels_ms)
         self._reader = Reader(self._log, self._queues)
@@ -110,6 +110,11 @@ class MessageStore:
             self._fence,
             is_sync=config.flush == "sync",
             interval_ms=config.flush_interval_ms,
+        )
+        self.retention = Retention(
+            *(path, self._log, self._queues, self._keys, files),
+            flushed=lambda: self._flusher.flushed,
+            is_checkpointed=self._is_checkpointed,
         )
 
     @classmethod
@@ -270,6 +275,11 @@ class MessageStore:
         if self._checkpointer.is_due(end, now_ms) and not self._flusher.has_plan:
             self._flusher.write_checkpoint(self._checkpointer.plan(end, now_ms))
 
+    def _is_checkpointed(self, commit_log_offset: int) -> bool:
+        if self._flusher.checkpointed < commit_log_offset and not self._flusher.has_plan:
+            self._flusher.write_checkpoint(self._checkpointer.plan(self._log.end, self._last_timestamp_ms))
+        return self._flusher.checkpointed >= commit_log_offset
+
     def when_flushed(self, commit_log_offset_end: int, callback: FlushCallback) -> None:
         """Calls `callback(None)` on the loop once all before that offset is as safe as the flush mode promises, or
         with the error that prevents it (StoreFenced, StoreClosed)."""
@@ -385,6 +395,10 @@ class MessageStore:
         return self._queues.topics()
 
     # --- care
+
+    @property
+    def pins(self) -> list[Pin]:
+        return self.retention.pins
 
     def delete_topic(self, topic: str) -> None:
         """Forgets all messages of `topic`; one of that name may start again at offset 0. Raises OSError."""

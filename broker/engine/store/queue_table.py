@@ -7,14 +7,14 @@ name starts again at queue offset 0. Event loop only.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles
-from broker.engine.store.errors import RecordRefused, StoreError
+from broker.engine.store.errors import IndexesStale, RecordRefused, StoreError
 from broker.engine.store.files import FileLayer
+from broker.engine.store.values import RetentionFacts
 
 _FOLDER_NAME_BYTES_MAX = 255
 _QUEUE_ID_MAX = 0x7FFFFFFF
@@ -25,7 +25,15 @@ class QueueTable:
     """`queue_count` (of queues that had a message) and `entry_total` (the sum of all max offsets) are what a
     checkpoint recognises the table by."""
 
-    def __init__(self, store_folder: Path, entries_per_file: int, mapped: MappedFiles, files: FileLayer) -> None:
+    def __init__(
+        self,
+        store_folder: Path,
+        entries_per_file: int,
+        mapped: MappedFiles,
+        files: FileLayer,
+        retained: RetentionFacts,
+    ) -> None:
+        """`retained` says where those queues go on whose messages retention took."""
         self._folder = store_folder / "consumequeue"
         self._deleted_path = store_folder / _DELETED_FILE
         self._entries_per_file = entries_per_file
@@ -34,14 +42,14 @@ class QueueTable:
         self._queues: dict[tuple[str, int], ConsumeQueue] = {}
         self._folder.mkdir(exist_ok=True)
         self._deleted = self._read_deleted()
+        self._retained = retained
 
     def _read_deleted(self) -> dict[str, int]:
+        found = self._files.read_json(self._deleted_path)
         try:
-            return {str(topic): int(offset) for topic, offset in json.loads(self._deleted_path.read_bytes()).items()}
-        except FileNotFoundError:
-            return {}
-        except (ValueError, AttributeError) as error:
-            raise StoreError(f"{self._deleted_path} cannot be read ({error}); restore it from a backup") from error
+            return {str(topic): int(offset) for topic, offset in (found or {}).items()}
+        except (TypeError, ValueError, AttributeError) as error:
+            raise StoreError(f"{self._deleted_path} is damaged ({error}); restore it from a copy") from error
 
     def load(self, log_end: int | None) -> None:
         """Reads the queues from the disk, without entries of records from `log_end` on (None: all are trusted).
@@ -53,13 +61,27 @@ class QueueTable:
                 if queue_folder.name.isdigit():
                     queue = self._queue(topic_folder.name, int(queue_folder.name))
                     queue.load(log_end)
+        self._go_on_where_emptied()
+
+    def _go_on_where_emptied(self) -> None:
+        """Queues without any message left go on where they were. Raises IndexesStale when their files say less."""
+        for topic, queues in (self._retained.next_offsets or {}).items():
+            if self.deleted_until(topic) and self.deleted_until(topic) >= self._retained.log_end:
+                continue
+            for queue_id, next_offset in queues.items():
+                queue = self.get_or_create(topic, int(queue_id))
+                if queue.max_offset == 0:
+                    queue.go_on_at(next_offset)
+                elif queue.max_offset < next_offset:
+                    raise IndexesStale(f"{topic}/{queue_id} lacks entries before {next_offset}")
 
     def clear(self) -> None:
-        """Throws all consume queues away; the log will tell."""
+        """Throws all consume queues away; the log will tell, and of emptied queues what retention wrote down."""
         self._queues.clear()
         self._mapped.close_all()
         shutil.rmtree(self._folder)
         self._folder.mkdir()
+        self._go_on_where_emptied()
 
     @property
     def queue_count(self) -> int:
@@ -109,10 +131,19 @@ class QueueTable:
 
     def delete_topic(self, topic: str, log_end: int, log_min_offset: int) -> None:
         """Forgets the queues of `topic`, on the disk too. Raises OSError."""
-        self._deleted = {name: end for name, end in self._deleted.items() if end > log_min_offset}
-        self._deleted[topic] = log_end
+        self._deleted = self._deletions_above(log_min_offset) | {topic: log_end}
         self._files.replace_json(self._deleted_path, self._deleted)
         for place in [place for place in self._queues if place[0] == topic]:
             self._queues.pop(place).close()
         shutil.rmtree(self._folder / topic, ignore_errors=True)
         self._files.sync_path(self._folder)
+
+    def forget_deletions_below(self, log_min_offset: int) -> None:
+        """Deleted topics of which the log has no record any more need no remembering. Raises OSError."""
+        left = self._deletions_above(log_min_offset)
+        if left != self._deleted:
+            self._files.replace_json(self._deleted_path, left)
+            self._deleted = left
+
+    def _deletions_above(self, log_min_offset: int) -> dict[str, int]:
+        return {name: end for name, end in self._deleted.items() if end > log_min_offset}

@@ -26,6 +26,8 @@ class Segment:
         self.start = start
         self.end = start + size_bytes
         self.size_bytes = size_bytes
+        # Of its first record; the log looks it up when it asks how old the segment before is.
+        self.first_timestamp_ms: int | None = None
         self._files = files
         self._descriptor = -1
         self._reader = -1

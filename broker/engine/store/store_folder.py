@@ -8,7 +8,6 @@ abort           there while the store is open (RocketMQ's name): found at a star
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -74,7 +73,12 @@ class StoreFolder:
     def _read_sizes(self) -> StoreSizes | None:
         meta = self.path / "store.json"
         try:
-            recorded = json.loads(meta.read_bytes())
+            recorded = self._files.read_json(meta)
+        except StoreError as error:
+            raise StoreVersionError(str(error)) from error
+        if recorded is None:
+            return None
+        try:
             found = recorded["format"]
             if found != STORE_FORMAT:
                 raise StoreVersionError(
@@ -82,8 +86,6 @@ class StoreFolder:
                     "release that made it, or another folder"
                 )
             return StoreSizes(int(recorded["segment_bytes"]), int(recorded["queue_file_entries"]))
-        except FileNotFoundError:
-            return None
         except (ValueError, KeyError, TypeError) as error:
             raise StoreVersionError(f"{meta} is not a store's description ({error!r}); restore it") from error
 

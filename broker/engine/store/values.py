@@ -83,6 +83,7 @@ class ReadStatus(Enum):
     OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
     NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
     MESSAGE_WAS_REMOVING = "MESSAGE_WAS_REMOVING"
+    OFFSET_RESET = "OFFSET_RESET"  # never the store's answer: a tool moved the group
 
 
 class ReadResult(msgspec.Struct, gc=False):
@@ -111,6 +112,18 @@ class Damage:
     byte_count: int
     reason: str
     kept_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionFacts:
+    """What `retention.json` says: where the log begins, and by topic and queue id where emptied queues go on.
+
+    `log_end`: of the log when it was written, to tell which topics were deleted since.
+    """
+
+    log_min_offset: int = 0
+    log_end: int = 0
+    next_offsets: dict[str, dict[str, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def test_a_store_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": 1, "segment_bytes": "much"}'])
 def test_a_description_that_cannot_be_read_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "store.json").write_text(content)
-    with pytest.raises(StoreVersionError, match=r"store\.json is not a store's description"):
+    with pytest.raises(StoreVersionError, match=r"store\.json (is not a store's description|cannot be read)"):
         open_store(tmp_path)
 
 
