@@ -19,6 +19,7 @@ from broker.engine.members import Members
 from broker.engine.offsets import Offsets
 from broker.engine.processors.scheduler_lease import SchedulerLease
 from broker.engine.queue_locks import QueueLocks
+from broker.engine.request_modes import RequestModes
 from broker.engine.requests import RequestTable
 from broker.engine.schedule.delay import KIND as DELAY_KIND
 from broker.engine.schedule.delay import DelayedDelivery
@@ -57,6 +58,7 @@ class Parts:
         self.members = Members(clock, self.watch, self._notifies)
         self.locks = QueueLocks()
         self.offsets = Offsets(facts, self.watch.committed)
+        self.request_modes = RequestModes(facts)
         self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
         self.filters = SubscriptionFilters(has_sql=config.property_filter)
         self.put: Rates[str] = Rates()
@@ -89,6 +91,7 @@ class Parts:
         self.topics.load()
         self.groups.load()
         self.offsets.load()
+        self.request_modes.load()
         self.offsets.bring_back(self.store.max_offset)
         self.store.on_appended += [self._count, self.held_pulls.appended, self.delays.appended, self.watch.appended]
         self.delays.recover()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from broker.engine.parts import Parts
+from broker.engine.processors.assignment import QueryAssignment, RequestModeList, SetRequestMode
 from broker.engine.processors.broker_config import GetBrokerConfig, UpdateBrokerConfig
 from broker.engine.processors.broker_runtime_info import BrokerRuntimeInfo
 from broker.engine.processors.check_client_config import CheckClientConfig
@@ -92,6 +93,9 @@ def _clients(parts: Parts) -> dict[int, Processor]:
         Code.UNREGISTER_CLIENT: UnregisterClient(members),
         Code.CHECK_CLIENT_CONFIG: CheckClientConfig(parts.filters),
         Code.GET_CONSUMER_LIST_BY_GROUP: ConsumerList(members),
+        Code.QUERY_ASSIGNMENT: QueryAssignment(parts.topics, members, parts.config.name),
+        Code.SET_MESSAGE_REQUEST_MODE: SetRequestMode(parts.topics, parts.groups, parts.request_modes),
+        Code.GET_ALL_MESSAGE_REQUEST_MODE: RequestModeList(parts.request_modes),
         Code.GET_CONSUMER_CONNECTION_LIST: ConsumerConnections(members),
         Code.GET_PRODUCER_CONNECTION_LIST: ProducerConnections(members),
         Code.GET_CONSUMER_RUNNING_INFO: GetConsumerRunningInfo(members),

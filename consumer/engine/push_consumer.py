@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from consumer.engine.allocation import STRATEGIES
 from consumer.engine.broker_requests import Member, handlers
 from consumer.engine.brokers import Brokers
 from consumer.engine.client_id import new_client_id
@@ -33,6 +32,7 @@ from consumer.engine.send_back import SendBack
 from consumer.engine.start_position import StartRule
 from consumer.engine.statistics import Statistics
 from consumer.engine.subscriptions import Subscriptions, subscribe
+from remoting.allocation import STRATEGIES
 from remoting.client.instance import ClientInstance
 from remoting.client.producer import Producer
 from remoting.wire.bodies.heartbeat import ConsumerData

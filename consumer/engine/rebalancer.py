@@ -11,13 +11,13 @@ import asyncio
 import logging
 import time
 
-from consumer.engine.allocation import allocate
 from consumer.engine.brokers import Brokers
 from consumer.engine.clock import Clock
 from consumer.engine.complaints import Complaints
 from consumer.engine.owned_queues import OwnedQueues
 from consumer.engine.rebalance import RoundTimer, decide
 from consumer.engine.subscriptions import Subscriptions
+from remoting.allocation import allocate
 from remoting.client.errors import ClientError, RouteNotFound
 from remoting.client.instance import ClientInstance
 from remoting.client.name_servers import NameServersUnreachable

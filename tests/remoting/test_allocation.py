@@ -1,4 +1,4 @@
-"""The worked examples of behaviour.md, Appendix A: queues are indices into the sorted list."""
+"""The worked examples: queues are indices into the sorted list."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from consumer.engine.allocation import STRATEGIES, allocate
+from remoting.allocation import STRATEGIES, allocate
 from remoting.wire.bodies.message_queue import MessageQueue
 
 

@@ -1,6 +1,7 @@
 """Which queues a member owns: one pure function per strategy, by RocketMQ's own name.
 
-Every member computes this alone and must come to the same partition, so both lists are sorted here as Java sorts
+Every member computes this alone, or has the broker compute it (QUERY_ASSIGNMENT), and all must come to the same
+partition, so both lists are sorted here as Java sorts
 them, and the strategies may not look at anything else.
 """
 
@@ -8,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from consumer.engine.allocation.average import average
-from consumer.engine.allocation.circle import circle
+from remoting.allocation.average import average
+from remoting.allocation.circle import circle
 from remoting.wire.bodies.message_queue import MessageQueue
 
 Strategy = Callable[[Sequence[MessageQueue], Sequence[str], str], list[MessageQueue]]
