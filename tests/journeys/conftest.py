@@ -11,6 +11,7 @@ import pytest
 from tests.journeys.refusals import Refusals
 from tests.journeys.retries import Retries
 from tests.support.apache import ApacheRocketMQ
+from tests.support.go_client import GoClient
 from tests.support.java import require_apache, require_driver
 from tests.support.java_client import VERSIONS, JavaClient
 from tests.support.our_broker import OurBroker
@@ -64,6 +65,27 @@ def java_process(request: pytest.FixtureRequest) -> JavaClient:
 def java(java_process: JavaClient, cluster: Cluster) -> JavaClient:
     """Apache's Java client, pointed at the cluster."""
     return java_process.on(cluster.namesrv)
+
+
+@pytest.fixture(scope="session")
+def go_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Cluster], GoClient]]:
+    """One per cluster: the Go client sends its traces to the first cluster of its process."""
+    started: dict[str, GoClient] = {}
+
+    def process(cluster: Cluster) -> GoClient:
+        if cluster.name not in started:
+            started[cluster.name] = GoClient(tmp_path_factory.mktemp("go"), cluster.namesrv)
+        return started[cluster.name]
+
+    yield process
+    for client in started.values():
+        client.kill()
+
+
+@pytest.fixture
+def go(go_processes: Callable[[Cluster], GoClient], cluster: Cluster) -> GoClient:
+    """Apache's Go client, pointed at the cluster."""
+    return go_processes(cluster)
 
 
 @pytest.fixture
