@@ -88,6 +88,7 @@ class Connection(asyncio.Protocol):
         self._is_sharing = False
         self._has_more = False
         self._turn_ends_s = 0.0
+        self._waiting_since_s = 0.0
         self._least_owed_bytes = 0
         self._least_owed_since_s = 0.0
         self._drained: asyncio.Future[None] | None = None
@@ -119,6 +120,7 @@ class Connection(asyncio.Protocol):
             self._reader.feed(data, 0)
             self._shares.received(self, self._reader.kept_bytes, has_progressed=False)
         else:
+            self._waiting_since_s = self.last_active_s
             self._turn(data)
 
     def pause_writing(self) -> None:
@@ -222,6 +224,16 @@ class Connection(asyncio.Protocol):
     def owed_bytes(self) -> int:
         """Written, and not read by the peer."""
         return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    @property
+    def waited_s(self) -> float:
+        """How long ago the requests that are being handled were read."""
+        return asyncio.get_running_loop().time() - self._waiting_since_s
+
+    @property
+    def waiting_count(self) -> int:
+        """Requests that wait for the connection's next turn, as far as they were looked at."""
+        return len(self._waiting_requests)
 
     @property
     def is_turn_over(self) -> bool:

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
+from broker.engine.flush_waiting import Answer, FlushWaiting
 from broker.engine.schedule.entering import delay_level, enter_schedule
 from broker.engine.schedule.levels import DelayLevels
 from broker.engine.store.errors import RecordRefused, StoreClosed, StoreError, StoreFenced, StoreFull
@@ -26,6 +27,8 @@ from remoting.wire.properties import Property, encode_properties
 from remoting.wire.stored_message import TRANSACTION_COMMIT, TRANSACTION_MASK
 from remoting.wire.tags import tags_code
 
+__all__ = ["Accepting", "Answer", "refusal"]
+
 logger = logging.getLogger(__name__)
 
 # Stored before the read's end when so much has gathered: larger writes are not cheaper per message.
@@ -33,9 +36,6 @@ SUBMITTED_BYTES_MAX = 1024 * 1024
 # The CRC property that the store appends to every record.
 _CRC_PROPERTY_BYTES = 20
 _UTF8_BYTES_MAX = 4
-
-# Called with where the messages are, once they are as safe as promised, or with why they are not.
-Answer = Callable[[list[Appended] | MessageError], None]
 
 
 class _Submission(NamedTuple):
@@ -54,13 +54,14 @@ class Accepting:
         self._levels = levels
         self._clock = clock
         self._body_bytes_max = body_bytes_max
+        self._flush_waiting = FlushWaiting(store, refusal)
         self._submitted: list[_Submission] = []
         self._submitted_bytes = 0
 
     def submit(self, draft: MessageDraft, properties: dict[str, str], *, waits: bool, answer: Answer) -> None:
         """`draft` gets `properties`; with a delay level it goes into the schedule. `waits`: for the flush.
 
-        Raises MessageError (MESSAGE_ILLEGAL) for one that is too large.
+        Raises MessageError: MESSAGE_ILLEGAL for one that is too large, SYSTEM_BUSY while too many wait for the disk.
         """
         level = delay_level(properties)
         if level > 0 and draft.sys_flag & TRANSACTION_MASK in (0, TRANSACTION_COMMIT):
@@ -72,10 +73,11 @@ class Accepting:
         self._submit(_Submission([draft], waits, answer), len(draft.body))
 
     def submit_batch(self, drafts: list[MessageDraft], *, waits: bool, answer: Answer) -> None:
-        """All or none of `drafts`, side by side, as they are."""
+        """All or none of `drafts`, side by side, as they are. Raises MessageError (SYSTEM_BUSY)."""
         self._submit(_Submission(drafts, waits, answer), sum([len(draft.body) for draft in drafts]))
 
     def _submit(self, submission: _Submission, body_bytes: int) -> None:
+        self._flush_waiting.check_room()
         self._submitted.append(submission)
         self._submitted_bytes += body_bytes
         if self._submitted_bytes >= SUBMITTED_BYTES_MAX:
@@ -93,7 +95,7 @@ class Accepting:
             else:
                 submission.answer(result)
         if waiting:
-            self._answer_when_flushed(waiting)
+            self._flush_waiting.wait(waiting)
 
     def _append(self, submitted: list[_Submission]) -> list[list[Appended] | MessageError]:
         """One result per submission: with one write or, when that is refused, each on its own."""
@@ -108,15 +110,6 @@ class Accepting:
             return [[one] for one in appended]
         each = iter(appended)
         return [[next(each) for _ in submission.drafts] for submission in submitted]
-
-    def _answer_when_flushed(self, waiting: list[tuple[Answer, list[Appended]]]) -> None:
-        last = waiting[-1][1][-1]
-
-        def flushed(error: Exception | None) -> None:
-            for answer, appended in waiting:
-                answer(appended if error is None else refusal(error))
-
-        self._store.when_flushed(last.commit_log_offset + last.total_bytes, flushed)
 
     def check_size(self, body_bytes: int, properties_text: str) -> None:
         """Raises MessageError (MESSAGE_ILLEGAL) naming the limit."""

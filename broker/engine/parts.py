@@ -15,8 +15,10 @@ from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPulls
 from broker.engine.loops import Loop
+from broker.engine.member_calls import MemberCalls
 from broker.engine.members import Members
 from broker.engine.offsets import Offsets
+from broker.engine.overload import LoopBeat, Overload
 from broker.engine.processors.scheduler_lease import SchedulerLease
 from broker.engine.queue_locks import QueueLocks
 from broker.engine.request_modes import RequestModes
@@ -56,6 +58,7 @@ class Parts:
         self.topics = Topics(facts, config, self._topic_changed)
         self.groups = Groups(facts, config, self.watch.group_changed)
         self.members = Members(clock, self.watch, self._notifies)
+        self.calls = MemberCalls(self.members)
         self.locks = QueueLocks()
         self.offsets = Offsets(facts, self.watch.committed)
         self.request_modes = RequestModes(facts)
@@ -78,6 +81,8 @@ class Parts:
             Loop("expire members", config.member_scan_interval_s, self._expire_members),
         ]
         self._driving: asyncio.Task[None] | None = None
+        self.beat = LoopBeat()
+        requests.check = Overload(self.beat).check
         requests.after_read.append(self.accepting.store_submitted)
         requests.on_lost += [
             self.members.connection_lost,
@@ -96,6 +101,7 @@ class Parts:
         self.store.on_appended += [self._count, self.held_pulls.appended, self.delays.appended, self.watch.appended]
         self.delays.recover()
         self.held_pulls.start()
+        self.beat.start()
         self.scheduler.start()
         for loop in self._loops:
             loop.start()
@@ -104,6 +110,7 @@ class Parts:
 
     async def close(self) -> None:
         """Steps 2 to 4 of the module's note."""
+        self.beat.stop()
         self.held_pulls.stop()
         self.watch.stop()
         self.scheduler.stop()

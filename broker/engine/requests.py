@@ -44,6 +44,8 @@ class RequestTable(Handler):
         self.on_lost: list[Callable[[Connection], None]] = []
         # Called when all requests of one read were handed out: what they left to be done together is done then.
         self.after_read: list[Callable[[], None]] = []
+        # Called before a processor is; raises MessageError for what shall not be handled.
+        self.check: Callable[[Command, Connection], None] = _no_check
 
     def fill(self, processors: Mapping[int, Processor]) -> None:
         self._processors.update(processors)
@@ -80,6 +82,7 @@ class RequestTable(Handler):
             text = f" request type {command.code} not supported"
             return response(command, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, text)
         try:
+            self.check(command, request.connection)
             return processor(request)
         except MessageError as error:
             # A rule said no; a client that asks again and again would fill the log.
@@ -93,6 +96,10 @@ class RequestTable(Handler):
             logger.exception("%s: %s from %s failed", self._name, command, request.connection.peer)
             text = "".join(traceback.format_exception_only(error)).strip()
             return response(command, ResponseCode.SYSTEM_ERROR, text)
+
+
+def _no_check(command: Command, connection: Connection) -> None:
+    """Everything is handled."""
 
 
 def _warning_once(request: Request, complaint: str) -> int:

@@ -37,6 +37,8 @@ class Wire:
         self.is_open = True
         self.is_write_paused = False
         self.is_turn_over = False
+        self.waited_s = 0.0
+        self.waiting_count = 0
         self.context: dict[str, Any] = {}
 
     def send(self, command: Command) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from broker.engine.accepting import Accepting, Answer
 from broker.engine.config import BrokerConfig
+from broker.engine.flush_waiting import FlushTimedOut
 from broker.engine.groups import Groups
 from broker.engine.processors.send_target import SendTarget
 from broker.engine.queue_locks import QueueLocks
@@ -170,6 +171,9 @@ class SendMessage:
         def answer(result: list[Appended] | MessageError) -> None:
             if command.is_oneway:
                 return
+            code = ResponseCode.SUCCESS
+            if isinstance(result, FlushTimedOut):
+                code, result = ResponseCode.FLUSH_DISK_TIMEOUT, result.appended
             if isinstance(result, MessageError):
                 connection.send(response(command, result.response_code, str(result)))
                 return
@@ -182,7 +186,7 @@ class SendMessage:
             }
             if unique_key is not None:
                 fields["transactionId"] = unique_key
-            connection.send(response(command, ResponseCode.SUCCESS, ext_fields=fields))
+            connection.send(response(command, code, ext_fields=fields))
 
         return answer
 

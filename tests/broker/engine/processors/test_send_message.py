@@ -16,6 +16,7 @@ from remoting.wire.properties import encode_properties
 from remoting.wire.tags import tags_code
 from tests.support.broker_parts import BrokerParts
 from tests.support.stores import bodies, read_queue
+from tests.support.waiting import eventually
 
 V2_LETTERS = "abcdefghijklmn"
 V1_NAMES = (
@@ -367,3 +368,29 @@ def test_send_refuses_a_header_without_its_fields(parts, processor):
     answer = parts.ask(processor, Command(code=RequestCode.SEND_MESSAGE_V2, ext_fields={"b": "orders"}))
 
     assert answer.code == ResponseCode.SYSTEM_ERROR
+
+
+async def test_send_hears_of_a_flush_that_takes_too_long_and_where_its_message_is(parts, processor, monkeypatch):
+    monkeypatch.setattr("broker.engine.flush_waiting.FLUSH_TIMEOUT_S", 0.02)
+    monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: None)
+    parts.ask(processor, send(properties={"UNIQ_KEY": "U1"}))
+    await eventually(lambda: parts.wire.sent)
+
+    (answer,) = parts.wire.sent
+    assert answer.code == ResponseCode.FLUSH_DISK_TIMEOUT
+    (message,) = read_queue(parts.store, "orders", 1)
+    assert answer.ext_fields["msgId"] == message.offset_message_id
+    assert answer.ext_fields["queueOffset"] == "0"
+
+
+async def test_send_is_refused_while_too_many_wait_for_the_disk_and_nothing_is_stored(parts, processor, monkeypatch):
+    monkeypatch.setattr("broker.engine.flush_waiting.WAITING_SENDS_MAX", 1)
+    monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: None)
+    assert parts.ask(processor, send(b"waits")) is None
+    refused = parts.ask(processor, send(b"refused"))
+
+    assert (refused.code, refused.remark) == (
+        ResponseCode.SYSTEM_BUSY,
+        "[OVERLOAD]system busy, start flow control for a while",
+    )
+    assert [message.body for message in read_queue(parts.store, "orders", 1)] == [b"waits"]

@@ -1,0 +1,109 @@
+"""Requests that came too late to be worth handling (RocketMQ's `BrokerFastFailure`), and the loop's beat.
+
+RocketMQ looks every 10 ms at the queues before its threads and refuses what is too old there: a sender that has given
+up, or soon will, is better off with a refusal at once, which its client takes to another queue or broker. Here nothing
+waits for a thread. A request waits in two places: in what was read of its connection, while others have their turns,
+and in the kernel, while the loop is held up (a disk that blocks a write, a machine without processor time). The first
+is measured exactly; of the second the beat knows how long it took at most.
+
+Ages differ from RocketMQ's on purpose:
+- A send is refused after 1 s, not 0.2 s. RocketMQ's producers wait 3 s for one send with all its tries, so there is
+  time for two more; and one thread has stalls of a few 100 ms that are over before a refused client is back.
+- A send that lay in the kernel counts as late only when its sender must have given up.
+- A pull is refused after 5 s, as there: reading for somebody who will not wait is the costliest work of all.
+- Heartbeats, commits of offsets, send-backs and ends of transactions are always handled: what they save later costs
+  more than they do. (RocketMQ drops heartbeats after 31 s, when the client has long given up.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from remoting.connection import Connection
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
+from remoting.wire.errors import MessageError
+
+logger = logging.getLogger(__name__)
+
+SEND_WAIT_MS_MAX = 1_000
+# RocketMQ's `waitTimeMillsInPullQueue`.
+PULL_WAIT_MS_MAX = 5_000
+# `sendMsgTimeout` of all RocketMQ clients: older than that, a send that lay in the kernel has nobody who waits for it.
+SENDER_TIMEOUT_MS = 3_000
+BEAT_INTERVAL_S = 0.25
+# A log with each of them would tell nothing; a second is felt by clients.
+STALL_TOLD_S = 1.0
+
+WAIT_MS_MAX: dict[int, int] = {
+    RequestCode.SEND_MESSAGE: SEND_WAIT_MS_MAX,
+    RequestCode.SEND_MESSAGE_V2: SEND_WAIT_MS_MAX,
+    RequestCode.SEND_BATCH_MESSAGE: SEND_WAIT_MS_MAX,
+    RequestCode.PULL_MESSAGE: PULL_WAIT_MS_MAX,
+    RequestCode.LITE_PULL_MESSAGE: PULL_WAIT_MS_MAX,
+}
+
+
+class LoopBeat:
+    """How long the event loop was held up lately. `clock` counts seconds; the loop's own by default."""
+
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_s: float | None = None
+        self._stall_s = 0.0
+
+    def start(self) -> None:
+        self._last_s = self._clock()
+        self._timer = asyncio.get_running_loop().call_later(BEAT_INTERVAL_S, self._beat)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @property
+    def stall_s(self) -> float:
+        """What is read now may have waited so long in the kernel."""
+        return max(self._stall_s, self._overdue_s())
+
+    def _overdue_s(self) -> float:
+        return 0.0 if self._last_s is None else self._clock() - self._last_s - BEAT_INTERVAL_S
+
+    def _beat(self) -> None:
+        self._stall_s = self._overdue_s()
+        if self._stall_s >= STALL_TOLD_S:
+            logger.warning("the broker was held up for %.1f s: a slow disk, or no processor time", self._stall_s)
+        # Timers come before what is read in one kind of loop, and after it in the other: the next round has read all.
+        asyncio.get_running_loop().call_soon(self._after_this_round)
+        self.start()
+
+    def _after_this_round(self) -> None:
+        asyncio.get_running_loop().call_soon(self._forget_stall)
+
+    def _forget_stall(self) -> None:
+        self._stall_s = 0.0
+
+
+class Overload:
+    """Called with every request before its processor is."""
+
+    def __init__(self, beat: LoopBeat) -> None:
+        self._beat = beat
+
+    def check(self, command: Command, connection: Connection) -> None:
+        """Raises MessageError (SYSTEM_BUSY) for a request that has waited too long."""
+        wait_ms_max = WAIT_MS_MAX.get(command.code)
+        if wait_ms_max is None:
+            return
+        waited_ms = connection.waited_s * 1000
+        stall_ms = self._beat.stall_s * 1000
+        if stall_ms >= SENDER_TIMEOUT_MS:
+            waited_ms += stall_ms
+        if waited_ms > wait_ms_max:
+            raise MessageError(
+                "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while,"
+                f" period in queue: {waited_ms:.0f}ms, size of queue: {connection.waiting_count}",
+                ResponseCode.SYSTEM_BUSY,
+            )
