@@ -53,6 +53,7 @@ class HeldPull:
     resume: Callable[[HeldPull], None]
     payload: Any
     properties_match: Callable[[Mapping[str, str]], bool] | None = None
+    group: str = ""
     is_held: bool = False
 
     def wants(self, appended: Appended, properties: Callable[[], Mapping[str, str] | None]) -> bool:
@@ -154,6 +155,11 @@ class HeldPulls:
         for key in [key for key in self._by_queue if key[0] == topic]:
             for pull in list(self._by_queue[key]):
                 self._wake(pull)
+
+    def wake_group(self, group: str) -> None:
+        """The group was changed or deleted by a tool, which is rare: all pulls are looked at."""
+        for pull in [pull for pulls in self._by_queue.values() for pull in pulls if pull.group == group]:
+            self._wake(pull)
 
     # waking
 

@@ -3,6 +3,9 @@
 A committed offset is the next queue offset to consume. A commit overwrites whatever was there, also by a smaller one:
 resets and orderly consumers rely on it; it is logged. As RocketMQ does, commits are kept
 in memory and saved every few seconds and at the stop; what is lost by a kill is consumed again.
+
+A reset by a tool is a commit that stays pending until the next pull of the queue has heard of it: commits that were
+under way meanwhile must not undo it (RocketMQ's `resetOffsetTable`). Pending resets are not saved, their offsets are.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ class Offsets:
         self._on_committed = on_committed
         self._table: CommittedOffsets = {}
         self._pulled: CommittedOffsets = {}
+        self._resets: CommittedOffsets = {}
         self._is_changed = False
 
     def load(self) -> None:
@@ -75,6 +79,25 @@ class Offsets:
             logger.info("%s@%s queue %d moved back from %d to %d", topic, group, queue_id, before, queue_offset)
         self._on_committed(group, topic, queue_id)
 
+    def reset(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
+        """What the group consumes next, whatever its members are at."""
+        self._resets.setdefault((topic, group), {})[queue_id] = queue_offset
+        self.commit(group, topic, queue_id, queue_offset)
+
+    def has_reset(self, group: str, topic: str, queue_id: int) -> bool:
+        """Whether a reset waits for the next pull."""
+        return queue_id in self._resets.get((topic, group), {})
+
+    def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:
+        """The offset of a pending reset, once: who asks goes on there."""
+        queues = self._resets.get((topic, group))
+        if queues is None:
+            return None
+        queue_offset = queues.pop(queue_id, None)
+        if not queues:
+            del self._resets[topic, group]
+        return queue_offset
+
     def pulled(self, group: str, topic: str, queue_id: int, next_begin_offset: int) -> None:
         """Up to where the group has been given messages; not saved."""
         self._pulled.setdefault((topic, group), {})[queue_id] = next_begin_offset
@@ -102,10 +125,10 @@ class Offsets:
         self._forget(lambda key: key[0] == topic)
 
     def _forget(self, is_gone: Callable[[tuple[str, str]], bool]) -> None:
-        for key in [key for key in self._table if is_gone(key)]:
-            del self._table[key]
-            self._pulled.pop(key, None)
-            self._is_changed = True
+        for table in (self._table, self._pulled, self._resets):
+            for key in [key for key in table if is_gone(key)]:
+                del table[key]
+                self._is_changed = True
 
     def encode(self) -> bytes:
         """43 GET_ALL_CONSUMER_OFFSET."""

@@ -97,7 +97,7 @@ class QueueLocks:
     def has_unexpired(self, group: str) -> bool:
         """Whether the group consumes in order now (RocketMQ asks `isLockAllExpired`)."""
         locks = self._groups.get(group)
-        return bool(locks) and not _is_expired(locks[next(reversed(locks))], self._clock())
+        return locks is not None and not _is_expired(locks[next(reversed(locks))], self._clock())
 
     def forget_expired(self) -> None:
         """Of groups that do not ask any more; called now and then."""

@@ -12,14 +12,21 @@ from broker.engine.processors.assignment import QueryAssignment, RequestModeList
 from broker.engine.processors.broker_config import GetBrokerConfig, UpdateBrokerConfig
 from broker.engine.processors.broker_runtime_info import BrokerRuntimeInfo
 from broker.engine.processors.check_client_config import CheckClientConfig
-from broker.engine.processors.client_connections import ConsumerConnections, ProducerConnections
+from broker.engine.processors.client_connections import AllProducers, ConsumerConnections, ProducerConnections
+from broker.engine.processors.consume_directly import ConsumeDirectly
 from broker.engine.processors.consume_stats import GetConsumeStats
+from broker.engine.processors.consume_time_span import ConsumeTimeSpan
 from broker.engine.processors.consumer_list import ConsumerList
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
+from broker.engine.processors.consumer_status import ConsumerStatus
+from broker.engine.processors.group_config import DeleteGroup, GetGroupConfig, UpdateGroup
 from broker.engine.processors.heartbeat import Heartbeat
 from broker.engine.processors.lock_queues import LockQueues, UnlockQueues
 from broker.engine.processors.pull_message import PullMessage
+from broker.engine.processors.query_consume_queue import QueryConsumeQueue
+from broker.engine.processors.query_message import QueryMessage
 from broker.engine.processors.queue_offset import EarliestStoreTime, QueueOffset, SearchOffset
+from broker.engine.processors.reset_offset import ResetOffset
 from broker.engine.processors.route import Routes
 from broker.engine.processors.running_info import GetConsumerRunningInfo
 from broker.engine.processors.scheduler_step import SchedulerStep
@@ -28,11 +35,12 @@ from broker.engine.processors.send_message_back import SendMessageBack
 from broker.engine.processors.send_reply import SendReply
 from broker.engine.processors.send_target import SendTarget
 from broker.engine.processors.tables import Tables
-from broker.engine.processors.topic_config import GetTopicConfig, QueryTopicConsumers
+from broker.engine.processors.topic_config import DeleteTopic, GetTopicConfig, UpdateTopic
 from broker.engine.processors.topic_stats import GetTopicStats
 from broker.engine.processors.unregister_client import UnregisterClient
 from broker.engine.processors.view_message import ViewMessage
 from broker.engine.processors.watch_broker import WatchBroker
+from broker.engine.processors.who_consumes import WhoConsumes
 from broker.engine.requests import Processor
 from remoting.wire.codes import RequestCode as Code
 from remoting.wire.message_id import UniqueKeyFactory
@@ -43,7 +51,7 @@ HOT_SHARE = 0.4
 
 def broker_processors(parts: Parts) -> dict[int, Processor]:
     """Every code that the broker's port answers."""
-    subjects = (_sending, _consuming, _clients, _lookups, _admin, _own)
+    subjects = (_sending, _consuming, _clients, _lookups, _admin, _changes_by_tools, _reading, _own)
     return {code: processor for subject in subjects for code, processor in subject(parts).items()}
 
 
@@ -98,7 +106,12 @@ def _clients(parts: Parts) -> dict[int, Processor]:
         Code.GET_ALL_MESSAGE_REQUEST_MODE: RequestModeList(parts.request_modes),
         Code.GET_CONSUMER_CONNECTION_LIST: ConsumerConnections(members),
         Code.GET_PRODUCER_CONNECTION_LIST: ProducerConnections(members),
-        Code.GET_CONSUMER_RUNNING_INFO: GetConsumerRunningInfo(members),
+        Code.GET_ALL_PRODUCER_INFO: AllProducers(members),
+        Code.GET_CONSUMER_RUNNING_INFO: GetConsumerRunningInfo(parts.calls),
+        Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: ConsumerStatus(parts.calls, members),
+        Code.CONSUME_MESSAGE_DIRECTLY: ConsumeDirectly(
+            parts.calls, parts.topics, parts.groups, parts.store, parts.config.name
+        ),
         Code.LOCK_BATCH_MQ: LockQueues(parts.locks),
         Code.UNLOCK_BATCH_MQ: UnlockQueues(parts.locks),
     }
@@ -112,6 +125,8 @@ def _lookups(parts: Parts) -> dict[int, Processor]:
         Code.SEARCH_OFFSET_BY_TIMESTAMP: SearchOffset(parts.store),
         Code.GET_EARLIEST_MSG_STORETIME: EarliestStoreTime(parts.store),
         Code.VIEW_MESSAGE_BY_ID: ViewMessage(parts.store),
+        Code.QUERY_MESSAGE: QueryMessage(parts.store),
+        Code.QUERY_CONSUME_QUEUE: QueryConsumeQueue(parts.members, parts.store),
     }
 
 
@@ -126,10 +141,36 @@ def _admin(parts: Parts) -> dict[int, Processor]:
         Code.GET_ALL_CONSUMER_OFFSET: whole.offsets,
         Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: whole.system_topics,
         Code.GET_TOPIC_CONFIG: GetTopicConfig(topics),
-        Code.QUERY_TOPIC_CONSUME_BY_WHO: QueryTopicConsumers(members, offsets),
         Code.GET_BROKER_CONFIG: GetBrokerConfig(parts.settings),
         Code.UPDATE_BROKER_CONFIG: UpdateBrokerConfig(parts.settings),
         Code.GET_BROKER_RUNTIME_INFO: BrokerRuntimeInfo(store, parts.clock),
+    }
+
+
+def _changes_by_tools(parts: Parts) -> dict[int, Processor]:
+    topics, groups, offsets, store = parts.topics, parts.groups, parts.offsets, parts.store
+    return {
+        Code.UPDATE_AND_CREATE_TOPIC: UpdateTopic(topics),
+        Code.DELETE_TOPIC_IN_BROKER: DeleteTopic(topics, offsets, store),
+        Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: UpdateGroup(groups, topics, parts.held_pulls),
+        Code.DELETE_SUBSCRIPTIONGROUP: DeleteGroup(groups, offsets, parts.held_pulls),
+        Code.GET_SUBSCRIPTIONGROUP_CONFIG: GetGroupConfig(groups),
+        Code.INVOKE_BROKER_TO_RESET_OFFSET: ResetOffset(
+            *(topics, groups, parts.members, offsets, store, parts.held_pulls, parts.config)
+        ),
+    }
+
+
+def _reading(parts: Parts) -> dict[int, Processor]:
+    """Who reads what, and how far."""
+    who = WhoConsumes(parts.members, parts.offsets, parts.config.address)
+    return {
+        Code.QUERY_TOPIC_CONSUME_BY_WHO: who.groups_of_topic,
+        Code.QUERY_TOPICS_BY_CONSUMER: who.topics_of_group,
+        Code.QUERY_SUBSCRIPTION_BY_CONSUMER: who.subscription,
+        Code.QUERY_CONSUME_TIME_SPAN: ConsumeTimeSpan(
+            *(parts.topics, parts.offsets, parts.store, parts.clock, parts.config.name)
+        ),
     }
 
 

@@ -30,6 +30,9 @@ _SYSTEM_QUEUE_NUMS = {
     names.SCHEDULE_TOPIC: 18,
 }
 CLUSTER_TOPIC_QUEUE_NUMS = 16
+# What a tool may give a topic. Each queue stands in every answer that tells the edges of the topic's queues, and has
+# files of its own; RocketMQ's largest topic has 1024.
+QUEUE_NUMS_MAX = 10_000
 
 
 class Topics:
@@ -67,6 +70,10 @@ class Topics:
         """305: the topics that are the broker's own."""
         own = {topic.topic_name for topic in self._system_topics()}
         return [name for name in self._table.topic_config_table if name in own or names.is_system_topic(name)]
+
+    def is_own(self, name: str) -> bool:
+        """Whether the broker made it for itself; tools may not change it."""
+        return names.is_system_topic(name) or any(topic.topic_name == name for topic in self._system_topics())
 
     @property
     def table(self) -> TopicTable:
@@ -117,6 +124,16 @@ class Topics:
         names.check_topic(topic.topic_name)
         if self.find(topic.topic_name) != topic:
             self._add(topic)
+
+    def grow(self, name: str, queue_nums: int) -> None:
+        """At least so many queues for a topic that is there. Raises FactsUnwritable."""
+        topic = self.find(name)
+        if topic is not None and min(topic.read_queue_nums, topic.write_queue_nums) < queue_nums:
+            wider = {
+                "read_queue_nums": max(topic.read_queue_nums, queue_nums),
+                "write_queue_nums": max(topic.write_queue_nums, queue_nums),
+            }
+            self._add(msgspec.structs.replace(topic, **wider))
 
     def delete(self, name: str) -> bool:
         """False when there was none. Raises FactsUnwritable."""

@@ -165,6 +165,7 @@ RESPONSE_FLAG = 1
 ONEWAY_FLAG = 2
 
 # MQVersion ordinals that change behaviour.
+V3_0_7_SNAPSHOT = 28
 V3_1_8_SNAPSHOT = 62
 V3_4_9 = 121
 V4_1_0_SNAPSHOT = 232

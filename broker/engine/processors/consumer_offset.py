@@ -43,6 +43,8 @@ class QueryConsumerOffset:
 
 
 class UpdateConsumerOffset:
+    """While a reset is pending, what members commit is older than it and changes nothing."""
+
     def __init__(self, topics: Topics, groups: Groups, offsets: Offsets) -> None:
         self._topics = topics
         self._groups = groups
@@ -62,5 +64,7 @@ class UpdateConsumerOffset:
                 f"queueId {header.queue_id} and commitOffset {header.commit_offset} may not be negative",
                 ResponseCode.INVALID_PARAMETER,
             )
+        if self._offsets.has_reset(header.consumer_group, header.topic, header.queue_id):
+            return response(request.command, ResponseCode.SUCCESS, "Offset has been previously reset")
         self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         return response(request.command, ResponseCode.SUCCESS)

@@ -47,6 +47,7 @@ _CODES = {
     ReadStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
     ReadStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
     ReadStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+    ReadStatus.OFFSET_RESET: ResponseCode.PULL_OFFSET_MOVED,
 }
 
 
@@ -96,7 +97,8 @@ class PullMessage:
         if client_id is not None:
             self._watch.pulled(header.consumer_group, header.topic, header.queue_id, client_id)
         result = self._read(header, message_filter)
-        if header.sys_flag & COMMIT_OFFSET_FLAG and header.commit_offset >= 0:
+        commits = header.sys_flag & COMMIT_OFFSET_FLAG and header.commit_offset >= 0
+        if commits and result.status is not ReadStatus.OFFSET_RESET:
             self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         code = _code_of(result, header)
         if (
@@ -155,15 +157,21 @@ class PullMessage:
     # reading and holding
 
     def _read(self, header: PullMessageHeader, message_filter: MessageFilter) -> ReadResult:
-        result = self._store.read(
-            header.topic,
-            header.queue_id,
-            header.queue_offset,
-            max_messages=max(1, min(header.max_msg_nums, PULL_MESSAGES_MAX)),
-            max_bytes=PULL_BYTES_MAX,
-            matches=message_filter.codes,
-            properties_match=message_filter.properties,
-        )
+        reset = self._offsets.take_reset(header.consumer_group, header.topic, header.queue_id)
+        if reset is not None:
+            edges = (self._store.min_offset, self._store.max_offset)
+            first, end = (edge(header.topic, header.queue_id) for edge in edges)
+            result = ReadResult(ReadStatus.OFFSET_RESET, reset, first, end)
+        else:
+            result = self._store.read(
+                header.topic,
+                header.queue_id,
+                header.queue_offset,
+                max_messages=max(1, min(header.max_msg_nums, PULL_MESSAGES_MAX)),
+                max_bytes=PULL_BYTES_MAX,
+                matches=message_filter.codes,
+                properties_match=message_filter.properties,
+            )
         self._offsets.pulled(header.consumer_group, header.topic, header.queue_id, result.next_begin_offset)
         if result.message_count:
             self._got.count((header.topic, header.consumer_group), result.message_count)
@@ -181,6 +189,7 @@ class PullMessage:
             deadline_s=now_s + max(0, header.suspend_timeout_millis) / 1000,
             resume=self._resume,
             payload=(request.command, header),
+            group=header.consumer_group,
         )
         return self._held_pulls.hold(held)
 

@@ -1,18 +1,27 @@
-"""GET_TOPIC_CONFIG (351), QUERY_TOPIC_CONSUME_BY_WHO (300): one topic's settings, and the groups that read it."""
+"""Topics as tools see and change them: 17, 215, 351 (RocketMQ's `AdminBrokerProcessor`).
+
+UPDATE_AND_CREATE_TOPIC (17), DELETE_TOPIC_IN_BROKER (215), GET_TOPIC_CONFIG (351). Everybody who waits at a topic hears
+of a change at once; routes are made of the topics themselves.
+"""
 
 from __future__ import annotations
 
-from broker.engine.members import Members
 from broker.engine.offsets import Offsets
 from broker.engine.requests import Request
-from broker.engine.topics import Topics
+from broker.engine.store.message_store import MessageStore
+from broker.engine.topic_attributes import alter_attributes
+from broker.engine.topics import QUEUE_NUMS_MAX, Topics
 from remoting.wire.bodies.document import write_body
-from remoting.wire.bodies.groups import GroupList
+from remoting.wire.bodies.topics import PERM_MAX, TopicConfig
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
 from remoting.wire.headers.routes import TopicHeader
+from remoting.wire.headers.topics import CreateTopicHeader
 from remoting.wire.headers.typed import read_header
+from remoting.wire.names import check_topic
+
+TOPIC_FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 
 
 class GetTopicConfig:
@@ -28,15 +37,74 @@ class GetTopicConfig:
         return response(request.command, ResponseCode.SUCCESS, body=write_body(topic))
 
 
-class QueryTopicConsumers:
-    """Groups online with a subscription to the topic, and those that once committed an offset on it."""
+class UpdateTopic:
+    """17. Fewer queues than before hide the last ones and keep what is in them; more show them again."""
 
-    def __init__(self, members: Members, offsets: Offsets) -> None:
-        self._members = members
-        self._offsets = offsets
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
 
     def __call__(self, request: Request) -> Command:
-        header = read_header(TopicHeader, request.command.ext_fields)
-        online = [group.group for group in self._members.groups() if header.topic in group.subscriptions]
-        groups = list(dict.fromkeys([*online, *self._offsets.groups_of(header.topic)]))
-        return response(request.command, ResponseCode.SUCCESS, body=write_body(GroupList(group_list=groups)))
+        """Raises MessageError naming what cannot be, FactsUnwritable; then nothing has changed."""
+        header = read_header(CreateTopicHeader, request.command.ext_fields)
+        check_topic(header.topic)
+        _refuse_the_brokers_own(self._topics, header.topic)
+        _check_settings(header)
+        present = self._topics.find(header.topic)
+        known = present.attributes if present is not None else {}
+        topic = TopicConfig(
+            topic_name=header.topic,
+            read_queue_nums=header.read_queue_nums,
+            write_queue_nums=header.write_queue_nums,
+            perm=header.perm,
+            topic_filter_type=header.topic_filter_type,
+            topic_sys_flag=header.topic_sys_flag,
+            order=header.order,
+            attributes=alter_attributes(known, header.attributes or "", is_new=present is None),
+        )
+        self._topics.put(topic)
+        return response(request.command, ResponseCode.SUCCESS)
+
+
+class DeleteTopic:
+    """215. The settings, every group's progress and all messages; a topic of that name starts again at 0."""
+
+    def __init__(self, topics: Topics, offsets: Offsets, store: MessageStore) -> None:
+        self._topics = topics
+        self._offsets = offsets
+        self._store = store
+
+    def __call__(self, request: Request) -> Command:
+        """A topic that isn't there is deleted already. Raises MessageError, FactsUnwritable, OSError."""
+        name = read_header(TopicHeader, request.command.ext_fields).topic
+        if not name.strip():
+            raise MessageError("The specified topic is blank.", ResponseCode.INVALID_PARAMETER)
+        _refuse_the_brokers_own(self._topics, name)
+        self._topics.delete(name)
+        self._offsets.forget_topic(name)
+        self._store.delete_topic(name)
+        return response(request.command, ResponseCode.SUCCESS)
+
+
+def _refuse_the_brokers_own(topics: Topics, name: str) -> None:
+    if topics.is_own(name):
+        raise MessageError(f"The topic[{name}] is conflict with system topic.", ResponseCode.INVALID_PARAMETER)
+
+
+def _check_settings(header: CreateTopicHeader) -> None:
+    """RocketMQ takes any number; a topic with -1 queues would be of no use to anybody."""
+    for kind, number in (("read", header.read_queue_nums), ("write", header.write_queue_nums)):
+        if not 0 <= number <= QUEUE_NUMS_MAX:
+            raise MessageError(
+                f"{kind}QueueNums {number} is illegal: give a number from 0 to {QUEUE_NUMS_MAX}",
+                ResponseCode.INVALID_PARAMETER,
+            )
+    if not 0 <= header.perm <= PERM_MAX:
+        raise MessageError(
+            f"perm {header.perm} is illegal: 4 reads, 2 writes, 1 is inherited by topics made from this one; add them",
+            ResponseCode.INVALID_PARAMETER,
+        )
+    if header.topic_filter_type not in TOPIC_FILTER_TYPES:
+        raise MessageError(
+            f"topicFilterType = [{header.topic_filter_type}] value invalid, give one of {TOPIC_FILTER_TYPES}",
+            ResponseCode.SYSTEM_ERROR,
+        )

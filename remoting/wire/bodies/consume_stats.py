@@ -1,4 +1,4 @@
-"""Progress of groups: 208 (ConsumeStats) and 43 (all committed offsets).
+"""Progress of groups: 208 (ConsumeStats), 303 (time spans) and 43 (all committed offsets).
 
 Offsets here are queue offsets; `consumer_offset` is the next to consume, `broker_offset` the next to be written.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from remoting.wire.bodies.document import Document, convert, read_object
-from remoting.wire.bodies.message_queue import MessageQueue, read_queue_map, write_queue_map
+from remoting.wire.bodies.message_queue import MessageQueue, queue_to_json, read_queue_map, write_queue_map
 from remoting.wire.command import Body
 from remoting.wire.errors import BodyError
 
@@ -22,6 +22,15 @@ class QueueProgress(Document, kw_only=True):
     consumer_offset: int = 0
     last_timestamp: int = 0
     pull_offset: int | None = None
+
+
+class QueueTimeSpan(Document, kw_only=True):
+    """One queue of 303: store times in ms, -1 where there is no message; `delay_time` in ms."""
+
+    min_time_stamp: int
+    max_time_stamp: int
+    consume_time_stamp: int
+    delay_time: int
 
 
 class ConsumeStats(msgspec.Struct, kw_only=True):
@@ -43,6 +52,12 @@ def read_consume_stats(body: Body) -> ConsumeStats:
         consume_tps=convert(float, value.get("consumeTps", 0.0)),
         queues={queue: convert(QueueProgress, item) for queue, item in table.items()},
     )
+
+
+def write_time_spans(spans: Mapping[MessageQueue, QueueTimeSpan]) -> bytes:
+    """303 QUERY_CONSUME_TIME_SPAN."""
+    entries = [msgspec.to_builtins(span) | {"messageQueue": queue_to_json(queue)} for queue, span in spans.items()]
+    return msgspec.json.encode({"consumeTimeSpanSet": entries})
 
 
 # Committed offsets: (topic, group) → queue id → queue offset.

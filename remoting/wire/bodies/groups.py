@@ -1,4 +1,4 @@
-"""Groups as brokers know them: 38, 200, 201, 203, 204, 300, and config/subscriptionGroup.json."""
+"""Groups as brokers know them: 38, 200, 201, 203, 204, 300, 328, 345, and config/subscriptionGroup.json."""
 
 from __future__ import annotations
 
@@ -73,3 +73,27 @@ class GroupList(Document, kw_only=True):
     """300 QUERY_TOPIC_CONSUME_BY_WHO."""
 
     group_list: list[str] = []  # noqa: RUF012
+
+
+class GroupSubscription(Document, kw_only=True):
+    """345 QUERY_SUBSCRIPTION_BY_CONSUMER."""
+
+    group: str
+    topic: str | None = None
+    subscription_data: SubscriptionData | None = None
+
+
+class ProducerInfo(Document, kw_only=True):
+    """One client of 328; `remote_ip` "/ip:port" as Java writes an address, times in ms."""
+
+    client_id: str
+    language: str = "OTHER"
+    last_update_timestamp: int
+    remote_ip: str = msgspec.field(name="remoteIP")
+    version: int
+
+
+class ProducerTable(Document, kw_only=True):
+    """328 GET_ALL_PRODUCER_INFO: clients by producer group."""
+
+    data: dict[str, list[ProducerInfo]] = {}  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""Headers of groups and their members: 35, 36, 38, 40, 203, 208, 307."""
+"""Headers of groups and their members: 35, 36, 38, 40, 203, 207, 208, 307, 309, 343, 345, 352."""
 
 from __future__ import annotations
 
@@ -59,3 +59,32 @@ class GetConsumerRunningInfoHeader(Header, kw_only=True):
     consumer_group: str
     client_id: str
     jstack_enable: bool | None = None
+
+
+class ConsumeDirectlyHeader(Header, kw_only=True):
+    """309. `msg_id` is an offset message id."""
+
+    consumer_group: str
+    client_id: str | None = None
+    msg_id: str | None = None
+    topic: str | None = None
+
+
+class DeleteGroupHeader(Header, kw_only=True):
+    """207. `clean_offset`: the group's progress too."""
+
+    group_name: str
+    clean_offset: bool = False
+
+
+class GroupHeader(Header, kw_only=True):
+    """343 QUERY_TOPICS_BY_CONSUMER, 352 GET_SUBSCRIPTIONGROUP_CONFIG."""
+
+    group: str
+
+
+class GroupTopicHeader(Header, kw_only=True):
+    """345 QUERY_SUBSCRIPTION_BY_CONSUMER."""
+
+    group: str
+    topic: str | None = None

@@ -1,4 +1,4 @@
-"""Headers of offset requests: 14, 15, 29, 30, 31, 32. All offsets are queue offsets."""
+"""Headers of offset requests: 14, 15, 29, 30, 31, 32, 220, 221, 222, 223, 303. All offsets are queue offsets."""
 
 from __future__ import annotations
 
@@ -48,3 +48,29 @@ class OffsetResponseHeader(Header, kw_only=True):
 
 class TimestampResponseHeader(Header, kw_only=True):
     timestamp: Int64
+
+
+class ResetOffsetHeader(Header, kw_only=True):
+    """222, and 220 to clients. `timestamp` in ms, -1 for the end; `queue_id` -1 for all; `offset` -1: by time."""
+
+    topic: str
+    group: str
+    timestamp: Int64
+    is_force: bool
+    queue_id: Int32 = -1
+    offset: Int64 | None = None
+
+
+class ConsumerStatusHeader(Header, kw_only=True):
+    """223, and 221 to clients. `client_addr` holds a client id."""
+
+    topic: str
+    group: str
+    client_addr: str | None = None
+
+
+class ConsumeTimeSpanHeader(Header, kw_only=True):
+    """303."""
+
+    topic: str
+    group: str

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from broker.engine import member_calls
 from broker.engine import parts as parts_module
 from broker.engine.config import BrokerConfig
 from broker.engine.json_files import FactsUnreadable
-from broker.engine.processors import running_info
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.schedule.driver import Driver
 from broker.engine.store.errors import StoreError
@@ -263,10 +263,10 @@ async def test_a_member_that_does_not_answer_is_named(house, monkeypatch) -> Non
     member.connections.on_request[RequestCode.GET_CONSUMER_RUNNING_INFO] = lambda *_: asked.set()
     await member.beat("billing", "orders", client_id="you@2")
     fields = {"consumerGroup": "billing", "clientId": "you@2"}
-    monkeypatch.setattr(running_info, "CLIENT_TIMEOUT_MS", 50)
+    monkeypatch.setattr(member_calls, "CALL_TIMEOUT_MS", 50)
     late = await house.ask(RequestCode.GET_CONSUMER_RUNNING_INFO, **fields)
     assert (late.code, "you@2" in late.remark) == (ResponseCode.CONSUME_MSG_TIMEOUT, True)
-    monkeypatch.setattr(running_info, "CLIENT_TIMEOUT_MS", 5_000)
+    monkeypatch.setattr(member_calls, "CALL_TIMEOUT_MS", 5_000)
     asked.clear()
     asking = asyncio.create_task(house.ask(RequestCode.GET_CONSUMER_RUNNING_INFO, **fields))
     await asked.wait()

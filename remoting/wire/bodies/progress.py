@@ -1,0 +1,45 @@
+"""Progress as tools and clients tell it of one topic: 220, 221, 222, 223. All offsets are queue offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from remoting.wire.bodies.document import convert, read_object
+from remoting.wire.bodies.message_queue import MessageQueue, queue_to_json, read_queue_map, write_queue_map
+from remoting.wire.command import Body
+
+Progress = Mapping[MessageQueue, int]
+
+
+def write_reset(offsets: Progress) -> bytes:
+    """`ResetOffsetBody`: the answer to 222, and what 220 tells most clients."""
+    return msgspec.json.encode({"offsetTable": write_queue_map(offsets.items())})
+
+
+def read_reset(body: Body) -> dict[MessageQueue, int]:
+    """Raises BodyError."""
+    return _read(read_object("ResetOffsetBody", body).get("offsetTable"))
+
+
+def write_reset_for_cpp(offsets: Progress) -> bytes:
+    """`ResetOffsetBodyForC`: the same as a list, which is what C++ clients read."""
+    entries = [queue_to_json(queue) | {"offset": queue_offset} for queue, queue_offset in offsets.items()]
+    return msgspec.json.encode({"offsetTable": entries})
+
+
+def read_client_progress(body: Body) -> dict[MessageQueue, int]:
+    """`GetConsumerStatusBody` as one client answers 221. Raises BodyError."""
+    return _read(read_object("GetConsumerStatusBody", body).get("messageQueueTable"))
+
+
+def write_group_progress(progress: Mapping[str, Progress]) -> bytes:
+    """`GetConsumerStatusBody` as the answer to 223: per client id."""
+    table = {client_id: write_queue_map(queues.items()) for client_id, queues in progress.items()}
+    return msgspec.json.encode({"consumerTable": table, "messageQueueTable": {}})
+
+
+def _read(value: Any) -> dict[MessageQueue, int]:
+    return {queue: convert(int, item) for queue, item in read_queue_map(value).items()}
