@@ -206,7 +206,7 @@ class SlowFlush:
             callback(error)
 
 
-def test_send_is_answered_when_the_disk_has_it(parts, processor, monkeypatch):
+async def test_send_is_answered_when_the_disk_has_it(parts, processor, monkeypatch):
     disk = SlowFlush(parts.store, monkeypatch)
 
     assert parts.ask(processor, send(properties={"WAIT": "true"})) is None
@@ -221,7 +221,7 @@ def test_send_that_does_not_wait_is_answered_at_once(parts, processor, monkeypat
     assert parts.ask(processor, send(properties={"WAIT": "false"})).code == ResponseCode.SUCCESS
 
 
-def test_send_is_not_acknowledged_when_the_disk_failed(parts, processor, monkeypatch):
+async def test_send_is_not_acknowledged_when_the_disk_failed(parts, processor, monkeypatch):
     disk = SlowFlush(parts.store, monkeypatch)
     parts.ask(processor, send())
     disk.done(StoreFenced("the disk failed"))
