@@ -25,6 +25,8 @@ from broker.engine.processors.lock_queues import LockQueues, UnlockQueues
 from broker.engine.processors.pull_message import PullMessage
 from broker.engine.processors.query_consume_queue import QueryConsumeQueue
 from broker.engine.processors.query_message import QueryMessage
+from broker.engine.processors.query_consume_queue import QueryConsumeQueue
+from broker.engine.processors.query_message import QueryMessage
 from broker.engine.processors.queue_offset import EarliestStoreTime, QueueOffset, SearchOffset
 from broker.engine.processors.reset_offset import ResetOffset
 from broker.engine.processors.route import Routes
@@ -125,6 +127,8 @@ def _lookups(parts: Parts) -> dict[int, Processor]:
         Code.SEARCH_OFFSET_BY_TIMESTAMP: SearchOffset(parts.store),
         Code.GET_EARLIEST_MSG_STORETIME: EarliestStoreTime(parts.store),
         Code.VIEW_MESSAGE_BY_ID: ViewMessage(parts.store),
+        Code.QUERY_MESSAGE: QueryMessage(parts.store),
+        Code.QUERY_CONSUME_QUEUE: QueryConsumeQueue(parts.members, parts.store),
         Code.QUERY_MESSAGE: QueryMessage(parts.store),
         Code.QUERY_CONSUME_QUEUE: QueryConsumeQueue(parts.members, parts.store),
     }

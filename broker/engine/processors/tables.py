@@ -1,6 +1,6 @@
 """Whole tables at once: topics (21), groups (201), committed offsets (43), the broker's own topics (305).
 
-Always complete, never in pages: an answer without a total is taken for all there is.
+Always complete, never in pages; the totals of topics and groups say so to those who ask for pages.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ class Tables:
         self._offsets = offsets
 
     def topics(self, request: Request) -> Command:
-        return response(request.command, ResponseCode.SUCCESS, body=write_body(self._topics.table))
+        total = {"totalTopicNum": str(len(self._topics.table.topic_config_table))}
+        return response(request.command, ResponseCode.SUCCESS, ext_fields=total, body=write_body(self._topics.table))
 
     def groups(self, request: Request) -> Command:
-        return response(request.command, ResponseCode.SUCCESS, body=write_body(self._groups.table))
+        total = {"totalGroupNum": str(len(self._groups.table.subscription_group_table))}
+        return response(request.command, ResponseCode.SUCCESS, ext_fields=total, body=write_body(self._groups.table))
 
     def offsets(self, request: Request) -> Command:
         return response(request.command, ResponseCode.SUCCESS, body=self._offsets.encode())

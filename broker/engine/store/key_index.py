@@ -94,6 +94,12 @@ class KeyFile:
             # A chain only leads backwards; anything else is damage and must not loop.
             number = previous if previous < number else 0
 
+    @property
+    def last_offset(self) -> int:
+        """Commit-log offset of the newest entry; there must be one."""
+        offset: int = _ENTRY.unpack_from(self._mapping, self._entries_at + (self.count - 1) * _ENTRY.size)[1]
+        return offset
+
     def write_header(self) -> None:
         mapping = self._mapping
         start = int(self.path.name)
@@ -152,6 +158,14 @@ class KeyIndex:
         for file in reversed(self._files):
             if file.count:
                 return int(file.path.name), file.count
+        return 0, 0
+
+    @property
+    def last(self) -> tuple[int, int]:
+        """(commit-log offset, store time in ms) of the newest entry; (0, 0) when there is none."""
+        for file in reversed(self._files):
+            if file.count:
+                return file.last_offset, file.last_timestamp_ms
         return 0, 0
 
     def load(self, position: tuple[int, int], *, is_clean: bool) -> None:

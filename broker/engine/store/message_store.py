@@ -46,6 +46,7 @@ from broker.engine.store.values import (
     VerifyReport,
 )
 from broker.engine.store.verify import verify_store
+from remoting.wire.limits import FRAME_BYTES_MAX
 from remoting.wire.stored_message import StoredMessage, decode_message
 
 Clock = Callable[[], int]
@@ -55,6 +56,8 @@ OnAppended = Callable[[Appended], None]
 _MAPPED_FILES_MAX = 4096
 _QUERY_MESSAGES_MAX = 64
 _QUERY_CANDIDATES_MAX = 4096
+# Half a frame: an answer of 64 large messages could not be read by any client.
+_QUERY_BYTES_MAX = FRAME_BYTES_MAX // 2
 
 
 def system_clock() -> int:
@@ -365,15 +368,19 @@ class MessageStore:
                 yield found
 
     def query_by_key(self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[bytes]:
-        """Records that have `key` as unique key or among their keys, newest first; at most 64."""
+        """Records that have `key` as unique key or among their keys, newest first; at most 64, or half a frame."""
         most = min(max_messages, _QUERY_MESSAGES_MAX)
         candidates = self._keys.find(topic, key, begin_ms, end_ms)
         found: dict[int, bytes] = {}
+        found_bytes = 0
         for offset in islice(candidates, _QUERY_CANDIDATES_MAX):
             if len(found) >= most:
                 break
             record = self._reader.record_at(offset)
-            if record is not None and self._is_wanted(record, topic, key, begin_ms, end_ms):
+            if offset not in found and record is not None and self._is_wanted(record, topic, key, begin_ms, end_ms):
+                found_bytes += len(record)
+                if found and found_bytes > _QUERY_BYTES_MAX:
+                    break
                 found[offset] = record
         return list(found.values())
 
@@ -385,6 +392,11 @@ class MessageStore:
             and begin_ms <= message.store_timestamp_ms <= end_ms
             and message.commit_log_offset >= self._queues.deleted_until(topic)
         )
+
+    @property
+    def last_indexed(self) -> tuple[int, int]:
+        """(commit-log offset, store time in ms) of the last message with a key; (0, 0) when there is none."""
+        return self._keys.last
 
     def queues(self, topic: str) -> list[int]:
         """The queue ids of `topic` that ever had a message here."""

@@ -1,8 +1,10 @@
-"""Headers of looking messages up: 33."""
+"""Headers of looking messages up: 12, 33, 321."""
 
 from __future__ import annotations
 
-from remoting.wire.headers.typed import Header, Int64
+from msgspec import field
+
+from remoting.wire.headers.typed import Header, Int32, Int64
 
 
 class ViewMessageHeader(Header, kw_only=True):
@@ -10,3 +12,31 @@ class ViewMessageHeader(Header, kw_only=True):
 
     offset: Int64
     topic: str | None = None
+
+
+class QueryMessageHeader(Header, kw_only=True):
+    """12. Times are ms since the epoch, both included."""
+
+    topic: str
+    key: str
+    max_num: Int32
+    begin_timestamp: Int64
+    end_timestamp: Int64
+    unique_key_query: str | None = field(default=None, name="_UNIQUE_KEY_QUERY")
+
+
+class QueryMessageResponseHeader(Header, kw_only=True):
+    """How far the key index is: store time (ms) and commit-log offset of the last message in it."""
+
+    index_last_update_timestamp: Int64
+    index_last_update_phyoffset: Int64
+
+
+class QueryConsumeQueueHeader(Header, kw_only=True):
+    """321. `index`: the queue offset to begin with."""
+
+    topic: str
+    queue_id: Int32
+    index: Int64
+    count: Int32
+    consumer_group: str | None = None
