@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 # The lease: how long it holds without renewal, and how often it is renewed (a takeover takes at most the first).
 LEASE_MS = 2_000
 RENEW_INTERVAL_MS = 500
+# After a driver failed by itself, before another one takes its place.
+REFUSED_PAUSE_MS = 1_000
 # A standby's request is held this long; it is answered at once when the lease becomes free.
 STANDBY_INTERVAL_MS = 500
-# After a refused step, so that a full disk doesn't make a busy loop. Shorter than the lease.
-REFUSED_PAUSE_MS = 1_000
 
 
 class StaleEpoch(Exception):
@@ -117,17 +117,17 @@ class Driver:
             *(self._link.step(answer.epoch, step) for step in todo.steps), return_exceptions=True
         )
         for outcome in outcomes:
-            await self._heed(outcome)
+            self._heed(outcome)
         return todo.wait_ms
 
-    async def _heed(self, outcome: int | BaseException) -> None:
+    def _heed(self, outcome: int | BaseException) -> None:
         match outcome:
             case int():
                 pass
             case StaleEpoch():
                 self.epoch = 0
             case StepRefused():
+                # The broker leaves it alone for a while; what else is due goes on.
                 logger.error("the broker refused a step: %s", outcome)
-                await asyncio.sleep(REFUSED_PAUSE_MS / 1000)
             case _:
                 raise outcome

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from broker.engine.schedule.driver import LeaseAnswer, Step, StepRefused
+from broker.engine.schedule.driver import LeaseAnswer, StaleEpoch, Step, StepRefused
 from broker.engine.schedule.scheduler import LeaseRequest, Scheduler
-from broker.engine.store.errors import StoreError
 
 
 class LocalLink:
@@ -26,5 +25,8 @@ class LocalLink:
     async def step(self, epoch: int, step: Step) -> int:
         try:
             return self._scheduler.step(epoch, step.kind, step.key, step.until_ms).count
-        except (KeyError, StoreError) as error:
-            raise StepRefused(str(error)) from error
+        except StaleEpoch:
+            raise
+        except Exception as error:
+            # As over the wire: whatever a carrier raises is one refused step.
+            raise StepRefused(f"{step.kind} {step.key}: {error!r}") from error

@@ -1,7 +1,12 @@
 """The broker's side of the scheduler: the lease, the agenda, the steps, and who hears when something changes.
 
-What must come at its time is grouped by kind ("delay" now; others join as further carriers). A driver, in a Celery
-worker or inside the broker, holds the lease and sends steps; without one nothing is delivered, and people hear of it.
+What must come at its time is grouped by kind; the table of kinds and their carriers is the runtime's (`parts.py`). A
+driver, in a Celery worker or inside the broker, holds the lease and sends steps; without one nothing is delivered, and
+people hear of it.
+
+A step names a kind, a key and a moment. What a key means is the carrier's: a delay level, a range of times, a file. A
+carrier may take several steps, and several turns of the loop, for what is due; meanwhile its agenda says when it wants
+the next one. What fails is left alone for a moment, so that it neither makes a busy loop nor holds up the rest.
 
 A lease request with `wait_ms` is parked until something is due, so that the driver learns at once of what came in
 meanwhile; one that isn't granted is parked until the lease is free, so that a standby takes over at once. At most one
@@ -14,12 +19,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
+from broker.engine.schedule.carriers import Carrier, GuardedCarrier
 from broker.engine.schedule.delay import Carried
 from broker.engine.schedule.driver import LeaseAnswer, StaleEpoch
 from broker.engine.schedule.lease import Grant, Lease
-from remoting.wire.bodies.scheduler import AgendaEntry
 from remoting.wire.bodies.watch import SchedulerState
 
 logger = logging.getLogger(__name__)
@@ -34,22 +38,6 @@ ABSENCE_MS = 3_000
 # Longer after the broker's start: workers that were started along with it take their time.
 START_GRACE_MS = 15_000
 LOOK_INTERVAL_S = 1.0
-
-
-class Carrier(Protocol):
-    """Carries out one kind of due things."""
-
-    @property
-    def next_due_ms(self) -> int | None: ...
-
-    @property
-    def waiting_count(self) -> int: ...
-
-    def agenda(self) -> list[AgendaEntry]: ...
-
-    def carry_out(self, key: str, until_ms: int) -> Carried:
-        """Raises KeyError for a key that it doesn't have."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +70,7 @@ class Scheduler:
         clock: Callable[[], int],
         on_changed: Callable[[], None],
     ) -> None:
-        self._carriers = carriers
+        self._carriers = {kind: GuardedCarrier(kind, carrier, clock) for kind, carrier in carriers.items()}
         self._clock = clock
         self._on_changed = on_changed
         self._lease = Lease(first_epoch=clock() // 1000)
@@ -134,7 +122,7 @@ class Scheduler:
     # steps
 
     def step(self, epoch: int, kind: str, key: str, until_ms: int) -> Carried:
-        """Raises StaleEpoch, KeyError for an unknown kind or key, StoreError."""
+        """Raises StaleEpoch, KeyError for an unknown kind or key, StoreError, and whatever the carrier does."""
         if not self._lease.allows(epoch, self._now_ms()):
             raise StaleEpoch(f"epoch {epoch} is not in force; the last one granted is {self._lease.epoch}")
         carried = self._carriers[kind].carry_out(key, until_ms)
@@ -149,12 +137,14 @@ class Scheduler:
     @property
     def state(self) -> SchedulerState:
         is_held = self._lease.is_held(self._now_ms())
+        kinds = [carrier.state for carrier in self._carriers.values()]
         return SchedulerState(
             driver=self._lease.holder if is_held else "",
             epoch=self._lease.epoch,
             since_ms=self._since_ms,
             late_ms=self._late_ms,
-            waiting_count=sum(carrier.waiting_count for carrier in self._carriers.values()),
+            waiting_count=sum(kind.waiting_count for kind in kinds),
+            kinds=kinds,
         )
 
     # waiting
@@ -216,7 +206,7 @@ class Scheduler:
         if is_held:
             self._last_driven_s = self._now_s()
         elif not self._is_absence_told and self._now_s() - self._last_driven_s > ABSENCE_MS / 1000:
-            logger.warning("nobody drives the scheduler: delayed messages and retries wait")
+            logger.warning("nobody drives the scheduler: what is due waits")
             self._changed()
             self._is_absence_told = True
         self._looking = asyncio.get_running_loop().call_later(LOOK_INTERVAL_S, self._look_for_driver)

@@ -91,14 +91,25 @@ class CommittedState(Document, kw_only=True):
     behind_since_ms: int = 0
 
 
+class SchedulerKind(Document, kw_only=True):
+    """One kind of due things. `next_due_ms`: in the past while it is late, 0 when nothing waits; `late_ms` of what was
+    carried out last, -1 before the first."""
+
+    kind: str
+    next_due_ms: int = 0
+    waiting_count: int = 0
+    late_ms: int = -1
+
+
 class SchedulerState(Document, kw_only=True):
-    """`driver` is "" when nobody drives; `late_ms` of the last delivery, -1 before the first."""
+    """`driver` is "" when nobody drives; `late_ms` of the last delivery of any kind, -1 before the first."""
 
     driver: str = ""
     epoch: int = 0
     since_ms: int = 0
     late_ms: int = -1
     waiting_count: int = 0
+    kinds: list[SchedulerKind] = []  # noqa: RUF012
 
 
 class WatchBody(Document, kw_only=True):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from broker.engine.schedule import carriers as carriers_module
 from broker.engine.schedule import scheduler as scheduler_module
 from broker.engine.schedule.delay import Carried
 from broker.engine.schedule.driver import Driver, StaleEpoch
@@ -25,6 +26,8 @@ def clock() -> int:
 class ListCarrier:
     """Waits with due times in a list; carrying out takes away what is due."""
 
+    kind = "list"
+
     def __init__(self) -> None:
         self.dues: list[int] = []
         self.carried_at: list[int] = []
@@ -40,7 +43,7 @@ class ListCarrier:
     def agenda(self) -> list[AgendaEntry]:
         if not self.dues:
             return []
-        return [AgendaEntry(kind="list", key="k", next_due_ms=min(self.dues), waiting_count=len(self.dues))]
+        return [AgendaEntry(kind=self.kind, key="k", next_due_ms=min(self.dues), waiting_count=len(self.dues))]
 
     def carry_out(self, key: str, until_ms: int) -> Carried:
         if key != "k":
@@ -239,3 +242,75 @@ async def test_scheduler_driven_from_inside_delivers_soon_after_due_and_never_ea
     driving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await driving
+
+
+class BrokenCarrier(ListCarrier):
+    """Cannot do what it has to; `is_mute`: cannot even say what that is."""
+
+    kind = "broken"
+    is_mute = False
+
+    def agenda(self) -> list[AgendaEntry]:
+        if self.is_mute:
+            raise RuntimeError("the book is torn")
+        return super().agenda()
+
+    @property
+    def next_due_ms(self) -> int | None:
+        if self.is_mute:
+            raise RuntimeError("the book is torn")
+        return super().next_due_ms
+
+    def carry_out(self, key: str, until_ms: int) -> Carried:
+        self.carried_at.append(clock())
+        raise RuntimeError("the hands are tied")
+
+
+@pytest.fixture
+async def two_kinds():
+    carriers = {"broken": BrokenCarrier(), "list": ListCarrier()}
+    scheduler = Scheduler(carriers, clock, lambda: None)
+    scheduler.start()
+    driving = asyncio.create_task(Driver(LocalLink(scheduler), "me").run())
+    yield scheduler, carriers["broken"], carriers["list"]
+    driving.cancel()
+    await asyncio.gather(driving, return_exceptions=True)
+    scheduler.stop()
+
+
+async def test_a_carrier_that_raises_is_put_off_and_stops_nobody(two_kinds):
+    scheduler, broken, sound = two_kinds
+    broken.dues.append(clock())
+    scheduler.sooner()
+    await eventually(lambda: broken.carried_at)
+    for _ in range(3):
+        sound.dues.append(clock() + 20)
+        scheduler.sooner()
+        await eventually(lambda: not sound.dues, within_s=0.5)
+
+    assert len(broken.carried_at) == 1
+    await eventually(lambda: len(broken.carried_at) == 2, within_s=2)
+    assert broken.carried_at[1] - broken.carried_at[0] >= carriers_module.PUT_OFF_MS
+
+
+async def test_a_carrier_that_cannot_say_what_is_due_stops_nobody(two_kinds):
+    scheduler, broken, sound = two_kinds
+    broken.is_mute = True
+    sound.dues.append(clock() + 20)
+    scheduler.sooner()
+
+    await eventually(lambda: not sound.dues, within_s=0.5)
+    assert {kind.kind: kind.next_due_ms for kind in scheduler.state.kinds} == {"broken": 0, "list": 0}
+
+
+async def test_the_state_tells_of_each_kind_when_it_is_due_and_how_late_it_was(two_kinds):
+    scheduler, broken, sound = two_kinds
+    sound.dues.append(clock() - 5_000)
+    scheduler.sooner()
+    await eventually(lambda: not sound.dues)
+    broken.dues.append(due_ms := clock() - 700)
+
+    kinds = {kind.kind: kind for kind in scheduler.state.kinds}
+    assert kinds["list"].late_ms >= 5_000
+    assert kinds["list"].next_due_ms == 0
+    assert (kinds["broken"].late_ms, kinds["broken"].next_due_ms, kinds["broken"].waiting_count) == (-1, due_ms, 1)
