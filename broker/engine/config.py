@@ -39,6 +39,14 @@ class BrokerConfig:
     timer_max_delay_s: int = 3 * 86_400
     # RocketMQ's `recallMessageEnable`. Off there, on here: a sender gets a handle, and it is good for something.
     recalls: bool = True
+    # RocketMQ's `rejectTransactionMessage`.
+    rejects_transactions: bool = False
+    # RocketMQ's `transactionTimeOut`: a half message is left alone for so long before its producers are asked.
+    transaction_timeout_ms: int = 6_000
+    # RocketMQ's `transactionCheckInterval`: they are asked again after so long.
+    transaction_check_interval_ms: int = 30_000
+    # RocketMQ's `transactionCheckMax`: after so many times the half is given up.
+    transaction_check_max: int = 15
     # RocketMQ's `enablePropertyFilter`: SQL92. Off there, where each message costs it a search; on here.
     property_filter: bool = True
     # RocketMQ's `autoCreateTopicEnable`, `defaultTopicQueueNums` and `autoCreateSubscriptionGroup`.

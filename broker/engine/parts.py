@@ -35,8 +35,13 @@ from broker.engine.stats import Rates
 from broker.engine.store.message_store import Clock, MessageStore, system_clock
 from broker.engine.store.values import Appended
 from broker.engine.topics import Topics
+from broker.engine.transactions.check_back import KIND as TRANSACTION_KIND
+from broker.engine.transactions.progress import ProgressKeeper as TransactionProgress
+from broker.engine.transactions.transactions import Transactions
 from broker.engine.watch import Watch
 from broker.engine.watch_states import WatchStates
+from remoting.wire.bodies.topics import PERM_READ_WRITE
+from remoting.wire.names import CHECK_MAX_TIME_TOPIC
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +73,16 @@ class Parts:
         self.got: Rates[tuple[str, str]] = Rates()
         self.accepting = Accepting(store, levels, clock, body_bytes_max=config.body_bytes_max)
         self.delays = DelayedDelivery(store, levels, ProgressFile(facts / "delayOffset.json"), self._sooner, clock)
-        self.scheduler = Scheduler({DELAY_KIND: self.delays}, clock, self.watch.scheduler_changed)
+        self.transactions = Transactions(
+            *(store, self.accepting, self.members, TransactionProgress(facts, self.offsets), config),
+            before_giving_up=self._make_check_max_topic,
+            on_sooner=self._sooner,
+            clock=clock,
+        )
+        store.pins.append(self.transactions.pinned)
+        self.scheduler = Scheduler(
+            {DELAY_KIND: self.delays, TRANSACTION_KIND: self.transactions.checks}, clock, self.watch.scheduler_changed
+        )
         self.lease = SchedulerLease(self.scheduler)
         self.watch_states = WatchStates(
             *(self.watch, self.topics, self.groups, self.members, self.offsets, store),
@@ -78,6 +92,7 @@ class Parts:
         )
         self._loops = [
             Loop("save offsets", config.offsets_save_interval_s, self.offsets.save),
+            Loop("tidy transactions", config.offsets_save_interval_s, self.transactions.tidy),
             Loop("expire members", config.member_scan_interval_s, self._expire_members),
         ]
         self._driving: asyncio.Task[None] | None = None
@@ -98,8 +113,10 @@ class Parts:
         self.offsets.load()
         self.request_modes.load()
         self.offsets.bring_back(self.store.max_offset)
-        self.store.on_appended += [self._count, self.held_pulls.appended, self.delays.appended, self.watch.appended]
+        self.store.on_appended += [self._count, self.held_pulls.appended, self.watch.appended]
+        self.store.on_appended += [self.delays.appended, self.transactions.appended]
         self.delays.recover()
+        self.transactions.recover()
         self.held_pulls.start()
         self.beat.start()
         self.scheduler.start()
@@ -121,6 +138,7 @@ class Parts:
             await loop.stop()
         try:
             await self.delays.stop()
+            await self.transactions.stop()
         finally:
             await self.offsets.save()
 
@@ -140,6 +158,9 @@ class Parts:
     def _topic_changed(self, topic: str) -> None:
         self.watch.topic_changed(topic)
         self.held_pulls.wake_queue(topic)
+
+    def _make_check_max_topic(self) -> None:
+        self.topics.create_for_send_back(CHECK_MAX_TIME_TOPIC, 1, PERM_READ_WRITE)
 
     def _sooner(self) -> None:
         self.scheduler.sooner()

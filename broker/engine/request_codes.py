@@ -19,12 +19,11 @@ from broker.engine.processors.consume_time_span import ConsumeTimeSpan
 from broker.engine.processors.consumer_list import ConsumerList
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
 from broker.engine.processors.consumer_status import ConsumerStatus
+from broker.engine.processors.end_transaction import EndTransaction
 from broker.engine.processors.group_config import DeleteGroup, GetGroupConfig, UpdateGroup
 from broker.engine.processors.heartbeat import Heartbeat
 from broker.engine.processors.lock_queues import LockQueues, UnlockQueues
 from broker.engine.processors.pull_message import PullMessage
-from broker.engine.processors.query_consume_queue import QueryConsumeQueue
-from broker.engine.processors.query_message import QueryMessage
 from broker.engine.processors.query_consume_queue import QueryConsumeQueue
 from broker.engine.processors.query_message import QueryMessage
 from broker.engine.processors.queue_offset import EarliestStoreTime, QueueOffset, SearchOffset
@@ -69,7 +68,10 @@ def name_server_processors(parts: Parts) -> dict[int, Processor]:
 
 
 def _sending(parts: Parts) -> dict[int, Processor]:
-    send = SendMessage(parts.topics, parts.groups, parts.accepting, UniqueKeyFactory(), parts.config, parts.locks)
+    send = SendMessage(
+        *(parts.topics, parts.groups, parts.accepting, UniqueKeyFactory()),
+        *(parts.config, parts.locks, parts.transactions),
+    )
     reply = SendReply(SendTarget(parts.topics), parts.members, parts.accepting, parts.config, parts.clock)
     return {
         Code.SEND_REPLY_MESSAGE: reply,
@@ -77,6 +79,7 @@ def _sending(parts: Parts) -> dict[int, Processor]:
         Code.SEND_MESSAGE: send,
         Code.SEND_MESSAGE_V2: send,
         Code.SEND_BATCH_MESSAGE: send,
+        Code.END_TRANSACTION: EndTransaction(parts.store, parts.transactions, parts.config, parts.clock),
         Code.CONSUMER_SEND_MSG_BACK: SendMessageBack(
             parts.topics, parts.groups, parts.store, parts.accepting, parts.config
         ),
@@ -127,8 +130,6 @@ def _lookups(parts: Parts) -> dict[int, Processor]:
         Code.SEARCH_OFFSET_BY_TIMESTAMP: SearchOffset(parts.store),
         Code.GET_EARLIEST_MSG_STORETIME: EarliestStoreTime(parts.store),
         Code.VIEW_MESSAGE_BY_ID: ViewMessage(parts.store),
-        Code.QUERY_MESSAGE: QueryMessage(parts.store),
-        Code.QUERY_CONSUME_QUEUE: QueryConsumeQueue(parts.members, parts.store),
         Code.QUERY_MESSAGE: QueryMessage(parts.store),
         Code.QUERY_CONSUME_QUEUE: QueryConsumeQueue(parts.members, parts.store),
     }

@@ -33,6 +33,7 @@ FILE_NAME = "broker.properties"
 # A year: what is further away than that is a slip of the keyboard.
 _TIMER_SECONDS_MAX = 366 * 86_400
 _QUEUES_MAX = 1024
+_DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,11 @@ SETTINGS: tuple[Setting, ...] = (
     fixed("timerPrecisionMs", 1000),
     changing("timerMaxDelaySec", "timer_max_delay_s", number(1, _TIMER_SECONDS_MAX)),
     changing("recallMessageEnable", "recalls", switch),
+    # Transactions.
+    changing("rejectTransactionMessage", "rejects_transactions", switch),
+    changing("transactionTimeOut", "transaction_timeout_ms", number(0, _DAY_MS)),
+    changing("transactionCheckInterval", "transaction_check_interval_ms", number(100, _DAY_MS)),
+    changing("transactionCheckMax", "transaction_check_max", number(0, 1_000_000)),
 )
 
 

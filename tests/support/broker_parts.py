@@ -17,6 +17,8 @@ from broker.engine.requests import Processor, Request
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.stats import Rates
 from broker.engine.topics import Topics
+from broker.engine.transactions.progress import ProgressKeeper
+from broker.engine.transactions.transactions import Transactions
 from broker.engine.watch import Watch
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.codes import OUR_VERSION
@@ -66,6 +68,13 @@ class BrokerParts:
         self.filters = SubscriptionFilters(has_sql=self.config.property_filter)
         self.store.on_appended.append(self.held_pulls.appended)
         self.accepting = Accepting(self.store, DEFAULT_LEVELS, self.clock, body_bytes_max=self.config.body_bytes_max)
+        self.transactions = Transactions(
+            *(self.store, self.accepting, self.members, ProgressKeeper(folder / "config", self.offsets), self.config),
+            before_giving_up=lambda: None,
+            on_sooner=lambda: None,
+            clock=self.clock,
+        )
+        self.store.on_appended.append(self.transactions.appended)
         self.unique_keys = UniqueKeyFactory()
         self.wire = Wire()
 

@@ -20,6 +20,8 @@ from broker.engine.retry import DLQ_DELAY_OF_SEND, DLQ_QUEUE_NUMS, is_dead_on_se
 from broker.engine.schedule.entering import delay_level, wants_timer
 from broker.engine.store.values import Appended, MessageDraft
 from broker.engine.topics import Topics
+from broker.engine.transactions.half import is_half
+from broker.engine.transactions.transactions import Transactions
 from remoting.wire.batch import decode_batch
 from remoting.wire.bodies.topics import PERM_READ_WRITE, TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -45,6 +47,7 @@ class SendMessage:
         unique_keys: UniqueKeyFactory,
         config: BrokerConfig,
         locks: QueueLocks,
+        transactions: Transactions,
     ) -> None:
         self._topics = topics
         self._target = SendTarget(topics)
@@ -53,6 +56,7 @@ class SendMessage:
         self._unique_keys = unique_keys
         self._config = config
         self._locks = locks
+        self._transactions = transactions
 
     def __call__(self, request: Request) -> None:
         """The answer follows at the end of the read, or after the flush. Raises WireError with the code to answer."""
@@ -93,7 +97,10 @@ class SendMessage:
         if topic.topic_filter_type == "MULTI_TAG":
             draft.sys_flag |= _MULTI_TAGS_FLAG
         answer = self._answering(request, unique_key, queue_id)
-        self._accepting.submit(draft, properties, waits=_waits(request, properties), answer=answer)
+        waits = _waits(request, properties)
+        if is_half(properties, draft.reconsume_times):
+            answer = self._transactions.begin(draft, properties, answer)
+        self._accepting.submit(draft, properties, waits=waits, answer=answer)
 
     def _is_dead(self, header: SendMessageHeader, client_version: int) -> bool:
         """Whether a retry that a consumer sends itself has had enough. Raises MessageError for an unknown group.
@@ -109,12 +116,6 @@ class SendMessage:
 
     def _refuse_what_is_not_there(self, properties: dict[str, str]) -> None:
         """Better refused than stored as what it is not."""
-        if properties.get(Property.TRAN_MSG, "").lower() == "true":
-            raise MessageError(
-                f"the broker[{self._config.advertise_host}] sending transaction message is forbidden:"
-                " this broker has no transactions (TRAN_MSG)",
-                ResponseCode.NO_PERMISSION,
-            )
         if wants_timer(properties) and delay_level(properties) <= 0:
             raise MessageError(
                 "accurate timer message is not enabled, timerWheelEnable is false", ResponseCode.SYSTEM_ERROR

@@ -24,6 +24,13 @@ from remoting.wire.errors import MessageError
 from remoting.wire.names import check_topic
 
 PORT_MAX = 65_535
+_DAY_MS = 86_400_000
+# Settings that can also be changed at run time, by RocketMQ's names; what is given here wins.
+_SETTINGS = {
+    "transactionTimeOut": "transaction_timeout_ms",
+    "transactionCheckInterval": "transaction_check_interval_ms",
+    "transactionCheckMax": "transaction_check_max",
+}
 
 
 class Command(BaseCommand):
@@ -47,6 +54,17 @@ class Command(BaseCommand):
             "--scheduler", choices=("internal", "celery"), default="internal",
             help="who drives delays and retries: this process, or a Celery worker of the queue scheduler",
         )  # fmt: skip
+        parser.add_argument(
+            "--transaction-timeout", type=_milliseconds, metavar="SECONDS", dest="transaction_timeout_ms",
+            help="a transaction that its producer does not end is asked about after so long (6)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--transaction-check-interval", type=_milliseconds, metavar="SECONDS",
+            dest="transaction_check_interval_ms", help="and again after so long (30)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--transaction-check-max", type=_count, metavar="TIMES", help="and given up after so many times (15)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         config = BrokerConfig(
@@ -59,6 +77,7 @@ class Command(BaseCommand):
             name=options["name"],
             flush=options["flush"],
             scheduler=options["scheduler"],
+            **_given(options),
         )
         _allow_open_files()
         logging.getLogger().setLevel(logging.DEBUG if options["verbosity"] > 1 else logging.INFO)
@@ -92,6 +111,31 @@ def _allow_open_files() -> None:
 
 def _ready_line(config: BrokerConfig) -> str:
     return f"broker ready: namesrv {config.advertise_host}:{config.namesrv_port} broker {config.address}"
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Fields of the config for the settings that were given; what was not may have been changed at run time."""
+    given = {name: option for name, option in _SETTINGS.items() if options[option] is not None}
+    fields: dict[str, Any] = {option: options[option] for option in given.values()}
+    return fields | {"given": frozenset(given)} if given else {}
+
+
+def _milliseconds(text: str) -> int:
+    """Seconds, as people give them. Raises ArgumentTypeError."""
+    try:
+        milliseconds = int(float(text) * 1000)
+    except (ValueError, OverflowError):
+        milliseconds = -1
+    if not 0 < milliseconds <= _DAY_MS:
+        raise ArgumentTypeError(f"{text} is no time: give seconds, a day at most")
+    return milliseconds
+
+
+def _count(text: str) -> int:
+    """Raises ArgumentTypeError."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 6:
+        raise ArgumentTypeError(f"{text} is no count: give a number from 0 to 999999")
+    return int(text)
 
 
 def _port(text: str) -> int:

@@ -43,7 +43,10 @@ def unlock(parts: BrokerParts, client_id: str) -> None:
 
 
 def send_retry(parts: BrokerParts, **fields: str) -> Command:
-    processor = SendMessage(parts.topics, parts.groups, parts.accepting, parts.unique_keys, parts.config, parts.locks)
+    processor = SendMessage(
+        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
+        *(parts.config, parts.locks, parts.transactions),
+    )
     values = {
         "producerGroup": "CLIENT_INNER_PRODUCER",
         "topic": "%RETRY%billing",

@@ -54,7 +54,10 @@ async def parts(tmp_path):
 
 @pytest.fixture
 def processor(parts):
-    return SendMessage(parts.topics, parts.groups, parts.accepting, parts.unique_keys, parts.config, parts.locks)
+    return SendMessage(
+        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
+        *(parts.config, parts.locks, parts.transactions),
+    )
 
 
 @pytest.mark.parametrize("code", [RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2])
@@ -118,7 +121,6 @@ REFUSALS = {
         ResponseCode.INVALID_PARAMETER,
         "no group",
     ),
-    "a transaction": ({}, {"TRAN_MSG": "true"}, ResponseCode.NO_PERMISSION, "transaction"),
     "an exact time": ({}, {"TIMER_DELAY_MS": "5000"}, ResponseCode.SYSTEM_ERROR, "timer"),
     "a level that is no number": ({}, {"DELAY": "soon"}, ResponseCode.MESSAGE_ILLEGAL, "soon"),
     "long properties": ({}, {"k": "v" * 32_767}, ResponseCode.MESSAGE_ILLEGAL, "properties"),
@@ -164,7 +166,10 @@ def test_send_checks_in_order(parts, processor, case):
 
 def test_send_refuses_a_body_over_the_limit(tmp_path):
     parts = BrokerParts(tmp_path / "small", body_bytes_max=10)
-    processor = SendMessage(parts.topics, parts.groups, parts.accepting, parts.unique_keys, parts.config, parts.locks)
+    processor = SendMessage(
+        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
+        *(parts.config, parts.locks, parts.transactions),
+    )
 
     assert parts.ask(processor, send(b"x" * 10)).code == ResponseCode.SUCCESS
     assert parts.ask(processor, send(b"x" * 11)).code == ResponseCode.MESSAGE_ILLEGAL
@@ -348,7 +353,10 @@ def test_send_to_a_retry_topic(parts, processor, case):
 
 def test_send_to_a_retry_topic_refuses_an_unknown_group(tmp_path):
     parts = BrokerParts(tmp_path / "closed", creates_groups=False)
-    processor = SendMessage(parts.topics, parts.groups, parts.accepting, parts.unique_keys, parts.config, parts.locks)
+    processor = SendMessage(
+        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
+        *(parts.config, parts.locks, parts.transactions),
+    )
     answer = parts.ask(processor, send(topic="%RETRY%g", queueId=0))
 
     assert answer.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
@@ -357,7 +365,10 @@ def test_send_to_a_retry_topic_refuses_an_unknown_group(tmp_path):
 
 def test_send_to_an_unknown_retry_topic_creates_it_where_topics_are_not(tmp_path):
     parts = BrokerParts(tmp_path / "closed", creates_topics=False)
-    processor = SendMessage(parts.topics, parts.groups, parts.accepting, parts.unique_keys, parts.config, parts.locks)
+    processor = SendMessage(
+        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
+        *(parts.config, parts.locks, parts.transactions),
+    )
 
     assert parts.ask(processor, send(topic="%RETRY%g", queueId=0)).code == ResponseCode.SUCCESS
     assert parts.topics.find("%RETRY%g").write_queue_nums == 1

@@ -1,0 +1,1 @@
+"""Transactions: half messages, their ends, and asking producers that did not say."""

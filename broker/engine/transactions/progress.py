@@ -1,0 +1,77 @@
+"""How far all halves are settled: two committed offsets, as RocketMQ keeps them, and a place in the log.
+
+Group CID_RMQ_SYS_TRANS, queue 0 of the half topic and of the op topic: halves before the one are settled, op records
+before the other speak only of such halves. RocketMQ goes on from the same two.
+
+    config/transactionProgress.json     {"scanFrom": 1234}
+
+`scanFrom`, ours alone: the commit-log offset from which on records may stand that end a half while no op record says
+so. A file that is old, or missing, only costs reading more of the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from broker.engine.offsets import Offsets
+from broker.engine.transactions.half import HALF_QUEUE
+from remoting.wire.names import HALF_TOPIC, OP_HALF_TOPIC
+
+logger = logging.getLogger(__name__)
+
+GROUP = "CID_RMQ_SYS_TRANS"
+FILE_NAME = "transactionProgress.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Queue offsets of the first half and the first op record that still matter; a commit-log offset."""
+
+    half_offset: int
+    op_offset: int
+    scan_from: int
+
+
+class _File(msgspec.Struct, rename="camel"):
+    scan_from: int
+
+
+class ProgressKeeper:
+    """Unlike the other files of the store this one is not flushed: it is written often, on the event loop."""
+
+    def __init__(self, folder: Path, offsets: Offsets) -> None:
+        self._path = folder / FILE_NAME
+        self._offsets = offsets
+        self._saved: Progress | None = None
+
+    def read(self) -> Progress:
+        """All 0 where nothing is known."""
+        half = self._offsets.committed(GROUP, HALF_TOPIC, HALF_QUEUE)
+        op = self._offsets.committed(GROUP, OP_HALF_TOPIC, HALF_QUEUE)
+        return Progress(half or 0, op or 0, self._read_scan_from())
+
+    def _read_scan_from(self) -> int:
+        try:
+            return max(0, msgspec.json.decode(self._path.read_bytes(), type=_File).scan_from)
+        except FileNotFoundError:
+            return 0
+        except (OSError, msgspec.DecodeError) as error:
+            logger.warning("%s cannot be read, the log tells the same: %s", self._path, error)
+            return 0
+
+    def write(self, progress: Progress) -> None:
+        """Raises OSError."""
+        if progress == self._saved:
+            return
+        self._offsets.commit(GROUP, HALF_TOPIC, HALF_QUEUE, progress.half_offset)
+        self._offsets.commit(GROUP, OP_HALF_TOPIC, HALF_QUEUE, progress.op_offset)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._path.with_name(self._path.name + ".new")
+        fresh.write_bytes(msgspec.json.encode(_File(progress.scan_from)))
+        os.replace(fresh, self._path)
+        self._saved = progress

@@ -1,0 +1,284 @@
+"""Transactions from the half message to its end: what is composed of the other files of this folder.
+
+    sent (TRAN_MSG=true)  → half topic          → undecided
+    37 commit             → copy in real topic  → op record
+    37 rollback           → op record
+    nobody says           → check-back (39)     → next version of the half, undecided
+
+A half ends once. Its end is decided in memory when the request is processed, so that a second commit finds nothing
+to deliver; the copy is in the log before the op record (`op_records.py`), and a kill between the two is mended by the
+start (`recovery.py`). Commits need no scheduler; only checks do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from broker.engine.accepting import Accepting, Answer
+from broker.engine.config import BrokerConfig
+from broker.engine.flush_waiting import FlushTimedOut
+from broker.engine.members import Members
+from broker.engine.store.message_store import MessageStore
+from broker.engine.store.values import Appended, MessageDraft
+from broker.engine.transactions.check_back import CheckBack
+from broker.engine.transactions.half import (
+    CHECK_TIMES_CHARS,
+    HALF_QUEUE,
+    committed_copy,
+    destination,
+    enter_half_topic,
+    immunity_ms,
+    next_version,
+    op_record,
+)
+from broker.engine.transactions.op_records import OpRecords
+from broker.engine.transactions.progress import Progress, ProgressKeeper
+from broker.engine.transactions.recovery import recover
+from broker.engine.transactions.undecided import NOT_LOOKED_AT, Undecided
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
+from remoting.wire.names import HALF_TOPIC
+from remoting.wire.stored_message import StoredMessage, decode_message
+
+logger = logging.getLogger(__name__)
+
+# Undecided halves at once, about 250 bytes each: 250 MB. RocketMQ has no limit.
+UNDECIDED_MAX = 1_000_000
+# A half that nobody decides holds back the progress, and a start reads everything behind it. When it is so many halves
+# behind the end it is appended anew, as RocketMQ does in every round of checks; so many of them at once.
+BEHIND_MAX = 100_000
+RENEWED_AT_ONCE_MAX = 256
+# Versions of one half that are looked through for the one that is undecided now.
+_VERSIONS_MAX = 64
+_LONG_AGO_MS, _FAR_AHEAD_MS = 0, 2**62
+
+# Called with None when the end is as safe as promised, or with why there is none.
+OnEnded = Callable[[MessageError | None], None]
+
+
+class Transactions:
+    """`on_sooner`: something is due earlier than all before. `clock`: ms since the epoch."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        accepting: Accepting,
+        members: Members,
+        keeper: ProgressKeeper,
+        config: BrokerConfig,
+        *,
+        before_giving_up: Callable[[], object],
+        on_sooner: Callable[[], None],
+        clock: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._accepting = accepting
+        self._keeper = keeper
+        self._config = config
+        self._on_sooner = on_sooner
+        self._clock = clock
+        self._undecided = Undecided(clock)
+        self._ops = OpRecords(store, config.store_host, clock)
+        self._next_progress: Progress | None = None
+        self._is_recovered = False
+        self.checks = CheckBack(store, self._undecided, self._ops, members, config, before_giving_up, clock)
+
+    # start and stop
+
+    def recover(self) -> None:
+        """Call it once, before anything is appended."""
+        found = recover(self._store, self._keeper.read())
+        for op_offset, highest in found.marks:
+            self._ops.remember(op_offset, highest)
+        self._ops.start_at(found.next_op_offset)
+        for queue_offset in found.undecided:
+            self._undecided.add(queue_offset, NOT_LOOKED_AT)
+        for queue_offset in found.unrecorded:
+            self._ops.begin(queue_offset, found.scanned_from)
+            self._ops.follow(queue_offset)
+        self._is_recovered = True
+        if found.undecided or found.unrecorded:
+            logger.info(
+                "transactions: %d undecided; %d ended without a record of it",
+                *(len(found.undecided), len(found.unrecorded)),
+            )
+
+    async def tidy(self) -> None:
+        """A round of the loop: what was certain a round ago is saved, by now also where flush=async. Raises OSError."""
+        self._renew_those_behind()
+        if self._next_progress is not None:
+            self._write_progress(self._next_progress)
+        self._next_progress = self._progress()
+
+    async def stop(self) -> None:
+        """Writes down what ended and, once that is flushed, how far it is certain. Raises OSError."""
+        if not self._is_recovered:
+            return
+        self._ops.write()
+        flushed = asyncio.get_running_loop().create_future()
+        self._store.when_flushed(self._store.max_commit_log_offset, flushed.set_result)
+        error = await flushed
+        self._ops.stop()
+        if error is None:
+            self._write_progress(self._progress())
+
+    def _write_progress(self, progress: Progress) -> None:
+        """A broker without transactions has no trace of them in its files."""
+        if self._store.max_offset(HALF_TOPIC, HALF_QUEUE):
+            self._keeper.write(progress)
+
+    def _progress(self) -> Progress:
+        firsts = [self._undecided.lowest, self._ops.lowest_open]
+        end = self._store.max_offset(HALF_TOPIC, HALF_QUEUE)
+        half_offset = min([end, *(first for first in firsts if first is not None)])
+        return Progress(half_offset, self._ops.progress(half_offset), self._ops.scan_from)
+
+    def pinned(self) -> int | None:
+        """The commit-log offset of the first half that is still needed: retention keeps what is behind it."""
+        firsts = [first for first in (self._undecided.lowest, self._ops.lowest_open) if first is not None]
+        entry = self._store.queue_entry(HALF_TOPIC, HALF_QUEUE, min(firsts)) if firsts else None
+        return entry[0] if entry is not None else None
+
+    # half messages
+
+    def begin(self, draft: MessageDraft, properties: dict[str, str], answer: Answer) -> Answer:
+        """Makes `draft` the half message; gives who is to be told when it is stored, in place of `answer`.
+
+        Raises MessageError: NO_PERMISSION, SYSTEM_BUSY, MESSAGE_ILLEGAL.
+        """
+        if self._config.rejects_transactions:
+            raise MessageError(
+                f"the broker[{self._config.advertise_host}] sending transaction message is forbidden",
+                ResponseCode.NO_PERMISSION,
+            )
+        if len(self._undecided) >= UNDECIDED_MAX:
+            raise MessageError(
+                f"{UNDECIDED_MAX} transactions wait for their commit or rollback; end some, then send again",
+                ResponseCode.SYSTEM_BUSY,
+            )
+        enter_half_topic(draft, properties)
+        self._accepting.check_size(len(draft.body), draft.properties_text + CHECK_TIMES_CHARS * " ")
+        wish_ms = immunity_ms(properties, self._config.transaction_timeout_ms)
+
+        def stored(result: list[Appended] | MessageError) -> None:
+            if wish_ms > self._config.transaction_timeout_ms and not isinstance(result, MessageError):
+                self._undecided.postpone(result[0].queue_offset, self._clock() + wish_ms)
+            answer(result)
+
+        return stored
+
+    def appended(self, appended: Appended) -> None:
+        """A message was stored, in whatever topic."""
+        if appended.topic == HALF_TOPIC and appended.queue_id == HALF_QUEUE:
+            self._wait(appended.queue_offset, self._clock() + self._config.transaction_timeout_ms)
+
+    def _wait(self, queue_offset: int, due_ms: int) -> None:
+        first_ms = self._undecided.next_due_ms
+        self._undecided.add(queue_offset, due_ms)
+        if first_ms is None or due_ms < first_ms:
+            self._on_sooner()
+
+    # their ends
+
+    def undecided_version(self, half: StoredMessage) -> StoredMessage | None:
+        """The version of `half` that is undecided now; None when it has ended.
+
+        A producer may name a version that a check has since replaced.
+        """
+        if half.queue_offset in self._undecided:
+            return half
+        if half.unique_key is None:
+            return None
+        records = self._store.query_by_key(HALF_TOPIC, half.unique_key, _VERSIONS_MAX, _LONG_AGO_MS, _FAR_AHEAD_MS)
+        versions = [decode_message(record) for record in records]
+        by_place = {version.commit_log_offset: version for version in versions}
+        for version in versions:
+            if version.queue_offset in self._undecided and _comes_from(version, half, by_place):
+                return version
+        return None
+
+    def commit(self, half: StoredMessage, on_ended: OnEnded) -> None:
+        """`half` is undecided. `on_ended` is called after the flush. Raises MessageError."""
+        place = destination(half)
+        if place is None:
+            raise MessageError(f"{half} says no topic that it goes to", ResponseCode.SYSTEM_ERROR)
+        self._end(half, committed_copy(half, *place), lambda _: self._ops.follow(half.queue_offset), on_ended)
+
+    def roll_back(self, half: StoredMessage, on_ended: OnEnded) -> None:
+        """`half` is undecided. `on_ended` is called after the flush. Raises MessageError."""
+        record = op_record([half.queue_offset], self._config.store_host, self._clock())
+        self._end(half, record, lambda op: self._ops.written([half.queue_offset], op), on_ended)
+
+    def _end(
+        self, half: StoredMessage, draft: MessageDraft, when_safe: Callable[[Appended], None], on_ended: OnEnded
+    ) -> None:
+        """`draft` ends `half`. `when_safe` may come after `on_ended`, where the disk takes too long."""
+
+        def stored(result: list[Appended] | MessageError) -> None:
+            if isinstance(result, FlushTimedOut):
+                self._when_flushed(result.appended[0], when_safe)
+                on_ended(result)
+            elif isinstance(result, MessageError):
+                self._take_back(half)
+                on_ended(result)
+            else:
+                when_safe(result[0])
+                on_ended(None)
+
+        self._undecided.remove(half.queue_offset)
+        self._ops.begin(half.queue_offset)
+        try:
+            self._accepting.submit_batch([draft], waits=True, answer=stored)
+        except MessageError:
+            self._take_back(half)
+            raise
+
+    def _when_flushed(self, appended: Appended, do: Callable[[Appended], None]) -> None:
+        def flushed(error: Exception | None) -> None:
+            if error is None:
+                do(appended)
+
+        self._store.when_flushed(appended.commit_log_offset + appended.total_bytes, flushed)
+
+    def _take_back(self, half: StoredMessage) -> None:
+        """Its end was not stored: somebody has to say it again."""
+        self._ops.undo(half.queue_offset)
+        self._wait(half.queue_offset, self._clock() + self._config.transaction_check_interval_ms)
+
+    # keeping the way of a start short
+
+    def _renew_those_behind(self) -> None:
+        """Raises StoreError."""
+        if len(self._undecided) > BEHIND_MAX // 2:
+            return
+        for _ in range(RENEWED_AT_ONCE_MAX):
+            first = self._undecided.lowest
+            if first is None or first >= self._store.max_offset(HALF_TOPIC, HALF_QUEUE) - BEHIND_MAX:
+                return
+            self._renew(first)
+
+    def _renew(self, queue_offset: int) -> None:
+        entry = self._store.queue_entry(HALF_TOPIC, HALF_QUEUE, queue_offset)
+        half = self._store.message_at(entry[0]) if entry is not None else None
+        if half is None or destination(half) is None:
+            self._undecided.remove(queue_offset)
+            return
+        due_ms = self._undecided.due_ms(queue_offset)
+        successor = self._store.append(next_version(half, is_checked=False))
+        self.checks.succeeded(half, successor)
+        self._undecided.postpone(successor.queue_offset, due_ms)
+
+
+def _comes_from(version: StoredMessage, half: StoredMessage, by_place: dict[int, StoredMessage]) -> bool:
+    """Whether `half` is among the versions that `version` follows on."""
+    for _ in by_place:
+        before = version.prepared_transaction_offset - 1
+        if before == half.commit_log_offset:
+            return True
+        earlier = by_place.get(before)
+        if earlier is None:
+            return False
+        version = earlier
+    return False
