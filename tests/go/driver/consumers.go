@@ -125,10 +125,11 @@ func (wanted consumerWanted) reply(request *primitive.MessageExt) error {
 	if err != nil {
 		return err
 	}
-	answer, err := consumer.CreateReplyMessage(request, []byte("reply to "+string(request.Body)))
+	answer, err := consumer.CreateReplyMessage(request, nil)
 	if err != nil {
 		return err
 	}
+	answer.Body = []byte("reply to " + string(request.Body)) // the client takes a body for properties
 	_, err = part.(rocketmq.Producer).SendSync(context.Background(), answer)
 	return err
 }

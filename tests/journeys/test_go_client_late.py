@@ -1,0 +1,79 @@
+"""What takes its time with Apache's Go client: delays, and a message that its listener refuses."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.go_client import GoClient
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.go]
+
+Fresh = Callable[[str], str]
+# Over the delay: the client's next pull, two busy cores.
+LATE_MAX_S = 3.0
+# One return, after 10 s; the second failure makes it a dead letter.
+RETURNS_MAX = 1
+RETURNS_AFTER_S = 10.0
+# The client looks for new routes, and so for its retry topic, every 30 s.
+JUDGED_WITHIN_S = 60.0
+
+
+@pytest.fixture
+def producer(go: GoClient, fresh: Fresh) -> Iterator[str]:
+    name = fresh("producer")
+    go.producer(name)
+    yield name
+    go.stop(name)
+
+
+def test_a_delayed_message_comes_at_its_time_and_not_before(go: GoClient, producer: str, fresh: Fresh) -> None:
+    topic, name = fresh("go-delayed"), fresh("consumer")
+    go.send(producer, topic, body="at-once-")
+    go.consumer(name, fresh("group"), topic)
+    go.wait_consumed(1, name)
+    for level in (2, 1):
+        go.send(producer, topic, body=f"level-{level}-", delay_level=level)
+    late = go.wait_consumed(3, name)[1:]
+    go.stop(name)
+    assert [message["body"] for message in late] == ["level-1-0", "level-2-0"]
+    for message, delay_ms in zip(late, (1000, 5000), strict=True):
+        assert delay_ms <= message["at_ms"] - message["born_ms"] <= delay_ms + LATE_MAX_S * 1000
+        assert message["topic"] == topic
+
+
+def test_a_refused_message_returns_after_10_s_and_ends_as_a_dead_letter(
+    go: GoClient, producer: str, fresh: Fresh
+) -> None:
+    topic, group, warm, name = fresh("go-refused"), fresh("group"), fresh("consumer"), fresh("consumer")
+    go.send(producer, topic, body="warm-up-")
+    # The first member's heartbeat makes the retry topic, a second member finds its route when it starts.
+    go.consumer(warm, group, topic)
+    go.wait_consumed(1, warm)
+    go.stop(warm)
+    go.consumer(name, group, topic, fail_until=99, max_reconsume_times=RETURNS_MAX)
+    (sent,) = go.send(producer, topic, tag="tag", keys="key", body="refused-")
+
+    def deliveries(consumer: str) -> list[dict[str, Any]]:
+        return [message for message in go.consumed(consumer) if message["msg_id"] == sent["msg_id"]]
+
+    wait_until(lambda: len(deliveries(name)) > RETURNS_MAX, JUDGED_WITHIN_S, "the return")
+    undertaker = fresh("consumer")
+    dead_topic = f"%DLQ%{group}"
+    wait_until(lambda: dead_topic in go.admin("topics"), JUDGED_WITHIN_S, "the dead letters' topic")
+    go.consumer(undertaker, fresh("group"), dead_topic)
+    (dead,) = wait_until(lambda: deliveries(undertaker), JUDGED_WITHIN_S, "the dead letter")
+    seen = deliveries(name)
+    for each in (undertaker, name):
+        go.stop(each)
+    assert [message["reconsume_times"] for message in seen] == [0, 1]
+    assert {message["topic"] for message in seen} == {topic}
+    assert {(message["tags"], message["keys"], message["body"]) for message in seen} == {("tag", "key0", "refused-0")}
+    (gap_s,) = [(after["at_ms"] - before["at_ms"]) / 1000 for before, after in itertools.pairwise(seen)]
+    assert RETURNS_AFTER_S <= gap_s <= RETURNS_AFTER_S + LATE_MAX_S
+    assert (dead["topic"], dead["body"], dead["tags"], dead["keys"]) == (dead_topic, "refused-0", "tag", "key0")
+    assert dead["properties"]["RETRY_TOPIC"] == topic
