@@ -4,10 +4,11 @@
 The rules that surprise are RocketMQ's own and clients depend on them: a group has *one* subscription table. Of two
 expressions for a topic the one with the larger `sub_version` stays; a topic that is absent from a heartbeat is removed
 for all; consume type, model and start position are the last heartbeat's. What each member itself asked for is kept
-beside it, so that differences can be shown.
+beside it, and where the members differ (`differences.py`).
 
-Members that joined, left or were lost, and topics that came or went, are told to all members of the group (40) once
-per turn of the event loop, except in broadcast groups.
+Members that joined or left, and topics that came or went, are told to all members of the group (40) once per turn of
+the event loop, except in broadcast groups and those whose settings say no. That a member was lost is told whatever
+the settings say, as RocketMQ does: its queues wait for somebody.
 
 A client that reconnects is there twice for a moment. RocketMQ tells the group both times; `MemberEvents` hear nothing,
 because nobody came or went.
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from broker.engine.differences import Differences
 from remoting.connection import Connection
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.codes import RequestCode
@@ -45,8 +47,12 @@ class Client:
 
 @dataclass(slots=True)
 class Member(Client):
-    """`subscriptions`: what this member asked for in its last full heartbeat."""
+    """`subscriptions`: what this member asked for in its last full heartbeat, once it `has_asked`."""
 
+    consume_type: str = ""
+    message_model: str = ""
+    consume_from_where: str = ""
+    has_asked: bool = False
     subscriptions: list[SubscriptionData] = field(default_factory=list)
 
 
@@ -61,6 +67,7 @@ class GroupMembers:
     fingerprint: int = 0
     members: dict[Connection, Member] = field(default_factory=dict)
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+    differences: Differences = field(default_factory=Differences)
 
     def member(self, client_id: str) -> Member | None:
         return next((member for member in self.members.values() if member.client_id == client_id), None)
@@ -123,26 +130,34 @@ class Members:
 
     def register_consumer(
         self, command: Command, connection: Connection, client_id: str, data: ConsumerData, *, keeps_subscriptions: bool
-    ) -> None:
-        """One group of a heartbeat. `keeps_subscriptions`: the client left them out, those known stay."""
+    ) -> bool:
+        """One group of a heartbeat. `keeps_subscriptions`: the client left them out, those known stay.
+
+        False when none are known of this member: it must tell them.
+        """
         group = self._groups.setdefault(data.group_name, GroupMembers(data.group_name))
         group.consume_type = data.consume_type
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
         elsewhere = group.member(client_id)
         member, has_joined = self._register_member(group, command, connection, client_id)
+        member.consume_type, member.message_model = data.consume_type, data.message_model
+        member.consume_from_where = data.consume_from_where
         if has_joined and elsewhere is not None:
-            member.subscriptions = elsewhere.subscriptions
+            member.subscriptions, member.has_asked = elsewhere.subscriptions, elsewhere.has_asked
         before, changed_topics = member.subscriptions, []
         if not keeps_subscriptions:
-            member.subscriptions = data.subscription_data_set
+            member.subscriptions, member.has_asked = data.subscription_data_set, True
             changed_topics = _merge_subscriptions(group, data.subscription_data_set)
+        if member.has_asked:
+            group.differences.asked(connection, client_id, member.subscriptions, self._clock())
         if has_joined and elsewhere is None:
             self._events.joined(group.group, member)
         if changed_topics or _wants(before) != _wants(member.subscriptions):
             self._events.subscribed(group.group, member, changed_topics)
         if has_joined or changed_topics:
             self._notify_later(group)
+        return member.has_asked
 
     def _register_member(
         self, group: GroupMembers, command: Command, connection: Connection, client_id: str
@@ -224,16 +239,17 @@ class Members:
         member = group.members.pop(connection, None) if group is not None else None
         if group is None or member is None:
             return
+        group.differences.left(connection, self._clock())
         if not group.members:
             del self._groups[group_name]
         if group.member(member.client_id) is None:
             self._events.left(group_name, member, was_lost=was_lost)
-        self._notify_later(group)
+        self._notify_later(group, is_urgent=was_lost)
 
     # telling the others
 
-    def _notify_later(self, group: GroupMembers) -> None:
-        if group.message_model == BROADCASTING or not self._notifies(group.group):
+    def _notify_later(self, group: GroupMembers, *, is_urgent: bool = False) -> None:
+        if group.message_model == BROADCASTING or not (is_urgent or self._notifies(group.group)):
             return
         if not self._to_notify:
             asyncio.get_running_loop().call_soon(self._notify)
