@@ -57,6 +57,16 @@ class BrokerConfig:
     stores_replies: bool = True
     # RocketMQ's `useServerSideResetOffset`: a reset (222) is kept here for the next pull. Off: members are told (220).
     server_side_reset: bool = True
+    # RocketMQ's `fileReservedTime`: so old must a segment of the commit log be before it is removed,
+    file_reserved_hours: int = 72
+    # in these hours of the day (`deleteWhen`, as in "04;16"),
+    delete_when: str = "04"
+    # or in any hour when the disk is fuller than that (`diskMaxUsedSpaceRatio`).
+    disk_clean_percent: int = 75
+    # RocketMQ's `diskSpaceCleanForciblyRatio`: over this the oldest segments go whatever their age.
+    disk_force_percent: int = 85
+    # RocketMQ's `diskSpaceWarningLevelRatio`: over this messages are refused.
+    disk_full_percent: int = 90
     # RocketMQ's `flushConsumerOffsetInterval`.
     offsets_save_interval_s: float = 5.0
     # RocketMQ's channel expiry: a client silent for so long is taken for lost.

@@ -14,15 +14,22 @@ from broker.engine.config import BrokerConfig
 from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPulls
+from broker.engine.kv_config import KVConfig
 from broker.engine.loops import Loop
 from broker.engine.member_calls import MemberCalls
 from broker.engine.members import Members
 from broker.engine.offsets import Offsets
 from broker.engine.overload import LoopBeat, Overload
 from broker.engine.processors.scheduler_lease import SchedulerLease
+from broker.engine.processors.watch_broker import WatchBroker
 from broker.engine.queue_locks import QueueLocks
 from broker.engine.request_modes import RequestModes
 from broker.engine.requests import RequestTable
+from broker.engine.retention.disk_watch import LOOK_INTERVAL_S, DiskWatch
+from broker.engine.retention.remover import Remover
+from broker.engine.retention.scheduled import KIND as RETENTION_KIND
+from broker.engine.retention.scheduled import ScheduledRetention
+from broker.engine.schedule.carriers import Carrier
 from broker.engine.schedule.delay import KIND as DELAY_KIND
 from broker.engine.schedule.delay import DelayedDelivery
 from broker.engine.schedule.driver import REFUSED_PAUSE_MS, Driver
@@ -67,6 +74,7 @@ class Parts:
         self.locks = QueueLocks()
         self.offsets = Offsets(facts, self.watch.committed)
         self.request_modes = RequestModes(facts)
+        self.kv_config = KVConfig(facts)
         self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
         self.filters = SubscriptionFilters(has_sql=config.property_filter)
         self.put: Rates[str] = Rates()
@@ -79,10 +87,16 @@ class Parts:
             on_sooner=self._sooner,
             clock=clock,
         )
-        store.pins.append(self.transactions.pinned)
-        self.scheduler = Scheduler(
-            {DELAY_KIND: self.delays, TRANSACTION_KIND: self.transactions.checks}, clock, self.watch.scheduler_changed
-        )
+        self.remover = Remover(store)
+        self.retention = ScheduledRetention(store, self.remover, config, self._sooner, clock)
+        self.disk_watch = DiskWatch(store, self.remover, config, clock)
+        store.pins.extend([self.delays.pinned, self.transactions.pinned])
+        carriers: dict[str, Carrier] = {
+            DELAY_KIND: self.delays,
+            TRANSACTION_KIND: self.transactions.checks,
+            RETENTION_KIND: self.retention,
+        }
+        self.scheduler = Scheduler(carriers, clock, self.watch.scheduler_changed)
         self.lease = SchedulerLease(self.scheduler)
         self.watch_states = WatchStates(
             *(self.watch, self.topics, self.groups, self.members, self.offsets, store),
@@ -90,10 +104,12 @@ class Parts:
             config,
             clock,
         )
+        self.watch_broker = WatchBroker(self.watch, self.watch_states)
         self._loops = [
             Loop("save offsets", config.offsets_save_interval_s, self.offsets.save),
             Loop("tidy transactions", config.offsets_save_interval_s, self.transactions.tidy),
             Loop("expire members", config.member_scan_interval_s, self._expire_members),
+            Loop("watch the disk", LOOK_INTERVAL_S, self.disk_watch.look),
         ]
         self._driving: asyncio.Task[None] | None = None
         self.beat = LoopBeat()
@@ -103,6 +119,7 @@ class Parts:
             self.members.connection_lost,
             self.held_pulls.drop,
             self.watch.connection_lost,
+            self.watch_broker.connection_lost,
             self.lease.closed,
         ]
 
@@ -112,6 +129,7 @@ class Parts:
         self.groups.load()
         self.offsets.load()
         self.request_modes.load()
+        self.kv_config.load()
         self.offsets.bring_back(self.store.max_offset)
         self.store.on_appended += [self._count, self.held_pulls.appended, self.watch.appended]
         self.store.on_appended += [self.delays.appended, self.transactions.appended]
@@ -136,6 +154,7 @@ class Parts:
             await asyncio.gather(self._driving, return_exceptions=True)
         for loop in self._loops:
             await loop.stop()
+        await self.remover.stop()
         try:
             await self.delays.stop()
             await self.transactions.stop()

@@ -18,6 +18,7 @@ from typing import Any
 
 from broker.engine.config import BrokerConfig
 from broker.engine.json_files import FactsUnreadable, FactsUnwritable, save_json
+from broker.engine.retention.rules import check_hours
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.store.values import SEGMENT_BYTES
 from remoting.wire.bodies.topics import PERM_READ_WRITE, DataVersion
@@ -33,6 +34,8 @@ FILE_NAME = "broker.properties"
 # A year: what is further away than that is a slip of the keyboard.
 _TIMER_SECONDS_MAX = 366 * 86_400
 _QUEUES_MAX = 1024
+# A hundred years: for ever.
+_RESERVED_HOURS_MAX = 876_000
 _DAY_MS = 86_400_000
 
 
@@ -118,6 +121,12 @@ SETTINGS: tuple[Setting, ...] = (
     fixed("timerPrecisionMs", 1000),
     changing("timerMaxDelaySec", "timer_max_delay_s", number(1, _TIMER_SECONDS_MAX)),
     changing("recallMessageEnable", "recalls", switch),
+    # What goes.
+    changing("fileReservedTime", "file_reserved_hours", number(1, _RESERVED_HOURS_MAX)),
+    changing("deleteWhen", "delete_when", check_hours),
+    changing("diskMaxUsedSpaceRatio", "disk_clean_percent", number(10, 95)),
+    changing("diskSpaceCleanForciblyRatio", "disk_force_percent", number(10, 100)),
+    changing("diskSpaceWarningLevelRatio", "disk_full_percent", number(10, 100)),
     # Transactions.
     changing("rejectTransactionMessage", "rejects_transactions", switch),
     changing("transactionTimeOut", "transaction_timeout_ms", number(0, _DAY_MS)),

@@ -128,6 +128,17 @@ class DelayedDelivery:
         if await flushed is None:
             self._write(None)
 
+    # what retention asks
+
+    def pinned(self) -> int | None:
+        """The commit-log offset of the oldest message that waits, or from which on copies are counted after a kill."""
+        waiting = [level for level in self._levels.values() if level.stored_due_ms is not None]
+        entries = [self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, level.next_offset) for level in waiting]
+        offsets = [entry[0] for entry in entries if entry is not None]
+        if self._progress.delivering_from is not None:
+            offsets.append(self._progress.delivering_from)
+        return min(offsets, default=None)
+
     # what the scheduler asks
 
     def agenda(self) -> list[AgendaEntry]:

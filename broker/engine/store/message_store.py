@@ -80,6 +80,9 @@ class MessageStore:
 
     `retention` takes the oldest segments away; `pins` are asked before it does, so that what waits in the store
     (delayed, timer, half messages) is never taken.
+
+    `full_because` is for who watches the disk to set: why messages of clients are refused, None while they are not.
+    The store itself takes what it has room for: deliveries must go on, or what waits would never go.
     """
 
     def __init__(self, folder: StoreFolder, sizes: StoreSizes, config: StoreConfig, clock: Clock, files: FileLayer):
@@ -88,6 +91,7 @@ class MessageStore:
         self.path = path
         self.config = config
         self.on_appended: list[OnAppended] = []
+        self.full_because: str | None = None
         self._folder = folder
         self._clock = clock
         self._files = files

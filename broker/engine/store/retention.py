@@ -130,7 +130,7 @@ class Retention:
         return self._running
 
     def finish(self, removal: Removal, error: OSError | None = None) -> None:
-        """`removal` was carried out, or failed with `error`. Raises OSError."""
+        """`removal` was carried out, or failed with `error`."""
         assert removal is self._running
         self._running = None
         self._left_over = removal.segments if error is not None else ()
@@ -138,7 +138,10 @@ class Retention:
             logger.error("the segment %s cannot be removed, it is tried again: %s", removal.name, error)
             return
         logger.info("the segment %s was removed; the log begins at %d", removal.name, self._log.min_offset)
-        self._queues.forget_deletions_below(self._log.min_offset)
+        try:
+            self._queues.forget_deletions_below(self._log.min_offset)
+        except OSError as failure:
+            logger.error("deleted topics are not forgotten: %s", failure)
 
     def _may_go(self, segment: Segment) -> bool:
         return self._is_checkpointed(segment.end) and self._free_now() >= segment.end

@@ -17,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from broker.engine.config import BROKER_PORT, NAMESRV_PORT, BrokerConfig
 from broker.engine.json_files import FactsUnreadable, FactsUnwritable
+from broker.engine.retention.rules import check_hours
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.store.errors import StoreError
 from remoting.server import ListenError
@@ -30,6 +31,11 @@ _SETTINGS = {
     "transactionTimeOut": "transaction_timeout_ms",
     "transactionCheckInterval": "transaction_check_interval_ms",
     "transactionCheckMax": "transaction_check_max",
+    "fileReservedTime": "file_reserved_hours",
+    "deleteWhen": "delete_when",
+    "diskMaxUsedSpaceRatio": "disk_clean_percent",
+    "diskSpaceCleanForciblyRatio": "disk_force_percent",
+    "diskSpaceWarningLevelRatio": "disk_full_percent",
 }
 
 
@@ -64,6 +70,24 @@ class Command(BaseCommand):
         )  # fmt: skip
         parser.add_argument(
             "--transaction-check-max", type=_count, metavar="TIMES", help="and given up after so many times (15)"
+        )
+        parser.add_argument(
+            "--file-reserved-hours", type=_count, metavar="HOURS",
+            help="how long messages are kept at least, in segments of the commit log (72)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--delete-when", type=_hours, metavar="HH;HH", help="hours of the day at which older ones are removed (04)"
+        )
+        parser.add_argument(
+            "--disk-clean-percent", type=_percent, metavar="PERCENT",
+            help="over so much use of the disk they are removed at any hour (75)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--disk-force-percent", type=_percent, metavar="PERCENT",
+            help="over so much the oldest messages are removed whatever their age (85)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--disk-full-percent", type=_percent, metavar="PERCENT", help="over so much messages are refused (90)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -118,6 +142,21 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     given = {name: option for name, option in _SETTINGS.items() if options[option] is not None}
     fields: dict[str, Any] = {option: options[option] for option in given.values()}
     return fields | {"given": frozenset(given)} if given else {}
+
+
+def _hours(text: str) -> str:
+    """Raises ArgumentTypeError."""
+    try:
+        return check_hours(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text}: {error}") from error
+
+
+def _percent(text: str) -> int:
+    """Raises ArgumentTypeError."""
+    if not text.isascii() or not text.isdecimal() or not 10 <= int(text) <= 100:
+        raise ArgumentTypeError(f"{text} is no such share: give a number from 10 to 100")
+    return int(text)
 
 
 def _milliseconds(text: str) -> int:
