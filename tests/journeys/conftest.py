@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
+from tests.journeys.contract import PLAYED_WITHIN_S, Playbill
 from tests.journeys.refusals import Refusals
 from tests.journeys.retries import Retries
-from tests.support.apache import ApacheRocketMQ
+from tests.support.apache import CLUSTER, ApacheRocketMQ
 from tests.support.go_client import GoClient
 from tests.support.java import require_apache, require_driver
 from tests.support.java_client import VERSIONS, JavaClient
@@ -29,7 +30,7 @@ def apache_rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apache
 
 @pytest.fixture(scope="session")
 def ours_rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
-    with OurBroker(tmp_path_factory.mktemp("ours") / "store") as cluster:
+    with OurBroker(tmp_path_factory.mktemp("ours") / "store", arguments=(f"--cluster={CLUSTER}",)) as cluster:
         yield cluster
 
 
@@ -104,3 +105,47 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refusals]:
     begun = Refusals(tmp_path_factory.mktemp("refusals"))
     yield begun
     begun.close()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test of the contract (see contract.py) runs once per client version."""
+    if "seen" in metafunc.fixturenames:
+        metafunc.parametrize("seen", getattr(metafunc.function, "versions", VERSIONS), indirect=True)
+
+
+@pytest.fixture(scope="session")
+def playbill(
+    request: pytest.FixtureRequest,
+    ours_rocketmq: OurBroker,
+    apache_rocketmq: ApacheRocketMQ,
+    java_process_5_4_0: JavaClient,
+    java_process_4_9_8: JavaClient,
+) -> Iterator[Playbill]:
+    """All scenarios of the tests that were selected are under way."""
+    clients = {client.version: client for client in (java_process_5_4_0, java_process_4_9_8)}
+    begun = Playbill(ours_rocketmq, apache_rocketmq, clients)
+    for item in request.session.items:
+        scenario = getattr(getattr(item, "function", None), "scenario", None)
+        if scenario is not None:
+            begun.enter(scenario, item.callspec.params["seen"])
+    yield begun
+    begun.close()
+
+
+@pytest.fixture
+def seen(request: pytest.FixtureRequest, playbill: Playbill) -> Callable[..., Any]:
+    """What the test's scenario observed on Apache's broker: `seen()` asserts that it was the same on ours.
+
+    `seen(but={case: value})`: the same but for these cases of the observation, where ours shows the value on purpose.
+    """
+
+    def see(but: dict[str, Any] | None = None) -> Any:
+        played = playbill.of(request.function.scenario, request.param)
+        theirs = played.apache.result(PLAYED_WITHIN_S)
+        ours = played.ours.result(PLAYED_WITHIN_S)
+        assert ours == ({**theirs, **but} if but else theirs), (
+            "our broker (left) showed something else than Apache's (right)"
+        )
+        return theirs
+
+    return see

@@ -107,6 +107,7 @@ class ApacheRocketMQ:
             "autoCreateTopicEnable": "true",
             "enablePropertyFilter": "true",
             "transactionCheckInterval": "5000",
+            "recallMessageEnable": "true",
             "diskMaxUsedSpaceRatio": "95",
         }
 

@@ -1,0 +1,234 @@
+"""The contract with Apache's Java clients: one scenario, played on Apache's broker and on ours, must look the same.
+
+A scenario is a function of a Scene that returns what was observed, as plain values without anything that differs from
+run to run. `@plays(scenario)` on a test has it played for each client version; the test calls `seen()`, which waits for
+the plays, asserts that both brokers showed the same, and returns it, for the test to say what it should be.
+
+Most scenarios wait more than they work, so all of a session are played side by side in a few threads, in the order of
+their tests, each with topics and groups of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.apache import ApacheRocketMQ
+from tests.support.java_client import VERSIONS, JavaClient, JavaError, message_queue
+from tests.support.our_broker import OurBroker
+from tests.support.waiting import wait_until
+
+Scenario = Callable[["Scene"], Any]
+# Two cores: what waits costs nothing, what works should not starve.
+PLAYS_AT_ONCE = 8
+# From when a test asks for it; the queue before it included.
+PLAYED_WITHIN_S = 110.0
+# A member looks for topics that it doesn't know yet every 20 s.
+ASSIGNED_WITHIN_S = 25.0
+# The admin library's code for a group that has committed nothing.
+CONSUMER_NOT_ONLINE = 206
+_HEX_ID = re.compile(r"\b[0-9A-F]{32}\b")
+_HOST = re.compile(r"\d+\.\d+\.\d+\.\d+(:\d+)?")
+# Properties that no two runs share, and what stands for them.
+_VOLATILE = {
+    "UNIQ_KEY": "id",
+    "ORIGIN_MESSAGE_ID": "id",
+    "DLQ_ORIGIN_MESSAGE_ID": "id",
+    "__transactionId__": "id",
+    "CORRELATION_ID": "id",
+    "CONSUME_START_TIME": "time",
+    "ARRIVE_TIME": "time",
+    "PUSH_REPLY_TIME": "time",
+    "REPLY_MESSAGE_ARRIVE_TIME": "time",
+    "TIMER_OUT_MS": "time",
+    "TIMER_ENQUEUE_MS": "time",
+    "TIMER_DEQUEUE_MS": "time",
+    "TIMER_DELIVER_MS": "time",
+    "MIN_OFFSET": "offset",
+    "MAX_OFFSET": "offset",
+    "REPLY_TO_CLIENT": "client",
+}
+
+
+def plays(scenario: Scenario, *versions: str) -> Callable[[Any], Any]:
+    """For a test: the scenario it judges, with these versions of the client (all when none is named)."""
+
+    def mark(test: Any) -> Any:
+        test.scenario, test.versions = scenario, versions or VERSIONS
+        return test
+
+    return mark
+
+
+@dataclass
+class Scene:
+    """One broker, one client version, and names that no other scene uses.
+
+    Topics and groups have the same names on both brokers; clients have not, because a process may hold only one client
+    of a name. `plain` gives all of them their short words back.
+    """
+
+    java: JavaClient
+    cluster: OurBroker | ApacheRocketMQ
+    number: str
+    _names: dict[str, str] = field(default_factory=dict)
+    _started: list[str] = field(default_factory=list)
+
+    @property
+    def broker(self) -> str:
+        """host:port."""
+        return self.cluster.broker
+
+    @property
+    def is_4(self) -> bool:
+        return self.java.version.startswith("4.")
+
+    # names and parts
+
+    def shared(self, word: str) -> str:
+        """The name of a topic or group."""
+        return self._named(f"{word}-{self.number}", word)
+
+    def _named(self, name: str, word: str) -> str:
+        self._names[name] = word
+        return name
+
+    def topic(self, word: str = "topic", queues: int = 1, **config: Any) -> str:
+        """Made by the admin library; `config`: perm and the other fields of TopicConfig."""
+        name = self.shared(word)
+        sizes = {"readQueueNums": queues, "writeQueueNums": queues}
+        self.java.admin_call(
+            "createAndUpdateTopicConfig", self.broker, {"topicName": name, "perm": 6, **sizes, **config}
+        )
+        return name
+
+    def group(self, word: str = "group", **config: Any) -> str:
+        """Known to the broker, with its retry topic, which otherwise a first member finds only after 20 s."""
+        name = self.shared(word)
+        self.java.admin_call("createAndUpdateSubscriptionGroupConfig", self.broker, {"groupName": name, **config})
+        sizes = {"readQueueNums": 1, "writeQueueNums": 1}
+        retry = {"topicName": f"%RETRY%{name}", "perm": 6, **sizes}
+        self.java.admin_call("createAndUpdateTopicConfig", self.broker, retry)
+        return name
+
+    def client(self, word: str) -> str:
+        """The name of a producer or consumer to be started by the scenario; stopped at the end."""
+        name = self._named(f"{word}-{self.number}-{self.cluster.name}", word)
+        self._started.append(name)
+        return name
+
+    def producer(self, word: str = "producer", **options: Any) -> str:
+        name = self.client(word)
+        self.java.producer(name, self.shared(f"{word}-group"), **options)
+        return name
+
+    def consumer(self, group: str, topic: str | None = None, word: str = "consumer", **options: Any) -> str:
+        """A push consumer that holds queues of its topic."""
+        name = self.client(word)
+        self.java.consumer(name, group, topic, **options)
+        return name
+
+    def holds(self, consumer: str, topic: str, count: int = 1) -> None:
+        """Returns when the member holds so many of the topic's queues."""
+        held = lambda: len(self.java.queues(consumer, topic)) == count  # noqa: E731 - read twice as a word
+        wait_until(held, ASSIGNED_WITHIN_S, f"{count} queues of {topic} at {consumer}")
+
+    def pull(self, consumer: str, topic: str, queue_offset: int, queue_id: int = 0, tags: str = "*") -> Any:
+        """With a DefaultMQPullConsumer, at once."""
+        return self.java.invoke(consumer, "pull", message_queue(topic, queue_id), tags, queue_offset, 32)
+
+    def committed(self, group: str, topic: str) -> dict[int, int]:
+        """Queue id → committed offset. A member commits every few seconds and as it stops."""
+        try:
+            rows = self.java.admin("consume_stats", group=group)
+        except JavaError as error:
+            if error.code != CONSUMER_NOT_ONLINE:
+                raise
+            return {}
+        return {row["queue_id"]: row["committed_offset"] for row in rows if row["topic"] == topic}
+
+    def stop(self, name: str) -> None:
+        self._started.remove(name)
+        self.java.stop(name)
+
+    def close(self) -> None:
+        for name in reversed(self._started):
+            self.java.stop(name)
+
+    # observations
+
+    def refusal(self, act: Callable[[], Any]) -> Any:
+        """The act's value, or how the client refused it: kind of exception, and RocketMQ's code."""
+        try:
+            return act()
+        except JavaError as error:
+            return {"kind": error.kind, "code": error.code}
+
+    def told(self, message: dict[str, Any], *without: str) -> dict[str, Any]:
+        """Of a message what any two runs share; `without` names properties that don't matter here."""
+        fields = ("topic", "tags", "keys", "flag", "body", "size", "reconsume_times", "queue_id", "sys_flag")
+        told = {name: message[name] for name in fields if name in message}
+        told["properties"] = {
+            name: _VOLATILE.get(name, value) for name, value in message["properties"].items() if name not in without
+        }
+        return self.plain(told)
+
+    def plain(self, value: Any) -> Any:
+        """With the words of names, and without ids and hosts."""
+        if isinstance(value, dict):
+            return {self.plain(key): self.plain(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.plain(each) for each in value]
+        if not isinstance(value, str):
+            return value
+        for name in sorted(self._names, key=len, reverse=True):
+            value = value.replace(name, self._names[name])
+        return _HOST.sub("host", _HEX_ID.sub("id", value))
+
+
+def bodies(messages: Iterable[dict[str, Any]]) -> list[str]:
+    return [message["body"] for message in messages]
+
+
+def gaps_ms(events: Iterable[dict[str, Any]]) -> list[int]:
+    """The times between each and the next."""
+    return [later["at_ms"] - sooner["at_ms"] for sooner, later in itertools.pairwise(events)]
+
+
+@dataclass
+class Played:
+    ours: Future[Any]
+    apache: Future[Any]
+
+
+class Playbill:
+    """Every scenario of the session, per version; begun in the order they are entered."""
+
+    def __init__(self, ours: OurBroker, apache: ApacheRocketMQ, clients: dict[str, JavaClient]) -> None:
+        self._brokers = (ours, apache)
+        self._clients = clients
+        self._stage = ThreadPoolExecutor(PLAYS_AT_ONCE, "contract")
+        self._played: dict[tuple[Scenario, str], Played] = {}
+
+    def enter(self, scenario: Scenario, version: str) -> None:
+        if (scenario, version) not in self._played:
+            number = f"{len(self._played)}-{version.replace('.', '')}"
+            plays = [self._stage.submit(self._play, scenario, version, broker, number) for broker in self._brokers]
+            self._played[scenario, version] = Played(*plays)
+
+    def _play(self, scenario: Scenario, version: str, broker: OurBroker | ApacheRocketMQ, number: str) -> Any:
+        scene = Scene(self._clients[version].on(broker.namesrv), broker, number)
+        try:
+            return scenario(scene)
+        finally:
+            scene.close()
+
+    def of(self, scenario: Scenario, version: str) -> Played:
+        return self._played[scenario, version]
+
+    def close(self) -> None:
+        self._stage.shutdown(cancel_futures=True)
