@@ -118,6 +118,12 @@ class Offsets:
             for queue_id, queue_offset in queues.items():
                 yield group, topic, queue_id, queue_offset
 
+    def keys(self) -> Iterator[tuple[str, str, int]]:
+        """(group, topic, queue id) of all; what is committed first while this goes on may be among them or not."""
+        for (topic, group), queues in list(self._table.items()):
+            for queue_id in list(queues):
+                yield group, topic, queue_id
+
     def forget_group(self, group: str) -> None:
         self._forget(lambda key: key[1] == group)
 

@@ -22,6 +22,7 @@ from broker.engine.offsets import Offsets
 from broker.engine.overload import LoopBeat, Overload
 from broker.engine.processors.scheduler_lease import SchedulerLease
 from broker.engine.processors.watch_broker import WatchBroker
+from broker.engine.processors.watch_broker import WatchBroker
 from broker.engine.queue_locks import QueueLocks
 from broker.engine.request_modes import RequestModes
 from broker.engine.requests import RequestTable
@@ -105,6 +106,7 @@ class Parts:
             clock,
         )
         self.watch_broker = WatchBroker(self.watch, self.watch_states)
+        self.watch_broker = WatchBroker(self.watch, self.watch_states)
         self._loops = [
             Loop("save offsets", config.offsets_save_interval_s, self.offsets.save),
             Loop("tidy transactions", config.offsets_save_interval_s, self.transactions.tidy),
@@ -119,6 +121,7 @@ class Parts:
             self.members.connection_lost,
             self.held_pulls.drop,
             self.watch.connection_lost,
+            self.watch_broker.connection_lost,
             self.watch_broker.connection_lost,
             self.lease.closed,
         ]

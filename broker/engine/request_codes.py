@@ -40,7 +40,6 @@ from broker.engine.processors.topic_config import DeleteTopic, GetTopicConfig, U
 from broker.engine.processors.topic_stats import GetTopicStats
 from broker.engine.processors.unregister_client import UnregisterClient
 from broker.engine.processors.view_message import ViewMessage
-from broker.engine.processors.watch_broker import WatchBroker
 from broker.engine.processors.who_consumes import WhoConsumes
 from broker.engine.requests import Processor
 from remoting.wire.codes import RequestCode as Code
@@ -182,7 +181,7 @@ def _reading(parts: Parts) -> dict[int, Processor]:
 def _own(parts: Parts) -> dict[int, Processor]:
     """The private codes."""
     return {
-        Code.WATCH: WatchBroker(parts.watch, parts.watch_states),
+        Code.WATCH: parts.watch_broker,
         Code.SCHEDULER_LEASE: parts.lease,
         Code.SCHEDULER_STEP: SchedulerStep(parts.scheduler),
     }

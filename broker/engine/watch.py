@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -49,6 +50,7 @@ class Watch:
         self._clock = clock
         self._changes = Changes()
         self._watchers: list[_Watcher] = []
+        self._to_tell: deque[_Watcher] = deque()
         self._grown: set[QueueKey] = set()
         self._committed: set[CommitKey] = set()
         self._progress_timer: asyncio.TimerHandle | None = None
@@ -141,7 +143,7 @@ class Watch:
 
     def park(self, connection: Connection, wait_ms: int, tell: Callable[[], None]) -> bool:
         """Calls `tell` once, when something happened or the wait is over. False when too many wait already."""
-        if len(self._watchers) >= WATCHERS_MAX:
+        if len(self._watchers) + len(self._to_tell) >= WATCHERS_MAX:
             return False
         loop = asyncio.get_running_loop()
         timer = loop.call_later(min(wait_ms, WAIT_MS_MAX) / 1000, self._tell_all)
@@ -160,6 +162,7 @@ class Watch:
             if timer is not None:
                 timer.cancel()
         self._watchers.clear()
+        self._to_tell.clear()
 
     def _progress(self) -> None:
         """Runs from a watcher's parking on, until a round in which nobody watches."""
@@ -180,8 +183,17 @@ class Watch:
         if self._gather_timer is not None:
             self._gather_timer.cancel()
             self._gather_timer = None
-        watchers, self._watchers = self._watchers, []
-        for watcher in watchers:
-            watcher.timer.cancel()
-            if watcher.connection.is_open:
-                watcher.tell()
+        self._to_tell += self._watchers
+        self._watchers = []
+        self._tell_next()
+
+    def _tell_next(self) -> None:
+        """One in a turn of the loop: an answer may be large."""
+        if not self._to_tell:
+            return
+        watcher = self._to_tell.popleft()
+        if self._to_tell:
+            asyncio.get_running_loop().call_soon(self._tell_next)
+        watcher.timer.cancel()
+        if watcher.connection.is_open:
+            watcher.tell()

@@ -212,9 +212,19 @@ class Admin:
     async def watch(
         self, address: str, boot: str = "", since: int = 0, wait_ms: int = 0
     ) -> tuple[WatchResponseHeader, WatchBody]:
-        """What changed; waits up to `wait_ms` for something. Apache's brokers refuse (code 3)."""
+        """What changed, all pages of it; waits up to `wait_ms` for something. Apache's brokers refuse (code 3)."""
         header = WatchHeader(boot=boot, since=since, wait_ms=wait_ms)
-        answer = await self._ask(address, RequestCode.WATCH, header, timeout_ms=wait_ms + PARKED_GRACE_MS)
+        told, body = await self._watch_page(address, header)
+        next_page = told.next_page
+        while next_page:
+            header = WatchHeader(boot=boot, since=since, page=next_page)
+            further, part = await self._watch_page(address, header)
+            body.add(part)
+            next_page = further.next_page
+        return told, body
+
+    async def _watch_page(self, address: str, header: WatchHeader) -> tuple[WatchResponseHeader, WatchBody]:
+        answer = await self._ask(address, RequestCode.WATCH, header, timeout_ms=header.wait_ms + PARKED_GRACE_MS)
         return read_header(WatchResponseHeader, answer.ext_fields), read_body(WatchBody, answer.body)
 
     async def scheduler_lease(

@@ -126,3 +126,15 @@ class WatchBody(Document, kw_only=True):
     queues: list[QueueState] = []  # noqa: RUF012
     committed: list[CommittedState] = []  # noqa: RUF012
     scheduler: SchedulerState | None = None
+
+    def add(self, page: WatchBody) -> None:
+        """What the next page of the same answer holds."""
+        self.now_ms = page.now_ms
+        self.events += page.events
+        self.topics += page.topics
+        self.gone_topics += page.gone_topics
+        self.groups += page.groups
+        self.gone_groups += page.gone_groups
+        self.queues += page.queues
+        self.committed += page.committed
+        self.scheduler = page.scheduler
