@@ -15,6 +15,7 @@ from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPulls
 from broker.engine.kv_config import KVConfig
+from broker.engine.kv_config import KVConfig
 from broker.engine.loops import Loop
 from broker.engine.member_calls import MemberCalls
 from broker.engine.members import Members
@@ -76,6 +77,7 @@ class Parts:
         self.offsets = Offsets(facts, self.watch.committed)
         self.request_modes = RequestModes(facts)
         self.kv_config = KVConfig(facts)
+        self.kv_config = KVConfig(facts)
         self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
         self.filters = SubscriptionFilters(has_sql=config.property_filter)
         self.put: Rates[str] = Rates()
@@ -132,6 +134,7 @@ class Parts:
         self.groups.load()
         self.offsets.load()
         self.request_modes.load()
+        self.kv_config.load()
         self.kv_config.load()
         self.offsets.bring_back(self.store.max_offset)
         self.store.on_appended += [self._count, self.held_pulls.appended, self.watch.appended]

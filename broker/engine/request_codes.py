@@ -22,11 +22,13 @@ from broker.engine.processors.consumer_status import ConsumerStatus
 from broker.engine.processors.end_transaction import EndTransaction
 from broker.engine.processors.group_config import DeleteGroup, GetGroupConfig, UpdateGroup
 from broker.engine.processors.heartbeat import Heartbeat
+from broker.engine.processors.kv_config import KVConfigRequests
 from broker.engine.processors.lock_queues import LockQueues, UnlockQueues
 from broker.engine.processors.pull_message import PullMessage
 from broker.engine.processors.query_consume_queue import QueryConsumeQueue
 from broker.engine.processors.query_message import QueryMessage
 from broker.engine.processors.queue_offset import EarliestStoreTime, QueueOffset, SearchOffset
+from broker.engine.processors.registration import Registration
 from broker.engine.processors.reset_offset import ResetOffset
 from broker.engine.processors.route import Routes
 from broker.engine.processors.running_info import GetConsumerRunningInfo
@@ -57,12 +59,32 @@ def broker_processors(parts: Parts) -> dict[int, Processor]:
 
 def name_server_processors(parts: Parts) -> dict[int, Processor]:
     routes = Routes(parts.topics, parts.config)
+    values = KVConfigRequests(parts.kv_config)
+    registration = Registration(parts.config)
     return {
         Code.GET_ROUTEINFO_BY_TOPIC: routes.of_topic,
         Code.GET_BROKER_CLUSTER_INFO: routes.of_cluster,
         Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: routes.all_topics,
         Code.GET_TOPICS_BY_CLUSTER: routes.topics_of_cluster,
         Code.GET_SYSTEM_TOPIC_LIST_FROM_NS: routes.system_topics,
+        Code.GET_UNIT_TOPIC_LIST: routes.unit_topics,
+        Code.GET_HAS_UNIT_SUB_TOPIC_LIST: routes.unit_subscribed_topics,
+        Code.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: routes.unit_subscribed_topics_elsewhere,
+        Code.WIPE_WRITE_PERM_OF_BROKER: routes.wipe_write_permission,
+        Code.ADD_WRITE_PERM_OF_BROKER: routes.add_write_permission,
+        Code.PUT_KV_CONFIG: values.put,
+        Code.GET_KV_CONFIG: values.get,
+        Code.DELETE_KV_CONFIG: values.delete,
+        Code.GET_KVLIST_BY_NAMESPACE: values.of_namespace,
+        Code.REGISTER_BROKER: registration.refuse_broker,
+        Code.REGISTER_TOPIC_IN_NAMESRV: registration.refuse_broker,
+        Code.QUERY_DATA_VERSION: registration.refuse_broker,
+        Code.BROKER_HEARTBEAT: registration.refuse_broker,
+        Code.UNREGISTER_BROKER: registration.accept,
+        Code.DELETE_TOPIC_IN_NAMESRV: registration.accept,
+        Code.GET_BROKER_MEMBER_GROUP: registration.members,
+        Code.GET_NAMESRV_CONFIG: registration.settings,
+        Code.UPDATE_NAMESRV_CONFIG: registration.refuse_settings,
     }
 
 

@@ -1,21 +1,31 @@
-"""The name server's answers: GET_ROUTEINFO_BY_TOPIC (105), GET_BROKER_CLUSTER_INFO (106), topic lists (206, 224, 304).
+"""The name server's answers: GET_ROUTEINFO_BY_TOPIC (105), GET_BROKER_CLUSTER_INFO (106), topic lists (206, 224, 304,
+311-313), and the broker's permission to write in the routes (205, 327).
 
 Name server and broker are one process and know one broker, so a route is the topic's settings and this broker's
-address; a new topic is in the routes at once. Maps are written with quoted keys, which every client reads.
+address; a new topic is in the routes at once. Maps are written with quoted keys, which every client reads. A wiped
+permission to write lasts until it is added again or the process ends; the broker goes on taking what is sent to it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from broker.engine.config import BrokerConfig
 from broker.engine.requests import Request
 from broker.engine.topics import Topics
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
+from remoting.wire.bodies.topics import PERM_WRITE
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
+from remoting.wire.headers.name_server import BrokerNameHeader
 from remoting.wire.headers.routes import ClusterHeader, GetRouteHeader
 from remoting.wire.headers.typed import read_header
+
+# RocketMQ's `TopicSysFlag`.
+UNIT_FLAG = 0x1
+UNIT_SUB_FLAG = 0x2
 
 
 class Routes:
@@ -25,6 +35,7 @@ class Routes:
         self._broker = BrokerData(
             broker_addrs={MASTER_ID: config.address}, broker_name=config.name, cluster=config.cluster
         )
+        self._is_writable = True
 
     def of_topic(self, request: Request) -> Command:
         """Raises MessageError for an unknown topic."""
@@ -36,7 +47,7 @@ class Routes:
             )
         queues = QueueData(
             broker_name=self._config.name,
-            perm=topic.perm,
+            perm=topic.perm if self._is_writable else topic.perm & ~PERM_WRITE,
             read_queue_nums=topic.read_queue_nums,
             topic_sys_flag=topic.topic_sys_flag,
             write_queue_nums=topic.write_queue_nums,
@@ -62,6 +73,40 @@ class Routes:
         """The names of cluster and broker; the caller asks the broker named here for the others."""
         body = TopicList(broker_addr=self._config.address, topic_list=[self._config.cluster, self._config.name])
         return response(request.command, ResponseCode.SUCCESS, body=write_body(body))
+
+    def unit_topics(self, request: Request) -> Command:
+        """311."""
+        return _topic_list(request, self._with_flags(lambda flags: bool(flags & UNIT_FLAG)))
+
+    def unit_subscribed_topics(self, request: Request) -> Command:
+        """312."""
+        return _topic_list(request, self._with_flags(lambda flags: bool(flags & UNIT_SUB_FLAG)))
+
+    def unit_subscribed_topics_elsewhere(self, request: Request) -> Command:
+        """313: those of 312 that are no unit's own."""
+        return _topic_list(
+            request, self._with_flags(lambda flags: flags & (UNIT_FLAG | UNIT_SUB_FLAG) == UNIT_SUB_FLAG)
+        )
+
+    def wipe_write_permission(self, request: Request) -> Command:
+        """205. Producers go elsewhere as soon as they ask for the route again."""
+        return self._set_writable(request, "wipeTopicCount", is_writable=False)
+
+    def add_write_permission(self, request: Request) -> Command:
+        """327."""
+        return self._set_writable(request, "addTopicCount", is_writable=True)
+
+    def _set_writable(self, request: Request, count_name: str, *, is_writable: bool) -> Command:
+        header = read_header(BrokerNameHeader, request.command.ext_fields)
+        count = 0
+        if header.broker_name == self._config.name:
+            self._is_writable = is_writable
+            count = len(self._names())
+        return response(request.command, ResponseCode.SUCCESS, ext_fields={count_name: str(count)})
+
+    def _with_flags(self, wanted: Callable[[int], bool]) -> list[str]:
+        topics = self._topics.table.topic_config_table
+        return [name for name, topic in topics.items() if wanted(topic.topic_sys_flag)]
 
     def _names(self) -> list[str]:
         return list(self._topics.table.topic_config_table)

@@ -50,3 +50,17 @@ class TopicList(Document, kw_only=True):
 
     broker_addr: str | None = None
     topic_list: list[str] = []  # noqa: RUF012
+
+
+class BrokerMemberGroup(Document, kw_only=True):
+    """`broker_addrs`: broker id as text → "host:port"."""
+
+    broker_addrs: dict[str, str] = {}  # noqa: RUF012
+    broker_name: str
+    cluster: str
+
+
+class BrokerMemberGroupAnswer(Document, kw_only=True):
+    """901 GET_BROKER_MEMBER_GROUP."""
+
+    broker_member_group: BrokerMemberGroup

@@ -68,3 +68,35 @@ async def test_topics_are_listed_for_the_cluster_that_has_them(parts) -> None:
 async def test_system_topics_name_a_broker_to_ask_for_the_others(parts) -> None:
     answer = msgspec.json.decode(ask(parts, "system_topics").body)
     assert answer == {"brokerAddr": "10.1.2.3:10911", "topicList": ["local", "broker-a"]}
+
+
+async def test_a_wiped_permission_to_write_keeps_producers_away_until_it_is_added(parts) -> None:
+    routes = Routes(parts.topics, parts.config)
+
+    def turn(verb: str, broker_name: str) -> dict[str, str]:
+        return parts.ask(getattr(routes, verb), Command(code=205, ext_fields={"brokerName": broker_name})).ext_fields
+
+    def perm() -> int:
+        answer = parts.ask(routes.of_topic, Command(code=105, ext_fields={"topic": "SELF_TEST_TOPIC"}))
+        return msgspec.json.decode(answer.body)["queueDatas"][0]["perm"]
+
+    topics = str(len(parts.topics.table.topic_config_table))
+    assert turn("wipe_write_permission", "another") == {"wipeTopicCount": "0"}
+    assert perm() == 6
+    assert turn("wipe_write_permission", "broker-a") == {"wipeTopicCount": topics}
+    assert perm() == 4
+    assert turn("add_write_permission", "broker-a") == {"addTopicCount": topics}
+    assert perm() == 6
+
+
+async def test_topics_of_units_are_listed(parts) -> None:
+    for flags in range(4):
+        parts.topics.put(TopicConfig(topic_name=f"flags-{flags}", topic_sys_flag=flags))
+    assert {
+        verb: msgspec.json.decode(ask(parts, verb).body)["topicList"]
+        for verb in ("unit_topics", "unit_subscribed_topics", "unit_subscribed_topics_elsewhere")
+    } == {
+        "unit_topics": ["flags-1", "flags-3"],
+        "unit_subscribed_topics": ["flags-2", "flags-3"],
+        "unit_subscribed_topics_elsewhere": ["flags-2"],
+    }

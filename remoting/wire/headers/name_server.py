@@ -1,0 +1,39 @@
+"""Headers of the name server's own requests: 100, 101, 102, 205, 219, 327, 901."""
+
+from __future__ import annotations
+
+from remoting.wire.headers.typed import Header
+
+
+class PutKVConfigHeader(Header, kw_only=True):
+    """100. Without namespace or key it is refused with words of RocketMQ's own."""
+
+    namespace: str | None = None
+    key: str | None = None
+    value: str = ""
+
+
+class KVConfigHeader(Header, kw_only=True):
+    """101 GET_KV_CONFIG, 102 DELETE_KV_CONFIG."""
+
+    namespace: str = ""
+    key: str = ""
+
+
+class NamespaceHeader(Header, kw_only=True):
+    """219."""
+
+    namespace: str = ""
+
+
+class BrokerNameHeader(Header, kw_only=True):
+    """205 WIPE_WRITE_PERM_OF_BROKER, 327 ADD_WRITE_PERM_OF_BROKER."""
+
+    broker_name: str
+
+
+class BrokerMemberGroupHeader(Header, kw_only=True):
+    """901."""
+
+    cluster_name: str
+    broker_name: str
