@@ -83,8 +83,13 @@ def bodies(store: MessageStore, topic: str = "orders", queue_id: int = 0) -> lis
     return [message.body for message in read_queue(store, topic, queue_id)]
 
 
+def wait_for_flush(store: MessageStore) -> None:
+    wait_until(lambda: store.flushed_commit_log_offset == store.max_commit_log_offset, what="the flush")
+
+
 def remove_oldest(store: MessageStore) -> bool:
     """Takes the oldest segment away, files too; False when it is pinned or the last. Waits for flush and checkpoint."""
+    wait_for_flush(store)
     oldest = store.retention.oldest
     if oldest is None or oldest.is_pinned:
         return False
