@@ -14,6 +14,7 @@ from broker.engine.members import Members
 from broker.engine.offsets import Offsets
 from broker.engine.queue_locks import QueueLocks
 from broker.engine.requests import Processor, Request
+from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.stats import Rates
 from broker.engine.topics import Topics
@@ -51,9 +52,9 @@ class Wire:
 class BrokerParts:
     """Composed as the runtime does it, without sockets and timers. Close it with `close`."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, clock: ManualClock | None = None, **settings: Any) -> None:
         self.config = BrokerConfig(store=folder, flush="async", port=10911, **settings)
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
         self.store = open_store(folder, SMALL, self.clock)
         self.watch = Watch(self.clock)
         self.topics = Topics(folder / "config", self.config, self.watch.topic_changed)
@@ -67,7 +68,8 @@ class BrokerParts:
         self.held_pulls = HeldPulls(self.store.max_offset, self.store.properties_of)
         self.filters = SubscriptionFilters(has_sql=self.config.property_filter)
         self.store.on_appended.append(self.held_pulls.appended)
-        self.accepting = Accepting(self.store, DEFAULT_LEVELS, self.clock, body_bytes_max=self.config.body_bytes_max)
+        self.levels = LevelHistory(folder / "config", DEFAULT_LEVELS)
+        self.accepting = Accepting(self.store, self.levels, self.clock, self.config)
         self.transactions = Transactions(
             *(self.store, self.accepting, self.members, ProgressKeeper(folder / "config", self.offsets), self.config),
             before_giving_up=lambda: None,
