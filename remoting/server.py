@@ -21,7 +21,7 @@ IDLE_TIMEOUT_S = 120.0
 IDLE_SCAN_INTERVAL_S = 10.0
 # For answers that are still to be written when the server closes.
 CLOSE_GRACE_S = 1.0
-# Of the files that the process may have open: two servers in one process leave room for its own files.
+# Of the files that the process may have open, unless told otherwise: room is left for its own files.
 CONNECTIONS_SHARE = 0.3
 REFUSAL_LOG_INTERVAL_S = 10.0
 
@@ -34,7 +34,7 @@ class Server(Handler):
     """Counts its connections, closes idle and stuck ones, closes all at the end. Events go on to `handler`.
 
     Beyond `connections_max` a new connection is closed at once: descriptors for its own files must be left to the
-    process. None means a share of the limit of open files.
+    process. None means `connections_share` of the limit of open files.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Server(Handler):
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         idle_scan_interval_s: float = IDLE_SCAN_INTERVAL_S,
         connections_max: int | None = None,
+        connections_share: float = CONNECTIONS_SHARE,
         shares: Shares | None = None,
     ) -> None:
         self._handler = handler
@@ -52,7 +53,7 @@ class Server(Handler):
         self.shares = shares or Shares()
         self._server: asyncio.Server | None = None
         self._idle_scan: asyncio.TimerHandle | None = None
-        self._connections_max = connections_max or _connections_max()
+        self._connections_max = connections_max or _connections_max(connections_share)
         self._refusal_logged_s = -REFUSAL_LOG_INTERVAL_S
         self.connections: set[Connection] = set()
 
@@ -124,9 +125,9 @@ class Server(Handler):
         self._schedule_idle_scan()
 
 
-def _connections_max() -> int:
+def _connections_max(share: float) -> int:
     open_files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return int(open_files_max * CONNECTIONS_SHARE) if open_files_max != resource.RLIM_INFINITY else sys.maxsize
+    return int(open_files_max * share) if open_files_max != resource.RLIM_INFINITY else sys.maxsize
 
 
 def _listen_error_text(host: str, port: int, error: OSError) -> str:

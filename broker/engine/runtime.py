@@ -28,6 +28,10 @@ logger = logging.getLogger(__name__)
 
 # Senders give up after 3 s; a disk that takes longer is closed all the same, which flushes once more.
 FLUSH_AT_STOP_S = 3.0
+# Connections, of the files that the process may have open. Every client has one to each; those to the name server may
+# wait. The rest is the store's, which maps a quarter at most.
+BROKER_SHARE = 0.52
+NAME_SERVER_SHARE = 0.2
 
 
 class BrokerRuntime:
@@ -37,8 +41,8 @@ class BrokerRuntime:
         self.config = config
         self._names = RequestTable("name server")
         self._requests = RequestTable("broker")
-        self._name_server = Server(self._names)
-        self._server = Server(self._requests)
+        self._name_server = Server(self._names, connections_share=NAME_SERVER_SHARE)
+        self._server = Server(self._requests, connections_share=BROKER_SHARE)
         self._store: MessageStore | None = None
         self._parts: Parts | None = None
 
