@@ -37,8 +37,24 @@ class WatchEvent(Document, kw_only=True):
     detail: dict[str, str] = {}  # noqa: RUF012 - msgspec copies a default per instance
 
 
+class DifferenceState(Document, kw_only=True):
+    """What a member asked for at a topic where the group's members disagree. `expression` None: does not subscribe.
+
+    `others`: clients that ask otherwise now, a few of them; none when it `is_over`.
+    """
+
+    topic: str
+    expression: str | None = None
+    expression_type: str | None = None
+    sub_version: int = 0
+    since_ms: int
+    last_seen_ms: int
+    is_over: bool = False
+    others: list[str] = []  # noqa: RUF012 - msgspec copies a default per instance
+
+
 class MemberState(Document, kw_only=True):
-    """`subscriptions`: what this member itself asked for in its last heartbeat."""
+    """`subscriptions`: what this member itself asked for in its last heartbeat, with type, model and start."""
 
     client_id: str
     client_addr: str
@@ -46,7 +62,11 @@ class MemberState(Document, kw_only=True):
     version: int
     online_since_ms: int
     last_heartbeat_ms: int
+    consume_type: str | None = None
+    message_model: str | None = None
+    consume_from_where: str | None = None
     subscriptions: list[SubscriptionData] = []  # noqa: RUF012
+    differences: list[DifferenceState] = []  # noqa: RUF012
 
 
 class AssignmentState(Document, kw_only=True):

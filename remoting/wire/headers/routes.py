@@ -11,7 +11,7 @@ class GetRouteHeader(Header, kw_only=True):
 
 
 class TopicHeader(Header, kw_only=True):
-    """202, 215, 300, 351: a topic by name."""
+    """202, 215, 216, 300, 351: a topic by name."""
 
     topic: str
     lo: bool | None = None
