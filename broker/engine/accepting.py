@@ -14,9 +14,10 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
+from broker.engine.config import BrokerConfig
 from broker.engine.flush_waiting import Answer, FlushWaiting
-from broker.engine.schedule.entering import delay_level, enter_schedule
-from broker.engine.schedule.levels import DelayLevels
+from broker.engine.schedule.entering import delay_level, enter_schedule, enter_timer, wants_timer
+from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.store.errors import RecordRefused, StoreClosed, StoreError, StoreFenced, StoreFull
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
@@ -45,32 +46,38 @@ class _Submission(NamedTuple):
 
 
 class Accepting:
-    """`body_bytes_max`: RocketMQ's `maxMessageSize`."""
+    """`levels`: those that count now. `clock`: ms since the epoch."""
 
     def __init__(
-        self, store: MessageStore, levels: DelayLevels, clock: Callable[[], int], *, body_bytes_max: int
+        self, store: MessageStore, levels: LevelHistory, clock: Callable[[], int], config: BrokerConfig
     ) -> None:
         self._store = store
         self._levels = levels
         self._clock = clock
-        self._body_bytes_max = body_bytes_max
+        self._config = config
         self._flush_waiting = FlushWaiting(store, refusal)
         self._submitted: list[_Submission] = []
         self._submitted_bytes = 0
 
     def submit(self, draft: MessageDraft, properties: dict[str, str], *, waits: bool, answer: Answer) -> None:
-        """`draft` gets `properties`; with a delay level it goes into the schedule. `waits`: for the flush.
+        """`draft` gets `properties`; with a delay level or a time of its own it waits in the schedule, and they say so.
+        `waits`: for the flush.
 
-        Raises MessageError: MESSAGE_ILLEGAL for one that is too large, SYSTEM_BUSY while too many wait for the disk.
+        Raises MessageError: MESSAGE_ILLEGAL for one that is too large or too far away, SYSTEM_BUSY while too many wait
+        for the disk.
         """
         level = delay_level(properties)
-        if level > 0 and draft.sys_flag & TRANSACTION_MASK in (0, TRANSACTION_COMMIT):
-            enter_schedule(draft, properties, level, self._levels, self._clock())
-        else:
+        can_wait = draft.sys_flag & TRANSACTION_MASK in (0, TRANSACTION_COMMIT)
+        if level > 0 and can_wait:
+            enter_schedule(draft, properties, level, self._levels.current, self._clock())
+        elif not (can_wait and wants_timer(properties) and self._enter_timer(draft, properties)):
             draft.properties_text = encode_properties(properties)
             draft.tags_code = tags_code(properties.get(Property.TAGS))
         self.check_size(len(draft.body), draft.properties_text)
         self._submit(_Submission([draft], waits, answer), len(draft.body))
+
+    def _enter_timer(self, draft: MessageDraft, properties: dict[str, str]) -> bool:
+        return enter_timer(draft, properties, self._clock(), self._config.timer_max_delay_s)
 
     def submit_batch(self, drafts: list[MessageDraft], *, waits: bool, answer: Answer) -> None:
         """All or none of `drafts`, side by side, as they are. Raises MessageError (SYSTEM_BUSY)."""
@@ -99,6 +106,8 @@ class Accepting:
 
     def _append(self, submitted: list[_Submission]) -> list[list[Appended] | MessageError]:
         """One result per submission: with one write or, when that is refused, each on its own."""
+        if self._store.full_because is not None:
+            return [MessageError(self._store.full_because, ResponseCode.SERVICE_NOT_AVAILABLE) for _ in submitted]
         try:
             appended = self._store.append_batch([draft for submission in submitted for draft in submission.drafts])
         except StoreError as error:
@@ -113,9 +122,9 @@ class Accepting:
 
     def check_size(self, body_bytes: int, properties_text: str) -> None:
         """Raises MessageError (MESSAGE_ILLEGAL) naming the limit."""
-        if body_bytes > self._body_bytes_max:
+        if body_bytes > self._config.body_bytes_max:
             raise MessageError(
-                f"the message body has {body_bytes} bytes; {self._body_bytes_max} are allowed",
+                f"the message body has {body_bytes} bytes; {self._config.body_bytes_max} are allowed",
                 ResponseCode.MESSAGE_ILLEGAL,
             )
         limit = PROPERTIES_BYTES_MAX - _CRC_PROPERTY_BYTES

@@ -15,14 +15,12 @@ from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPulls
 from broker.engine.kv_config import KVConfig
-from broker.engine.kv_config import KVConfig
 from broker.engine.loops import Loop
 from broker.engine.member_calls import MemberCalls
 from broker.engine.members import Members
 from broker.engine.offsets import Offsets
 from broker.engine.overload import LoopBeat, Overload
 from broker.engine.processors.scheduler_lease import SchedulerLease
-from broker.engine.processors.watch_broker import WatchBroker
 from broker.engine.processors.watch_broker import WatchBroker
 from broker.engine.queue_locks import QueueLocks
 from broker.engine.request_modes import RequestModes
@@ -35,10 +33,13 @@ from broker.engine.schedule.carriers import Carrier
 from broker.engine.schedule.delay import KIND as DELAY_KIND
 from broker.engine.schedule.delay import DelayedDelivery
 from broker.engine.schedule.driver import REFUSED_PAUSE_MS, Driver
+from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.schedule.local_link import LocalLink
 from broker.engine.schedule.progress import ProgressFile
 from broker.engine.schedule.scheduler import Scheduler
+from broker.engine.schedule.timer import KIND as TIMER_KIND
+from broker.engine.schedule.timer import TimerDelivery
 from broker.engine.settings import Settings
 from broker.engine.stats import Rates
 from broker.engine.store.message_store import Clock, MessageStore, system_clock
@@ -63,7 +64,6 @@ class Parts:
         self, config: BrokerConfig, store: MessageStore, requests: RequestTable, clock: Clock = system_clock
     ) -> None:
         facts = config.store / "config"
-        levels = parse_levels(config.delay_levels)
         self.config = config
         self.clock = clock
         self.store = store
@@ -82,8 +82,11 @@ class Parts:
         self.filters = SubscriptionFilters(has_sql=config.property_filter)
         self.put: Rates[str] = Rates()
         self.got: Rates[tuple[str, str]] = Rates()
-        self.accepting = Accepting(store, levels, clock, body_bytes_max=config.body_bytes_max)
-        self.delays = DelayedDelivery(store, levels, ProgressFile(facts / "delayOffset.json"), self._sooner, clock)
+        self.levels = LevelHistory(facts, parse_levels(config.delay_levels))
+        self.accepting = Accepting(store, self.levels, clock, config)
+        delay_file = ProgressFile(facts / "delayOffset.json")
+        self.delays = DelayedDelivery(store, self.levels, delay_file, self._sooner, clock)
+        self.timers = TimerDelivery(store, store.path, self._sooner, clock)
         self.transactions = Transactions(
             *(store, self.accepting, self.members, TransactionProgress(facts, self.offsets), config),
             before_giving_up=self._make_check_max_topic,
@@ -93,9 +96,10 @@ class Parts:
         self.remover = Remover(store)
         self.retention = ScheduledRetention(store, self.remover, config, self._sooner, clock)
         self.disk_watch = DiskWatch(store, self.remover, config, clock)
-        store.pins.extend([self.delays.pinned, self.transactions.pinned])
+        store.pins.extend([self.delays.pinned, self.timers.pinned, self.transactions.pinned])
         carriers: dict[str, Carrier] = {
             DELAY_KIND: self.delays,
+            TIMER_KIND: self.timers,
             TRANSACTION_KIND: self.transactions.checks,
             RETENTION_KIND: self.retention,
         }
@@ -138,8 +142,11 @@ class Parts:
         self.kv_config.load()
         self.offsets.bring_back(self.store.max_offset)
         self.store.on_appended += [self._count, self.held_pulls.appended, self.watch.appended]
-        self.store.on_appended += [self.delays.appended, self.transactions.appended]
+        self.store.on_appended += [self.delays.appended, self.timers.appended, self.transactions.appended]
         self.delays.recover()
+        self._levels_changed()
+        self.settings.listen("messageDelayLevel", self._levels_changed)
+        self.timers.recover()
         self.transactions.recover()
         self.held_pulls.start()
         self.beat.start()
@@ -163,6 +170,7 @@ class Parts:
         await self.remover.stop()
         try:
             await self.delays.stop()
+            await self.timers.stop()
             await self.transactions.stop()
         finally:
             await self.offsets.save()
@@ -186,6 +194,13 @@ class Parts:
 
     def _make_check_max_topic(self) -> None:
         self.topics.create_for_send_back(CHECK_MAX_TIME_TOPIC, 1, PERM_READ_WRITE)
+
+    def _levels_changed(self) -> None:
+        """What was submitted before keeps the levels that it was accepted with. Raises FactsUnwritable."""
+        self.accepting.store_submitted()
+        end, low = self.store.max_commit_log_offset, self.store.min_commit_log_offset
+        if self.levels.change(parse_levels(self.config.delay_levels), end=end, low=low):
+            self.delays.levels_changed()
 
     def _sooner(self) -> None:
         self.scheduler.sooner()

@@ -28,6 +28,7 @@ from broker.engine.processors.pull_message import PullMessage
 from broker.engine.processors.query_consume_queue import QueryConsumeQueue
 from broker.engine.processors.query_message import QueryMessage
 from broker.engine.processors.queue_offset import EarliestStoreTime, QueueOffset, SearchOffset
+from broker.engine.processors.recall_message import RecallMessage
 from broker.engine.processors.registration import Registration
 from broker.engine.processors.reset_offset import ResetOffset
 from broker.engine.processors.route import Routes
@@ -100,6 +101,7 @@ def _sending(parts: Parts) -> dict[int, Processor]:
         Code.SEND_MESSAGE: send,
         Code.SEND_MESSAGE_V2: send,
         Code.SEND_BATCH_MESSAGE: send,
+        Code.RECALL_MESSAGE: RecallMessage(parts.topics, parts.accepting, parts.config, parts.clock),
         Code.END_TRANSACTION: EndTransaction(parts.store, parts.transactions, parts.config, parts.clock),
         Code.CONSUMER_SEND_MSG_BACK: SendMessageBack(
             parts.topics, parts.groups, parts.store, parts.accepting, parts.config

@@ -18,6 +18,7 @@ from broker.engine.config import BrokerConfig
 from broker.engine.parts import Parts
 from broker.engine.request_codes import broker_processors, name_server_processors
 from broker.engine.requests import RequestTable
+from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.settings import Settings
 from broker.engine.store.message_store import MessageStore
@@ -75,8 +76,9 @@ class BrokerRuntime:
                 self._store.close()
 
     def _open_store(self) -> MessageStore:
-        delays_ms = parse_levels(self.config.delay_levels).delays_ms
-        store = MessageStore.open(self.config.store, StoreConfig(flush=self.config.flush, delay_levels_ms=delays_ms))
+        levels = LevelHistory(self.config.store / "config", parse_levels(self.config.delay_levels))
+        store_config = StoreConfig(flush=self.config.flush, delay_levels_at=levels.delays_ms_at)
+        store = MessageStore.open(self.config.store, store_config)
         report = store.recovery
         logger.info(
             "store %s: %s; %d records verified in %.0f ms",

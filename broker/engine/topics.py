@@ -28,6 +28,9 @@ _SYSTEM_QUEUE_NUMS = {
     names.BENCHMARK_TOPIC: 1024,
     names.OFFSET_MOVED_TOPIC: 1,
     names.SCHEDULE_TOPIC: 18,
+    names.TIMER_TOPIC: 1,
+    names.HALF_TOPIC: 1,
+    names.OP_HALF_TOPIC: 1,
 }
 CLUSTER_TOPIC_QUEUE_NUMS = 16
 # What a tool may give a topic. Each queue stands in every answer that tells the edges of the topic's queues, and has

@@ -16,6 +16,7 @@ SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 # The template from whose settings an unknown topic is created.
 AUTO_CREATE_TOPIC = "TBW102"
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+TIMER_TOPIC = "rmq_sys_wheel_timer"
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_HALF_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 CHECK_MAX_TIME_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
@@ -40,7 +41,16 @@ SYSTEM_TOPICS = frozenset(
     }
 )
 NOT_ALLOWED_SEND_TOPICS = frozenset(
-    {SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, CHECK_MAX_TIME_TOPIC, SELF_TEST_TOPIC, OFFSET_MOVED_TOPIC}
+    {
+        SCHEDULE_TOPIC,
+        HALF_TOPIC,
+        OP_HALF_TOPIC,
+        CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_TOPIC,
+        # Not so in Apache, whose timers stop for good at a message without a time.
+        TIMER_TOPIC,
+    }
 )
 SYSTEM_GROUPS = frozenset(
     {

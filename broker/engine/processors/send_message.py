@@ -32,6 +32,7 @@ from remoting.wire.headers.typed import read_header
 from remoting.wire.message_id import UniqueKeyFactory, offset_message_id
 from remoting.wire.names import RETRY_PREFIX, dlq_topic, is_retry_topic
 from remoting.wire.properties import Property, decode_properties
+from remoting.wire.recall_handle import recall_handle
 from remoting.wire.tags import tags_code
 
 REGION = "DefaultRegion"
@@ -86,17 +87,15 @@ class SendMessage:
             name, queue_id = dlq_topic(name.removeprefix(RETRY_PREFIX)), 0
             self._topics.create_for_send_back(name, DLQ_QUEUE_NUMS, PERM_READ_WRITE)
             properties[Property.DELAY] = DLQ_DELAY_OF_SEND
-        self._refuse_what_is_not_there(properties)
-        unique_key = properties.get(Property.UNIQ_KEY)
-        if unique_key is None:
-            unique_key = properties[Property.UNIQ_KEY] = self._unique_keys.next()
+        if Property.UNIQ_KEY not in properties:
+            properties[Property.UNIQ_KEY] = self._unique_keys.next()
         properties[Property.MSG_REGION] = REGION
         properties[Property.TRACE_ON] = "true"
         properties[Property.CLUSTER] = self._config.cluster
         draft = self._draft(request, header, name, queue_id, header.flag, request.command.body)
         if topic.topic_filter_type == "MULTI_TAG":
             draft.sys_flag |= _MULTI_TAGS_FLAG
-        answer = self._answering(request, unique_key, queue_id)
+        answer = self._answering(request, properties, queue_id)
         waits = _waits(request, properties)
         if is_half(properties, draft.reconsume_times):
             answer = self._transactions.begin(draft, properties, answer)
@@ -114,13 +113,6 @@ class SendMessage:
         limit = retry_limit(group, header.max_reconsume_times, client_version)
         return is_dead_on_send(header.reconsume_times or 0, limit) or self._locks.has_unexpired(name)
 
-    def _refuse_what_is_not_there(self, properties: dict[str, str]) -> None:
-        """Better refused than stored as what it is not."""
-        if wants_timer(properties) and delay_level(properties) <= 0:
-            raise MessageError(
-                "accurate timer message is not enabled, timerWheelEnable is false", ResponseCode.SYSTEM_ERROR
-            )
-
     # a batch
 
     def _send_batch(self, request: Request, header: SendMessageHeader, properties: dict[str, str]) -> None:
@@ -130,7 +122,8 @@ class SendMessage:
                 f"batch request does not support retry group {header.topic}", ResponseCode.MESSAGE_ILLEGAL
             )
         body = request.command.body
-        if delay_level(properties) > 0 or properties.get(Property.TRAN_MSG, "").lower() == "true":
+        is_later = delay_level(properties) > 0 or wants_timer(properties)
+        if is_later or properties.get(Property.TRAN_MSG, "").lower() == "true":
             raise MessageError("a batch can be neither delayed nor transactional", ResponseCode.MESSAGE_ILLEGAL)
         self._accepting.check_size(len(body), header.properties or "")
         try:
@@ -145,7 +138,7 @@ class SendMessage:
             draft.properties_text = entry.properties_text
             draft.tags_code = tags_code(decode_properties(entry.properties_text).get(Property.TAGS))
             drafts.append(draft)
-        answer = self._answering(request, properties.get(Property.UNIQ_KEY), header.queue_id)
+        answer = self._answering(request, properties, header.queue_id)
         self._accepting.submit_batch(drafts, waits=_waits(request, properties), answer=answer)
 
     # both
@@ -165,8 +158,12 @@ class SendMessage:
             reconsume_times=header.reconsume_times or 0,
         )
 
-    def _answering(self, request: Request, unique_key: str | None, queue_id: int) -> Answer:
-        """The queue answered is the one that was asked for, also where the message waits in the schedule first."""
+    def _answering(self, request: Request, properties: dict[str, str], queue_id: int) -> Answer:
+        """The queue answered is the one that was asked for, also where the message waits in the schedule first.
+
+        `properties` are those that are stored: they say when it waits for a time of its own.
+        """
+        unique_key = properties.get(Property.UNIQ_KEY)
         command, connection, store_host = request.command, request.connection, self._config.store_host
 
         def answer(result: list[Appended] | MessageError) -> None:
@@ -187,6 +184,8 @@ class SendMessage:
             }
             if unique_key is not None:
                 fields["transactionId"] = unique_key
+            if (handle := recall_handle(properties, self._config.name)) is not None:
+                fields["recallHandle"] = handle
             connection.send(response(command, code, ext_fields=fields))
 
         return answer

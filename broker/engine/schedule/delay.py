@@ -4,6 +4,10 @@ RocketMQ's `ScheduleMessageService`. A delayed message is stored in queue
 level - 1 of SCHEDULE_TOPIC_XXXX; its consume-queue entry holds the due time where others hold a tag hash. Within a
 level all wait equally long, so the entries are in order of their due times and only the first needs a look.
 
+Unless the table of levels changed meanwhile: from there on a level's queue goes on in a new lane, so that what waits
+for 1 s now is not behind what was promised 2 h. What waits keeps its due time, also when its level is gone. Lanes end
+where `level_history.py` says that the table changed.
+
 Delivering appends a copy to REAL_TOPIC / REAL_QID: same body, flags, times and properties, with a fresh tag hash.
 Copies of one level are appended in order, at most `STEP_MESSAGES_MAX` a step, so that senders are not held up for
 long. How progress survives a kill is told in `progress.py`.
@@ -18,7 +22,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from broker.engine.schedule.levels import DelayLevels
+from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.progress import DelayProgress, ProgressFile
 from broker.engine.store.errors import RecordRefused, StoreFull
 from broker.engine.store.message_store import MessageStore
@@ -42,19 +46,18 @@ CLOCK_JUMP_TOLERANCE_MS = 60_000
 
 
 @dataclass(slots=True)
-class Level:
-    """`next_offset`: the queue offset to deliver next; `stored_due_ms` the due time it was stored with, None when none
-    waits. When it is due is asked anew each time: the clock may have been set back since."""
+class Lane:
+    """Queue offsets `start` to `end` of a level, all waiting equally long; `end` is None for the lane that grows.
 
-    number: int
+    `next_offset`: the queue offset to deliver next; `stored_due_ms` the due time it was stored with, None when none
+    waits. When it is due is asked anew each time: the clock may have been set back since.
+    """
+
     delay_ms: int
+    start: int = 0
+    end: int | None = None
     next_offset: int = 0
     stored_due_ms: int | None = None
-    late_ms: int = -1
-
-    @property
-    def queue_id(self) -> int:
-        return self.number - 1
 
     def due_ms(self, stored_due_ms: int, now_ms: int) -> int:
         if stored_due_ms - now_ms > self.delay_ms + CLOCK_JUMP_TOLERANCE_MS:
@@ -63,6 +66,39 @@ class Level:
 
     def next_due_ms(self, now_ms: int) -> int | None:
         return None if self.stored_due_ms is None else self.due_ms(self.stored_due_ms, now_ms)
+
+
+@dataclass(slots=True)
+class Level:
+    """`lanes`: the oldest first, at least one; only the last may be done."""
+
+    number: int
+    lanes: list[Lane]
+    late_ms: int = -1
+
+    @property
+    def queue_id(self) -> int:
+        return self.number - 1
+
+    @property
+    def next_offset(self) -> int:
+        return self.lanes[0].next_offset
+
+    def first_lane(self, now_ms: int) -> tuple[int, Lane] | None:
+        """The lane of which something falls due first, and when; None when nothing waits."""
+        dues = [(due_ms, lane) for lane in self.lanes if (due_ms := lane.next_due_ms(now_ms)) is not None]
+        return min(dues, key=lambda due: due[0], default=None)
+
+    def next_due_ms(self, now_ms: int) -> int | None:
+        first = self.first_lane(now_ms)
+        return None if first is None else first[0]
+
+    def lane_of(self, queue_offset: int) -> Lane | None:
+        """The lane in which this one has not been delivered yet."""
+        for lane in self.lanes:
+            if lane.next_offset <= queue_offset and (lane.end is None or queue_offset < lane.end):
+                return lane
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +119,7 @@ class DelayedDelivery:
     def __init__(
         self,
         store: MessageStore,
-        levels: DelayLevels,
+        levels: LevelHistory,
         file: ProgressFile,
         on_sooner: Callable[[], None],
         clock: Callable[[], int],
@@ -93,8 +129,10 @@ class DelayedDelivery:
         self._file = file
         self._on_sooner = on_sooner
         self._clock = clock
+        self._history = levels
         self._levels = {
-            str(number): Level(number, delay_ms) for number, delay_ms in enumerate(levels.delays_ms, start=1)
+            str(number): Level(number, [Lane(delay_ms)])
+            for number, delay_ms in enumerate(levels.current.delays_ms, start=1)
         }
         self._progress = DelayProgress({})
         self._copied_end = 0
@@ -106,16 +144,26 @@ class DelayedDelivery:
         """Reads the file, then what the log shows beyond it. Call it once, before anything is delivered."""
         saved = self._file.read()
         self._progress = saved if saved is not None else DelayProgress({}, delivering_from=0)
-        for level in self._levels.values():
-            level.next_offset = self._progress.next_offsets.get(level.number, 0)
+        numbers = {queue_id + 1 for queue_id in self._store.queues(SCHEDULE_TOPIC)}
+        for number in sorted(numbers | {level.number for level in self._levels.values()}):
+            self._levels[str(number)] = Level(number, self._lanes_of(number))
         if self._progress.delivering_from is not None and self._has_waiting():
             self._count_copies_from(self._progress.delivering_from)
         self._progress.delivering_from = None
         for level in self._levels.values():
             self._clamp(level)
-            self._look(level)
-        if self._table() != self._progress.next_offsets:
+            self._look_at_all(level)
+        if (self._table(), self._lanes_table()) != (self._progress.next_offsets, self._progress.lanes):
             self._write(None)
+
+    def levels_changed(self) -> None:
+        """Another table counts for what is stored from now on; what waits keeps its due time."""
+        delays_ms = self._history.current.delays_ms
+        for number in range(1, len(delays_ms) + 1):
+            self._levels.setdefault(str(number), Level(number, [Lane(delays_ms[number - 1])]))
+        for level in self._levels.values():
+            self._begin_lane(level, _delay_of(level.number, delays_ms))
+        self._on_sooner()
 
     async def stop(self) -> None:
         """Saves how far it came, once the last copies are flushed."""
@@ -132,8 +180,12 @@ class DelayedDelivery:
 
     def pinned(self) -> int | None:
         """The commit-log offset of the oldest message that waits, or from which on copies are counted after a kill."""
-        waiting = [level for level in self._levels.values() if level.stored_due_ms is not None]
-        entries = [self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, level.next_offset) for level in waiting]
+        entries = [
+            self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, lane.next_offset)
+            for level in self._levels.values()
+            for lane in level.lanes
+            if lane.stored_due_ms is not None
+        ]
         offsets = [entry[0] for entry in entries if entry is not None]
         if self._progress.delivering_from is not None:
             offsets.append(self._progress.delivering_from)
@@ -163,17 +215,18 @@ class DelayedDelivery:
 
     @property
     def waiting_count(self) -> int:
-        return sum(self._waiting_count(level) for level in self._levels.values() if level.stored_due_ms is not None)
+        return sum(self._waiting_count(level) for level in self._levels.values())
 
     def carry_out(self, key: str, until_ms: int) -> Carried:
         """Delivers what level `key` has due up to `until_ms`, and no later than now. Raises KeyError, StoreError."""
         level = self._levels[key]
         now_ms = self._clock()
         until_ms = min(until_ms, now_ms)
-        first_due_ms = level.next_due_ms(now_ms)
-        if first_due_ms is None or first_due_ms > until_ms:
+        first = level.first_lane(now_ms)
+        if first is None or first[0] > until_ms:
             return Carried(0, -1)
-        drafts, next_offset = self._collect(level, until_ms, now_ms)
+        first_due_ms, lane = first
+        drafts, next_offset = self._collect(level, lane, until_ms, now_ms)
         appended: list[Appended] = []
         if drafts:
             self._begin_delivery()
@@ -181,8 +234,9 @@ class DelayedDelivery:
         if appended:
             self._copied_end = appended[-1].commit_log_offset + appended[-1].total_bytes
             level.late_ms = now_ms - first_due_ms
-        level.next_offset = next_offset
-        self._look(level)
+        lane.next_offset = next_offset
+        self._look(level, lane)
+        self._leave_done_lanes(level)
         return Carried(len(appended), level.late_ms if appended else -1)
 
     # what the store reports
@@ -192,20 +246,20 @@ class DelayedDelivery:
         if appended.topic != SCHEDULE_TOPIC:
             return
         level = self._levels.get(str(appended.queue_id + 1))
-        if level is not None and level.stored_due_ms is None:
-            self._look(level)
+        if level is not None and level.lanes[-1].stored_due_ms is None:
+            self._look(level, level.lanes[-1])
             self._on_sooner()
 
     # delivering
 
-    def _collect(self, level: Level, until_ms: int, now_ms: int) -> tuple[list[MessageDraft], int]:
+    def _collect(self, level: Level, lane: Lane, until_ms: int, now_ms: int) -> tuple[list[MessageDraft], int]:
         """Copies of what is due, in order, and the queue offset after the last entry looked at."""
         drafts: list[MessageDraft] = []
         total_bytes = 0
-        queue_offset = level.next_offset
+        queue_offset = lane.next_offset
         while len(drafts) < STEP_MESSAGES_MAX and total_bytes < STEP_BYTES_MAX:
-            queue_offset, entry = self._entry_from(level, queue_offset)
-            if entry is None or level.due_ms(entry[2], now_ms) > until_ms:
+            queue_offset, entry = self._entry_from(level, lane, queue_offset)
+            if entry is None or lane.due_ms(entry[2], now_ms) > until_ms:
                 break
             message = self._store.message_at(entry[0])
             queue_offset += 1
@@ -231,29 +285,96 @@ class DelayedDelivery:
             logger.error("delay level %d: entry %d cannot be delivered: %s", level.number, source, error)
             return []
 
-    def _look(self, level: Level) -> None:
-        level.next_offset, entry = self._entry_from(level, level.next_offset)
-        level.stored_due_ms = None if entry is None else entry[2]
+    def _look(self, level: Level, lane: Lane) -> None:
+        lane.next_offset, entry = self._entry_from(level, lane, lane.next_offset)
+        lane.stored_due_ms = None if entry is None else entry[2]
 
-    def _entry_from(self, level: Level, queue_offset: int) -> tuple[int, tuple[int, int, int] | None]:
-        """(queue offset, entry) of the first at or behind `queue_offset`; what was damaged is stepped over."""
+    def _look_at_all(self, level: Level) -> None:
+        for lane in level.lanes:
+            self._look(level, lane)
+        self._leave_done_lanes(level)
+
+    def _entry_from(self, level: Level, lane: Lane, queue_offset: int) -> tuple[int, tuple[int, int, int] | None]:
+        """(queue offset, entry) of the lane's first at or behind `queue_offset`; what was damaged is stepped over."""
         first = queue_offset
-        end = self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)
-        entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, queue_offset)
-        while entry is None and queue_offset < end:
-            queue_offset += 1
+        end = self._end_of(level, lane)
+        entry = None
+        while queue_offset < end:
             entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, queue_offset)
+            if entry is not None:
+                break
+            queue_offset += 1
         if queue_offset > first:
             logger.error("delay level %d: entries %d to %d are lost", level.number, first, queue_offset - 1)
         return queue_offset, entry
 
+    def _end_of(self, level: Level, lane: Lane) -> int:
+        return self._store.max_offset(SCHEDULE_TOPIC, level.queue_id) if lane.end is None else lane.end
+
     def _waiting_count(self, level: Level) -> int:
-        return max(0, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id) - level.next_offset)
+        return sum(max(0, self._end_of(level, lane) - lane.next_offset) for lane in level.lanes)
+
+    # lanes
+
+    def _begin_lane(self, level: Level, delay_ms: int) -> None:
+        """Goes on in a new lane, where one is needed; an empty one takes the new delay itself."""
+        last = level.lanes[-1]
+        if last.delay_ms == delay_ms:
+            return
+        end = self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)
+        if last.next_offset >= end:
+            last.delay_ms = delay_ms
+            return
+        last.end = end
+        level.lanes.append(Lane(delay_ms, start=end, next_offset=end))
+
+    def _leave_done_lanes(self, level: Level) -> None:
+        level.lanes = [lane for lane in level.lanes if lane.end is None or lane.next_offset < lane.end]
+
+    def _lanes_of(self, number: int) -> list[Lane]:
+        """As the history of the table tells them, and where the progress that was saved says that they are."""
+        lanes: list[Lane] = []
+        for since, table in self._history.changes:
+            delay_ms = _delay_of(number, table.delays_ms)
+            start = self._first_behind(number - 1, since) if lanes else 0
+            if lanes and (lanes[-1].delay_ms == delay_ms or lanes[-1].start == start):
+                lanes[-1].delay_ms = delay_ms
+                continue
+            if lanes:
+                lanes[-1].end = start
+            lanes.append(Lane(delay_ms, start=start))
+        lowest = self._progress.next_offsets.get(number, 0)
+        saved = self._progress.lanes.get(number, {})
+        for lane in lanes:
+            lane.next_offset = max(lane.start, lowest, saved.get(lane.start, 0))
+            if lane.end is not None:
+                lane.next_offset = min(lane.next_offset, lane.end)
+        return [lane for lane in lanes if lane.end is None or lane.next_offset < lane.end]
+
+    def _first_behind(self, queue_id: int, commit_log_offset: int) -> int:
+        """The queue offset of the first entry that was stored at or behind `commit_log_offset`."""
+        low = self._store.min_offset(SCHEDULE_TOPIC, queue_id)
+        high = self._store.max_offset(SCHEDULE_TOPIC, queue_id)
+        while low < high:
+            middle = (low + high) // 2
+            entry = self._store.queue_entry(SCHEDULE_TOPIC, queue_id, middle)
+            if entry is not None and entry[0] < commit_log_offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     # progress
 
     def _table(self) -> dict[int, int]:
         return {level.number: level.next_offset for level in self._levels.values() if level.next_offset > 0}
+
+    def _lanes_table(self) -> dict[int, dict[int, int]]:
+        return {
+            level.number: {lane.start: lane.next_offset for lane in level.lanes[1:]}
+            for level in self._levels.values()
+            if len(level.lanes) > 1
+        }
 
     def _begin_delivery(self) -> None:
         """The file says that copies may follow, before the first one does. Raises StoreFull when it cannot."""
@@ -268,25 +389,29 @@ class DelayedDelivery:
     def _save(self) -> None:
         """Counts the copies so far, once they are flushed."""
         self._saving = None
-        end, table = self._copied_end, self._table()
+        end, tables = self._copied_end, (self._table(), self._lanes_table())
 
         def flushed(failure: Exception | None) -> None:
             if failure is not None:
                 logger.error("the progress of delays is not saved: %s", failure)
                 return
-            is_complete = self._table() == table and self._copied_end == end
+            is_complete = (self._table(), self._lanes_table()) == tables and self._copied_end == end
             try:
-                self._write(None if is_complete else end, table)
+                self._write(None if is_complete else end, tables)
             except OSError as error:
                 # The file still says where the log tells the rest.
                 logger.error("the progress of delays is not saved: %s", error)
 
         self._store.when_flushed(end, flushed)
 
-    def _write(self, delivering_from: int | None, table: dict[int, int] | None = None) -> None:
+    def _write(
+        self, delivering_from: int | None, tables: tuple[dict[int, int], dict[int, dict[int, int]]] | None = None
+    ) -> None:
         """In the file first: what is only believed to stand there would be missed after a kill. Raises OSError."""
+        table, lanes = tables or (self._table(), self._lanes_table())
         progress = DelayProgress(
-            next_offsets=self._table() if table is None else table,
+            next_offsets=table,
+            lanes=lanes,
             delivering_from=delivering_from,
             counter=self._progress.counter + 1,
             changed_ms=self._clock(),
@@ -304,9 +429,12 @@ class DelayedDelivery:
             if record.prepared_transaction_offset <= 0 or record.topic == SCHEDULE_TOPIC:
                 continue
             copy = self._store.message_at(record.commit_log_offset)
-            level = self._levels.get(str(delivered_from_level(copy, len(self._levels)))) if copy is not None else None
-            if copy is not None and level is not None and self._is_copy_of_source(copy, level):
-                level.next_offset = max(level.next_offset, copy.prepared_transaction_offset)
+            level = self._levels.get(str(delivered_from_level(copy))) if copy is not None else None
+            lane = level.lane_of(record.prepared_transaction_offset - 1) if level is not None else None
+            if copy is None or level is None or lane is None:
+                continue
+            if self._is_copy_of_source(copy, level):
+                lane.next_offset = copy.prepared_transaction_offset
 
     def _is_copy_of_source(self, copy: StoredMessage, level: Level) -> bool:
         """Believes nobody who only looks like a copy: counting one too many would lose what waits."""
@@ -318,13 +446,19 @@ class DelayedDelivery:
         """A copied or rolled-back store may say more or less than its queue holds (apache/rocketmq issue 1472)."""
         low = self._store.min_offset(SCHEDULE_TOPIC, level.queue_id)
         high = self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)
-        offset = max(low, min(level.next_offset, high))
-        if offset != level.next_offset:
-            logger.warning(
-                "delay level %d: %s says next is %d, its queue holds %d to %d; going on at %d",
-                *(level.number, self._file, level.next_offset, low, high, offset),
-            )
-            level.next_offset = offset
+        for lane in level.lanes:
+            offset = max(low, min(lane.next_offset, high))
+            if offset != lane.next_offset:
+                logger.warning(
+                    "delay level %d: %s says next is %d, its queue holds %d to %d; going on at %d",
+                    *(level.number, self._file, lane.next_offset, low, high, offset),
+                )
+                lane.next_offset = offset
+
+
+def _delay_of(number: int, delays_ms: tuple[int, ...]) -> int:
+    """How long level `number` waits; one that the table does not have waits no longer than all that it has."""
+    return delays_ms[number - 1] if number <= len(delays_ms) else max(delays_ms)
 
 
 def delivered_copy(message: StoredMessage, next_queue_offset: int) -> MessageDraft | None:
@@ -352,10 +486,10 @@ def delivered_copy(message: StoredMessage, next_queue_offset: int) -> MessageDra
     )
 
 
-def delivered_from_level(message: StoredMessage, highest: int) -> int:
+def delivered_from_level(message: StoredMessage) -> int:
     """Which level `message` claims to be a delivered copy of; 0 when it does not."""
     properties = message.properties
     level = properties.get(Property.DELAY, "")
     if properties.get(Property.REAL_TOPIC) != message.topic or not level.isdecimal():
         return 0
-    return min(int(level), highest)
+    return int(level)

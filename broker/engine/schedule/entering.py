@@ -1,15 +1,17 @@
-"""How a message enters the schedule (`HookUtils.transformDelayLevelMessage`).
+"""How a message enters the schedule (`HookUtils.handleScheduleMessage`): by a delay level, or by a time of its own.
 
-Its destination moves into REAL_TOPIC and REAL_QID, its place becomes the queue of its level, and where other entries
-hold a tag hash its entry holds the due time.
+Its destination moves into REAL_TOPIC and REAL_QID, its place becomes the queue of its level or that of the timers, and
+where other entries hold a tag hash its entry holds the due time.
 """
 
 from __future__ import annotations
 
 from broker.engine.schedule.levels import DelayLevels
+from broker.engine.store.due_times import slot_of, wanted_due_ms
 from broker.engine.store.values import MessageDraft
+from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
-from remoting.wire.names import SCHEDULE_TOPIC
+from remoting.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC
 from remoting.wire.properties import Property, encode_properties
 
 TIMER_PROPERTIES = (Property.TIMER_DELIVER_MS, Property.TIMER_DELAY_MS, Property.TIMER_DELAY_SEC)
@@ -30,8 +32,44 @@ def delay_level(properties: dict[str, str]) -> int:
 
 
 def wants_timer(properties: dict[str, str]) -> bool:
-    """Whether a sender asks for an exact time; a delay level wins over it."""
-    return any(name in properties for name in TIMER_PROPERTIES)
+    """Whether a sender asks for an exact time, and did not get it before; a delay level wins over it."""
+    return Property.TIMER_OUT_MS not in properties and any(name in properties for name in TIMER_PROPERTIES)
+
+
+def enter_timer(draft: MessageDraft, properties: dict[str, str], now_ms: int, max_delay_s: int) -> bool:
+    """Turns `draft` into a waiting message; False when its time has come already, and it is to be delivered as it is.
+
+    Raises MessageError (MESSAGE_ILLEGAL) for a time that is no number or too far away, and for a delete marker
+    (TIMER_DEL_UNIQKEY) whose time has come.
+    """
+    try:
+        due_ms = wanted_due_ms(properties, now_ms)
+    except ValueError as error:
+        raise _illegal_timer(max_delay_s, str(error)) from error
+    if due_ms - now_ms > max_delay_s * 1000:
+        raise _illegal_timer(max_delay_s, f"{due_ms - now_ms} ms were asked for")
+    is_marker = Property.TIMER_DEL_UNIQKEY in properties
+    if due_ms <= now_ms:
+        if is_marker:
+            raise _illegal_timer(max_delay_s, f"its time was {now_ms - due_ms} ms ago")
+        return False
+    slot = slot_of(due_ms)
+    properties[Property.TIMER_OUT_MS] = str(slot)
+    properties[Property.REAL_TOPIC] = draft.topic
+    properties[Property.REAL_QID] = str(draft.queue_id)
+    draft.topic = TIMER_TOPIC
+    draft.queue_id = 0
+    draft.properties_text = encode_properties(properties)
+    draft.tags_code = -(slot + 1) if is_marker else due_ms
+    return True
+
+
+def _illegal_timer(max_delay_s: int, why: str) -> MessageError:
+    return MessageError(
+        f"timer message illegal, the delay time should not be bigger than the max delay {max_delay_s * 1000}ms; or if"
+        f" set del msg, the delay time should be bigger than the current time: {why}",
+        ResponseCode.MESSAGE_ILLEGAL,
+    )
 
 
 def enter_schedule(

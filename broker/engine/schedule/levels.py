@@ -25,6 +25,10 @@ class DelayLevels:
     def highest(self) -> int:
         return len(self.delays_ms)
 
+    def __str__(self) -> str:
+        """As RocketMQ writes it, each level in its largest unit."""
+        return " ".join(_write_delay(delay_ms) for delay_ms in self.delays_ms)
+
     def clamp(self, level: int) -> int:
         """`level` > 0 as the level it counts as."""
         return min(level, self.highest)
@@ -47,6 +51,13 @@ def _parse_delay(word: str) -> int:
     if unit not in _UNIT_MS or not number.isdecimal():
         raise DelayLevelError(f"delay level {word!r} is not a number with one of the units s, m, h, d")
     return int(number) * _UNIT_MS[unit]
+
+
+def _write_delay(delay_ms: int) -> str:
+    for unit, unit_ms in reversed(_UNIT_MS.items()):
+        if delay_ms % unit_ms == 0 and delay_ms:
+            return f"{delay_ms // unit_ms}{unit}"
+    return "0s"
 
 
 DEFAULT_LEVELS = parse_levels(DEFAULT_LEVELS_TEXT)

@@ -6,11 +6,14 @@ back transaction records get no queue entry and no queue offset; rolled back one
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from broker.engine.store.due_times import timer_entry
 from broker.engine.store.errors import IndexesStale
 from broker.engine.store.key_index import KeyIndex, message_keys
 from broker.engine.store.layout import RecordFacts, hash_topic
 from broker.engine.store.queue_table import QueueTable
-from remoting.wire.names import SCHEDULE_TOPIC
+from remoting.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC
 from remoting.wire.properties import Property, decode_properties
 from remoting.wire.stored_message import TRANSACTION_MASK, TRANSACTION_PREPARED, TRANSACTION_ROLLBACK
 from remoting.wire.tags import tags_code
@@ -25,17 +28,22 @@ def keys_of(sys_flag: int, properties_text: str) -> list[str]:
 
 
 class Indexer:
-    """`delay_levels_ms` gives the due times of the schedule topic, whose queue n holds level n + 1."""
+    """`delay_levels_at` gives the due times of the schedule topic, whose queue n holds level n + 1: how long each level
+    waited when that place of the log was written."""
 
-    def __init__(self, queues: QueueTable, keys: KeyIndex, delay_levels_ms: tuple[int, ...]) -> None:
+    def __init__(self, queues: QueueTable, keys: KeyIndex, delay_levels_at: Callable[[int], tuple[int, ...]]) -> None:
         self._queues = queues
         self._keys = keys
-        self._delay_levels_ms = delay_levels_ms
+        self._delay_levels_at = delay_levels_at
 
     def derived_tags_code(self, facts: RecordFacts) -> int:
         """The tags code that a record's queue entry must have, from the record alone."""
-        if facts.topic == SCHEDULE_TOPIC and facts.queue_id < len(self._delay_levels_ms):
-            return facts.store_timestamp_ms + self._delay_levels_ms[facts.queue_id]
+        if facts.topic == SCHEDULE_TOPIC:
+            delays_ms = self._delay_levels_at(facts.commit_log_offset)
+            # A level that nobody knows any more has waited long enough.
+            return facts.store_timestamp_ms + (delays_ms[facts.queue_id] if facts.queue_id < len(delays_ms) else 0)
+        if facts.topic == TIMER_TOPIC:
+            return timer_entry(decode_properties(facts.properties_text), facts.store_timestamp_ms)
         if "TAGS" not in facts.properties_text:
             return 0
         return tags_code(decode_properties(facts.properties_text).get(Property.TAGS))

@@ -103,7 +103,7 @@ class MessageStore:
         self._log.drop_below(retained.log_min_offset)
         self._queues = QueueTable(path, sizes.queue_file_entries, self._mapped, files, retained)
         self._keys = KeyIndex(path / "keyindex", self._mapped)
-        self._indexer = Indexer(self._queues, self._keys, config.delay_levels_ms)
+        self._indexer = Indexer(self._queues, self._keys, config.delay_levels_at)
         self._reader = Reader(self._log, self._queues)
         self._checkpoint_file = CheckpointFile(path / "checkpoint", files)
         self._checkpointer = Checkpointer(

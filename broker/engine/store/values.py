@@ -6,6 +6,7 @@ log); `max_offset` is one past the last, `min_offset` the first readable.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -26,6 +27,7 @@ class StoreConfig:
     """`flush`: "sync" makes `when_flushed` wait for the disk; "async" does not, and a power cut may take the last
     `flush_interval_ms`. A killed process loses nothing in either mode.
 
+    `delay_levels_at`: how long each delay level waited when that place of the commit log was written, level 1 first.
     `segment_bytes` and `queue_file_entries` count for a new store only; an existing one keeps those it was made with.
     """
 
@@ -36,7 +38,7 @@ class StoreConfig:
     # A checkpoint bounds what a start after a kill verifies: so many bytes, or so much time, of appends.
     checkpoint_bytes: int = 16 * 1024 * 1024
     checkpoint_interval_ms: int = 5_000
-    delay_levels_ms: tuple[int, ...] = DELAY_LEVELS_MS
+    delay_levels_at: Callable[[int], tuple[int, ...]] = lambda _: DELAY_LEVELS_MS
 
 
 class MessageDraft(msgspec.Struct, kw_only=True, gc=False):

@@ -12,7 +12,7 @@ from broker.engine.store.layout import HOLE_BYTES, QUEUE_ENTRY, RecordFacts
 from broker.engine.store.log_scan import LogEnd, scan_log
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.values import Damage, VerifyReport
-from remoting.wire.names import SCHEDULE_TOPIC
+from remoting.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC
 
 _PROBLEMS_MAX = 1000
 
@@ -62,7 +62,7 @@ def _check_entry(facts: RecordFacts, queues: QueueTable, indexer: Indexer, findi
         return
     findings.seen[facts.topic, facts.queue_id] = findings.seen.get((facts.topic, facts.queue_id), 0) + 1
     # The due time of a delayed message may have been set some ms before the store took it.
-    if facts.topic != SCHEDULE_TOPIC and entry[2] != indexer.derived_tags_code(facts):
+    if facts.topic not in (SCHEDULE_TOPIC, TIMER_TOPIC) and entry[2] != indexer.derived_tags_code(facts):
         findings.problem(f"{place}: its queue entry has tags code {entry[2]}")
 
 

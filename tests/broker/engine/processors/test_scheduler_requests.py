@@ -7,6 +7,7 @@ import pytest
 from broker.engine.processors.scheduler_lease import SchedulerLease
 from broker.engine.processors.scheduler_step import SchedulerStep
 from broker.engine.schedule.delay import DelayedDelivery
+from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.schedule.progress import ProgressFile
 from broker.engine.schedule.scheduler import Scheduler
@@ -28,7 +29,9 @@ class Driven(BrokerParts):
     def __init__(self, folder) -> None:
         super().__init__(folder)
         file = ProgressFile(folder / "config" / "delayOffset.json")
-        self.delivery = DelayedDelivery(self.store, DEFAULT_LEVELS, file, lambda: None, self.clock)
+        self.delivery = DelayedDelivery(
+            self.store, LevelHistory(folder / "config", DEFAULT_LEVELS), file, lambda: None, self.clock
+        )
         self.delivery.recover()
         self.scheduler = Scheduler({"delay": self.delivery}, self.clock, self.watch.scheduler_changed)
         self.lease = SchedulerLease(self.scheduler)

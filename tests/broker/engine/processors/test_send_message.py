@@ -121,7 +121,14 @@ REFUSALS = {
         ResponseCode.INVALID_PARAMETER,
         "no group",
     ),
-    "an exact time": ({}, {"TIMER_DELAY_MS": "5000"}, ResponseCode.SYSTEM_ERROR, "timer"),
+    "a time too far away": ({}, {"TIMER_DELAY_SEC": "259201"}, ResponseCode.MESSAGE_ILLEGAL, "max delay 259200000ms"),
+    "a time that is no number": ({}, {"TIMER_DELIVER_MS": "noon"}, ResponseCode.MESSAGE_ILLEGAL, "noon"),
+    "a delete marker too late": (
+        {},
+        {"TIMER_DELIVER_MS": "1000", "TIMER_DEL_UNIQKEY": "orders+1"},
+        ResponseCode.MESSAGE_ILLEGAL,
+        "its time was",
+    ),
     "a level that is no number": ({}, {"DELAY": "soon"}, ResponseCode.MESSAGE_ILLEGAL, "soon"),
     "long properties": ({}, {"k": "v" * 32_767}, ResponseCode.MESSAGE_ILLEGAL, "properties"),
 }

@@ -9,6 +9,7 @@ import pytest
 from broker.engine.schedule import delay as delay_module
 from broker.engine.schedule.delay import CLOCK_JUMP_TOLERANCE_MS, DelayedDelivery
 from broker.engine.schedule.entering import enter_schedule
+from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.schedule.progress import DelayProgress, ProgressFile, decode_progress, encode_progress
 from broker.engine.store.errors import StoreFull
@@ -34,7 +35,8 @@ class Schedule:
     def _start(self) -> None:
         self.store = open_store(self.folder, clock=self.clock)
         self.file = ProgressFile(self.folder / "config" / "delayOffset.json")
-        self.delivery = DelayedDelivery(self.store, DEFAULT_LEVELS, self.file, self._sooner, self.clock)
+        self.levels = LevelHistory(self.folder / "config", DEFAULT_LEVELS)
+        self.delivery = DelayedDelivery(self.store, self.levels, self.file, self._sooner, self.clock)
         self.delivery.recover()
         self.store.on_appended.append(self.delivery.appended)
 
@@ -57,7 +59,7 @@ class Schedule:
 
     def send(self, body: bytes, level: int = LEVEL, **fields) -> None:
         message = draft(body, **fields)
-        enter_schedule(message, decode_properties(message.properties_text), level, DEFAULT_LEVELS, self.clock())
+        enter_schedule(message, decode_properties(message.properties_text), level, self.levels.current, self.clock())
         self.store.append(message)
 
     def deliver(self, level: int = LEVEL, until_ms: int | None = None) -> int:

@@ -1,0 +1,94 @@
+"""RECALL_MESSAGE (370): a sender takes back a message that waits for its time (`RecallMessageProcessor`).
+
+The checks are in RocketMQ's order, with its codes. A recall is a delete marker, a message of its own beside the one
+that it takes back: as durable as any send, and as Apache writes it. Whether that message is there is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker.engine.accepting import Accepting, Answer
+from broker.engine.config import BrokerConfig
+from broker.engine.requests import Request
+from broker.engine.store.values import Appended, MessageDraft
+from broker.engine.topics import Topics
+from remoting.wire.codes import ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.errors import MessageError
+from remoting.wire.headers.recall import RecallMessageHeader, RecallMessageResponseHeader
+from remoting.wire.headers.typed import read_header, write_header
+from remoting.wire.properties import Property
+from remoting.wire.recall_handle import RecallHandle, read_recall_handle
+
+REGION = {"MSG_REGION": "DefaultRegion"}
+MARKER_BODY = b"0"
+MARKER_TAG = "_RECALL_TAG_"
+
+
+class RecallMessage:
+    def __init__(self, topics: Topics, accepting: Accepting, config: BrokerConfig, clock: Callable[[], int]) -> None:
+        """`clock`: ms since the epoch."""
+        self._topics = topics
+        self._accepting = accepting
+        self._config = config
+        self._clock = clock
+
+    def __call__(self, request: Request) -> Command | None:
+        """None: the answer follows when the marker is as safe as any message. Raises WireError."""
+        header = read_header(RecallMessageHeader, request.command.ext_fields)
+        try:
+            handle = self._checked(header)
+        except MessageError as error:
+            return response(request.command, error.response_code, str(error), ext_fields=REGION)
+        now_ms = self._clock()
+        draft = MessageDraft(
+            topic=handle.topic,
+            queue_id=0,
+            body=MARKER_BODY,
+            born_host=request.connection.peer_host,
+            store_host=self._config.store_host,
+            born_timestamp_ms=now_ms,
+        )
+        properties = {
+            Property.TAGS: MARKER_TAG,
+            Property.TIMER_DEL_UNIQKEY: f"{handle.topic}+{handle.unique_key}",
+            Property.UNIQ_KEY: handle.unique_key,
+            Property.TIMER_DELIVER_MS: handle.time_text,
+            Property.BORN_TIMESTAMP: str(now_ms),
+            Property.PGROUP: header.producer_group or "null",
+        }
+        self._accepting.submit(draft, properties, waits=True, answer=_answering(request, handle))
+        return None
+
+    def _checked(self, header: RecallMessageHeader) -> RecallHandle:
+        """Raises MessageError."""
+        if not self._config.recalls:
+            raise MessageError("recall failed, operation is forbidden", ResponseCode.NO_PERMISSION)
+        if self._topics.find(header.topic) is None:
+            raise MessageError(f"recall failed, the topic[{header.topic}] not exist", ResponseCode.TOPIC_NOT_EXIST)
+        handle = read_recall_handle(header.recall_handle)
+        if handle.topic != header.topic:
+            raise MessageError("recall failed, topic not match", ResponseCode.ILLEGAL_OPERATION)
+        if handle.broker_name != self._config.name:
+            raise MessageError("recall failed, broker service not available", ResponseCode.ILLEGAL_OPERATION)
+        left_ms = (int(handle.time_text) if handle.time_text.isdecimal() else -1) - self._clock()
+        if not 0 < left_ms < self._config.timer_max_delay_s * 1000:
+            raise MessageError("recall failed, timestamp invalid", ResponseCode.ILLEGAL_OPERATION)
+        return handle
+
+
+def _answering(request: Request, handle: RecallHandle) -> Answer:
+    command, connection = request.command, request.connection
+
+    def answer(result: list[Appended] | MessageError) -> None:
+        if command.is_oneway:
+            return
+        if isinstance(result, MessageError):
+            text = f"recall failed, execute error: {result}"
+            connection.send(response(command, ResponseCode.SYSTEM_ERROR, text, ext_fields=REGION))
+            return
+        fields = REGION | write_header(RecallMessageResponseHeader(msg_id=handle.unique_key))
+        connection.send(response(command, ResponseCode.SUCCESS, ext_fields=fields))
+
+    return answer

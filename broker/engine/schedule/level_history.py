@@ -1,0 +1,74 @@
+"""Which table of delay levels counted from where in the log on, kept in `config/delayLevels.json`.
+
+The table can change while messages wait. Those keep the due time that they were stored with, also when their queue is
+indexed again from the log: the table that counted at their place tells it. Recovery needs this before anything else,
+so the file is on the disk before a changed table counts for the first message.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+
+from broker.engine.json_files import load_json, save_facts
+from broker.engine.schedule.levels import DelayLevels, parse_levels
+from remoting.wire.bodies.document import Document
+
+FILE_NAME = "delayLevels.json"
+
+
+class LevelsSince(Document, kw_only=True):
+    """`levels` in RocketMQ's words, from that place of the log on."""
+
+    commit_log_offset: int
+    levels: str
+
+
+class LevelsFile(Document, kw_only=True):
+    tables: list[LevelsSince] = []  # noqa: RUF012 - msgspec copies a default per instance
+
+
+class LevelHistory:
+    """`current` counts for what is stored now. `first` is the table where no file says otherwise.
+
+    Raises FactsUnreadable, DelayLevelError.
+    """
+
+    def __init__(self, folder: Path, first: DelayLevels) -> None:
+        self._path = folder / FILE_NAME
+        file = load_json(self._path, LevelsFile)
+        tables = [(one.commit_log_offset, parse_levels(one.levels)) for one in file.tables] if file else []
+        self._tables = tables or [(0, first)]
+
+    @property
+    def current(self) -> DelayLevels:
+        return self._tables[-1][1]
+
+    @property
+    def changes(self) -> list[tuple[int, DelayLevels]]:
+        """(commit-log offset, table that counts from there on), oldest first."""
+        return list(self._tables)
+
+    def at(self, commit_log_offset: int) -> DelayLevels:
+        index = bisect_right(self._tables, commit_log_offset, key=lambda table: table[0])
+        return self._tables[max(0, index - 1)][1]
+
+    def delays_ms_at(self, commit_log_offset: int) -> tuple[int, ...]:
+        return self.at(commit_log_offset).delays_ms
+
+    def change(self, levels: DelayLevels, *, end: int, low: int) -> bool:
+        """`levels` count from `end` of the log on; what counted only before `low`, its start, is forgotten.
+
+        False when they did already. Raises FactsUnwritable: nothing is changed then.
+        """
+        if levels == self.current:
+            return False
+        kept = [table for table, after in zip(self._tables, self._tables[1:], strict=False) if after[0] > low]
+        last = self._tables[-1]
+        tables = [*kept, last, (end, levels)] if last[0] < end else [*kept, (end, levels)]
+        save_facts(
+            self._path,
+            LevelsFile(tables=[LevelsSince(commit_log_offset=since, levels=str(table)) for since, table in tables]),
+        )
+        self._tables = tables
+        return True

@@ -1,0 +1,119 @@
+"""Which timers were delivered: one bit for each since the oldest that waits, kept in `timer/progress`.
+
+The truth is the log: a delivered copy carries the number of the entry after its source in the field
+`prepared_transaction_offset`. The file says how far in the log it counts the copies; what stands behind that is read
+again at a start. It never counts a copy that is not on the disk, and is never flushed itself: an older one only costs
+reading more of the log. So a kill neither loses nor repeats a delivery, and a power cut repeats only what it took.
+
+    | 8 magic | 8 first queue offset | 8 commit-log offset that it counts up to | 8 bytes of bits | 4 crc | bits |
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+FILE_NAME = "progress"
+_HEADER = struct.Struct(">8sqqqI")
+_MAGIC = b"mqatimp1"
+# The full bytes at the front are dropped when so many have gathered.
+_TRIM_BYTES = 64 * 1024
+
+
+class Delivered:
+    """A set of queue offsets that fills up from below; `lowest` is the first that is not in it."""
+
+    def __init__(self, lowest: int = 0, bits: bytes = b"") -> None:
+        """`bits` count from the byte in which `lowest` lies, the least bit first."""
+        self._base = lowest - lowest % 8
+        self._bits = bytearray(bits)
+        self.lowest = lowest
+        self._move()
+
+    def __contains__(self, queue_offset: int) -> bool:
+        return queue_offset < self.lowest or self._has(queue_offset)
+
+    def add(self, queue_offset: int) -> bool:
+        """False when it was in already."""
+        if queue_offset in self:
+            return False
+        place = queue_offset - self._base
+        if place >> 3 >= len(self._bits):
+            self._bits.extend(bytes((place >> 3) + 1 - len(self._bits)))
+        self._bits[place >> 3] |= 1 << (place & 7)
+        if queue_offset == self.lowest:
+            self._move()
+        return True
+
+    def within(self, low: int, high: int) -> Delivered:
+        """The same for a queue that holds `low` to `high`: what is below it counts as delivered, nothing behind it."""
+        lowest = min(max(self.lowest, low), high)
+        if lowest < self._base:
+            return Delivered(lowest)
+        bits = self._bits[(lowest - self._base) >> 3 : (high - self._base + 7) >> 3]
+        if bits and high % 8 and (high >> 3) - (lowest >> 3) < len(bits):
+            bits[-1] &= (1 << high % 8) - 1
+        return Delivered(lowest, bytes(bits))
+
+    def missing(self, end: int) -> int:
+        """How many below `end` are not in the set."""
+        above = int.from_bytes(self.as_bits(), "little") >> (self.lowest & 7)
+        return end - self.lowest - above.bit_count()
+
+    def as_bits(self) -> bytes:
+        """Counting from the byte in which `lowest` lies."""
+        return bytes(self._bits[(self.lowest - self._base) >> 3 :])
+
+    def _has(self, queue_offset: int) -> bool:
+        place = queue_offset - self._base
+        return place >> 3 < len(self._bits) and bool(self._bits[place >> 3] >> (place & 7) & 1)
+
+    def _move(self) -> None:
+        while self._has(self.lowest):
+            place = self.lowest - self._base
+            self.lowest += 8 if not place & 7 and self._bits[place >> 3] == 0xFF else 1
+        full = (self.lowest - self._base) >> 3
+        if full >= _TRIM_BYTES:
+            del self._bits[:full]
+            self._base += full * 8
+
+
+class TimerProgress(NamedTuple):
+    """`counted_to`: the commit-log offset up to which all copies are counted."""
+
+    lowest: int
+    counted_to: int
+    bits: bytes
+
+
+class TimerProgressFile:
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def read(self) -> TimerProgress | None:
+        """None when there is none, or one with a wrong bit in it. Raises OSError."""
+        try:
+            data = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        if len(data) < _HEADER.size:
+            return None
+        magic, lowest, counted_to, size, crc = _HEADER.unpack_from(data)
+        bits = data[_HEADER.size :]
+        if magic != _MAGIC or size != len(bits) or crc != crc32(bits, crc32(data[: _HEADER.size - 4])):
+            return None
+        return TimerProgress(lowest, counted_to, bits)
+
+    def write(self, progress: TimerProgress) -> None:
+        """Raises OSError; the file before is still there then."""
+        head = _HEADER.pack(_MAGIC, progress.lowest, progress.counted_to, len(progress.bits), 0)[:-4]
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._path.with_name(self._path.name + ".new")
+        fresh.write_bytes(head + struct.pack(">I", crc32(progress.bits, crc32(head))) + progress.bits)
+        os.replace(fresh, self._path)
