@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.support.apache import ApacheRocketMQ
+from bench.clusters import Cluster, apache, processes
 from tests.support.java import require_apache, require_driver
 from tests.support.java_client import JavaClient
 from tests.support.our_broker import OurBroker
@@ -28,12 +28,8 @@ WARM_UP_SENDS = 6_000
 SENDS_MAX = 400_000
 # Each of the two ways of sending, and the draining, goes on for so long at most.
 STEP_S = 8.0
-# A third of the heap in RocketMQ's own start script, which is meant for machines with nothing else on them.
-APACHE_JVM = ("-Xms2g", "-Xmx2g", "-XX:+UseG1GC")
 CLIENT_JVM = ("-Xms512m", "-Xmx1g", "-XX:+UseG1GC")
 CONSUMER_THREADS = 20
-
-Cluster = OurBroker | ApacheRocketMQ
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +47,9 @@ def main() -> None:
     require_apache()
     require_driver("5.4.0")
     for flush in ("sync", "async"):
-        apache = measure(lambda folder, flush=flush: _apache(folder, flush))
+        theirs = measure(lambda folder, flush=flush: apache(folder, flush))
         ours = measure(lambda folder, flush=flush: OurBroker(folder / "store", flush))
-        print_table(flush, ours, apache)
-
-
-def _apache(folder: Path, flush: str) -> ApacheRocketMQ:
-    settings = {"flushDiskType": f"{flush.upper()}_FLUSH", "mappedFileSizeCommitLog": str(1024**3)}
-    return ApacheRocketMQ(folder / "apache", settings=settings, jvm=APACHE_JVM)
+        print_table(flush, ours, theirs)
 
 
 def measure(make: Callable[[Path], Cluster]) -> Figures:
@@ -110,9 +101,7 @@ def _consume(java: JavaClient, sent: int) -> float:
 
 
 def _resident_mb(cluster: Cluster) -> float:
-    pids = [cluster.pid] if isinstance(cluster, OurBroker) else [child.pid for child in cluster.children]
-    trees = [[parent, *parent.children(recursive=True)] for parent in map(psutil.Process, pids)]
-    return sum(process.memory_info().rss for tree in trees for process in tree) / 1e6
+    return sum(psutil.Process(pid).memory_info().rss for pid in processes(cluster)) / 1e6
 
 
 def print_table(flush: str, ours: Figures, apache: Figures) -> None:
