@@ -115,6 +115,7 @@ SETTINGS: tuple[Setting, ...] = (
     changing("autoCreateTopicEnable", "creates_topics", switch),
     changing("defaultTopicQueueNums", "default_queue_nums", number(1, _QUEUES_MAX)),
     changing("autoCreateSubscriptionGroup", "creates_groups", switch),
+    changing("useServerSideResetOffset", "server_side_reset", switch),
     # What comes later.
     changing("messageDelayLevel", "delay_levels", _levels_text),
     fixed("timerWheelEnable", True),

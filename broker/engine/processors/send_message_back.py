@@ -60,23 +60,32 @@ class SendMessageBack:
             )
         if group.retry_queue_nums <= 0:
             return response(command, ResponseCode.SUCCESS)
-        self._check_retry_topic(group)
+        queue_nums = self._retry_queue_nums(group)
         message = self._store.message_at(header.offset)
         if message is None:
             raise MessageError(f"look message by offset failed, {header.offset}", ResponseCode.SYSTEM_ERROR)
-        draft, properties = self._returned(message, header, group, command.version)
+        draft, properties = self._returned(message, header, group, command.version, queue_nums)
         self._accepting.submit(draft, properties, waits=True, answer=_answering(request))
         return None
 
-    def _check_retry_topic(self, group: SubscriptionGroupConfig) -> None:
-        """Creates it where it is missing. Raises MessageError when it may not be written to."""
+    def _retry_queue_nums(self, group: SubscriptionGroupConfig) -> int:
+        """Creates the retry topic where it is missing. Raises MessageError when it may not be written to.
+
+        Not more than can be read there: Apache's broker picks one that nobody reads where a tool made the topic narrow.
+        """
         name = retry_topic(group.group_name)
         topic = self._topics.create_for_send_back(name, group.retry_queue_nums, PERM_READ_WRITE)
         if not topic.is_writable:
             raise MessageError(f"the topic[{name}] sending message is forbidden", ResponseCode.NO_PERMISSION)
+        return max(1, min(group.retry_queue_nums, topic.read_queue_nums))
 
     def _returned(
-        self, message: StoredMessage, header: SendMessageBackHeader, group: SubscriptionGroupConfig, version: int
+        self,
+        message: StoredMessage,
+        header: SendMessageBackHeader,
+        group: SubscriptionGroupConfig,
+        version: int,
+        queue_nums: int,
     ) -> tuple[MessageDraft, dict[str, str]]:
         """The message for the retry topic or the dead letters, and its properties."""
         properties = dict(message.properties)
@@ -89,7 +98,7 @@ class SendMessageBack:
             self._topics.create_for_send_back(topic, DLQ_QUEUE_NUMS, PERM_READ_WRITE)
             properties[Property.DELAY] = DLQ_DELAY_OF_SEND_BACK
         else:
-            topic, queue_id = retry_topic(group.group_name), random.randrange(group.retry_queue_nums)
+            topic, queue_id = retry_topic(group.group_name), random.randrange(queue_nums)
             properties[Property.DELAY] = str(retry_level(header.delay_level, message.reconsume_times))
         draft = MessageDraft(
             topic=topic,

@@ -32,7 +32,7 @@ class SendTarget:
                 ResponseCode.INVALID_PARAMETER,
             )
         if header.queue_id < 0:
-            header.queue_id = random.randrange(topic.write_queue_nums)
+            header.queue_id = random.randrange(_writable_queue_nums(topic))
         return topic
 
     def _topic(self, header: SendMessageHeader) -> TopicConfig:
@@ -49,3 +49,12 @@ class SendTarget:
         if topic is None:
             raise MessageError(f"topic[{name}] not exist, apply first please!", ResponseCode.TOPIC_NOT_EXIST)
         return topic
+
+
+def _writable_queue_nums(topic: TopicConfig) -> int:
+    """Raises MessageError where there are none."""
+    if topic.write_queue_nums <= 0:
+        raise MessageError(
+            f"{topic.topic_name} has no queues to write to; give it some, or name the queue", ResponseCode.NO_PERMISSION
+        )
+    return topic.write_queue_nums

@@ -133,6 +133,43 @@ async def test_members_are_not_told_where_nobody_wants_to_hear_it(house, reason)
     assert (house.a.notified(), house.b.notified()) == ([], [])
 
 
+async def test_a_lost_member_is_told_of_even_where_the_group_is_not_notified(house) -> None:
+    house.silent_groups.add("billing")
+    for connection in (house.a, house.b):
+        house.beat(connection, wants("orders"))
+    house.members.connection_lost(house.a)
+    await settle()
+    assert house.b.notified() == ["billing"]
+
+
+async def test_what_each_member_asked_for_itself_is_kept_and_where_they_differ(house) -> None:
+    house.beat(house.a, wants("orders", "A", version=5))
+    house.clock.advance_ms(1000)
+    house.beat(house.b, wants("orders", "B", version=6), message_model="BROADCASTING")
+    house.clock.advance_ms(1000)
+    house.beat(house.a, wants("orders", "A", version=5))
+    group = house.members.find("billing")
+    told = group.differences.told()
+    (mine,), (others,) = told[house.a], told[house.b]
+    assert (mine.wish, mine.sub_version, mine.others) == (("TAG", "A"), 5, ["10.0.0.2:2@1"])
+    assert mine.last_seen_ms - mine.since_ms == 1000
+    assert (others.wish, others.last_seen_ms - others.since_ms) == (("TAG", "B"), 0)
+    assert [member.message_model for member in group.members.values()] == ["CLUSTERING", "BROADCASTING"]
+    house.members.connection_lost(house.b)
+    assert [each.is_over for each in group.differences.told()[house.a]] == [True]
+    assert house.b not in group.differences.told()
+
+
+async def test_a_heartbeat_without_subscriptions_keeps_those_of_the_connection_before(house) -> None:
+    house.beat(house.a, wants("orders", "A"), client_id="me@1")
+    house.beat(house.b, client_id="me@1", keeps=True)
+    house.members.connection_lost(house.a)
+    group = house.members.find("billing")
+    assert [data.sub_string for data in group.members[house.b].subscriptions] == ["A"]
+    assert house.table() == {"orders": "A"}
+    assert group.differences.told() == {house.b: []}
+
+
 async def test_members_share_one_table_in_which_the_newer_expression_wins_silently(house) -> None:
     house.beat(house.a, wants("orders", "A", version=5))
     await settle()

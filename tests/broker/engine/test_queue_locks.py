@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from broker.engine.queue_locks import LOCK_LIFE_MS, QueueLocks
@@ -79,6 +81,33 @@ def test_one_group_cannot_take_the_room_of_the_others(clock) -> None:
     assert locks.lock("billing", QUEUES, "a") == QUEUES[:2], "what one holds is refreshed however full it is"
     clock.advance_ms(LOCK_LIFE_MS + 1)
     assert locks.lock("billing", QUEUES[2:], "a") == QUEUES[2:]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_queue_never_has_two_holders_whatever_clients_do(seed) -> None:
+    """Against a plain model: who was granted a queue keeps it until it unlocks or 60 s after its last refresh."""
+    random = Random(seed)
+    clock = ManualClock()
+    locks = QueueLocks(clock)
+    model: dict[MessageQueue, tuple[str, int]] = {}
+    for _ in range(400):
+        client, queues = random.choice("abc"), random.sample(QUEUES, random.randint(1, 4))
+        if random.random() < 0.2:
+            locks.unlock("billing", queues, client)
+            model = {queue: held for queue, held in model.items() if queue not in queues or held[0] != client}
+        else:
+            now_ms = clock.now_ms
+            free = [
+                queue
+                for queue in queues
+                if queue not in model or model[queue][0] == client or now_ms - model[queue][1] > LOCK_LIFE_MS
+            ]
+            assert locks.lock("billing", queues, client) == free
+            model |= dict.fromkeys(free, (client, now_ms))
+        assert locks.has_unexpired("billing") == any(
+            clock.now_ms - since <= LOCK_LIFE_MS for _, since in model.values()
+        )
+        clock.advance_ms(random.choice((0, 1, 5_000, 30_000, LOCK_LIFE_MS)))
 
 
 def test_a_queue_that_is_named_twice_is_granted_once(locks) -> None:

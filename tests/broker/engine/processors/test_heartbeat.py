@@ -76,6 +76,14 @@ async def test_version_2_keeps_subscriptions_and_tells_whether_another_fingerpri
     assert set(parts.members.find("billing").subscriptions) == {"orders"}
 
 
+async def test_version_2_asks_a_member_for_the_subscriptions_that_it_never_told_here(parts) -> None:
+    """As after a restart of the broker."""
+    short = beat(parts, "billing", topics=(), heartbeat_fingerprint=7, without_sub=True)
+    whole = beat(parts, "billing", heartbeat_fingerprint=7)
+    assert [answer.ext_fields["IS_SUB_CHANGE"] for answer in (short, whole)] == ["true", "false"]
+    assert set(parts.members.find("billing").subscriptions) == {"orders"}
+
+
 @pytest.mark.parametrize("body", [b"", b"{torn", b"[]", b'{"consumerDataSet":7}'])
 async def test_a_heartbeat_that_cannot_be_read_is_refused_and_registers_nobody(parts, body) -> None:
     processor = Heartbeat(parts.topics, parts.groups, parts.members)

@@ -207,3 +207,13 @@ def test_send_back_fails_when_the_store_is_full(parts, processor, monkeypatch):
 
     assert answer.code != ResponseCode.SUCCESS
     assert answer.remark == "no room"
+
+
+def test_send_back_picks_a_retry_queue_that_is_read(parts, processor):
+    parts.groups.put(SubscriptionGroupConfig(group_name="billing", retry_queue_nums=16))
+    parts.topics.put(TopicConfig(topic_name=RETRY, read_queue_nums=1, write_queue_nums=1))
+    stored = parts.store.append(draft(b"bad"))
+    for _ in range(8):
+        assert parts.ask(processor, send_back(stored.commit_log_offset)).code == ResponseCode.SUCCESS
+    waiting = read_queue(parts.store, SCHEDULE_TOPIC, 2)
+    assert {message.properties["REAL_QID"] for message in waiting} == {"0"}
