@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.raw_client import RawClient, connect_all, percentile
 from bench.clusters import APACHE_JVM, Cluster
+from bench.raw_client import RawClient, connect_all, percentile
 from remoting.client.admin import Admin
 from remoting.client.connections import Connections
 from remoting.wire.bodies.topics import TopicConfig
