@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from broker.engine.store.message_store import MessageStore
+from broker.engine.store.retention import Removal
 from tests.support.faulty_files import PowerCutFiles
 from tests.support.stores import SMALL, abandon, draft, open_store, read_queue
 
@@ -74,3 +75,46 @@ def check(folder: Path, appended: dict[tuple[int, int], bytes], safe: set[tuple[
             appended[queue_id, following] = b"new"
             safe = safe | {(queue_id, following)}
         store.close()
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+async def test_what_was_flushed_survives_beside_retention(tmp_path: Path, seed: int) -> None:
+    """Segments go all the while, and the power between any two steps of that: what was removed may come back as long
+    as its folder was not flushed. What was never removed stays, and every queue goes on where it was."""
+    chance = random.Random(f"retention {seed}")
+    files = PowerCutFiles(tmp_path / "store", tmp_path / "disk")
+    config = replace(SMALL, flush="sync", checkpoint_bytes=chance.choice([3000, 20_000]), flush_interval_ms=3)
+    config = replace(config, queue_file_entries=8)
+    store = open_store(tmp_path / "store", config, files=files)
+    appended: dict[tuple[int, int], bytes] = {}
+    safe: set[tuple[int, int]] = set()
+    for number in range(chance.randrange(100, 400)):
+        # Queue 0 has messages at first only: retention takes its last one.
+        await append(store, number if number < 20 else number * 3 + chance.randrange(1, 3), chance, appended, safe)
+        if chance.random() < 0.1:
+            await asyncio.sleep(chance.choice([0, 0.001, 0.004]))
+            removal = store.retention.begin()
+            if removal is not None:
+                removal.carry_out()
+                store.retention.finish(removal)
+    removal = store.retention.begin()
+    if removal is not None:
+        _die_within(removal, chance)
+    kept_from = {queue_id: store.min_offset("orders", queue_id) for queue_id in range(QUEUES)}
+    went_on = {queue_id: 1 + max(offset for q, offset in safe if q == queue_id) for queue_id in range(QUEUES)}
+    surely = {(queue_id, offset) for queue_id, offset in safe if offset >= kept_from[queue_id]}
+    files.cut(tmp_path / "after", chance)
+    abandon(store)
+
+    store = open_store(tmp_path / "after")
+    for queue_id in range(QUEUES):
+        assert store.max_offset("orders", queue_id) >= went_on[queue_id]
+    store.close()
+    check(tmp_path / "after", appended, surely)
+
+
+def _die_within(removal: Removal, chance: random.Random) -> None:
+    steps = [lambda: removal.files.replace_json(removal.facts_path, removal.facts)]
+    steps += [lambda path=path: removal.files.remove(path) for path in (*removal.segments, *removal.index_files)]
+    for step in steps[: chance.randrange(len(steps) + 1)]:
+        step()

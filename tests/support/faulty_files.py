@@ -8,7 +8,7 @@ import random
 import shutil
 from pathlib import Path
 
-from broker.engine.store.files import FileLayer
+from broker.engine.store.files import FileLayer, backup_of
 
 _PAGE_BYTES = 4096
 
@@ -62,8 +62,17 @@ class PowerCutFiles(FileLayer):
 
     def replace_json(self, path: Path, value: object) -> None:
         super().replace_json(path, value)
-        target = self._shadow / path.relative_to(self._root)
-        target.with_name(path.name + ".new").replace(target)
+        for one in (path, backup_of(path)):
+            target = self._shadow / one.relative_to(self._root)
+            target.with_name(one.name + ".new").replace(target)
+
+    def fsync(self, descriptor: int) -> None:  # type: ignore[override]
+        """A folder: what was removed from it stays removed."""
+        folder = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        shadow = self._shadow / folder.relative_to(self._root)
+        for path in shadow.iterdir() if shadow.is_dir() else ():
+            if path.name.isdigit() and path.is_file() and not (folder / path.name).exists():
+                path.unlink()
 
     def cut(self, destination: Path, chance: random.Random) -> None:
         """Builds in `destination` a disk after a power cut: of every page that was written but not flushed, the old
@@ -80,6 +89,22 @@ class PowerCutFiles(FileLayer):
             new = path.read_bytes()
             old = flushed.read_bytes() if flushed.exists() else b""
             target.write_bytes(_mixed(old.ljust(len(new), b"\0"), new, chance))
+        self._bring_back_removed(destination, chance)
+
+    def _bring_back_removed(self, destination: Path, chance: random.Random) -> None:
+        """Of the files removed since their folder was flushed, the last ones come back, or all."""
+        for folder in (path for path in self._shadow.rglob("*") if path.is_dir()):
+            if not (self._root / folder.relative_to(self._shadow)).is_dir():
+                continue
+            removed = sorted(
+                path
+                for path in folder.iterdir()
+                if path.name.isdigit() and not (self._root / path.relative_to(self._shadow)).exists()
+            )
+            for path in removed[chance.randrange(len(removed) + 1) :]:
+                target = destination / path.relative_to(self._shadow)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
 
 
 def _mixed(old: bytes, new: bytes, chance: random.Random) -> bytes:
