@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from broker.engine.schedule.delay import STEP_BYTES_MAX, STEP_MESSAGES_MAX, Carried, delivered_copy
 from broker.engine.schedule.timer_progress import Delivered, TimerProgress, TimerProgressFile
-from broker.engine.schedule.timer_runs import PENDING_MAX, RunDamaged, Timer, TimerOrder
+from broker.engine.schedule.timer_runs import PENDING_MAX, Run, RunDamaged, Timer, TimerOrder
 from broker.engine.store.due_times import SLOT_MS, slot_of
 from broker.engine.store.errors import RecordRefused
 from broker.engine.store.message_store import MessageStore
@@ -97,7 +97,7 @@ class TimerDelivery:
         self._delivered = Delivered(saved.lowest, saved.bits).within(low, high)
         if self._delivered.lowest < high:
             self._count_copies_from(max(saved.counted_to, self.pinned() or 0))
-        self._waiting_count = self._delivered.missing(high)
+        self._waiting_count = self._delivered.missing(low, high)
         self._take_up_order(high)
         self._counted_to = self._store.max_commit_log_offset
         if high:
@@ -323,12 +323,23 @@ class TimerDelivery:
         position = self._delivered.lowest
         for run in self._order.open_runs(position, high):
             self._index(position, run.first)
-            try:
-                self._order.add_run(run)
-            except RunDamaged as damage:
-                self._mend(damage)
+            if not self._take_up(run):
+                logger.warning("%s is not used: timers that wait are not in it", run.path)
+                self._index(max(position, run.first), run.end)
             position = max(position, run.end)
         self._index(position, high)
+
+    def _take_up(self, run: Run) -> bool:
+        """Whether it has all that waits: a power cut brings back what it took the copy of."""
+        try:
+            waiting_count = sum(queue_offset not in self._delivered for queue_offset in run.queue_offsets())
+            if waiting_count == self._delivered.missing(run.first, run.end):
+                self._order.add_run(run)
+                return True
+        except RunDamaged as damage:
+            logger.error("%s", damage)
+        self._order.drop(run.path)
+        return False
 
     def _mend(self, damage: RunDamaged) -> None:
         logger.error("timers from %d on are indexed again: %s", damage.first, damage)

@@ -58,10 +58,15 @@ class Delivered:
             bits[-1] &= (1 << high % 8) - 1
         return Delivered(lowest, bytes(bits))
 
-    def missing(self, end: int) -> int:
-        """How many below `end` are not in the set."""
-        above = int.from_bytes(self.as_bits(), "little") >> (self.lowest & 7)
-        return end - self.lowest - above.bit_count()
+    def missing(self, first: int, end: int) -> int:
+        """How many from `first` to `end` are not in the set."""
+        first = max(first, self.lowest)
+        if end <= first:
+            return 0
+        start = (first - self._base) >> 3
+        bits = int.from_bytes(self._bits[start : (end - self._base + 7) >> 3], "little")
+        bits >>= first & 7
+        return end - first - (bits & ((1 << end - first) - 1)).bit_count()
 
     def as_bits(self) -> bytes:
         """Counting from the byte in which `lowest` lies."""

@@ -108,6 +108,12 @@ class Run:
         self.head = _unpack(self._block, index)
         self._next += 1
 
+    def queue_offsets(self) -> Iterator[int]:
+        """All of them, in the order of the file. Raises RunDamaged."""
+        for number in range((self._count + BLOCK_ENTRIES - 1) // BLOCK_ENTRIES):
+            for _, second in _ENTRY.iter_unpack(self._read_block(number)):
+                yield second & ~_MESSAGE_BIT
+
     def _read_block(self, number: int) -> bytes:
         size = min(BLOCK_ENTRIES, self._count - number * BLOCK_ENTRIES) * _ENTRY.size
         try:
@@ -166,7 +172,7 @@ class TimerOrder:
 
     def add(self, timer: Timer) -> None:
         """The next of the queue."""
-        if not self._pending or self._pending_first is None:
+        if self._pending_first is None or not self._pending:
             self._pending_first = timer.queue_offset
         heapq.heappush(self._pending, timer)
         new_count = timer.queue_offset + 1 - self._pending_first
@@ -204,8 +210,12 @@ class TimerOrder:
 
     def _spill(self, end: int) -> None:
         assert self._pending_first is not None, "something is pending"
-        first, timers = self._pending_first, self._pending
-        self._pending, self._pending_first = [], None
+        first = self._pending_first
+        # A run holds just what it stands for: those that were put back are looked for elsewhere after a kill.
+        timers = [timer for timer in self._pending if timer.queue_offset >= first]
+        self._pending = [timer for timer in self._pending if timer.queue_offset < first]
+        heapq.heapify(self._pending)
+        self._pending_first = None
         self.write_run(first, end, timers)
 
 
