@@ -19,6 +19,7 @@ from remoting.wire.headers.transactions import CheckTransactionStateHeader
 from remoting.wire.headers.typed import write_header
 from remoting.wire.message_id import offset_message_id
 from remoting.wire.names import HALF_TOPIC
+from remoting.wire.properties import Property, decode_properties, encode_properties
 from remoting.wire.stored_message import StoredMessage, encode_message
 
 
@@ -39,7 +40,8 @@ class ProducerQueue:
 def check_request(half: StoredMessage, draft: MessageDraft, version: Appended, broker_name: str) -> Command:
     """`draft` is the half's next version, stored as `version`: the producer names that one in its answer.
 
-    The body is the message as it will be: real topic and queue, with the offsets of the half.
+    The body is the message as it will be: real topic and queue, with the offsets of the half; WAIT is false there, as
+    Apache's is.
     """
     place = destination(half)
     if place is None:
@@ -59,7 +61,7 @@ def check_request(half: StoredMessage, draft: MessageDraft, version: Appended, b
         queue_id=place[1],
         queue_offset=version.queue_offset,
         commit_log_offset=version.commit_log_offset,
-        properties_text=draft.properties_text,
+        properties_text=encode_properties({**decode_properties(draft.properties_text), Property.WAIT: "false"}),
         prepared_transaction_offset=0,
     )
     return Command(

@@ -30,6 +30,7 @@ from remoting.wire.tags import tags_code
 HALF_QUEUE = 0
 REMOVE_TAG = "d"
 OFFSET_SEPARATOR = ","
+_DESTINATION = (Property.REAL_TOPIC, Property.REAL_QID)
 # What TRANSACTION_CHECK_TIMES will take in a half's properties; kept free when it is sent.
 CHECK_TIMES_CHARS = len(Property.TRANSACTION_CHECK_TIMES) + 12
 # As seconds, three hundred centuries.
@@ -86,8 +87,13 @@ def destination(half: StoredMessage) -> tuple[str, int] | None:
 
 
 def committed_copy(half: StoredMessage, topic: str, queue_id: int) -> MessageDraft:
-    """The message that consumers get (`EndTransactionProcessor.endMessageTransaction`); all properties stay."""
+    """The message that consumers get (`EndTransactionProcessor.endMessageTransaction`).
+
+    Its properties stay, TRAN_MSG included; only what says where it goes does not.
+    """
     draft = _copy(half, topic, queue_id)
+    shown = {name: value for name, value in half.properties.items() if name not in _DESTINATION}
+    draft.properties_text = encode_properties(shown)
     draft.sys_flag = half.sys_flag & ~TRANSACTION_MASK | TRANSACTION_COMMIT
     draft.prepared_transaction_offset = half.commit_log_offset
     return draft
