@@ -11,6 +11,8 @@ from remoting.wire.errors import BodyError
 from remoting.wire.properties import Property, decode_properties
 from remoting.wire.stored_message import HEADS, MAGIC_V2, SYS_FLAG_POSITION
 
+# Bits of the sys flag: with one of them the start is longer.
+IP_V6_FLAGS = 3 << 4
 # The longest start: both hosts are IPv6.
 START_BYTES_MAX = HEADS[3].size
 _START_BYTES_MIN = HEADS[0].size
@@ -34,17 +36,23 @@ def tail_position(start: bytes) -> int:
 
 def properties_in_tail(start: bytes, tail: bytes, position: int = 0) -> dict[str, str]:
     """Of the message whose part behind the body begins at `position` of `tail`. Raises BodyError."""
+    magic: int = _MAGIC.unpack_from(start)[0]
+    properties = decode_properties(properties_text(tail, position, len(tail), magic))
+    properties.pop(Property.CRC32, None)
+    return properties
+
+
+def properties_text(content: bytes, position: int, end: int, magic: int) -> str:
+    """Of the message that ends at `end` and whose part behind the body begins at `position`. Raises BodyError."""
     try:
-        if _MAGIC.unpack_from(start)[0] == MAGIC_V2:
-            position += 2 + _SHORT.unpack_from(tail, position)[0]
+        if magic == MAGIC_V2:
+            position += 2 + _SHORT.unpack_from(content, position)[0]
         else:
-            position += 1 + tail[position]
-        properties_bytes: int = _SHORT.unpack_from(tail, position)[0]
+            position += 1 + content[position]
+        properties_bytes: int = _SHORT.unpack_from(content, position)[0]
     except (struct.error, IndexError) as error:
         raise BodyError("a stored message is cut off behind its body") from error
     position += _SHORT.size
-    if position + properties_bytes > len(tail):
+    if position + properties_bytes > end:
         raise BodyError("a stored message is cut off in its properties")
-    properties = decode_properties(str(tail[position : position + properties_bytes], "utf-8", "replace"))
-    properties.pop(Property.CRC32, None)
-    return properties
+    return str(content[position : position + properties_bytes], "utf-8", "replace")

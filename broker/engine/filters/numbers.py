@@ -16,6 +16,8 @@ LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 # What Java's `trim` takes off.
 _BLANKS = "".join(map(chr, range(0x21)))
 _DOUBLE = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?")
+# The usual price, and above zero or zero: its key is known without a look at signs.
+_PLAIN = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _HEX_DOUBLE = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
 
 # Sorts as `Double.compareTo`: -0.0 before 0.0, NaN behind all and equal to itself.
@@ -51,6 +53,8 @@ def _whole(text: str) -> int:
 
 def double_of(text: str) -> DoubleKey:
     """Raises Incomparable."""
+    if _PLAIN.fullmatch(text):
+        return False, float(text), 1.0
     trimmed = text.strip(_BLANKS)
     decimal = _DOUBLE.fullmatch(trimmed)
     if decimal is not None and (decimal[1] == trimmed or decimal[1][-1] not in "Ny"):

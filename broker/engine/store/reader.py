@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
+from time import perf_counter
 from typing import NamedTuple
 
 from broker.engine.store.commit_log import CommitLog
@@ -32,6 +34,7 @@ from broker.engine.store.layout import (
     store_timestamp,
 )
 from broker.engine.store.queue_table import QueueTable
+from broker.engine.store.record_window import RecordWindow
 from broker.engine.store.values import Boundary, ReadResult, ReadStatus
 from remoting.wire.errors import BodyError
 from remoting.wire.stored_message import MAGIC_V1, MAGIC_V2
@@ -41,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 # Java scans max(16000, maxMsgNums * 20) bytes of the consume queue in one call.
 _SCANNED_ENTRIES_MIN = 16_000 // QUEUE_ENTRY_BYTES
+# A scan that looks at properties ends after this time: an expression may be long, and everybody else waits.
+_SCAN_S_MAX = 0.01
 # For its properties a larger record is read in two parts, around its body.
 _READ_WHOLE_BYTES_MAX = 4096
 
@@ -110,8 +115,10 @@ class Reader:
     def _test_of_records(self, match: PropertiesMatch) -> Callable[[int, int], bool]:
         """What cannot be read is let through: gathering then tells why it is not there."""
 
+        properties_at = RecordWindow(self._log, self.properties_at).properties_at
+
         def is_wanted(commit_log_offset: int, size: int) -> bool:
-            properties = self.properties_at(commit_log_offset, size)
+            properties = properties_at(commit_log_offset, size)
             return properties is None or match(properties)
 
         return is_wanted
@@ -192,6 +199,7 @@ def _pick(
     """`is_wanted` takes a message's commit-log offset and size."""
     wanted: list[tuple[int, int]] = []
     scanned = taken_bytes = 0
+    ends_s = inf if is_wanted is None else perf_counter() + _SCAN_S_MAX
     for offset, size, code in QUEUE_ENTRY.iter_unpack(entries):
         if size != HOLE_BYTES and (matches is None or matches(code)) and (is_wanted is None or is_wanted(offset, size)):
             if wanted and taken_bytes + size > max_bytes:
@@ -199,7 +207,7 @@ def _pick(
             wanted.append((offset, size))
             taken_bytes += size
         scanned += 1
-        if len(wanted) >= max_messages:
+        if len(wanted) >= max_messages or (is_wanted is not None and perf_counter() >= ends_s):
             break
     return _Pick(wanted, scanned)
 
