@@ -11,6 +11,8 @@ import logging
 
 from broker.engine.accepting import Accepting
 from broker.engine.config import BrokerConfig
+from broker.engine.day_totals import LOOK_INTERVAL_S as DAY_LOOK_INTERVAL_S
+from broker.engine.day_totals import DayTotals
 from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPulls
@@ -77,11 +79,12 @@ class Parts:
         self.offsets = Offsets(facts, self.watch.committed)
         self.request_modes = RequestModes(facts)
         self.kv_config = KVConfig(facts)
-        self.kv_config = KVConfig(facts)
         self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
         self.filters = SubscriptionFilters(has_sql=config.property_filter)
         self.put: Rates[str] = Rates()
         self.got: Rates[tuple[str, str]] = Rates()
+        self.put_days = DayTotals(lambda: self.put.total, clock)
+        self.got_days = DayTotals(lambda: self.got.total, clock)
         self.levels = LevelHistory(facts, parse_levels(config.delay_levels))
         self.accepting = Accepting(store, self.levels, clock, config)
         delay_file = ProgressFile(facts / "delayOffset.json")
@@ -112,11 +115,11 @@ class Parts:
             clock,
         )
         self.watch_broker = WatchBroker(self.watch, self.watch_states)
-        self.watch_broker = WatchBroker(self.watch, self.watch_states)
         self._loops = [
             Loop("save offsets", config.offsets_save_interval_s, self.offsets.save),
             Loop("tidy transactions", config.offsets_save_interval_s, self.transactions.tidy),
             Loop("expire members", config.member_scan_interval_s, self._expire_members),
+            Loop("notice midnight", DAY_LOOK_INTERVAL_S, self._look_at_days),
             Loop("watch the disk", LOOK_INTERVAL_S, self.disk_watch.look),
         ]
         self._driving: asyncio.Task[None] | None = None
@@ -138,7 +141,6 @@ class Parts:
         self.groups.load()
         self.offsets.load()
         self.request_modes.load()
-        self.kv_config.load()
         self.kv_config.load()
         self.offsets.bring_back(self.store.max_offset)
         self.store.on_appended += [self._count, self.held_pulls.appended, self.watch.appended]
@@ -204,6 +206,14 @@ class Parts:
 
     def _sooner(self) -> None:
         self.scheduler.sooner()
+
+    def waiting_count(self) -> int:
+        """Messages that wait for their time."""
+        return self.delays.waiting_count + self.timers.waiting_count
+
+    async def _look_at_days(self) -> None:
+        self.put_days.look()
+        self.got_days.look()
 
     def _count(self, appended: Appended) -> None:
         self.put.count(appended.topic)

@@ -10,7 +10,9 @@ import os
 from broker.engine.parts import Parts
 from broker.engine.processors.assignment import QueryAssignment, RequestModeList, SetRequestMode
 from broker.engine.processors.broker_config import GetBrokerConfig, UpdateBrokerConfig
+from broker.engine.processors.broker_consume_stats import GetBrokerConsumeStats
 from broker.engine.processors.broker_runtime_info import BrokerRuntimeInfo
+from broker.engine.processors.broker_stats import ViewBrokerStats
 from broker.engine.processors.check_client_config import CheckClientConfig
 from broker.engine.processors.client_connections import AllProducers, ConsumerConnections, ProducerConnections
 from broker.engine.processors.consume_directly import ConsumeDirectly
@@ -160,9 +162,10 @@ def _lookups(parts: Parts) -> dict[int, Processor]:
 
 def _admin(parts: Parts) -> dict[int, Processor]:
     topics, members, offsets, store = parts.topics, parts.members, parts.offsets, parts.store
-    whole = Tables(topics, parts.groups, offsets)
+    whole = Tables(topics, parts.groups, offsets, parts.delays)
+    consume_stats = GetConsumeStats(topics, members, offsets, store, parts.got, parts.config.name)
     return {
-        Code.GET_CONSUME_STATS: GetConsumeStats(topics, members, offsets, store, parts.got, parts.config.name),
+        Code.GET_CONSUME_STATS: consume_stats,
         Code.GET_TOPIC_STATS_INFO: GetTopicStats(topics, store, parts.put, parts.config.name),
         Code.GET_ALL_TOPIC_CONFIG: whole.topics,
         Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: whole.groups,
@@ -171,7 +174,14 @@ def _admin(parts: Parts) -> dict[int, Processor]:
         Code.GET_TOPIC_CONFIG: GetTopicConfig(topics),
         Code.GET_BROKER_CONFIG: GetBrokerConfig(parts.settings),
         Code.UPDATE_BROKER_CONFIG: UpdateBrokerConfig(parts.settings),
-        Code.GET_BROKER_RUNTIME_INFO: BrokerRuntimeInfo(store, parts.clock),
+        Code.GET_BROKER_RUNTIME_INFO: BrokerRuntimeInfo(
+            *(store, (parts.put, parts.put_days), (parts.got, parts.got_days)), parts.waiting_count, parts.clock
+        ),
+        Code.VIEW_BROKER_STATS_DATA: ViewBrokerStats(parts.put, parts.got, parts.config.cluster),
+        Code.GET_BROKER_CONSUME_STATS: GetBrokerConsumeStats(
+            topics, parts.groups, consume_stats, parts.config.address
+        ),
+        Code.GET_ALL_DELAY_OFFSET: whole.delays,
     }
 
 

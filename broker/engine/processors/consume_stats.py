@@ -44,19 +44,34 @@ class GetConsumeStats:
         group = header.consumer_group
         stats = ConsumeStats(queues={})
         for topic in self._topics_of(header):
-            config = self._topics.find(topic)
-            for queue_id in range(config.read_queue_nums) if config is not None else ():
-                queue = MessageQueue(topic, self._broker_name, queue_id)
-                stats.queues[queue] = self._progress(group, topic, queue_id)
-            stats.consume_tps += self._got.per_second((topic, group))
+            one = self.on_topic(group, topic)
+            stats.queues |= one.queues
+            stats.consume_tps += one.consume_tps
         return response(request.command, ResponseCode.SUCCESS, body=write_consume_stats(stats))
+
+    def on_topic(self, group: str, topic: str) -> ConsumeStats:
+        """Without queues for a topic that is gone."""
+        config = self._topics.find(topic)
+        queue_ids = range(config.read_queue_nums) if config is not None else range(0)
+        queues = {
+            MessageQueue(topic, self._broker_name, queue_id): self._progress(group, topic, queue_id)
+            for queue_id in queue_ids
+        }
+        return ConsumeStats(consume_tps=self._got.per_second((topic, group)), queues=queues)
 
     def _topics_of(self, header: GetConsumeStatsHeader) -> list[str]:
         listed = dict.fromkeys(topic for topic in (header.topic_list or "").split(";") if topic)
         if listed:
             return list(listed)
         topics = [header.topic] if header.topic else self._offsets.topics_of(header.consumer_group)
-        online = self._members.find(header.consumer_group)
+        return self._subscribed(header.consumer_group, topics)
+
+    def topics_of(self, group: str) -> list[str]:
+        """On which the group committed, less those to which it is online and not subscribed."""
+        return self._subscribed(group, self._offsets.topics_of(group))
+
+    def _subscribed(self, group: str, topics: list[str]) -> list[str]:
+        online = self._members.find(group)
         if online is not None and online.subscriptions:
             return [topic for topic in topics if topic in online.subscriptions]
         return topics

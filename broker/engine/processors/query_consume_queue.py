@@ -27,20 +27,20 @@ class QueryConsumeQueue:
         header = read_header(QueryConsumeQueueHeader, request.command.ext_fields)
         if header.queue_id not in self._store.queues(header.topic):
             raise MessageError(f"{header.queue_id}@{header.topic} is not exist!", ResponseCode.SYSTEM_ERROR)
-        first, end = (
-            self._store.min_offset(header.topic, header.queue_id),
-            self._store.max_offset(header.topic, header.queue_id),
+        first = self._store.min_offset(header.topic, header.queue_id)
+        end = self._store.max_offset(header.topic, header.queue_id)
+        if not first <= header.index < end:
+            text = f"Index {header.index} of {header.queue_id}@{header.topic} is not exist!"
+            return response(request.command, ResponseCode.SUCCESS, text)
+        last = min(end, header.index + max(0, min(header.count, ENTRIES_MAX)))
+        body = QueueEntries(
+            max_queue_index=end,
+            min_queue_index=first,
+            queue_data=self._entries(header.topic, header.queue_id, range(header.index, last)),
         )
-        body = QueueEntries(max_queue_index=end, min_queue_index=first)
         if header.consumer_group is not None:
             self._add_filter(body, header.consumer_group, header.topic)
-        remark = None
-        if first <= header.index < end:
-            last = min(end, header.index + max(0, min(header.count, ENTRIES_MAX)))
-            body.queue_data = self._entries(header.topic, header.queue_id, range(header.index, last))
-        else:
-            remark = f"Index {header.index} of {header.queue_id}@{header.topic} is not exist!"
-        return response(request.command, ResponseCode.SUCCESS, remark, body=write_body(body))
+        return response(request.command, ResponseCode.SUCCESS, body=write_body(body))
 
     def _add_filter(self, body: QueueEntries, group_name: str, topic: str) -> None:
         group = self._members.find(group_name)

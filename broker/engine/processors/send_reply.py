@@ -66,6 +66,7 @@ class SendReply:
                 ResponseCode.SYSTEM_BUSY,
             )
         properties = decode_properties(header.properties or "")
+        properties |= {Property.MSG_REGION: REGION, Property.TRACE_ON: "true"}
         self._accepting.check_size(len(command.body), header.properties or "")
         stored = self._store(request, header, properties)
         push = asyncio.ensure_future(self._push_and_answer(request, header, properties, stored))

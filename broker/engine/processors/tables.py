@@ -1,4 +1,5 @@
-"""Whole tables at once: topics (21), groups (201), committed offsets (43), the broker's own topics (305).
+"""Whole tables at once: topics (21), groups (201), committed offsets (43), progress of the delay levels (45), the
+broker's own topics (305).
 
 Always complete, never in pages; the totals of topics and groups say so to those who ask for pages.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 from broker.engine.groups import Groups
 from broker.engine.offsets import Offsets
 from broker.engine.requests import Request
+from broker.engine.schedule.delay import DelayedDelivery
 from broker.engine.topics import Topics
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.route import TopicList
@@ -16,10 +18,11 @@ from remoting.wire.command import Command, response
 
 
 class Tables:
-    def __init__(self, topics: Topics, groups: Groups, offsets: Offsets) -> None:
+    def __init__(self, topics: Topics, groups: Groups, offsets: Offsets, delays: DelayedDelivery) -> None:
         self._topics = topics
         self._groups = groups
         self._offsets = offsets
+        self._delays = delays
 
     def topics(self, request: Request) -> Command:
         total = {"totalTopicNum": str(len(self._topics.table.topic_config_table))}
@@ -31,6 +34,9 @@ class Tables:
 
     def offsets(self, request: Request) -> Command:
         return response(request.command, ResponseCode.SUCCESS, body=self._offsets.encode())
+
+    def delays(self, request: Request) -> Command:
+        return response(request.command, ResponseCode.SUCCESS, body=self._delays.encoded_progress())
 
     def system_topics(self, request: Request) -> Command:
         body = TopicList(topic_list=self._topics.system_names())

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker.engine.schedule.level_history import LevelHistory
-from broker.engine.schedule.progress import DelayProgress, ProgressFile
+from broker.engine.schedule.progress import DelayProgress, ProgressFile, encode_progress
 from broker.engine.store.errors import RecordRefused, StoreFull
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
@@ -206,6 +206,11 @@ class DelayedDelivery:
             for key, level in self._levels.items()
             if (due_ms := level.next_due_ms(now_ms)) is not None
         ]
+
+    def encoded_progress(self) -> bytes:
+        """45 GET_ALL_DELAY_OFFSET: level to the queue offset of the next entry, as the file has it."""
+        counter, changed_ms = self._progress.counter, self._progress.changed_ms
+        return encode_progress(DelayProgress(self._table(), counter=counter, changed_ms=changed_ms))
 
     @property
     def next_due_ms(self) -> int | None:

@@ -303,6 +303,11 @@ class MessageStore:
         return self._log.min_offset
 
     @property
+    def earliest_timestamp_ms(self) -> int:
+        """When the oldest message that is still there was stored; -1 for an empty log."""
+        return self._reader.timestamp_at(self._log.min_offset)
+
+    @property
     def flushed_commit_log_offset(self) -> int:
         return self._flusher.flushed
 

@@ -1,10 +1,10 @@
-"""Rates over the last minute."""
+"""Counts of the last minute, hour and day."""
 
 from __future__ import annotations
 
 import pytest
 
-from broker.engine.stats import Rates
+from broker.engine.stats import Rates, Window
 
 
 class Seconds:
@@ -43,3 +43,26 @@ def test_keys_that_are_not_counted_are_forgotten(seconds) -> None:
     seconds.now += 600
     rates.count("refunds")
     assert [list(bucket) for bucket in rates._buckets.values()] == [["refunds"]]
+
+
+def test_counts_are_added_up_over_an_hour_and_a_day(seconds) -> None:
+    rates: Rates[str] = Rates(seconds)
+    for _ in range(2 * 3_600 // 30):
+        rates.count("orders")
+        rates.count("refunds", 2)
+        seconds.now += 30
+    assert rates.sum_of("orders", Window.MINUTE) in (1, 2)
+    assert rates.sum_of("orders", Window.HOUR) == pytest.approx(120, abs=20)
+    assert rates.sum_of("orders", Window.DAY) == 240
+    assert rates.sum_of_all(Window.DAY) == rates.total == 720
+    seconds.now += 25 * 3_600
+    assert [rates.sum_of("orders", window) for window in Window] == [0, 0, 0]
+    assert rates.total == 720
+
+
+def test_a_sum_counts_what_was_counted_a_moment_ago(seconds) -> None:
+    rates: Rates[str] = Rates(seconds)
+    seconds.now += 100
+    rates.count("orders", 50)
+    assert [rates.sum_of("orders", window) for window in Window] == [50, 50, 50]
+    assert rates.all_per_second() == pytest.approx(1.0, rel=0.2)

@@ -29,6 +29,8 @@ PROPERTIES = {
     "TTL": "3000",
 }
 
+ADDED = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+
 
 class Asker(Wire):
     """A client that asked; takes what is pushed as `answers` says."""
@@ -93,7 +95,7 @@ async def test_a_reply_is_pushed_to_who_asked_and_stored(parts, processor, code)
     answer = await answer_to(parts, processor, reply(code))
 
     (stored,) = read_queue(parts.store, REPLY_TOPIC, 0)
-    assert (stored.body, stored.properties) == (b"42", PROPERTIES)
+    assert (stored.body, stored.properties) == (b"42", PROPERTIES | ADDED)
     assert (answer.code, answer.opaque, answer.remark) == (ResponseCode.SUCCESS, 9, None)
     assert answer.ext_fields == {
         "msgId": stored.offset_message_id,
@@ -107,7 +109,7 @@ async def test_a_reply_is_pushed_to_who_asked_and_stored(parts, processor, code)
     assert (pushed.code, pushed.body) == (RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, b"42")
     assert (header.born_host, header.store_host) == (parts.wire.peer, parts.config.address)
     assert header.store_timestamp == parts.clock.now_ms
-    assert decode_properties(header.properties) == PROPERTIES | {"PUSH_REPLY_TIME": str(parts.clock.now_ms)}
+    assert decode_properties(header.properties) == PROPERTIES | ADDED | {"PUSH_REPLY_TIME": str(parts.clock.now_ms)}
 
 
 async def test_a_reply_to_nobody_is_stored_and_the_replier_hears_of_it(parts, processor) -> None:
