@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 Place = tuple[str, int]
 # Offsets are saved every 5 s; a kill takes what was committed since.
 SAVED_WITHIN_S = 5.1
+LOCK_EXPIRY_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,17 @@ class Held:
 
 
 @dataclass
+class Half:
+    """A transaction's message, and where the broker said it lies."""
+
+    place: Place
+    entry: Entry
+    queue_offset: int
+    commit_log_offset: int
+    is_open: bool = True
+
+
+@dataclass
 class Model:
     queues: dict[Place, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     awaited: list[Awaited] = field(default_factory=list)
@@ -51,6 +63,9 @@ class Model:
     commits: dict[tuple[str, Place], list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
     members: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     held: list[Held] = field(default_factory=list)
+    halves: dict[str, Half] = field(default_factory=dict)
+    # group, place -> (client, when it last asked).
+    locks: dict[tuple[str, Place], tuple[str, float]] = field(default_factory=dict)
 
     def appeared(self, place: Place, entry: Entry, now_ms: int) -> None:
         """An entry is seen that nobody put there directly: it must have been awaited, and be due."""
@@ -65,12 +80,14 @@ class Model:
         entries = list(enumerate(self.queues[place]))[offset:]
         return [(position, entry) for position, entry in entries if tag is None or entry.tag == tag]
 
+    def process_ended(self) -> None:
+        """What a broker does not remember over its own end."""
+        self.members.clear()
+        self.held.clear()
+        self.locks.clear()
+
     def commit(self, group: str, place: Place, offset: int, now_s: float) -> None:
         self.commits[group, place].append((now_s, offset))
-
-    def committed(self, group: str, place: Place) -> int | None:
-        commits = self.commits[group, place]
-        return commits[-1][1] if commits else None
 
     def after_kill(self, group: str, place: Place, now_s: float) -> set[int | None]:
         """What may be remembered: the last commit that was surely saved, or any after it."""
@@ -82,3 +99,18 @@ class Model:
             else:
                 since.append(offset)
         return {surely, *since}
+
+    def lock(self, group: str, client: str, places: set[Place], now_s: float) -> set[Place]:
+        """Those that `client` holds now."""
+        granted: set[Place] = set()
+        for place in places:
+            holder, since_s = self.locks.get((group, place), (client, now_s))
+            if holder == client or now_s - since_s > LOCK_EXPIRY_S:
+                self.locks[group, place] = client, now_s
+                granted.add(place)
+        return granted
+
+    def unlock(self, group: str, client: str, places: set[Place]) -> None:
+        for place in places:
+            if self.locks.get((group, place), ("", 0))[0] == client:
+                del self.locks[group, place]
