@@ -14,8 +14,9 @@ import heapq
 import itertools
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from time import perf_counter
 from typing import Any
 
 from broker.engine.store.values import Appended
@@ -27,8 +28,17 @@ logger = logging.getLogger(__name__)
 HELD_PULLS_MAX = 50_000
 # One client must not take all places from the others.
 HELD_PULLS_PER_CONNECTION_MAX = 10_000
-# Answered in one turn of the event loop, so that others come in between.
+# What they keep in memory, of all and of one connection: an expression may be long.
+HELD_BYTES_MAX = 128 * 1024 * 1024
+HELD_BYTES_PER_CONNECTION_MAX = 32 * 1024 * 1024
+# Of one with an expression of n characters: a tag of a few characters is a text, a number and their places in a set.
+PULL_BYTES = 1_000
+EXPRESSION_BYTES_PER_CHAR = 32
+# Answered in one turn of the event loop, so that others come in between; and how long that may take.
 RESUMED_AT_ONCE_MAX = 256
+RESUMING_S_MAX = 0.01
+# For finding out which pulls a message wakes by its properties; those that it did not come to are woken, and look.
+FILTERING_S_MAX = 0.005
 SWEEP_INTERVAL_S = 5.0
 # Answered pulls lie in the heap of deadlines until they are thrown out together.
 STALE_DEADLINES_MAX = 1_000
@@ -55,6 +65,7 @@ class HeldPull:
     properties_match: Callable[[Mapping[str, str]], bool] | None = None
     group: str = ""
     is_held: bool = False
+    held_bytes: int = PULL_BYTES
 
     def wants(self, appended: Appended, properties: Callable[[], Mapping[str, str] | None]) -> bool:
         """Whether this message ends the waiting; one whose properties are not known does."""
@@ -66,6 +77,21 @@ class HeldPull:
             return True
         known = properties()
         return known is None or self.properties_match(known)
+
+
+@dataclass(slots=True)
+class _OfConnection:
+    pulls: set[HeldPull] = field(default_factory=set)
+    held_bytes: int = 0
+
+    def add(self, pull: HeldPull) -> None:
+        self.pulls.add(pull)
+        self.held_bytes += pull.held_bytes
+
+    def discard(self, pull: HeldPull) -> None:
+        if pull in self.pulls:
+            self.pulls.remove(pull)
+            self.held_bytes -= pull.held_bytes
 
 
 class HeldPulls:
@@ -84,10 +110,11 @@ class HeldPulls:
         self._held_max = held_max
         # As sets that keep their order: a pull leaves at once, however many wait beside it.
         self._by_queue: dict[QueueKey, dict[HeldPull, None]] = {}
-        self._by_connection: dict[Connection, set[HeldPull]] = {}
+        self._by_connection: dict[Connection, _OfConnection] = {}
         self._deadlines: list[tuple[float, int, HeldPull]] = []
         self._numbers = itertools.count()
         self._count = 0
+        self._held_bytes = 0
         self._woken: list[HeldPull] = []
         self._deadline_timer: asyncio.TimerHandle | None = None
         self._sweep_timer: asyncio.TimerHandle | None = None
@@ -106,19 +133,24 @@ class HeldPulls:
         self._by_connection.clear()
         self._deadlines.clear()
         self._woken.clear()
-        self._count = 0
+        self._count = self._held_bytes = 0
 
     def __len__(self) -> int:
         return self._count
 
     def hold(self, pull: HeldPull) -> bool:
-        """False when too many are held, of this client or of all, or the peer is gone."""
-        of_connection = self._by_connection.get(pull.connection, set())
-        has_room = self._count < self._held_max and len(of_connection) < HELD_PULLS_PER_CONNECTION_MAX
-        if not has_room or not pull.connection.is_open:
+        """False when too many or too large ones are held, of this client or of all, or the peer is gone."""
+        of_connection = self._by_connection.get(pull.connection, _OfConnection())
+        has_room = self._count < self._held_max and len(of_connection.pulls) < HELD_PULLS_PER_CONNECTION_MAX
+        has_memory = (
+            self._held_bytes + pull.held_bytes <= HELD_BYTES_MAX
+            and of_connection.held_bytes + pull.held_bytes <= HELD_BYTES_PER_CONNECTION_MAX
+        )
+        if not has_room or not has_memory or not pull.connection.is_open:
             return False
         pull.is_held = True
         self._count += 1
+        self._held_bytes += pull.held_bytes
         self._by_queue.setdefault((pull.topic, pull.queue_id), {})[pull] = None
         self._by_connection.setdefault(pull.connection, of_connection).add(pull)
         if len(self._deadlines) > 2 * self._count + STALE_DEADLINES_MAX:
@@ -134,7 +166,14 @@ class HeldPulls:
         if pulls is None:
             return
         properties = cache(lambda: self._readable_properties(appended))
+        ends_s: float | None = None
         for pull in list(pulls):
+            if pull.properties_match is not None:
+                now_s = perf_counter()
+                ends_s = ends_s or now_s + FILTERING_S_MAX
+                if now_s >= ends_s and pull.queue_offset <= appended.queue_offset:
+                    self._wake(pull)
+                    continue
             if pull.wants(appended, properties):
                 self._wake(pull)
 
@@ -147,7 +186,8 @@ class HeldPulls:
 
     def drop(self, connection: Connection) -> None:
         """Its peer is gone."""
-        for pull in self._by_connection.pop(connection, set()):
+        of_connection = self._by_connection.pop(connection, None)
+        for pull in of_connection.pulls if of_connection is not None else ():
             self._forget(pull)
 
     def wake_queue(self, topic: str) -> None:
@@ -164,21 +204,30 @@ class HeldPulls:
     # waking
 
     def _wake(self, pull: HeldPull) -> None:
-        if pull.connection.is_write_paused and asyncio.get_running_loop().time() < pull.deadline_s:
+        if self._must_wait_on(pull):
             return
         self._forget(pull)
         if not self._woken:
             asyncio.get_running_loop().call_soon(self._resume_woken)
         self._woken.append(pull)
 
+    def _must_wait_on(self, pull: HeldPull) -> bool:
+        return pull.connection.is_write_paused and asyncio.get_running_loop().time() < pull.deadline_s
+
     def _resume_woken(self) -> None:
-        woken = self._woken[:RESUMED_AT_ONCE_MAX]
-        del self._woken[:RESUMED_AT_ONCE_MAX]
-        if self._woken:
-            asyncio.get_running_loop().call_soon(self._resume_woken)
-        for pull in woken:
+        ends_s = perf_counter() + RESUMING_S_MAX
+        done = 0
+        for pull in self._woken[:RESUMED_AT_ONCE_MAX]:
+            done += 1
+            if self._must_wait_on(pull) and self.hold(pull):
+                continue  # its peer has stopped reading since it was woken
             if pull.connection.is_open:
                 self._resume(pull)
+            if perf_counter() >= ends_s:
+                break
+        del self._woken[:done]
+        if self._woken:
+            asyncio.get_running_loop().call_soon(self._resume_woken)
 
     def _resume(self, pull: HeldPull) -> None:
         try:
@@ -192,6 +241,7 @@ class HeldPulls:
             return
         pull.is_held = False
         self._count -= 1
+        self._held_bytes -= pull.held_bytes
         key = (pull.topic, pull.queue_id)
         pulls = self._by_queue[key]
         del pulls[pull]
@@ -200,7 +250,7 @@ class HeldPulls:
         of_connection = self._by_connection.get(pull.connection)
         if of_connection is not None:
             of_connection.discard(pull)
-            if not of_connection:
+            if not of_connection.pulls:
                 del self._by_connection[pull.connection]
 
     # time

@@ -1,4 +1,5 @@
-"""Requests that came too late to be worth handling (RocketMQ's `BrokerFastFailure`), and the loop's beat.
+"""Requests that came too late to be worth handling (RocketMQ's `BrokerFastFailure`), or are too large to be handled
+without holding up everybody else; and the loop's beat.
 
 RocketMQ looks every 10 ms at the queues before its threads and refuses what is too old there: a sender that has given
 up, or soon will, is better off with a refusal at once, which its client takes to another queue or broker. Here nothing
@@ -22,9 +23,10 @@ import logging
 from collections.abc import Callable
 
 from remoting.connection import Connection
-from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.codes import RequestCode, ResponseCode, request_name
 from remoting.wire.command import Command
 from remoting.wire.errors import MessageError
+from remoting.wire.limits import FRAME_BYTES_MAX
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,21 @@ WAIT_MS_MAX: dict[int, int] = {
     RequestCode.SEND_BATCH_MESSAGE: SEND_WAIT_MS_MAX,
     RequestCode.PULL_MESSAGE: PULL_WAIT_MS_MAX,
     RequestCode.LITE_PULL_MESSAGE: PULL_WAIT_MS_MAX,
+}
+
+
+# Heartbeats of real clients have some KB; a client of 5,000 groups has 1 MB, which takes about 0.1 s.
+HEARTBEAT_BYTES_MAX = 2 * 1024 * 1024
+# Of everything else that carries no messages: locks of 10,000 queues.
+BODY_BYTES_MAX = 1024 * 1024
+
+_BODIES_BYTES_MAX: dict[int, int] = {
+    RequestCode.HEART_BEAT: HEARTBEAT_BYTES_MAX,
+    RequestCode.SEND_MESSAGE: FRAME_BYTES_MAX,
+    RequestCode.SEND_MESSAGE_V2: FRAME_BYTES_MAX,
+    RequestCode.SEND_BATCH_MESSAGE: FRAME_BYTES_MAX,
+    RequestCode.SEND_REPLY_MESSAGE: FRAME_BYTES_MAX,
+    RequestCode.SEND_REPLY_MESSAGE_V2: FRAME_BYTES_MAX,
 }
 
 
@@ -93,7 +110,11 @@ class Overload:
         self._beat = beat
 
     def check(self, command: Command, connection: Connection) -> None:
-        """Raises MessageError (SYSTEM_BUSY) for a request that has waited too long."""
+        """Raises MessageError: SYSTEM_BUSY for a request that has waited too long, SYSTEM_ERROR for a body that would
+        take too long.
+        """
+        if len(command.body) > BODY_BYTES_MAX:
+            _check_body(command)
         wait_ms_max = WAIT_MS_MAX.get(command.code)
         if wait_ms_max is None:
             return
@@ -107,3 +128,13 @@ class Overload:
                 f" period in queue: {waited_ms:.0f}ms, size of queue: {connection.waiting_count}",
                 ResponseCode.SYSTEM_BUSY,
             )
+
+
+def _check_body(command: Command) -> None:
+    size, size_max = len(command.body), _BODIES_BYTES_MAX.get(command.code, BODY_BYTES_MAX)
+    if size > size_max:
+        raise MessageError(
+            f"the body of {request_name(command.code)} has {size} bytes, of {size_max} allowed: spread it over several"
+            " requests or clients",
+            ResponseCode.SYSTEM_ERROR,
+        )

@@ -42,11 +42,13 @@ def encode_batch(messages: Iterable[tuple[int, bytes, Mapping[str, str]]]) -> by
 
 
 def decode_batch(body: bytes | bytearray | memoryview) -> list[BatchEntry]:
-    """The entries of a batch body. Raises BodyError where a length does not fit."""
+    """The entries of a batch body. Raises BodyError where a length does not fit, or there are too many."""
     view = memoryview(body)
     entries: list[BatchEntry] = []
     position = 0
     while position < len(view):
+        if len(entries) == limits.BATCH_MESSAGES_MAX:
+            raise BodyError(f"a batch may hold {limits.BATCH_MESSAGES_MAX} messages: send several smaller ones")
         entry, position = _decode_entry(view, position)
         entries.append(entry)
     return entries

@@ -18,7 +18,7 @@ from remoting.wire import binary_header, json_header
 from remoting.wire.codes import SerializeType
 from remoting.wire.command import Command
 from remoting.wire.errors import BrokenStream, FrameError
-from remoting.wire.limits import FRAME_BYTES_MAX
+from remoting.wire.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 
 LENGTH_BYTES = 4
 PREFIX_BYTES = 8
@@ -99,6 +99,8 @@ def decode_frame(frame: bytes) -> Command:
     """A command from a frame without its length field. Raises FrameError."""
     header_length = int.from_bytes(frame[1:4], "big")
     header_end = LENGTH_BYTES + header_length
+    if header_length > HEADER_BYTES_MAX:
+        raise FrameError(f"a header of {header_length} bytes is over the limit of {HEADER_BYTES_MAX} bytes")
     if header_end > len(frame):
         raise FrameError(f"header length {header_length} exceeds its frame of {len(frame)} bytes")
     serialize_type = frame[0]

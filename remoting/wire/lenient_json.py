@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,22 +36,25 @@ _REF = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _REFERENCED_VALUES_MAX = 1_000_000
 
 
-def loads(data: bytes | bytearray | memoryview) -> Any:
+def loads(data: bytes | bytearray | memoryview, dialect_bytes_max: int = sys.maxsize) -> Any:
     """A value of plain dicts, lists and scalars; an object key becomes its JSON text, to be read with `key_object`.
 
-    Raises BodyError when the text is beyond fastjson's dialect.
+    Raises BodyError when the text is beyond fastjson's dialect, or not standard and longer than `dialect_bytes_max`:
+    the dialect takes a thousand times as long to read.
     """
     try:
-        value = _parse(bytes(data))
+        value = _parse(bytes(data), dialect_bytes_max)
         return _Resolver(value).resolve(value) if b'"$ref"' in bytes(data) else value
     except RecursionError as error:
         raise BodyError("the JSON is nested too deeply") from error
 
 
-def _parse(data: bytes) -> Any:
+def _parse(data: bytes, dialect_bytes_max: int) -> Any:
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if len(data) > dialect_bytes_max:
+            raise BodyError(f"{len(data)} bytes of JSON that is not standard: {error}") from error
         return _parse_dialect(data)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from remoting.wire.java_string import string_hash
+from remoting.wire.limits import TAG_EXPRESSION_CHARS_MAX
 
 ALL = "*"
 
@@ -40,9 +41,18 @@ class TagExpression(msgspec.Struct, frozen=True):
 
 
 def parse_tags(text: str | None) -> TagExpression:
-    """None, "" and `*` mean all. Raises MessageError (SUBSCRIPTION_PARSE_FAILED) when no tag is left, as in `||`."""
+    """None, "" and `*` mean all.
+
+    Raises MessageError (SUBSCRIPTION_PARSE_FAILED) when no tag is left, as in `||`, or the text is too long.
+    """
     if not text or text.strip() == ALL:
         return TagExpression(ALL, (), frozenset())
+    if len(text) > TAG_EXPRESSION_CHARS_MAX:
+        raise MessageError(
+            f"the tag expression has {len(text)} characters, of {TAG_EXPRESSION_CHARS_MAX} allowed: subscribe to * and"
+            " choose in the consumer",
+            ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+        )
     tags = tuple(dict.fromkeys(tag for part in text.split("||") if (tag := part.strip())))
     if not tags:
         raise MessageError(f"the tag expression {text!r} names no tag", ResponseCode.SUBSCRIPTION_PARSE_FAILED)

@@ -14,7 +14,7 @@ import logging
 from broker.engine.config import BrokerConfig
 from broker.engine.filters.subscriptions import MessageFilter, SubscriptionFilters
 from broker.engine.groups import Groups
-from broker.engine.held_pulls import HeldPull, HeldPulls
+from broker.engine.held_pulls import EXPRESSION_BYTES_PER_CHAR, PULL_BYTES, HeldPull, HeldPulls
 from broker.engine.members import Members
 from broker.engine.offsets import Offsets
 from broker.engine.requests import Request
@@ -189,6 +189,7 @@ class PullMessage:
             deadline_s=now_s + max(0, header.suspend_timeout_millis) / 1000,
             resume=self._resume,
             payload=(request.command, header),
+            held_bytes=PULL_BYTES + EXPRESSION_BYTES_PER_CHAR * len(header.subscription or ""),
             group=header.consumer_group,
         )
         return self._held_pulls.hold(held)

@@ -6,6 +6,7 @@ ignores unknown keys and takes null for "absent".
 
 from __future__ import annotations
 
+import sys
 from typing import Any, TypeVar
 
 import msgspec
@@ -30,9 +31,9 @@ def read_body(document_type: type[D], body: Body) -> D:
         return convert(document_type, without_nulls(lenient_json.loads(body)))
 
 
-def read_object(name: str, body: Body) -> dict[str, Any]:
+def read_object(name: str, body: Body, dialect_bytes_max: int = sys.maxsize) -> dict[str, Any]:
     """The JSON object in `body`, nulls left out, for documents that no struct describes. Raises BodyError."""
-    value = without_nulls(lenient_json.loads(body))
+    value = without_nulls(lenient_json.loads(body, dialect_bytes_max))
     if not isinstance(value, dict):
         raise BodyError(f"{name}: not an object")
     return value

@@ -8,6 +8,7 @@ import msgspec
 
 from remoting.wire.bodies.document import Document, convert, read_object
 from remoting.wire.command import Body
+from remoting.wire.limits import LENIENT_BODY_BYTES_MAX
 
 CONSUME_TYPES = ("CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP")
 MESSAGE_MODELS = ("BROADCASTING", "CLUSTERING")
@@ -63,7 +64,7 @@ class HeartbeatData(Document, kw_only=True):
 
 def read_heartbeat(body: Body) -> HeartbeatData:
     """Raises BodyError. Enum ordinals (C++), unknown enum names, texts for numbers and `$ref` are understood."""
-    value = read_object("HeartbeatData", body)
+    value = read_object("HeartbeatData", body, LENIENT_BODY_BYTES_MAX)
     consumers = value.get("consumerDataSet", [])
     for consumer in consumers if isinstance(consumers, list) else ():
         if isinstance(consumer, dict):

@@ -243,3 +243,63 @@ async def test_held_pull_that_fails_does_not_take_the_others_answers(holding, wi
     holding.append()
     await eventually(lambda: holding.resumed == [second])
     assert "a pull of orders queue 0" in caplog.text
+
+
+async def test_held_pulls_with_long_expressions_are_bounded_by_their_memory(holding, monkeypatch):
+    monkeypatch.setattr(held_pulls_module, "HELD_BYTES_MAX", 10_000)
+    monkeypatch.setattr(held_pulls_module, "HELD_BYTES_PER_CONNECTION_MAX", 6_000)
+
+    def heavy(wire: Wire) -> HeldPull:
+        pull = holding.pull(wire)
+        pull.held_bytes = 3_000
+        return pull
+
+    one, other, third = Wire(), Wire(), Wire()
+    assert [holding.pulls.hold(heavy(one)) for _ in range(3)] == [True, True, False]
+    assert [holding.pulls.hold(heavy(other)) for _ in range(2)] == [True, False]
+    assert not holding.pulls.hold(heavy(third)), "those of all together"
+    holding.pulls.drop(one)
+    assert holding.pulls.hold(heavy(third))
+
+
+async def test_held_pull_whose_peer_stopped_reading_since_it_was_woken_waits_on(holding, wire):
+    pull = holding.pull(wire)
+    holding.pulls.hold(pull)
+    holding.append()
+    wire.is_write_paused = True
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert holding.resumed == []
+    assert len(holding.pulls) == 1
+
+    wire.is_write_paused = False
+    holding.append(queue_offset=1)
+    await eventually(lambda: holding.resumed == [pull])
+
+
+async def test_held_pulls_whose_filters_take_too_long_are_woken_to_look_themselves(holding, wire, monkeypatch):
+    monkeypatch.setattr(held_pulls_module, "FILTERING_S_MAX", 0.0)
+    asked = []
+    for _ in range(3):
+        pull = holding.pull(wire)
+        pull.properties_match = lambda properties: asked.append(properties) or False
+        holding.pulls.hold(pull)
+    beyond = holding.pull(wire, queue_offset=7)
+    beyond.properties_match = lambda properties: True
+    holding.pulls.hold(beyond)
+    holding.append()
+    await eventually(lambda: len(holding.resumed) == 3)
+    assert asked == []
+    assert len(holding.pulls) == 1, "the message is none of its"
+
+
+async def test_held_pulls_that_wake_together_are_resumed_in_turns_of_bounded_time(holding, wire, monkeypatch):
+    monkeypatch.setattr(held_pulls_module, "RESUMING_S_MAX", 0.0)
+    for _ in range(5):
+        holding.pulls.hold(holding.pull(wire))
+    holding.append()
+    seen = []
+    while len(holding.resumed) < 5:
+        await asyncio.sleep(0)
+        seen.append(len(holding.resumed))
+    assert sorted(set(seen) - {0}) == [1, 2, 3, 4, 5]

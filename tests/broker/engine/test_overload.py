@@ -9,6 +9,8 @@ import pytest
 
 from broker.engine.overload import (
     BEAT_INTERVAL_S,
+    BODY_BYTES_MAX,
+    HEARTBEAT_BYTES_MAX,
     PULL_WAIT_MS_MAX,
     SEND_WAIT_MS_MAX,
     SENDER_TIMEOUT_MS,
@@ -100,3 +102,18 @@ async def test_a_long_stall_is_logged(caplog):
     await eventually(lambda: caplog.records)
     assert "held up for 6.8 s" in caplog.text
     beat.stop()
+
+
+@pytest.mark.parametrize(
+    ("code", "size_max"),
+    [(RequestCode.HEART_BEAT, HEARTBEAT_BYTES_MAX), (RequestCode.LOCK_BATCH_MQ, BODY_BYTES_MAX)],
+)
+def test_a_body_that_takes_too_long_is_refused_with_what_to_do(code, size_max):
+    overload = Overload(FakeBeat())
+    overload.check(Command(code=code, body=bytes(size_max)), Wire())
+    with pytest.raises(MessageError, match=f"{size_max + 1} bytes, of {size_max} allowed: spread it over several"):
+        overload.check(Command(code=code, body=bytes(size_max + 1)), Wire())
+
+
+def test_the_body_of_a_send_is_its_processors_matter():
+    Overload(FakeBeat()).check(Command(code=RequestCode.SEND_MESSAGE_V2, body=bytes(16_000_000)), Wire())

@@ -4,6 +4,7 @@ import pytest
 
 from remoting.wire.batch import BatchEntry, decode_batch, encode_batch
 from remoting.wire.errors import BodyError
+from remoting.wire.limits import BATCH_MESSAGES_MAX
 
 GOLDEN = bytes.fromhex(
     "0000002900000000000000000000000000000005 68656C6C6F 000E 6B01760257414954017472756502".replace(" ", "")
@@ -40,3 +41,9 @@ def test_decode_batch_refuses_lengths_that_lie(position: int) -> None:
 def test_encode_batch_refuses_properties_that_the_layout_cannot_hold() -> None:
     with pytest.raises(BodyError, match="at most 32767"):
         encode_batch([(0, b"x", {"k": "v" * 32768})])
+
+
+def test_decode_batch_refuses_more_messages_than_one_request_should_cost() -> None:
+    assert len(decode_batch(encode_batch([(0, b"x", {})] * BATCH_MESSAGES_MAX))) == BATCH_MESSAGES_MAX
+    with pytest.raises(BodyError, match="may hold 10000 messages: send several smaller ones"):
+        decode_batch(encode_batch([(0, b"x", {})] * (BATCH_MESSAGES_MAX + 1)))

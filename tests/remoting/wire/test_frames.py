@@ -6,7 +6,7 @@ from remoting.wire.codes import LanguageCode
 from remoting.wire.command import Command
 from remoting.wire.errors import BrokenStream, FrameError
 from remoting.wire.frames import FrameReader, decode_frame, encode_frame
-from remoting.wire.limits import FRAME_BYTES_MAX
+from remoting.wire.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 
 # Opaque 7, code 105, topic T, body 01 02, as Java writes it.
 JAVA_HEADER = (
@@ -111,3 +111,8 @@ def test_no_more_commands_come_out_than_are_asked_for_and_none_is_lost() -> None
     assert [command.code for command in reader.feed(b"", 2)] == [2, 3]
     assert [command.code for command in reader.feed(b"", 2)] == [4]
     assert reader.kept_bytes == 3
+
+
+def test_a_header_that_no_client_has_breaks_the_stream() -> None:
+    frame = encode_frame(Command(code=11, ext_fields={"subscription": "x" * HEADER_BYTES_MAX}))
+    assert "is over the limit of 1048576 bytes" in str(refusal(frame))

@@ -4,6 +4,7 @@ import pytest
 
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
+from remoting.wire.limits import TAG_EXPRESSION_CHARS_MAX
 from remoting.wire.tags import parse_tags, tags_code
 
 
@@ -42,4 +43,11 @@ def test_tags_with_one_hash_are_told_apart_by_their_text() -> None:
 def test_an_expression_that_names_no_tag_is_refused(text: str) -> None:
     with pytest.raises(MessageError, match="names no tag") as caught:
         parse_tags(text)
+    assert caught.value.response_code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
+
+
+def test_an_expression_that_is_too_long_is_refused_with_what_to_do() -> None:
+    assert parse_tags("a" * TAG_EXPRESSION_CHARS_MAX).tags
+    with pytest.raises(MessageError, match=r"65537 characters, of 65536 allowed: subscribe to \*") as caught:
+        parse_tags("a" * (TAG_EXPRESSION_CHARS_MAX + 1))
     assert caught.value.response_code == ResponseCode.SUBSCRIPTION_PARSE_FAILED

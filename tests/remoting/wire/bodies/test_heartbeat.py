@@ -7,6 +7,7 @@ import pytest
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData, read_heartbeat
 from remoting.wire.errors import BodyError
+from remoting.wire.limits import LENIENT_BODY_BYTES_MAX
 
 # As Java writes it.
 JAVA = (
@@ -113,3 +114,11 @@ def test_a_heartbeat_that_makes_no_sense_is_a_body_error_or_read_with_defaults(b
         read_heartbeat(body)
     except BodyError:
         pass
+
+
+def test_a_long_heartbeat_must_be_standard_json() -> None:
+    padding = "x" * LENIENT_BODY_BYTES_MAX
+    standard = json.dumps({"clientID": padding}).encode()
+    assert read_heartbeat(standard).client_id == padding
+    with pytest.raises(BodyError, match="bytes of JSON that is not standard"):
+        read_heartbeat(standard.replace(b'"clientID"', b"clientID"))
