@@ -52,6 +52,17 @@ def asking(code: int, body: bytes = b"", **fields: str) -> Command:
     return Command(code=code, ext_fields=fields, body=body)
 
 
+def signed(command: Command) -> Command:
+    """As a client with an access key sends it."""
+    command.ext_fields |= {"AccessKey": "key", "Signature": "c2lnbmF0dXJl", "SecurityToken": "token"}
+    return command
+
+
+def namespaced(command: Command) -> Command:
+    command.ext_fields |= {"nsd": "true", "ns": "answers"}
+    return command
+
+
 def without(command: Command, name: str) -> Command:
     del command.ext_fields[name]
     return command
@@ -137,11 +148,17 @@ BROKER_CASES = {
     "send, level not a number": send(properties="DELAY\x01soon\x02"),
     "send, number missing": without(send(), "e"),
     "send, number garbage": asking(Code.SEND_MESSAGE_V2, **{**send().ext_fields, "e": "many"}),
+    "send, signed": signed(send()),
+    "send, signed by a namespace of the second kind": namespaced(send()),
+    "send to light queues": send(properties="INNER_MULTI_DISPATCH\x01%LMQ%answers-a,%LMQ%answers-b\x02"),
+    "send to a light queue's name": send(topic="%LMQ%answers-light"),
     "send to a retry topic": send(topic="%RETRY%answers-known"),
     "batch": send(BATCH, Code.SEND_BATCH_MESSAGE, batch=True),
     "batch to a retry topic": send(BATCH, Code.SEND_BATCH_MESSAGE, batch=True, topic="%RETRY%answers-known"),
     "batch of garbage": send(b"\x00\x00", Code.SEND_BATCH_MESSAGE, batch=True),
     "pull": pull(),
+    "pull, signed": signed(pull()),
+    "pull of a light queue": pull(topic="%LMQ%answers-a"),
     "pull, no subscription": pull(sysFlag="0"),
     "pull, unknown topic": pull(topic="answers-missing"),
     "pull, queue beyond the topic's": pull(queueId="77"),
@@ -243,6 +260,8 @@ BROKER_CASES = {
     "reply, long names": reply(code=Code.SEND_REPLY_MESSAGE),
     "reply, topic missing": reply(topic="answers-missing", default_topic="answers-nothing"),
     "progress of delays": asking(Code.GET_ALL_DELAY_OFFSET),
+    "progress of all groups": asking(Code.GET_BROKER_CONSUME_STATS, isOrder="false"),
+    "counts that do not exist": asking(Code.VIEW_BROKER_STATS_DATA, statsName="answers", statsKey="missing"),
     "send back what is not there": asking(
         Code.CONSUMER_SEND_MSG_BACK, group="answers-known", offset="99999999", delayLevel="0", originTopic=TOPIC
     ),
