@@ -11,16 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from remoting.wire.bodies.document import read_body
-from remoting.wire.bodies.watch import WatchBody
-from remoting.wire.codes import RequestCode, ResponseCode
-from remoting.wire.command import Command
-from remoting.wire.properties import encode_properties
-from remoting.wire.stored_message import StoredMessage, decode_messages
-from tests.support.asking import ask
+from tests.journeys.scheduler_cluster import Cluster, running_cluster
 from tests.support.celery_worker import CeleryWorker
-from tests.support.our_broker import OurBroker
-from tests.support.redis_server import RedisServer
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis]
@@ -31,65 +23,10 @@ TAKEOVER_WITHIN_S = 3.0
 LATE_MS_MAX = 1_500
 
 
-class Cluster:
-    """Our broker driven by Celery, and the Redis of the workers."""
-
-    def __init__(self, folder: Path, broker: OurBroker, redis: RedisServer) -> None:
-        self.folder = folder
-        self.broker = broker
-        self.redis = redis
-
-    def worker(self, name: str) -> CeleryWorker:
-        data = self.folder / "data"
-        env = {"REDIS_URL": self.redis.url, "MQADMIN_NAMESRV": self.broker.namesrv, "MQADMIN_DATA": str(data)}
-        return CeleryWorker(name, "scheduler", self.folder, env)
-
-    @property
-    def driver(self) -> str:
-        """Who holds the lease, as the watch request tells; "" for nobody."""
-        answer = ask(self.broker.broker, Command(code=RequestCode.WATCH))
-        body = read_body(WatchBody, answer.body)
-        return body.scheduler.driver if body.scheduler is not None else ""
-
-    def driver_pid(self) -> int:
-        return int(self.driver.rpartition("/")[2])
-
-    def send_delayed(self, body: bytes) -> float:
-        """Level 1; when it was sent, in s since the epoch."""
-        properties = encode_properties({"DELAY": "1"})
-        values = dict(zip("abcdefghi", ("p", "late", "TBW102", "1", "0", "0", "0", "0", properties), strict=True))
-        sent_s = time.time()
-        answer = ask(self.broker.broker, Command(code=RequestCode.SEND_MESSAGE_V2, ext_fields=values, body=body))
-        assert answer.code == ResponseCode.SUCCESS, answer
-        return sent_s
-
-    def delivered(self) -> list[StoredMessage]:
-        fields = {
-            "consumerGroup": "g",
-            "topic": "late",
-            "queueId": "0",
-            "queueOffset": "0",
-            "maxMsgNums": "32",
-            "sysFlag": "4",
-            "commitOffset": "0",
-            "suspendTimeoutMillis": "0",
-            "subscription": "*",
-            "subVersion": "0",
-        }
-        answer = ask(self.broker.broker, Command(code=RequestCode.PULL_MESSAGE, ext_fields=fields))
-        return decode_messages(answer.body) if answer.code == ResponseCode.SUCCESS else []
-
-    def wait_for(self, count: int, within_s: float) -> list[StoredMessage]:
-        return wait_until(lambda: (found := self.delivered()) and len(found) >= count and found, within_s)
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with (
-        RedisServer(tmp_path) as redis,
-        OurBroker(tmp_path / "store", "async", arguments=("--scheduler=celery",)) as broker,
-    ):
-        yield Cluster(tmp_path, broker, redis)
+    with running_cluster(tmp_path) as cluster:
+        yield cluster
 
 
 def test_delayed_message_waits_while_nobody_drives_and_comes_when_a_worker_does(cluster: Cluster) -> None:
