@@ -68,6 +68,10 @@ class Offsets:
     def committed(self, group: str, topic: str, queue_id: int) -> int | None:
         return self._table.get((topic, group), {}).get(queue_id)
 
+    def queue_count(self, group: str, topic: str) -> int:
+        """Of how many queues there is a committed offset."""
+        return len(self._table.get((topic, group), ()))
+
     def commit(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
         queues = self._table.setdefault((topic, group), {})
         before = queues.get(queue_id)

@@ -6,12 +6,16 @@ from broker.engine.groups import Groups
 from broker.engine.offsets import Offsets
 from broker.engine.requests import Request
 from broker.engine.store.message_store import MessageStore
-from broker.engine.topics import Topics
+from broker.engine.topics import QUEUE_NUMS_MAX, Topics
+from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
 from remoting.wire.headers.offsets import OffsetResponseHeader, QueryConsumerOffsetHeader, UpdateConsumerOffsetHeader
 from remoting.wire.headers.typed import read_header, write_header
+
+# RocketMQ takes a commit for any queue id, and a topic that got fewer queues needs that; each id costs memory for ever.
+QUEUES_BEYOND_MAX = 1024
 
 
 class QueryConsumerOffset:
@@ -55,7 +59,8 @@ class UpdateConsumerOffset:
         header = read_header(UpdateConsumerOffsetHeader, request.command.ext_fields)
         if not self._groups.exists(header.consumer_group):
             raise MessageError(f"Group {header.consumer_group} not exist!", ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST)
-        if self._topics.find(header.topic) is None:
+        topic = self._topics.find(header.topic)
+        if topic is None:
             raise MessageError(f"Topic {header.topic} not exist!", ResponseCode.TOPIC_NOT_EXIST)
         if header.queue_id is None or header.commit_offset is None:
             raise MessageError("QueueId or commitOffset is null", ResponseCode.INVALID_PARAMETER)
@@ -64,7 +69,24 @@ class UpdateConsumerOffset:
                 f"queueId {header.queue_id} and commitOffset {header.commit_offset} may not be negative",
                 ResponseCode.INVALID_PARAMETER,
             )
+        if header.queue_id >= QUEUE_NUMS_MAX:
+            raise MessageError(
+                f"queueId {header.queue_id} is illegal: no topic has more than {QUEUE_NUMS_MAX} queues",
+                ResponseCode.INVALID_PARAMETER,
+            )
+        self._check_room(header.consumer_group, topic, header.queue_id)
         if self._offsets.has_reset(header.consumer_group, header.topic, header.queue_id):
             return response(request.command, ResponseCode.SUCCESS, "Offset has been previously reset")
         self._offsets.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         return response(request.command, ResponseCode.SUCCESS)
+
+    def _check_room(self, group: str, topic: TopicConfig, queue_id: int) -> None:
+        """Raises MessageError for one queue too many of those that the topic doesn't have (any more)."""
+        queue_count = max(topic.read_queue_nums, topic.write_queue_nums)
+        if queue_id < queue_count or self._offsets.committed(group, topic.topic_name, queue_id) is not None:
+            return
+        if self._offsets.queue_count(group, topic.topic_name) >= queue_count + QUEUES_BEYOND_MAX:
+            raise MessageError(
+                f"queueId {queue_id} does not exist: {topic.topic_name} has {queue_count} queues",
+                ResponseCode.INVALID_PARAMETER,
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
+from broker.engine.topics import QUEUE_NUMS_MAX
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
@@ -83,6 +84,7 @@ async def test_a_new_group_is_sent_to_the_start_of_a_young_queue_only(
         ({"queueId": None}, ResponseCode.INVALID_PARAMETER),
         ({"commitOffset": None}, ResponseCode.INVALID_PARAMETER),
         ({"queueId": "-1"}, ResponseCode.INVALID_PARAMETER),
+        ({"queueId": str(QUEUE_NUMS_MAX)}, ResponseCode.INVALID_PARAMETER),
         ({"commitOffset": "-1"}, ResponseCode.INVALID_PARAMETER),
         ({"commitOffset": str(1 << 63)}, ResponseCode.SYSTEM_ERROR),
     ],
@@ -91,3 +93,15 @@ async def test_a_commit_that_makes_no_sense_changes_nothing(parts, fields, code)
     assert commit(parts, **fields).code == code
     assert list(parts.offsets.items()) == []
     assert not parts.groups.exists("nobody"), "asking makes no group"
+
+
+async def test_only_so_many_queues_that_are_not_there_can_be_committed(parts, monkeypatch) -> None:
+    monkeypatch.setattr("broker.engine.processors.consumer_offset.QUEUES_BEYOND_MAX", 3)
+    codes = [commit(parts, queueId=str(queue_id)).code for queue_id in (100, 101, 102, 0, 1, 2, 3)]
+    assert set(codes) == {ResponseCode.SUCCESS}, "a topic that got fewer queues has such, and its own are always taken"
+    refused = commit(parts, queueId="104")
+    assert (refused.code, refused.remark) == (
+        ResponseCode.INVALID_PARAMETER,
+        "queueId 104 does not exist: orders has 4 queues",
+    )
+    assert commit(parts, queueId="100", commitOffset="9").code == ResponseCode.SUCCESS, "what is there can be moved"
