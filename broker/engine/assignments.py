@@ -50,6 +50,13 @@ class Assignments:
     def forget_group(self, group: str) -> None:
         self._groups.pop(group, None)
 
+    def forget_topic(self, topic: str) -> None:
+        for group, queues in list(self._groups.items()):
+            for key in [key for key in queues if key[0] == topic]:
+                del queues[key]
+            if not queues:
+                del self._groups[group]
+
     def of_group(self, group: str) -> Iterable[tuple[str, int, Assignment]]:
         """(topic, queue id, assignment) of those that have a reader."""
         for (topic, queue_id), assignment in self._groups.get(group, {}).items():

@@ -178,9 +178,7 @@ def _admin(parts: Parts) -> dict[int, Processor]:
             *(store, (parts.put, parts.put_days), (parts.got, parts.got_days)), parts.waiting_count, parts.clock
         ),
         Code.VIEW_BROKER_STATS_DATA: ViewBrokerStats(parts.put, parts.got, parts.config.cluster),
-        Code.GET_BROKER_CONSUME_STATS: GetBrokerConsumeStats(
-            topics, parts.groups, consume_stats, parts.config.address
-        ),
+        Code.GET_BROKER_CONSUME_STATS: GetBrokerConsumeStats(topics, parts.groups, consume_stats, parts.config.address),
         Code.GET_ALL_DELAY_OFFSET: whole.delays,
     }
 
@@ -189,9 +187,9 @@ def _changes_by_tools(parts: Parts) -> dict[int, Processor]:
     topics, groups, offsets, store = parts.topics, parts.groups, parts.offsets, parts.store
     return {
         Code.UPDATE_AND_CREATE_TOPIC: UpdateTopic(topics),
-        Code.DELETE_TOPIC_IN_BROKER: DeleteTopic(topics, offsets, store),
+        Code.DELETE_TOPIC_IN_BROKER: DeleteTopic(topics, offsets, parts.watch.assignments, store),
         Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: UpdateGroup(groups, topics, parts.held_pulls),
-        Code.DELETE_SUBSCRIPTIONGROUP: DeleteGroup(groups, offsets, parts.held_pulls),
+        Code.DELETE_SUBSCRIPTIONGROUP: DeleteGroup(groups, offsets, parts.watch.assignments, parts.held_pulls),
         Code.GET_SUBSCRIPTIONGROUP_CONFIG: GetGroupConfig(groups),
         Code.INVOKE_BROKER_TO_RESET_OFFSET: ResetOffset(
             *(topics, groups, parts.members, offsets, store, parts.held_pulls, parts.config)

@@ -5,6 +5,7 @@ UPDATE_AND_CREATE_SUBSCRIPTIONGROUP (200), DELETE_SUBSCRIPTIONGROUP (207), GET_S
 
 from __future__ import annotations
 
+from broker.engine.assignments import Assignments
 from broker.engine.groups import Groups
 from broker.engine.held_pulls import HeldPulls
 from broker.engine.offsets import Offsets
@@ -60,15 +61,17 @@ class UpdateGroup:
 class DeleteGroup:
     """207. Members that are online go on, and bring the group back with their next heartbeat, as on RocketMQ."""
 
-    def __init__(self, groups: Groups, offsets: Offsets, held_pulls: HeldPulls) -> None:
+    def __init__(self, groups: Groups, offsets: Offsets, assignments: Assignments, held_pulls: HeldPulls) -> None:
         self._groups = groups
         self._offsets = offsets
+        self._assignments = assignments
         self._held_pulls = held_pulls
 
     def __call__(self, request: Request) -> Command:
         """A group that isn't there is deleted already. Raises FactsUnwritable."""
         header = read_header(DeleteGroupHeader, request.command.ext_fields)
         self._groups.delete(header.group_name)
+        self._assignments.forget_group(header.group_name)
         if header.clean_offset:
             self._offsets.forget_group(header.group_name)
         self._held_pulls.wake_group(header.group_name)

@@ -6,6 +6,7 @@ of a change at once; routes are made of the topics themselves.
 
 from __future__ import annotations
 
+from broker.engine.assignments import Assignments
 from broker.engine.offsets import Offsets
 from broker.engine.requests import Request
 from broker.engine.store.message_store import MessageStore
@@ -68,9 +69,10 @@ class UpdateTopic:
 class DeleteTopic:
     """215. The settings, every group's progress and all messages; a topic of that name starts again at 0."""
 
-    def __init__(self, topics: Topics, offsets: Offsets, store: MessageStore) -> None:
+    def __init__(self, topics: Topics, offsets: Offsets, assignments: Assignments, store: MessageStore) -> None:
         self._topics = topics
         self._offsets = offsets
+        self._assignments = assignments
         self._store = store
 
     def __call__(self, request: Request) -> Command:
@@ -81,6 +83,7 @@ class DeleteTopic:
         _refuse_the_brokers_own(self._topics, name)
         self._topics.delete(name)
         self._offsets.forget_topic(name)
+        self._assignments.forget_topic(name)
         self._store.delete_topic(name)
         return response(request.command, ResponseCode.SUCCESS)
 

@@ -29,7 +29,7 @@ def put(parts: BrokerParts, body: bytes) -> Command:
 
 
 def delete(parts: BrokerParts, **fields: str) -> Command:
-    processor = DeleteGroup(parts.groups, parts.offsets, parts.held_pulls)
+    processor = DeleteGroup(parts.groups, parts.offsets, parts.watch.assignments, parts.held_pulls)
     return parts.ask(processor, Command(code=RequestCode.DELETE_SUBSCRIPTIONGROUP, ext_fields=fields))
 
 
@@ -83,9 +83,11 @@ async def test_a_group_that_cannot_be_is_refused(parts, body, code) -> None:
 async def test_a_deleted_group_keeps_its_progress_unless_that_is_to_go_too(parts, cleans) -> None:
     put(parts, write_body(BILLING))
     parts.offsets.reset("billing", "orders", 0, 7)
+    parts.watch.pulled("billing", "orders", 0, "me@1")
     answer = delete(parts, groupName="billing", cleanOffset=str(cleans).lower())
     assert answer.code == ResponseCode.SUCCESS
     assert not parts.groups.exists("billing")
+    assert list(parts.watch.assignments.of_group("billing")) == []
     assert parts.offsets.committed("billing", "orders", 0) == (None if cleans else 7)
     assert parts.offsets.has_reset("billing", "orders", 0) is not cleans
 

@@ -36,7 +36,7 @@ def put(parts: BrokerParts, topic: str = "orders", **fields: str) -> Command:
 
 
 def delete(parts: BrokerParts, topic: str) -> Command:
-    processor = DeleteTopic(parts.topics, parts.offsets, parts.store)
+    processor = DeleteTopic(parts.topics, parts.offsets, parts.watch.assignments, parts.store)
     return parts.ask(processor, Command(code=RequestCode.DELETE_TOPIC_IN_BROKER, ext_fields={"topic": topic}))
 
 
@@ -101,12 +101,15 @@ async def test_a_deleted_topic_takes_its_messages_and_every_groups_progress_alon
     parts.offsets.reset("billing", "orders", 0, 1)
     parts.offsets.pulled("billing", "orders", 0, 1)
     parts.offsets.commit("billing", "others", 0, 1)
+    parts.watch.pulled("billing", "orders", 0, "me@1")
+    parts.watch.pulled("billing", "others", 0, "me@1")
     assert delete(parts, "orders").code == ResponseCode.SUCCESS
     assert told(parts, "orders") == ResponseCode.TOPIC_NOT_EXIST
     assert (parts.store.queues("orders"), parts.store.max_offset("orders", 0)) == ([], 0)
     assert list(parts.offsets.items()) == [("billing", "others", 0, 1)]
     assert not parts.offsets.has_reset("billing", "orders", 0)
     assert parts.offsets.pulled_offset("billing", "orders", 0) is None
+    assert [topic for topic, *_ in parts.watch.assignments.of_group("billing")] == ["others"]
     put(parts)
     assert parts.store.append(draft()).queue_offset == 0
 
