@@ -128,6 +128,40 @@ def reply(code: int = Code.SEND_REPLY_MESSAGE_V2, **changes: Any) -> Command:
     return Command(code=code, ext_fields=write_header(kind(**header)), body=b"42")
 
 
+def locking(code: int, **changes: Any) -> Command:
+    body = {
+        "clientId": "answers@1",
+        "consumerGroup": "answers-locking",
+        "mqSet": [{"topic": TOPIC, "brokerName": "broker-a", "queueId": 0}],
+        "onlyThisBroker": False,
+    }
+    return asking(code, json.dumps(body | changes).encode())
+
+
+def topic_of_tools(**changes: str) -> Command:
+    fields = {
+        "topic": "answers-tools",
+        "defaultTopic": "TBW102",
+        "readQueueNums": "2",
+        "writeQueueNums": "2",
+        "perm": "6",
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": "0",
+        "order": "false",
+    }
+    return asking(Code.UPDATE_AND_CREATE_TOPIC, **(fields | changes))
+
+
+def group_of_tools(**config: Any) -> Command:
+    body = {"groupName": "answers-tools", **config}
+    return asking(Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, json.dumps(body).encode())
+
+
+def reset(**changes: str) -> Command:
+    fields = {"topic": "answers-tools", "group": "answers-tools", "timestamp": "0", "isForce": "true"}
+    return asking(Code.INVOKE_BROKER_TO_RESET_OFFSET, **({**fields, "queueId": "-1", "offset": "-1"} | changes))
+
+
 BATCH = encode_batch([(0, b"one", {"UNIQ_KEY": "A"}), (0, b"two", {"UNIQ_KEY": "B"})])
 BROKER_CASES = {
     "unknown code": asking(4711),
@@ -259,6 +293,82 @@ BROKER_CASES = {
     "reply to a client that is not here": reply(),
     "reply, long names": reply(code=Code.SEND_REPLY_MESSAGE),
     "reply, topic missing": reply(topic="answers-missing", default_topic="answers-nothing"),
+    "lock": locking(Code.LOCK_BATCH_MQ),
+    "lock again": locking(Code.LOCK_BATCH_MQ, onlyThisBroker=True),
+    "lock another's": locking(Code.LOCK_BATCH_MQ, clientId="answers@2"),
+    "lock nothing": locking(Code.LOCK_BATCH_MQ, mqSet=[]),
+    "lock without a body": asking(Code.LOCK_BATCH_MQ),
+    "lock without a client": locking(Code.LOCK_BATCH_MQ, clientId=None),
+    "lock without a group": locking(Code.LOCK_BATCH_MQ, consumerGroup=None),
+    "unlock another's": locking(Code.UNLOCK_BATCH_MQ, clientId="answers@2"),
+    "unlock": locking(Code.UNLOCK_BATCH_MQ),
+    "unlock again": locking(Code.UNLOCK_BATCH_MQ),
+    "unlock, garbage": asking(Code.UNLOCK_BATCH_MQ, b"{torn"),
+    "make a topic": topic_of_tools(),
+    "change a topic": topic_of_tools(readQueueNums="4", attributes="+message.type=FIFO"),
+    "change a topic, the same again": topic_of_tools(readQueueNums="4"),
+    "change a topic, unknown attribute": topic_of_tools(attributes="+colour=red"),
+    "change a topic, attribute that was not there": topic_of_tools(attributes="-reserve.time"),
+    "change a topic, attribute without a sign": topic_of_tools(attributes="message.type=FIFO"),
+    "change a topic, mixed messages": topic_of_tools(attributes="+message.type=MIXED"),
+    "change a topic, filter type": topic_of_tools(topicFilterType="NO_TAG"),
+    "change a topic, number missing": without(topic_of_tools(), "readQueueNums"),
+    "change a topic, number garbage": topic_of_tools(readQueueNums="many"),
+    "change a topic, negative number": topic_of_tools(topic="answers-odd", readQueueNums="-1"),
+    "change a topic, odd permission": topic_of_tools(topic="answers-odd", perm="99"),
+    "make an illegal topic": topic_of_tools(topic="an illegal topic"),
+    "make a topic without a name": topic_of_tools(topic=""),
+    "change a system topic": topic_of_tools(topic="SCHEDULE_TOPIC_XXXX"),
+    "change the broker's topic": topic_of_tools(topic="broker-a"),
+    "make a group": group_of_tools(retryMaxTimes=3),
+    "make an illegal group": group_of_tools(groupName="an illegal group"),
+    "make a group without a name": group_of_tools(groupName=""),
+    "make a group with an attribute": group_of_tools(attributes={"+colour": "red"}),
+    "make a group, negative number": group_of_tools(groupName="answers-odd", retryQueueNums=-1),
+    "group": asking(Code.GET_SUBSCRIPTIONGROUP_CONFIG, group="answers-tools"),
+    "group that was never named": asking(Code.GET_SUBSCRIPTIONGROUP_CONFIG, group="answers-asked"),
+    "illegal group": asking(Code.GET_SUBSCRIPTIONGROUP_CONFIG, group="an illegal group"),
+    "reset": reset(),
+    "reset to the end": reset(timestamp="-1"),
+    "reset one queue": reset(queueId="1", offset="0"),
+    "reset one queue to beyond its end": reset(queueId="1", offset="2"),
+    "reset one queue to a negative offset": reset(queueId="1", offset="-2"),
+    "reset a queue that is not there": reset(topic=TOPIC, group="answers-known", queueId="99"),
+    "reset on a missing topic": reset(topic="answers-missing"),
+    "reset of a missing group": reset(group="answers-never"),
+    "reset, time missing": without(reset(), "timestamp"),
+    "commit after a reset": asking(
+        Code.UPDATE_CONSUMER_OFFSET, topic="answers-tools", queueId="0", consumerGroup="answers-tools", commitOffset="7"
+    ),
+    "query after a reset": asking(
+        Code.QUERY_CONSUMER_OFFSET, topic="answers-tools", queueId="0", consumerGroup="answers-tools"
+    ),
+    "pull after a reset": pull(topic="answers-tools", consumerGroup="answers-tools", queueOffset="7"),
+    "pull after that": pull(topic="answers-tools", consumerGroup="answers-tools", sysFlag="4"),
+    "progress of a group's members": asking(
+        Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, topic=TOPIC, group="answers-never"
+    ),
+    "consume directly at nobody": asking(
+        Code.CONSUME_MESSAGE_DIRECTLY, **UNKNOWN, clientId="nobody", msgId="7F00000100002A9F0000000000000000"
+    ),
+    "consume directly, garbage": asking(Code.CONSUME_MESSAGE_DIRECTLY, **UNKNOWN, clientId="nobody", msgId="garbage"),
+    "consume directly, no message": asking(Code.CONSUME_MESSAGE_DIRECTLY, **UNKNOWN, clientId="nobody"),
+    "time span": asking(Code.QUERY_CONSUME_TIME_SPAN, topic=TOPIC, group="answers-known"),
+    "time span of a missing topic": asking(
+        Code.QUERY_CONSUME_TIME_SPAN, topic="answers-missing", group="answers-known"
+    ),
+    "producers": asking(Code.GET_ALL_PRODUCER_INFO),
+    "topics of a group": asking(Code.QUERY_TOPICS_BY_CONSUMER, group="answers-known"),
+    "topics of a missing group": asking(Code.QUERY_TOPICS_BY_CONSUMER, group="answers-never"),
+    "subscription": asking(Code.QUERY_SUBSCRIPTION_BY_CONSUMER, group="answers-known", topic=TOPIC),
+    "subscription of a missing group": asking(Code.QUERY_SUBSCRIPTION_BY_CONSUMER, group="answers-never", topic=TOPIC),
+    "delete a group": asking(Code.DELETE_SUBSCRIPTIONGROUP, groupName="answers-tools", cleanOffset="true"),
+    "delete a missing group": asking(Code.DELETE_SUBSCRIPTIONGROUP, groupName="answers-never"),
+    "delete a group without a name": asking(Code.DELETE_SUBSCRIPTIONGROUP),
+    "delete a topic": asking(Code.DELETE_TOPIC_IN_BROKER, topic="answers-tools"),
+    "delete a missing topic": asking(Code.DELETE_TOPIC_IN_BROKER, topic="answers-never"),
+    "delete a topic without a name": asking(Code.DELETE_TOPIC_IN_BROKER, topic=""),
+    "delete a system topic": asking(Code.DELETE_TOPIC_IN_BROKER, topic="TBW102"),
     "progress of delays": asking(Code.GET_ALL_DELAY_OFFSET),
     "progress of all groups": asking(Code.GET_BROKER_CONSUME_STATS, isOrder="false"),
     "counts that do not exist": asking(Code.VIEW_BROKER_STATS_DATA, statsName="answers", statsKey="missing"),
@@ -279,6 +389,13 @@ OURS_DIFFER = {
     "pull, broken SQL": ResponseCode.SUBSCRIPTION_PARSE_FAILED,
     "pull, unknown kind of expression": ResponseCode.SUBSCRIPTION_PARSE_FAILED,
     "mode of POP": ResponseCode.NO_PERMISSION,
+    "lock without a client": ResponseCode.SYSTEM_ERROR,
+    "make a topic without a name": ResponseCode.INVALID_PARAMETER,
+    "change a topic, negative number": ResponseCode.INVALID_PARAMETER,
+    "change a topic, odd permission": ResponseCode.INVALID_PARAMETER,
+    "make a group, negative number": ResponseCode.INVALID_PARAMETER,
+    "reset a queue that is not there": ResponseCode.INVALID_PARAMETER,
+    "reset, time missing": ResponseCode.SYSTEM_ERROR,
 }
 NAMESRV_CASES = {
     "unknown code": asking(4711),

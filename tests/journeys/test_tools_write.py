@@ -117,22 +117,6 @@ def test_a_group_is_made_changed_asked_for_and_deleted(java, cluster, fresh) -> 
         put_group(java, cluster, "not a name")
 
 
-def test_a_switched_off_group_gets_nothing_and_goes_on_when_it_is_switched_on(java, cluster, fresh) -> None:
-    topic, group, sender, reader = fresh("switched"), fresh("switched-group"), fresh("sender"), fresh("reader")
-    put_topic(java, cluster, topic, readQueueNums=1, writeQueueNums=1)
-    put_group(java, cluster, group, consumeEnable=False)
-    wait_routed(java, topic, (1, 1, 6))
-    java.producer(sender)
-    java.send(sender, topic, count=2)
-    java.consumer(reader, group, topic)
-    wait_until(lambda: java.queues(reader, topic), 30)
-    assert java.consumed(reader) == []
-    put_group(java, cluster, group)
-    assert len(java.wait_consumed(2, reader)) == 2
-    java.stop(reader)
-    java.stop(sender)
-
-
 def test_a_reset_moves_a_group_that_is_online_and_one_that_is_not(java, cluster, fresh) -> None:
     topic, group, sender, reader = fresh("reset"), fresh("reset-group"), fresh("sender"), fresh("reader")
     put_topic(java, cluster, topic, readQueueNums=1, writeQueueNums=1)
@@ -152,6 +136,57 @@ def test_a_reset_moves_a_group_that_is_online_and_one_that_is_not(java, cluster,
     java.admin_call("resetOffsetByTimestamp", topic, group, -1, True)
     assert committed(java, cluster, group, topic) == 3
     java.stop(sender)
+
+
+def test_a_reset_at_the_members_is_pushed_to_them_and_needs_one_online(java, cluster, fresh) -> None:
+    topic, group, sender, reader = fresh("pushed"), fresh("pushed-group"), fresh("sender"), fresh("reader")
+    put_topic(java, cluster, topic, readQueueNums=1, writeQueueNums=1)
+    put_group(java, cluster, group)
+    wait_routed(java, topic, (1, 1, 6))
+    java.producer(sender)
+    java.send(sender, topic, count=2)
+    java.admin_call("updateBrokerConfig", cluster.broker, {"useServerSideResetOffset": "false"})
+    try:
+        with pytest.raises(JavaError, match="CODE: 1 "):
+            java.admin_call("resetOffsetByTimestamp", topic, group, 0, True)
+        java.admin_call("updateConsumeOffset", cluster.broker, group, queue(topic), 2)
+        with pytest.raises(JavaError, match="CODE: 206"):
+            java.admin_call("resetOffsetByTimestamp", topic, group, 0, True)
+        java.consumer(reader, group, topic)
+        wait_until(lambda: java.queues(reader, topic), 30)
+        assert [told for _, told in java.admin_call("resetOffsetByTimestamp", topic, group, 0, False)] == [0]
+        assert len(java.wait_consumed(2, reader, within_s=60)) == 2
+    finally:
+        java.admin_call("updateBrokerConfig", cluster.broker, {"useServerSideResetOffset": "true"})
+    java.stop(reader)
+    java.stop(sender)
+
+
+def test_short_heartbeats_keep_a_consumer_going_also_where_the_group_is_told_anew(java, cluster, fresh) -> None:
+    """Version 2 leaves out the subscriptions that the broker knows."""
+    topic, group, sender, reader = fresh("short"), fresh("short-group"), fresh("sender"), fresh("reader")
+    put_topic(java, cluster, topic, readQueueNums=1, writeQueueNums=1)
+    wait_routed(java, topic, (1, 1, 6))
+    java.producer(sender)
+    java.consumer(reader, group, topic, set={"useHeartbeatV2": True, "heartbeatBrokerInterval": 1000})
+    java.send(sender, topic, count=1)
+    java.wait_consumed(1, reader)
+    other = fresh("other")
+    put_topic(java, cluster, other, readQueueNums=1, writeQueueNums=1)
+    wait_routed(java, other, (1, 1, 6))
+    java.invoke(reader, "subscribe", other, "*")
+    wait_until(lambda: other in subscribed(java, group), 20, "the new topic in the group's table")
+    wait_until(lambda: java.queues(reader, other), 30)
+    java.send(sender, other, count=1)
+    assert {message["topic"] for message in java.wait_consumed(2, reader, within_s=60)} == {topic, other}
+    java.invoke(reader, "unsubscribe", other)
+    wait_until(lambda: other not in subscribed(java, group), 20, "the topic gone from the group's table")
+    java.stop(reader)
+    java.stop(sender)
+
+
+def subscribed(java: JavaClient, group: str) -> set[str]:
+    return set(java.admin("connections", group=group)["subscriptionTable"])
 
 
 def test_a_reset_of_what_is_not_there_is_refused(java, cluster, fresh) -> None:
