@@ -228,6 +228,29 @@ async def test_a_watcher_hears_what_happens_in_order(house) -> None:
     assert kinds.index(TOPIC_CHANGED) < kinds.index(MEMBER_JOINED)
 
 
+async def test_a_watcher_is_told_who_of_a_group_asks_for_something_else(house) -> None:
+    other = House(house.runtime)
+    await house.beat("billing", "orders", "refunds")
+    header, _ = await house.admin.watch(house.broker)
+    await other.beat("billing", "orders", client_id="you@2")
+    _, body = await house.admin.watch(house.broker, boot=header.boot, since=header.revision, wait_ms=2000)
+    (group,) = body.groups
+    told = {
+        member.client_id: [(each.topic, each.expression, each.others, each.is_over) for each in member.differences]
+        for member in group.members
+    }
+    assert told == {"me@1": [("refunds", "*", ["you@2"], False)], "you@2": [("refunds", None, ["me@1"], False)]}
+    assert all(each.since_ms <= each.last_seen_ms for member in group.members for each in member.differences)
+    await other.connections.close()
+    await eventually(lambda: _is_over(house))
+
+
+async def _is_over(house: House) -> bool:
+    _, body = await house.admin.watch(house.broker)
+    (group,) = [group for group in body.groups if group.config.group_name == "billing"]
+    return [[each.is_over for each in member.differences] for member in group.members] == [[True]]
+
+
 async def test_a_watcher_of_another_life_gets_everything_anew(house) -> None:
     header, _ = await house.admin.watch(house.broker, boot="of another life", since=7, wait_ms=1000)
     assert header.is_snapshot
