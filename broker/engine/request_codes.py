@@ -15,6 +15,7 @@ from broker.engine.processors.broker_runtime_info import BrokerRuntimeInfo
 from broker.engine.processors.broker_stats import ViewBrokerStats
 from broker.engine.processors.check_client_config import CheckClientConfig
 from broker.engine.processors.client_connections import AllProducers, ConsumerConnections, ProducerConnections
+from broker.engine.processors.clone_offsets import CloneOffsets
 from broker.engine.processors.consume_directly import ConsumeDirectly
 from broker.engine.processors.consume_stats import GetConsumeStats
 from broker.engine.processors.consume_time_span import ConsumeTimeSpan
@@ -191,6 +192,7 @@ def _changes_by_tools(parts: Parts) -> dict[int, Processor]:
         Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: UpdateGroup(groups, topics, parts.held_pulls),
         Code.DELETE_SUBSCRIPTIONGROUP: DeleteGroup(groups, offsets, parts.watch.assignments, parts.held_pulls),
         Code.GET_SUBSCRIPTIONGROUP_CONFIG: GetGroupConfig(groups),
+        Code.CLONE_GROUP_OFFSET: CloneOffsets(topics, parts.members, offsets),
         Code.INVOKE_BROKER_TO_RESET_OFFSET: ResetOffset(
             *(topics, groups, parts.members, offsets, store, parts.held_pulls, parts.config)
         ),

@@ -369,6 +369,9 @@ BROKER_CASES = {
     "delete a missing topic": asking(Code.DELETE_TOPIC_IN_BROKER, topic="answers-never"),
     "delete a topic without a name": asking(Code.DELETE_TOPIC_IN_BROKER, topic=""),
     "delete a system topic": asking(Code.DELETE_TOPIC_IN_BROKER, topic="TBW102"),
+    "clone progress": asking(
+        Code.CLONE_GROUP_OFFSET, srcGroup="answers-known", destGroup="answers-clone", topic=TOPIC, offline="true"
+    ),
     "progress of delays": asking(Code.GET_ALL_DELAY_OFFSET),
     "progress of all groups": asking(Code.GET_BROKER_CONSUME_STATS, isOrder="false"),
     "counts that do not exist": asking(Code.VIEW_BROKER_STATS_DATA, statsName="answers", statsKey="missing"),

@@ -42,6 +42,15 @@ class SearchOffsetHeader(Header, kw_only=True):
     bname: str | None = None
 
 
+class CloneOffsetsHeader(Header, kw_only=True):
+    """314. Without `topic`: all topics of the source."""
+
+    src_group: str
+    dest_group: str
+    topic: str | None = None
+    offline: bool = False
+
+
 class OffsetResponseHeader(Header, kw_only=True):
     offset: Int64
 

@@ -16,6 +16,7 @@ from remoting.wire.headers.replies import ReplyMessageHeader
 from remoting.wire.headers.send import SendMessageHeader, SendMessageHeaderV2
 from remoting.wire.headers.typed import read_header, write_header
 from remoting.wire.properties import decode_properties, encode_properties
+from remoting.wire.tags import tags_code
 from tests.support.broker_parts import BrokerParts, Wire
 from tests.support.stores import read_queue
 from tests.support.waiting import eventually
@@ -26,7 +27,7 @@ PROPERTIES = {
     "CORRELATION_ID": "C1",
     "REPLY_TO_CLIENT": "asker@1",
     "MSG_TYPE": "reply",
-    "TTL": "3000",
+    "TAGS": "done",
 }
 
 ADDED = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
@@ -92,10 +93,12 @@ async def answer_to(parts, processor, command: Command) -> Command:
 async def test_a_reply_is_pushed_to_who_asked_and_stored(parts, processor, code) -> None:
     asker = asking(parts, ResponseCode.SUCCESS)
 
-    answer = await answer_to(parts, processor, reply(code))
+    answer = await answer_to(parts, processor, reply(code, sys_flag=0x301))
 
     (stored,) = read_queue(parts.store, REPLY_TOPIC, 0)
     assert (stored.body, stored.properties) == (b"42", PROPERTIES | ADDED)
+    assert stored.sys_flag == 0x301, "a compressed body stays readable"
+    assert parts.store.queue_entry(REPLY_TOPIC, 0, 0)[2] == tags_code("done")
     assert (answer.code, answer.opaque, answer.remark) == (ResponseCode.SUCCESS, 9, None)
     assert answer.ext_fields == {
         "msgId": stored.offset_message_id,
