@@ -31,6 +31,8 @@ from remoting.wire.names import TRACE_TOPIC
 logger = logging.getLogger(__name__)
 
 FILE_NAME = "broker.properties"
+# Apache's `configBlackList`: nobody may set these, though we have none of them.
+NEVER = frozenset({"brokerConfigPath", "rocketmqHome", "configBlackList"})
 # A year: what is further away than that is a slip of the keyboard.
 _TIMER_SECONDS_MAX = 366 * 86_400
 _QUEUES_MAX = 1024
@@ -146,7 +148,7 @@ class Settings:
         self._config = config
         self._table = {setting.name: setting for setting in table}
         self._path = config.store / "config" / FILE_NAME
-        self._version = DataVersion()
+        self._version = DataVersion(timestamp=_now_ms())
         self.on_changed: dict[str, list[Callable[[], None]]] = {}
 
     def load(self) -> None:
@@ -180,6 +182,8 @@ class Settings:
         Raises MessageError (NO_PERMISSION for one that cannot change, INVALID_PARAMETER for a value that makes no
         sense), FactsUnwritable.
         """
+        if not NEVER.isdisjoint(wanted):
+            raise MessageError("Can not update config in black list.", ResponseCode.NO_PERMISSION)
         values = {
             name: (self._table[name], self._checked(name, text))
             for name, text in wanted.items()
@@ -188,7 +192,7 @@ class Settings:
         if not values:
             return
         self._save(self._read_file() | {name: wanted[name].strip() for name in values})
-        self._version = DataVersion(counter=self._version.counter + 1, timestamp=time.time_ns() // 1_000_000)
+        self._version = DataVersion(counter=self._version.counter + 1, timestamp=_now_ms())
         for setting, value in values.values():
             logger.info("%s: %s -> %s", setting.name, _text(setting.read(self._config)), _text(value))
             assert setting.field is not None, "checked above"
@@ -235,6 +239,10 @@ class Settings:
             save_json(self._path, write_properties(kept).encode())
         except OSError as error:
             raise FactsUnwritable(self._path, error) from error
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _text(value: object) -> str:

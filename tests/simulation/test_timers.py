@@ -99,12 +99,12 @@ class Life:
         for body in [body for body in self.wishes if body not in there]:
             del self.wishes[body]
         markers = {
-            message.properties[Property.TIMER_DEL_UNIQKEY]
+            message.properties[Property.TIMER_DEL_UNIQKEY].removeprefix("orders+")
             for message in self.waiting_records()
             if Property.TIMER_DEL_UNIQKEY in message.properties
         }
         for body, wish in self.wishes.items():
-            wish.is_recalled = wish.is_recalled and f"orders+{body.decode()}" in markers
+            wish.is_recalled = wish.is_recalled and body.decode() in markers
 
     def spoil(self) -> None:
         """What only indexes the log may be gone, torn or wrong after a kill."""
@@ -166,7 +166,7 @@ class Life:
         wish = self.wishes[body]
         message = draft(b"0", unique_key=body.decode())
         properties = decode_properties(message.properties_text) | {
-            Property.TIMER_DEL_UNIQKEY: f"orders+{body.decode()}",
+            Property.TIMER_DEL_UNIQKEY: self.chance.choice(["", "orders+"]) + body.decode(),
             Property.TIMER_DELIVER_MS: str(wish.slot_end_ms - 999),
         }
         assert enter_timer(message, properties, self.clock(), MAX_DELAY_S)

@@ -52,12 +52,13 @@ class RecallMessage:
         )
         properties = {
             Property.TAGS: MARKER_TAG,
-            Property.TIMER_DEL_UNIQKEY: f"{handle.topic}+{handle.unique_key}",
+            Property.TIMER_DEL_UNIQKEY: handle.unique_key,
             Property.UNIQ_KEY: handle.unique_key,
             Property.TIMER_DELIVER_MS: handle.time_text,
             Property.BORN_TIMESTAMP: str(now_ms),
-            Property.PGROUP: header.producer_group or "null",
         }
+        if header.producer_group:
+            properties[Property.PGROUP] = header.producer_group
         self._accepting.submit(draft, properties, waits=True, answer=_answering(request, handle))
         return None
 

@@ -5,8 +5,9 @@ the due time (`store/due_times.py`). Which falls due next tells `timer_runs.py`,
 `timer_progress.py`; both are derived from the log and can be made again.
 
 Delivering appends a copy to REAL_TOPIC / REAL_QID, with TIMER_ENQUEUE_MS and TIMER_DEQUEUE_MS as Apache adds them. A
-delete marker (TIMER_DEL_UNIQKEY: real topic + "+" + unique key) takes the message of its slot that has this key; it
-counts as delivered itself only when the whole slot has passed, so that a kill in between forgets neither of the two.
+delete marker (TIMER_DEL_UNIQKEY: a unique key, or, as `appendTopicForTimerDeleteKey` has it, real topic + "+" + key)
+takes the messages of its slot that have this key; it counts as delivered itself only when the whole slot has passed,
+so that a kill in between forgets neither of the two.
 
 Never early: a timer is due when the broker's clock says so, whatever a driver believes.
 """
@@ -239,7 +240,7 @@ class TimerDelivery:
         if not timer.is_message:
             self._remember(timer, message.properties.get(Property.TIMER_DEL_UNIQKEY, ""))
             return None
-        if _delete_key(message) in self._markers.get(slot_of(timer.due_ms), ()):
+        if self._is_recalled(timer, message):
             logger.debug("timer %d was recalled: %s", timer.queue_offset, message)
             return _Taken(timer, None, 0)
         draft = timer_copy(message, timer.queue_offset + 1, now_ms)
@@ -272,6 +273,14 @@ class TimerDelivery:
     def _remember(self, timer: Timer, key: str) -> None:
         self._markers.setdefault(slot_of(timer.due_ms), {}).setdefault(key, []).append(timer.queue_offset)
         self._save_soon()
+
+    def _is_recalled(self, timer: Timer, message: StoredMessage) -> bool:
+        keys = self._markers.get(slot_of(timer.due_ms))
+        if keys is None or message.unique_key is None:
+            return False
+        return (
+            message.unique_key in keys or f"{message.properties.get(Property.REAL_TOPIC)}+{message.unique_key}" in keys
+        )
 
     def _end_slots(self) -> None:
         """Markers of slots that are over have done their work."""
@@ -403,7 +412,7 @@ def timer_copy(message: StoredMessage, next_queue_offset: int, now_ms: int) -> M
         return None
     properties = dict(message.properties)
     if len(message.properties_text.encode("utf-8", "replace")) + _ADDED_BYTES_MAX <= PROPERTIES_BYTES_MAX:
-        properties[Property.TIMER_ENQUEUE_MS] = str(message.store_timestamp_ms)
+        properties[Property.TIMER_ENQUEUE_MS] = str(message.store_timestamp_ms // SLOT_MS * SLOT_MS)
         properties[Property.TIMER_DEQUEUE_MS] = str(now_ms)
     draft.properties_text = encode_properties(properties)
     return draft
@@ -415,10 +424,6 @@ def _timer(tags_code: int, queue_offset: int) -> Timer:
 
 def _range_of(due_ms: int) -> int:
     return due_ms - due_ms % RANGE_MS
-
-
-def _delete_key(message: StoredMessage) -> str:
-    return f"{message.properties.get(Property.REAL_TOPIC)}+{message.unique_key}"
 
 
 def _without_added(message: StoredMessage) -> dict[str, str]:

@@ -10,7 +10,7 @@ class RecallMessageHeader(Header, kw_only=True):
 
     producer_group: str | None = None
     topic: str
-    recall_handle: str
+    recall_handle: str = ""
 
 
 class RecallMessageResponseHeader(Header, kw_only=True):

@@ -70,6 +70,7 @@ def test_settings_that_the_command_line_gave_win_over_what_was_kept(tmp_path, ca
     ("name", "text", "code"),
     [
         ("brokerName", "other", ResponseCode.NO_PERMISSION),
+        ("configBlackList", "", ResponseCode.NO_PERMISSION),
         ("timerMaxDelaySec", "soon", ResponseCode.INVALID_PARAMETER),
         ("timerMaxDelaySec", "0", ResponseCode.INVALID_PARAMETER),
         ("autoCreateTopicEnable", "yes", ResponseCode.INVALID_PARAMETER),
@@ -81,7 +82,7 @@ def test_settings_that_the_command_line_gave_win_over_what_was_kept(tmp_path, ca
 def test_settings_refuse_what_cannot_change_or_makes_no_sense_and_change_nothing(tmp_path, name, text, code):
     settings, config = settings_of(tmp_path)
 
-    with pytest.raises(MessageError, match=name) as refused:
+    with pytest.raises(MessageError, match=f"{name}|black list") as refused:
         settings.change({"maxMessageSize": "1000", name: text})
 
     assert refused.value.response_code == code
