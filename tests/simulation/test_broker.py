@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.broker import consuming, disaster, members, sending, transacting
+from tests.simulation.broker import consuming, disaster, members, sending, timing, transacting
 from tests.simulation.broker.world import DELAYS_MS, World
 
 pytestmark = pytest.mark.simulation
@@ -26,7 +26,7 @@ LIVES_PER_TEST = 250
 STEPS = 60
 SEEDS = [int(os.environ["BROKER_SEED"])] if "BROKER_SEED" in os.environ else None
 
-SUBJECTS = (sending, consuming, members, transacting, disaster)
+SUBJECTS = (sending, timing, consuming, members, transacting, disaster)
 
 
 def live(world: World) -> None:

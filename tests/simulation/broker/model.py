@@ -63,6 +63,8 @@ class Model:
     commits: dict[tuple[str, Place], list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
     members: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     held: list[Held] = field(default_factory=list)
+    # What was sent for a time, and the handle to take it back.
+    handles: list[tuple[Awaited, str]] = field(default_factory=list)
     halves: dict[str, Half] = field(default_factory=dict)
     # group, place -> (client, when it last asked).
     locks: dict[tuple[str, Place], tuple[str, float]] = field(default_factory=dict)
