@@ -34,6 +34,7 @@ from broker.engine.processors.queue_offset import EarliestStoreTime, QueueOffset
 from broker.engine.processors.recall_message import RecallMessage
 from broker.engine.processors.registration import Registration
 from broker.engine.processors.reset_offset import ResetOffset
+from broker.engine.processors.resume_check import ResumeCheck
 from broker.engine.processors.route import Routes
 from broker.engine.processors.running_info import GetConsumerRunningInfo
 from broker.engine.processors.scheduler_step import SchedulerStep
@@ -105,6 +106,7 @@ def _sending(parts: Parts) -> dict[int, Processor]:
         Code.SEND_MESSAGE_V2: send,
         Code.SEND_BATCH_MESSAGE: send,
         Code.RECALL_MESSAGE: RecallMessage(parts.topics, parts.accepting, parts.config, parts.clock),
+        Code.RESUME_CHECK_HALF_MESSAGE: ResumeCheck(parts.store, parts.transactions),
         Code.END_TRANSACTION: EndTransaction(parts.store, parts.transactions, parts.config, parts.clock),
         Code.CONSUMER_SEND_MSG_BACK: SendMessageBack(
             parts.topics, parts.groups, parts.store, parts.accepting, parts.config

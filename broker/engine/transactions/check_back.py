@@ -45,13 +45,12 @@ logger = logging.getLogger(__name__)
 
 KIND = "transaction"
 KEY = str(HALF_QUEUE)
-# One step: so many halves looked at and so many bytes written, about 10 ms each.
-STEP_LOOKS_MAX = 256
+# One step: so many halves looked at and so many bytes written, about 10 ms of it.
+STEP_LOOKS_MAX = 128
 STEP_BYTES_MAX = 4 * 1024 * 1024
 
 
-# RocketMQ's `fileReservedTime`, 72 h.
-KEPT_MS = 72 * 3_600_000
+_HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ class CheckBack:
         if due_ms == NOT_LOOKED_AT and (due_ms := self._first_due_ms(half, now_ms)) > now_ms:
             self._undecided.postpone(queue_offset, due_ms)
             return None
-        is_old = now_ms - half.born_timestamp_ms > KEPT_MS
+        is_old = now_ms - half.born_timestamp_ms > self._config.file_reserved_hours * _HOUR_MS
         if is_old or check_times(half) >= self._config.transaction_check_max:
             logger.error(
                 "the transaction of %s is given up, %s; it is kept in TRANS_CHECK_MAX_TIME_TOPIC",

@@ -119,6 +119,14 @@ def given_up(half: StoredMessage) -> MessageDraft:
     return draft
 
 
+def resumed(record: StoredMessage) -> MessageDraft:
+    """The half anew, of one that was given up (`AdminBrokerProcessor.resumeCheckHalfMessage`)."""
+    draft = _copy(record, HALF_TOPIC, HALF_QUEUE)
+    draft.prepared_transaction_offset = record.commit_log_offset + 1
+    draft.properties_text = encode_properties({**record.properties, Property.TRANSACTION_CHECK_TIMES: "0"})
+    return draft
+
+
 def op_record(half_offsets: Iterable[int], host: Host, now_ms: int) -> MessageDraft:
     """Says that these halves have ended."""
     body = "".join(f"{offset}{OFFSET_SEPARATOR}" for offset in half_offsets)

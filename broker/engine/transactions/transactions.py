@@ -32,6 +32,7 @@ from broker.engine.transactions.half import (
     immunity_ms,
     next_version,
     op_record,
+    resumed,
 )
 from broker.engine.transactions.op_records import OpRecords
 from broker.engine.transactions.progress import Progress, ProgressKeeper
@@ -39,12 +40,13 @@ from broker.engine.transactions.recovery import recover
 from broker.engine.transactions.undecided import NOT_LOOKED_AT, Undecided
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
-from remoting.wire.names import HALF_TOPIC
+from remoting.wire.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
+from remoting.wire.properties import Property
 from remoting.wire.stored_message import StoredMessage, decode_message
 
 logger = logging.getLogger(__name__)
 
-# Undecided halves at once, about 250 bytes each: 250 MB. RocketMQ has no limit.
+# Undecided halves at once, about 170 bytes each. RocketMQ has no limit.
 UNDECIDED_MAX = 1_000_000
 # A half that nobody decides holds back the progress, and a start reads everything behind it. When it is so many halves
 # behind the end it is appended anew, as RocketMQ does in every round of checks; so many of them at once.
@@ -189,10 +191,7 @@ class Transactions:
         """
         if half.queue_offset in self._undecided:
             return half
-        if half.unique_key is None:
-            return None
-        records = self._store.query_by_key(HALF_TOPIC, half.unique_key, _VERSIONS_MAX, _LONG_AGO_MS, _FAR_AHEAD_MS)
-        versions = [decode_message(record) for record in records]
+        versions = self._versions(half)
         by_place = {version.commit_log_offset: version for version in versions}
         for version in versions:
             if version.queue_offset in self._undecided and _comes_from(version, half, by_place):
@@ -234,6 +233,30 @@ class Transactions:
         except MessageError:
             self._take_back(half)
             raise
+
+    def resume(self, record: StoredMessage, answer: Answer) -> None:
+        """Takes one that was given up back into the half topic, as if never asked for. Raises MessageError.
+
+        Once only: what would be committed twice would be delivered twice.
+        """
+        if record.topic != CHECK_MAX_TIME_TOPIC or Property.REAL_TOPIC not in record.properties:
+            raise MessageError(
+                f"{record} is no transaction that was given up: those are in {CHECK_MAX_TIME_TOPIC}",
+                ResponseCode.SYSTEM_ERROR,
+            )
+        if any(
+            version.prepared_transaction_offset - 1 == record.commit_log_offset for version in self._versions(record)
+        ):
+            raise MessageError(f"{record} was resumed before; nothing is done twice", ResponseCode.SYSTEM_ERROR)
+        self._accepting.submit_batch([resumed(record)], waits=True, answer=answer)
+
+    def _versions(self, half: StoredMessage) -> list[StoredMessage]:
+        """Those in the half topic, newest first."""
+        key = half.unique_key
+        if key is None:
+            return []
+        found = self._store.query_by_key(HALF_TOPIC, key, _VERSIONS_MAX, _LONG_AGO_MS, _FAR_AHEAD_MS)
+        return [decode_message(record) for record in found]
 
     def _when_flushed(self, appended: Appended, do: Callable[[Appended], None]) -> None:
         def flushed(error: Exception | None) -> None:

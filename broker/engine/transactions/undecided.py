@@ -1,4 +1,4 @@
-"""The halves that nobody decided yet, and when each is to be looked at. In memory, about 250 bytes each.
+"""The halves that nobody decided yet, and when each is to be looked at. In memory, about 170 bytes each.
 
 A half is known by its offset in the half queue; all else about it is read from the log when it is needed. `due_ms` is
 when its producers are to be asked; `NOT_LOOKED_AT` for one that the start found and whose record was not read yet.

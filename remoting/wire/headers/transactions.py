@@ -1,4 +1,4 @@
-"""Headers of transactions: 37 and 39."""
+"""Headers of transactions: 37, 39 and 323."""
 
 from __future__ import annotations
 
@@ -32,3 +32,10 @@ class CheckTransactionStateHeader(Header, kw_only=True):
     transaction_id: str | None = None
     offset_msg_id: str | None = None
     bname: str | None = None
+
+
+class ResumeCheckHeader(Header, kw_only=True):
+    """`ResumeCheckHalfMessageRequestHeader`, 323. `msg_id`: the offset message id."""
+
+    topic: str | None = None
+    msg_id: str

@@ -319,6 +319,29 @@ async def test_what_is_older_than_messages_are_kept_is_given_up_also_without_a_p
     assert bodies(broker.store, CHECK_MAX_TIME_TOPIC) == [b"one"]
 
 
+async def test_what_was_given_up_can_be_resumed_once(broker):
+    producer = broker.online()
+    broker.send(TRANSACTION_CHECK_TIMES="15")
+    broker.check(TIMEOUT_MS)
+    (record,) = read_queue(broker.store, CHECK_MAX_TIME_TOPIC)
+    answers: list = []
+    broker.transactions.resume(record, answers.append)
+    broker.parts.accepting.store_submitted()
+    with pytest.raises(MessageError, match="resumed before"):
+        broker.transactions.resume(record, answers.append)
+
+    assert len(answers) == 1
+    assert broker.check(TIMEOUT_MS) == 1
+    assert decode_message(producer.sent[0].body).properties["TRANSACTION_CHECK_TIMES"] == "1"
+    assert broker.commit(read_queue(broker.store, HALF_TOPIC)[-1]) is None
+    assert broker.delivered() == [b"one"]
+
+
+async def test_only_what_was_given_up_can_be_resumed(broker):
+    with pytest.raises(MessageError, match="was given up"):
+        broker.transactions.resume(broker.send(), print)
+
+
 async def test_the_check_of_a_full_disk_is_made_up_for(broker, monkeypatch):
     producer = broker.online()
     broker.send()
