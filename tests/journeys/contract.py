@@ -29,6 +29,8 @@ PLAYS_AT_ONCE = 8
 PLAYED_WITHIN_S = 110.0
 # A member looks for topics that it doesn't know yet every 20 s.
 ASSIGNED_WITHIN_S = 25.0
+# Every record of ours ends with it; one of Apache's where `enabledAppendPropCRC` is set.
+RECORD_CHECK = "__CRC32#"
 # The admin library's code for a group that has committed nothing.
 CONSUMER_NOT_ONLINE = 206
 _HEX_ID = re.compile(r"\b[0-9A-F]{32}\b")
@@ -99,20 +101,19 @@ class Scene:
 
     def topic(self, word: str = "topic", queues: int = 1, **config: Any) -> str:
         """Made by the admin library; `config`: perm and the other fields of TopicConfig."""
-        name = self.shared(word)
+        return self.topic_named(self.shared(word), queues, **config)
+
+    def topic_named(self, name: str, queues: int = 1, **config: Any) -> str:
         sizes = {"readQueueNums": queues, "writeQueueNums": queues}
-        self.java.admin_call(
-            "createAndUpdateTopicConfig", self.broker, {"topicName": name, "perm": 6, **sizes, **config}
-        )
+        fields = {"topicName": name, "perm": 6, **sizes, **config}
+        self.java.admin_call("createAndUpdateTopicConfig", self.broker, fields)
         return name
 
     def group(self, word: str = "group", **config: Any) -> str:
         """Known to the broker, with its retry topic, which otherwise a first member finds only after 20 s."""
         name = self.shared(word)
         self.java.admin_call("createAndUpdateSubscriptionGroupConfig", self.broker, {"groupName": name, **config})
-        sizes = {"readQueueNums": 1, "writeQueueNums": 1}
-        retry = {"topicName": f"%RETRY%{name}", "perm": 6, **sizes}
-        self.java.admin_call("createAndUpdateTopicConfig", self.broker, retry)
+        self.topic_named(f"%RETRY%{name}")
         return name
 
     def client(self, word: str) -> str:
@@ -127,15 +128,17 @@ class Scene:
         return name
 
     def consumer(self, group: str, topic: str | None = None, word: str = "consumer", **options: Any) -> str:
-        """A push consumer that holds queues of its topic."""
+        """A push consumer. It beats its heart every 2 s: one that is told of itself while its first heartbeat is under
+        way loses the next, and is refused as "not the latest" until the one after, by default 30 s later."""
         name = self.client(word)
-        self.java.consumer(name, group, topic, **options)
+        settings = {"heartbeatBrokerInterval": 2_000, **options.pop("set", {})}
+        self.java.consumer(name, group, topic, set=settings, **options)
         return name
 
-    def holds(self, consumer: str, topic: str, count: int = 1) -> None:
+    def holds(self, consumer: str, topic: str, count: int = 1, within_s: float = ASSIGNED_WITHIN_S) -> None:
         """Returns when the member holds so many of the topic's queues."""
         held = lambda: len(self.java.queues(consumer, topic)) == count  # noqa: E731 - read twice as a word
-        wait_until(held, ASSIGNED_WITHIN_S, f"{count} queues of {topic} at {consumer}")
+        wait_until(held, within_s, f"{count} queues of {topic} at {consumer}")
 
     def pull(self, consumer: str, topic: str, queue_offset: int, queue_id: int = 0, tags: str = "*") -> Any:
         """With a DefaultMQPullConsumer, at once."""
@@ -173,7 +176,9 @@ class Scene:
         fields = ("topic", "tags", "keys", "flag", "body", "size", "reconsume_times", "queue_id", "sys_flag")
         told = {name: message[name] for name in fields if name in message}
         told["properties"] = {
-            name: _VOLATILE.get(name, value) for name, value in message["properties"].items() if name not in without
+            name: _VOLATILE.get(name, value)
+            for name, value in message["properties"].items()
+            if name not in (*without, RECORD_CHECK)
         }
         return self.plain(told)
 

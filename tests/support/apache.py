@@ -108,6 +108,9 @@ class ApacheRocketMQ:
             "enablePropertyFilter": "true",
             "transactionCheckInterval": "5000",
             "recallMessageEnable": "true",
+            # A test machine that is busy for a moment is no overload.
+            "waitTimeMillsInSendQueue": "10000",
+            "waitTimeMillsInPullQueue": "10000",
             "diskMaxUsedSpaceRatio": "95",
         }
 

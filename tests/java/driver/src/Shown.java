@@ -124,6 +124,7 @@ final class Shown {
         fields.put("reconsume_times", message.getReconsumeTimes());
         fields.put("prepared_offset", message.getPreparedTransactionOffset());
         fields.put("sys_flag", message.getSysFlag());
+        fields.put("stored_bytes", message.getStoreSize());
         fields.put("born_ms", message.getBornTimestamp());
         fields.put("stored_ms", message.getStoreTimestamp());
     }

@@ -1,0 +1,186 @@
+"""Messages and offsets looked up through Apache's Java libraries: by id, key, unique key and time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.journeys.contract import Scene, bodies, plays
+from tests.support.java_client import message_queue
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.java]
+
+Seen = Callable[[], Any]
+EVER = (0, 2**42)
+
+
+def by_id_and_key(scene: Scene) -> Any:
+    java, topic, other = scene.java, scene.topic(queues=2), scene.topic("other")
+    producer = scene.producer()
+    begin_ms = int(time.time() * 1000)
+    (first,) = java.send(producer, topic, body="first", keys="alpha beta-", tag="red", queue=0, properties={"a": "1"})
+    (second,) = java.send(producer, topic, body="second", keys="alpha gamma-", tag="blue", queue=1)
+    java.send(producer, other, body="elsewhere", keys="alpha delta-")
+
+    def by_key(key: str, of: str = topic, most: int = 32, within: tuple[int, int] = EVER) -> Any:
+        found = scene.refusal(lambda: java.admin_call("queryMessage", of, key, most, *within))
+        return sorted(bodies(found)) if isinstance(found, list) else found
+
+    def by_id(msg_id: str, of: str = topic) -> Any:
+        found = scene.refusal(lambda: java.admin_call("viewMessage", of, msg_id))
+        return scene.told(found) if "body" in found else found
+
+    wait_until(lambda: by_key("alpha") == ["first0", "second0"], 10, "the index")
+    return {
+        "by key of both": by_key("alpha"),
+        "by key of one": by_key("gamma-0"),
+        "by key elsewhere": by_key("alpha", other),
+        "by key, at most one": len(by_key("alpha", most=1)),
+        "by unknown key": by_key("omega"),
+        "by key, before": by_key("alpha", within=(0, begin_ms - 60_000)),
+        "by key, after": by_key("alpha", within=(begin_ms + 60_000, 2**42)),
+        "by key, unknown topic": by_key("alpha", "no-such-topic"),
+        "by tag": by_key("red"),
+        "by offset id": by_id(first["offset_msg_id"]),
+        "by unique key": by_id(second["msg_id"]),
+        "by unique key of another topic": by_id(second["msg_id"], other),
+        "by no id": by_id("rubbish"),
+        "by an offset id beyond the end": by_id(first["offset_msg_id"][:16] + f"{2**40:016X}"),
+    }
+
+
+@plays(by_id_and_key)
+def test_a_message_is_found_by_each_of_its_names(seen: Seen) -> None:
+    told = seen()
+    assert told["by key of both"] == ["first0", "second0"]
+    assert told["by key of one"] == ["second0"]
+    assert told["by key elsewhere"] == ["elsewhere0"]
+    assert told["by key, at most one"] == 1
+    assert told["by offset id"]["body"] == "first0"
+    assert told["by offset id"]["properties"]["a"] == "1"
+    assert told["by unique key"]["body"] == "second0"
+    for case in ("by unknown key", "by key, before", "by key, after"):
+        assert told[case]["code"] == 208, case
+
+
+def by_time(scene: Scene) -> Any:
+    java, topic, empty = scene.java, scene.topic(), scene.topic("empty")
+    producer = scene.producer()
+    moments = []
+    for number in range(3):
+        (sent,) = java.send(producer, topic, body="m", first=number)
+        moments.append(java.admin_call("viewMessage", topic, sent["offset_msg_id"])["stored_ms"])
+        time.sleep(0.05)  # so that no two share a millisecond
+    at, nothing = message_queue(topic), message_queue(empty)
+
+    def search(of: Any, moment: int) -> Any:
+        return scene.refusal(lambda: java.admin_call("searchOffset", of, moment))
+
+    def earliest(of: Any) -> Any:
+        return scene.refusal(lambda: java.admin_call("earliestMsgStoreTime", of))
+
+    return {
+        "the time of each": [search(at, moment) for moment in moments],
+        "just before each": [search(at, moment - 1) for moment in moments],
+        "just after each": [search(at, moment + 1) for moment in moments],
+        "long ago": search(at, 0),
+        "in the future": search(at, 2**42),
+        "in an empty queue": search(nothing, moments[0]),
+        "in a queue that isn't": search(message_queue(topic, 9), moments[0]),
+        "in a topic that isn't": search(message_queue("no-such-topic"), moments[0]),
+        "earliest": earliest(at) == moments[0],
+        "earliest of an empty queue": earliest(nothing),
+        "edges": [java.admin_call(edge, at) for edge in ("minOffset", "maxOffset")],
+        "edges of an empty queue": [java.admin_call(edge, nothing) for edge in ("minOffset", "maxOffset")],
+    }
+
+
+@plays(by_time)
+def test_an_offset_is_found_by_its_time(seen: Seen) -> None:
+    told = seen()
+    assert told["the time of each"] == [0, 1, 2]
+    assert told["earliest"] is True
+    assert told["edges"] == [0, 3]
+
+
+def both_boundaries(scene: Scene) -> Any:
+    """The lower is the first at or after a time, the upper the last at or before it."""
+    java, topic, empty = scene.java, scene.topic(), scene.topic("empty")
+    producer = scene.producer()
+    moments = []
+    for number in range(3):
+        (sent,) = java.send(producer, topic, body="m", first=number)
+        moments.append(java.admin_call("viewMessage", topic, sent["offset_msg_id"])["stored_ms"])
+        time.sleep(0.05)
+    asked = {
+        "long ago": 0,
+        "just before the first": moments[0] - 1,
+        "at the first": moments[0],
+        "between": moments[1] - 1,
+        "at the last": moments[2],
+        "just after the last": moments[2] + 1,
+        "in the future": 2**42,
+    }
+    calls = {"lower": "searchLowerBoundaryOffset", "upper": "searchUpperBoundaryOffset"}
+    return {
+        f"{side}, {word}": [java.admin_call(call, message_queue(of), moment) for of in (topic, empty)]
+        for side, call in calls.items()
+        for word, moment in asked.items()
+    }
+
+
+@plays(both_boundaries, "5.4.0")
+def test_both_boundaries_of_a_time_are_found(seen: Seen) -> None:
+    told = seen()
+    assert told["lower, between"][0] == 1
+    assert told["upper, between"][0] == 0
+
+
+def whole_topics(scene: Scene) -> Any:
+    """What tools list: routes, topics, their sizes and settings, what an index of a queue holds."""
+    java, group, topic = scene.java, scene.group(), scene.topic(queues=2)
+    producer = scene.producer()
+    java.send(producer, topic, body="m", count=3, queue=1, tag="red")
+    name = scene.consumer(group, topic)
+    java.wait_consumed(3, name)
+    scene.stop(name)
+    route = java.admin("route", topic=topic)
+    queues = java.admin_call("queryConsumeQueue", scene.broker, topic, 1, 0, 8, group)
+    return {
+        "route": [{key: value for key, value in each.items() if key != "topicSysFlag"} for each in route["queueDatas"]],
+        "is listed": topic in java.admin("topics"),
+        "config": {
+            key: value
+            for key, value in java.admin_call("examineTopicConfig", scene.broker, topic).items()
+            if key in ("perm", "readQueueNums", "writeQueueNums", "order", "topicFilterType", "topicSysFlag")
+        },
+        "stats": sorted(
+            (row["queue_id"], row["max_offset"], row["committed_offset"])
+            for row in java.admin("consume_stats", group=group)
+            if row["topic"] == topic
+        ),
+        "entries": [each["tagsCode"] == java_hash("red") for each in queues["queueData"]],
+        "edges of entries": (queues["minQueueIndex"], queues["maxQueueIndex"]),
+        "unknown topic": scene.refusal(lambda: java.admin("route", topic="no-such-topic")),
+        "unknown group": scene.refusal(lambda: java.admin("consume_stats", group=scene.shared("nobody"))),
+    }
+
+
+def java_hash(text: str) -> int:
+    """String.hashCode."""
+    value = 0
+    for letter in text:
+        value = (31 * value + ord(letter)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+@plays(whole_topics)
+def test_a_tool_sees_routes_settings_and_progress_of_a_topic(seen: Seen) -> None:
+    told = seen()
+    assert told["is listed"]
+    assert told["stats"] == [(0, 0, 0), (1, 3, 3)]
+    assert told["unknown topic"]["code"] == 17
