@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 
 import pytest
 
@@ -10,13 +11,13 @@ from broker.engine.schedule import delay as delay_module
 from broker.engine.schedule.delay import CLOCK_JUMP_TOLERANCE_MS, DelayedDelivery
 from broker.engine.schedule.entering import enter_schedule
 from broker.engine.schedule.level_history import LevelHistory
-from broker.engine.schedule.levels import DEFAULT_LEVELS
+from broker.engine.schedule.levels import DEFAULT_LEVELS, parse_levels
 from broker.engine.schedule.progress import DelayProgress, ProgressFile, decode_progress, encode_progress
 from broker.engine.store.errors import StoreFull
 from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.properties import decode_properties
 from remoting.wire.tags import tags_code
-from tests.support.stores import START_MS, ManualClock, abandon, bodies, draft, open_store, read_queue
+from tests.support.stores import SMALL, START_MS, ManualClock, abandon, bodies, draft, open_store, read_queue
 
 SECOND_MS = 1_000
 LEVEL = 3
@@ -33,9 +34,10 @@ class Schedule:
         self._start()
 
     def _start(self) -> None:
-        self.store = open_store(self.folder, clock=self.clock)
-        self.file = ProgressFile(self.folder / "config" / "delayOffset.json")
         self.levels = LevelHistory(self.folder / "config", DEFAULT_LEVELS)
+        config = replace(SMALL, delay_levels_at=self.levels.delays_ms_at)
+        self.store = open_store(self.folder, config, self.clock)
+        self.file = ProgressFile(self.folder / "config" / "delayOffset.json")
         self.delivery = DelayedDelivery(self.store, self.levels, self.file, self._sooner, self.clock)
         self.delivery.recover()
         self.store.on_appended.append(self.delivery.appended)
@@ -61,6 +63,11 @@ class Schedule:
         message = draft(body, **fields)
         enter_schedule(message, decode_properties(message.properties_text), level, self.levels.current, self.clock())
         self.store.append(message)
+
+    def change_levels(self, text: str) -> None:
+        end, low = self.store.max_commit_log_offset, self.store.min_commit_log_offset
+        assert self.levels.change(parse_levels(text), end=end, low=low)
+        self.delivery.levels_changed()
 
     def deliver(self, level: int = LEVEL, until_ms: int | None = None) -> int:
         until_ms = self.clock() if until_ms is None else until_ms
@@ -383,3 +390,123 @@ def test_progress_takes_the_backup_when_the_file_is_garbage(tmp_path, caplog):
 
 def test_progress_is_none_without_a_file(tmp_path):
     assert ProgressFile(tmp_path / "delayOffset.json").read() is None
+
+
+# a table of levels that changes
+
+
+async def test_delay_keeps_the_due_time_of_what_waits_when_its_level_becomes_longer(schedule):
+    schedule.send(b"old", level=1)
+    schedule.change_levels("1h")
+    schedule.send(b"new", level=1)
+
+    schedule.clock.now_ms += SECOND_MS
+    assert schedule.deliver(1) == 1
+    schedule.clock.now_ms += 3600 * SECOND_MS - SECOND_MS
+    assert schedule.deliver(1) == 1
+    assert bodies(schedule.store) == [b"old", b"new"]
+
+
+async def test_delay_does_not_hold_a_shorter_delay_back_behind_a_longer_one(schedule):
+    schedule.send(b"old", level=1)
+    schedule.change_levels("1h")
+    schedule.send(b"slow", level=1)
+    schedule.change_levels("1s")
+    schedule.send(b"fast", level=1)
+    assert [(entry.key, entry.next_due_ms, entry.waiting_count) for entry in schedule.delivery.agenda()] == [
+        ("1", START_MS + SECOND_MS, 3)
+    ]
+
+    schedule.clock.now_ms += SECOND_MS
+    assert [schedule.deliver(1), schedule.deliver(1), schedule.deliver(1)] == [1, 1, 0]
+    schedule.clock.now_ms += 3600 * SECOND_MS
+    assert schedule.deliver(1) == 1
+    assert bodies(schedule.store) == [b"old", b"fast", b"slow"]
+
+
+async def test_delay_still_delivers_a_level_that_the_table_lost(schedule):
+    schedule.send(b"one", level=5)
+    schedule.change_levels("1s 2s")
+    schedule.send(b"two", level=5)
+    assert schedule.delivery.waiting_count == 2
+
+    schedule.clock.now_ms += 2 * SECOND_MS
+    assert [schedule.deliver(2), schedule.deliver(5)] == [1, 0]
+    schedule.clock.now_ms += 58 * SECOND_MS
+    assert schedule.deliver(5) == 1
+    assert bodies(schedule.store) == [b"two", b"one"]
+
+
+async def test_delay_takes_up_a_level_that_is_new_in_the_table(schedule):
+    schedule.change_levels(" ".join(["1s"] * 19))
+    schedule.send(b"one", level=19)
+
+    schedule.clock.now_ms += SECOND_MS
+    assert schedule.deliver(19) == 1
+
+
+async def test_delay_remembers_both_tables_over_kills_and_delivers_each_once(schedule):
+    for number in range(3):
+        schedule.send(b"slow %d" % number, level=2)
+    schedule.change_levels("1s 1h")
+    schedule.send(b"slowest", level=2)
+    schedule.change_levels("1s")
+    schedule.send(b"fast", level=1)
+    schedule.restart_after_kill()
+    assert schedule.levels.current == parse_levels("1s")
+    assert schedule.delivery.waiting_count == 5
+
+    schedule.clock.now_ms += SECOND_MS
+    assert [schedule.deliver(1), schedule.deliver(2)] == [1, 0]
+    schedule.restart_after_kill()
+    schedule.clock.now_ms += 4 * SECOND_MS
+    assert [schedule.deliver(1), schedule.deliver(2)] == [0, 3]
+    schedule.restart_after_kill()
+    assert schedule.deliver(2) == 0
+    schedule.clock.now_ms += 3600 * SECOND_MS
+    assert [schedule.deliver(2), schedule.deliver(2)] == [1, 0]
+    assert bodies(schedule.store) == [b"fast", b"slow 0", b"slow 1", b"slow 2", b"slowest"]
+
+
+async def test_delay_counts_the_lanes_of_a_level_apart_over_kills(schedule):
+    schedule.change_levels("1h")
+    schedule.send(b"slow", level=1)
+    schedule.change_levels("1s")
+    for number in range(3):
+        schedule.send(b"fast %d" % number, level=1)
+    schedule.clock.now_ms += SECOND_MS
+    assert schedule.deliver(1) == 3
+    schedule.restart_after_kill()
+    schedule.delivery._begin_delivery()
+    schedule.restart_after_kill()
+
+    assert [schedule.deliver(1), schedule.delivery.waiting_count] == [0, 1]
+    schedule.clock.now_ms += 3600 * SECOND_MS
+    assert schedule.deliver(1) == 1
+    assert bodies(schedule.store) == [b"fast 0", b"fast 1", b"fast 2", b"slow"]
+
+
+async def test_delay_due_times_are_made_again_from_the_table_that_counted(schedule):
+    schedule.send(b"one", level=2)
+    schedule.change_levels("1s 1h")
+    schedule.send(b"two", level=2)
+    abandon(schedule.store)
+    (schedule.folder / "checkpoint").unlink()
+    schedule._forget_timer()
+    schedule._start()
+
+    entries = [schedule.store.queue_entry(SCHEDULE_TOPIC, 1, offset) for offset in (0, 1)]
+    assert [entry[2] for entry in entries] == [START_MS + 5 * SECOND_MS, START_MS + 3600 * SECOND_MS]
+
+
+async def test_delay_pins_the_oldest_that_waits_in_any_lane(schedule):
+    assert schedule.delivery.pinned() is None
+    schedule.change_levels("1h")
+    schedule.send(b"slow", level=1)
+    slow = schedule.store.queue_entry(SCHEDULE_TOPIC, 0, 0)[0]
+    schedule.change_levels("1s")
+    schedule.send(b"fast", level=1)
+    schedule.clock.now_ms += SECOND_MS
+    schedule.deliver(1)
+
+    assert schedule.delivery.pinned() == slow
