@@ -98,7 +98,7 @@ def _sending(parts: Parts) -> dict[int, Processor]:
         *(parts.topics, parts.groups, parts.accepting, UniqueKeyFactory()),
         *(parts.config, parts.locks, parts.transactions),
     )
-    reply = SendReply(SendTarget(parts.topics), parts.members, parts.accepting, parts.config, parts.clock)
+    reply = SendReply(SendTarget(parts.topics, parts.config), parts.members, parts.accepting, parts.config, parts.clock)
     return {
         Code.SEND_REPLY_MESSAGE: reply,
         Code.SEND_REPLY_MESSAGE_V2: reply,

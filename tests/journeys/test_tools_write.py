@@ -162,33 +162,6 @@ def test_a_reset_at_the_members_is_pushed_to_them_and_needs_one_online(java, clu
     java.stop(sender)
 
 
-def test_short_heartbeats_keep_a_consumer_going_also_where_the_group_is_told_anew(java, cluster, fresh) -> None:
-    """Version 2 leaves out the subscriptions that the broker knows."""
-    topic, group, sender, reader = fresh("short"), fresh("short-group"), fresh("sender"), fresh("reader")
-    put_topic(java, cluster, topic, readQueueNums=1, writeQueueNums=1)
-    wait_routed(java, topic, (1, 1, 6))
-    java.producer(sender)
-    java.consumer(reader, group, topic, set={"useHeartbeatV2": True, "heartbeatBrokerInterval": 1000})
-    java.send(sender, topic, count=1)
-    java.wait_consumed(1, reader)
-    other = fresh("other")
-    put_topic(java, cluster, other, readQueueNums=1, writeQueueNums=1)
-    wait_routed(java, other, (1, 1, 6))
-    java.invoke(reader, "subscribe", other, "*")
-    wait_until(lambda: other in subscribed(java, group), 20, "the new topic in the group's table")
-    wait_until(lambda: java.queues(reader, other), 30)
-    java.send(sender, other, count=1)
-    assert {message["topic"] for message in java.wait_consumed(2, reader, within_s=60)} == {topic, other}
-    java.invoke(reader, "unsubscribe", other)
-    wait_until(lambda: other not in subscribed(java, group), 20, "the topic gone from the group's table")
-    java.stop(reader)
-    java.stop(sender)
-
-
-def subscribed(java: JavaClient, group: str) -> set[str]:
-    return set(java.admin("connections", group=group)["subscriptionTable"])
-
-
 def test_a_reset_of_what_is_not_there_is_refused(java, cluster, fresh) -> None:
     topic, group = fresh("reset"), fresh("reset-group")
     put_topic(java, cluster, topic)

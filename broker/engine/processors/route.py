@@ -15,7 +15,7 @@ from broker.engine.requests import Request
 from broker.engine.topics import Topics
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
-from remoting.wire.bodies.topics import PERM_WRITE
+from remoting.wire.bodies.topics import PERM_INHERIT, PERM_WRITE
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
@@ -47,7 +47,7 @@ class Routes:
             )
         queues = QueueData(
             broker_name=self._config.name,
-            perm=topic.perm if self._is_writable else topic.perm & ~PERM_WRITE,
+            perm=topic.perm & self._perm,
             read_queue_nums=topic.read_queue_nums,
             topic_sys_flag=topic.topic_sys_flag,
             write_queue_nums=topic.write_queue_nums,
@@ -87,6 +87,12 @@ class Routes:
         return _topic_list(
             request, self._with_flags(lambda flags: flags & (UNIT_FLAG | UNIT_SUB_FLAG) == UNIT_SUB_FLAG)
         )
+
+    @property
+    def _perm(self) -> int:
+        """What the broker lets through of its topics' permissions, and what a tool wiped."""
+        perm = self._config.perm | PERM_INHERIT
+        return perm if self._is_writable else perm & ~PERM_WRITE
 
     def wipe_write_permission(self, request: Request) -> Command:
         """205. Producers go elsewhere as soon as they ask for the route again."""

@@ -51,7 +51,7 @@ class SendMessage:
         transactions: Transactions,
     ) -> None:
         self._topics = topics
-        self._target = SendTarget(topics)
+        self._target = SendTarget(topics, config)
         self._groups = groups
         self._accepting = accepting
         self._unique_keys = unique_keys

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 
+from broker.engine.config import BrokerConfig
 from broker.engine.topics import Topics
 from remoting.wire.bodies.topics import PERM_READ_WRITE, TopicConfig
 from remoting.wire.codes import ResponseCode
@@ -16,8 +17,12 @@ from remoting.wire.names import NOT_ALLOWED_SEND_TOPICS, check_topic, is_retry_t
 
 
 class SendTarget:
-    def __init__(self, topics: Topics) -> None:
+    """A broker that may not be written to (`brokerPermission`) refuses only ordered topics, where the client must not
+    go elsewhere; of the others its routes keep producers away."""
+
+    def __init__(self, topics: Topics, config: BrokerConfig) -> None:
         self._topics = topics
+        self._config = config
 
     def resolve(self, header: SendMessageHeader) -> TopicConfig:
         """The topic's settings, created where that is allowed; a queue left to the broker is chosen in `header`.
@@ -38,6 +43,10 @@ class SendTarget:
     def _topic(self, header: SendMessageHeader) -> TopicConfig:
         name = header.topic
         topic = self._topics.find(name)
+        if topic is not None and topic.order and not self._config.is_writable:
+            raise MessageError(
+                f"the broker[{self._config.advertise_host}] sending message is forbidden", ResponseCode.NO_PERMISSION
+            )
         if topic is None:
             check_topic(name)
         if name in NOT_ALLOWED_SEND_TOPICS:

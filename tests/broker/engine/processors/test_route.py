@@ -50,6 +50,14 @@ async def test_producers_find_the_template_of_new_topics(parts) -> None:
     assert (queues["perm"], queues["writeQueueNums"]) == (7, 8)
 
 
+async def test_a_route_says_no_more_than_the_broker_permits(parts) -> None:
+    parts.topics.put(TopicConfig(topic_name="orders", perm=6))
+    for broker_perm, expected in ((6, 6), (4, 4), (2, 2), (0, 0)):
+        parts.config.perm = broker_perm
+        (queues,) = msgspec.json.decode(ask(parts, "of_topic", topic="orders").body)["queueDatas"]
+        assert queues["perm"] == expected
+
+
 async def test_the_cluster_is_this_broker(parts) -> None:
     info = msgspec.json.decode(ask(parts, "of_cluster").body)
     assert info["clusterAddrTable"] == {"local": ["broker-a"]}

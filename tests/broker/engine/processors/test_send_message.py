@@ -7,7 +7,7 @@ import pytest
 from broker.engine.processors.send_message import SendMessage
 from broker.engine.store.errors import RecordRefused, StoreFenced, StoreFull
 from remoting.wire.batch import encode_batch
-from remoting.wire.bodies.topics import TopicConfig
+from remoting.wire.bodies.topics import PERM_READ, TopicConfig
 from remoting.wire.codes import V3_4_9, RequestCode, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.message_id import decode_offset_message_id
@@ -144,6 +144,20 @@ def test_send_refuses(parts, processor, case):
     assert answer.code == code
     assert word in answer.remark
     assert parts.store.max_commit_log_offset == 0
+
+
+@pytest.mark.parametrize("is_ordered", [True, False])
+def test_send_to_a_broker_without_write_permission_refuses_ordered_topics_only(parts, processor, is_ordered):
+    parts.topics.put(TopicConfig(topic_name="orders", order=is_ordered))
+    parts.config.perm = PERM_READ
+    expected = ResponseCode.NO_PERMISSION if is_ordered else ResponseCode.SUCCESS
+    assert parts.ask(processor, send()).code == expected
+
+
+def test_send_to_a_topic_without_queues_to_write_to_says_so(parts, processor):
+    parts.topics.put(TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=0))
+    answer = parts.ask(processor, send(queueId=-1))
+    assert (answer.code, "no queues" in answer.remark) == (ResponseCode.NO_PERMISSION, True)
 
 
 def test_send_refuses_an_empty_body(parts, processor):

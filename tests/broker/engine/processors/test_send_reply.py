@@ -72,7 +72,7 @@ async def parts(tmp_path: Path):
 
 @pytest.fixture
 def processor(parts):
-    return SendReply(SendTarget(parts.topics), parts.members, parts.accepting, parts.config, parts.clock)
+    return SendReply(SendTarget(parts.topics, parts.config), parts.members, parts.accepting, parts.config, parts.clock)
 
 
 def asking(parts, *answers: ResponseCode) -> Asker:
@@ -145,7 +145,9 @@ async def test_the_replier_hears_when_the_asker(parts, processor, answers) -> No
 
 async def test_replies_are_not_stored_where_that_is_switched_off(tmp_path) -> None:
     parts = BrokerParts(tmp_path / "store", stores_replies=False)
-    processor = SendReply(SendTarget(parts.topics), parts.members, parts.accepting, parts.config, parts.clock)
+    processor = SendReply(
+        SendTarget(parts.topics, parts.config), parts.members, parts.accepting, parts.config, parts.clock
+    )
     asking(parts, ResponseCode.SUCCESS)
 
     answer = await answer_to(parts, processor, reply())
