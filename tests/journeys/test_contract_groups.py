@@ -177,6 +177,7 @@ def permissions(scene: Scene) -> Any:
 def test_a_topics_permission_decides_who_may_send_and_who_may_read(seen: Seen) -> None:
     told = seen()
     assert told["read-only"]["send"]["kind"] == "MQClientException"
+    assert told["read-only"]["send by one that knew it before"] == ["SEND_OK"]
     assert told["read-only"]["pull"] == ["m0"]
     assert told["write-only"]["send"] == ["SEND_OK"]
     assert told["write-only"]["pull"]["code"] == 16
