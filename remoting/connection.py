@@ -26,7 +26,7 @@ from math import inf
 from typing import Any, Protocol, cast
 
 from remoting.requester import Requester
-from remoting.shares import Shares
+from remoting.shares import TURN_S_MIN, Shares
 from remoting.wire.codes import RESPONSE_FLAG, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.errors import BrokenStream, FrameError
@@ -147,16 +147,18 @@ class Connection(asyncio.Protocol):
         if not self.is_open:
             return
         if self._stops_reading_when_full:
-            commands_max = REQUESTS_AT_ONCE_MAX
-            self._turn_ends_s = asyncio.get_running_loop().time() + self._shares.turn_s
+            commands_max, began_s = REQUESTS_AT_ONCE_MAX, asyncio.get_running_loop().time()
+            self._turn_ends_s = began_s + self._shares.turn_s
         else:
-            commands_max, self._turn_ends_s = sys.maxsize, inf
+            commands_max, began_s, self._turn_ends_s = sys.maxsize, inf, inf
         commands_count = 0 if self._waiting_requests else self._take(data, commands_max)
         self._hand_over()
         if self._is_broken and not self._waiting_requests:
             self.close()
             return
         has_more = commands_count == commands_max or bool(self._waiting_requests)
+        # libuv reads from one connection many times before it looks at the others, if it isn't told to stop.
+        has_more = has_more or asyncio.get_running_loop().time() - began_s >= TURN_S_MIN
         if self._reader.kept_bytes or self._is_sharing:
             self._is_sharing = self._reader.kept_bytes > 0
             self._shares.received(self, self._reader.kept_bytes, has_progressed=commands_count > 0)
