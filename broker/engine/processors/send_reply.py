@@ -29,8 +29,9 @@ from remoting.wire.tags import tags_code
 
 # How long the asker has to take the reply; RocketMQ's `Broker2Client.callClient` waits as long.
 PUSH_TIMEOUT_MS = 10_000
-# Replies on their way to askers that do not answer; each holds its body.
+# Replies on their way to askers that do not answer, and their bodies together: what they may take of the memory.
 PUSHES_MAX = 10_000
+PUSH_BYTES_MAX = 64 * 1024 * 1024
 
 
 class SendReply:
@@ -50,6 +51,7 @@ class SendReply:
         self._config = config
         self._clock = clock
         self._pushes: set[asyncio.Task[None]] = set()
+        self._push_bytes = 0
 
     def __call__(self, request: Request) -> None:
         """The answer follows when the asker took the reply and the disk has it. Raises WireError."""
@@ -60,9 +62,9 @@ class SendReply:
         else:
             header = read_header(SendMessageHeaderV2, command.ext_fields)
         self._target.resolve(header)
-        if len(self._pushes) >= PUSHES_MAX:
+        if len(self._pushes) >= PUSHES_MAX or self._push_bytes >= PUSH_BYTES_MAX:
             raise MessageError(
-                f"{PUSHES_MAX} replies wait for their askers already; send this one again later",
+                f"{len(self._pushes)} replies of {self._push_bytes} bytes wait for their askers; send this one later",
                 ResponseCode.SYSTEM_BUSY,
             )
         properties = decode_properties(header.properties or "")
@@ -71,7 +73,12 @@ class SendReply:
         stored = self._store(request, header, properties)
         push = asyncio.ensure_future(self._push_and_answer(request, header, properties, stored))
         self._pushes.add(push)
-        push.add_done_callback(self._pushes.discard)
+        self._push_bytes += len(command.body)
+        push.add_done_callback(lambda push: self._forget(push, len(command.body)))
+
+    def _forget(self, push: asyncio.Task[None], body_bytes: int) -> None:
+        self._pushes.discard(push)
+        self._push_bytes -= body_bytes
 
     async def _push_and_answer(
         self,
@@ -135,6 +142,8 @@ class SendReply:
         connection = self._members.producer_connection(asker)
         if connection is None:
             return f"push reply message fail, channel of <{asker}> not found."
+        if connection.is_write_paused:
+            return f"push reply message fail, <{asker}> does not read what is sent to it."
         try:
             answer = await connection.request(self._pushed(request, header, properties), PUSH_TIMEOUT_MS)
         except (OSError, TimeoutError) as error:

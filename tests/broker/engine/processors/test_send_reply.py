@@ -143,6 +143,16 @@ async def test_the_replier_hears_when_the_asker(parts, processor, answers) -> No
     assert "asker@1" in answer.remark
 
 
+async def test_an_asker_that_does_not_read_gets_no_more(parts, processor) -> None:
+    asker = asking(parts, ResponseCode.SUCCESS)
+    asker.is_write_paused = True
+
+    answer = await answer_to(parts, processor, reply())
+
+    assert (answer.code, "does not read" in answer.remark) == (ResponseCode.SYSTEM_ERROR, True)
+    assert asker.pushed == []
+
+
 async def test_replies_are_not_stored_where_that_is_switched_off(tmp_path) -> None:
     parts = BrokerParts(tmp_path / "store", stores_replies=False)
     processor = SendReply(
@@ -177,8 +187,9 @@ async def test_a_reply_is_refused_with(parts, processor, changes, code) -> None:
     assert asker.pushed == []
 
 
-async def test_replies_that_nobody_takes_are_bounded(parts, processor, monkeypatch) -> None:
-    monkeypatch.setattr(send_reply, "PUSHES_MAX", 1)
+@pytest.mark.parametrize("limit", ["PUSHES_MAX", "PUSH_BYTES_MAX"])
+async def test_replies_that_nobody_takes_are_bounded(parts, processor, monkeypatch, limit) -> None:
+    monkeypatch.setattr(send_reply, limit, 1)
     never: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
     asker = asking(parts)
     asker.request = lambda command, timeout_ms: never
@@ -188,6 +199,8 @@ async def test_replies_that_nobody_takes_are_bounded(parts, processor, monkeypat
 
     never.set_exception(ConnectionError("the asker went away"))
     assert (await eventually(lambda: parts.wire.sent, within_s=5))[0].code == ResponseCode.SYSTEM_ERROR
+    asking(parts, ResponseCode.SUCCESS)
+    assert parts.ask(processor, reply()) is None, "there is room again"
 
 
 async def test_a_oneway_reply_is_pushed_and_not_answered(parts, processor) -> None:
