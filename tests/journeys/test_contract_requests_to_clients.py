@@ -14,7 +14,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
-Seen = Callable[[], Any]
+Seen = Callable[..., Any]
 # Client 4.9.8 lets a queue rest for 10 s and takes it again at its next rebalancing, every 20 s.
 RESET_WITHIN_S = 50.0
 
@@ -161,3 +161,55 @@ def test_tools_write_and_reset_progress(seen: Seen) -> None:
     assert told["written"] == {0: 2}
     assert told["then"] == {0: 0}
     assert "group" in told["who"]
+
+
+def one_queue_reset(scene: Scene) -> Any:
+    java, group, topic = scene.java, scene.group(), scene.topic(queues=2)
+    producer = scene.producer()
+    for queue in range(2):
+        java.send(producer, topic, body=f"{queue}-", count=3, queue=queue)
+    name = scene.consumer(group, topic)
+    java.wait_consumed(6, name)
+    wait_until(lambda: sum(scene.committed(group, topic).values()) == 6, 20, "progress")
+
+    def reset(queue: int, queue_offset: int, of: str = group) -> Any:
+        asked = (scene.broker, of, topic, queue, queue_offset)
+        return scene.refusal(lambda: java.admin_call("resetOffsetByQueueId", *asked))
+
+    told: dict[str, Any] = {"reset": reset(1, 1)}
+    again = java.wait_consumed(8, name)
+    told["again"] = sorted(bodies(again[6:]))
+    told["beyond the end"] = reset(1, 99)
+    told["no such queue"] = reset(7, 0)
+    told["unknown group"] = reset(0, 0, scene.shared("nobody"))
+    return told
+
+
+@plays(one_queue_reset, "5.4.0")
+def test_one_queue_of_a_running_group_is_reset_to_an_offset(seen: Seen) -> None:
+    # Apache keeps progress for queues that cannot be.
+    told = seen(but={"no such queue": {"kind": "MQBrokerException", "code": 29}})
+    assert told["again"] == ["1-1", "1-2"]
+    assert told["no such queue"] is None
+
+
+def skipped(scene: Scene) -> Any:
+    """What waits is skipped by a time in the future, for a group that has never been online too."""
+    java, group, topic = scene.java, scene.group(), scene.topic()
+    producer = scene.producer()
+    java.send(producer, topic, body="old-", count=4)
+    java.admin_call("resetOffsetByTimestamp", topic, group, -1, True)
+    told: dict[str, Any] = {"committed": scene.committed(group, topic)}
+    name = scene.consumer(group, topic)
+    scene.holds(name, topic)
+    java.send(producer, topic, body="new-")
+    java.wait_consumed(1, name)
+    told["came"] = bodies(java.consumed(name))
+    return told
+
+
+@plays(skipped)
+def test_what_waits_is_skipped(seen: Seen) -> None:
+    told = seen()
+    assert told["committed"] == {0: 4}
+    assert told["came"] == ["new-0"]

@@ -174,3 +174,29 @@ def a_group_without_retry_queues(scene: Scene) -> Any:
 @plays(a_group_without_retry_queues)
 def test_a_group_without_retry_queues_loses_what_it_refuses(seen: Seen) -> None:
     assert seen() == {"deliveries": ["m0"], "is there a dead letter": False}
+
+
+def a_send_back_that_is_refused(scene: Scene) -> Any:
+    """Nothing may be written to the retry topic: the client keeps the message and tries it again itself, after 5 s."""
+    java, group, topic = scene.java, scene.group(), scene.topic()
+    scene.topic_named(f"%RETRY%{group}", perm=4)
+    name = scene.consumer(group, topic, outcomes={"m0": ["later", "ok"]})
+    scene.holds(name, topic)
+    send_one(scene, topic)
+    came = java.wait_consumed(2, name)
+    scene.stop(name)
+    return {
+        "came": [scene.told(each, *FREE) for each in came],
+        "the same record": len({each["offset_msg_id"] for each in came}),
+        "after 5 s": all(wait_ms >= 4_900 for wait_ms in gaps_ms(came)),
+        "committed": scene.committed(group, topic),
+    }
+
+
+@plays(a_send_back_that_is_refused)
+def test_a_message_that_cannot_be_sent_back_stays_with_its_consumer(seen: Seen) -> None:
+    told = seen()
+    assert [each["reconsume_times"] for each in told["came"]] == [0, 1]
+    assert told["the same record"] == 1
+    assert told["after 5 s"]
+    assert told["committed"] == {0: 1}
