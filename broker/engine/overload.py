@@ -26,7 +26,6 @@ from remoting.connection import Connection
 from remoting.wire.codes import RequestCode, ResponseCode, request_name
 from remoting.wire.command import Command
 from remoting.wire.errors import MessageError
-from remoting.wire.limits import FRAME_BYTES_MAX
 
 logger = logging.getLogger(__name__)
 
@@ -48,19 +47,18 @@ WAIT_MS_MAX: dict[int, int] = {
 }
 
 
-# Heartbeats of real clients have some KB; a client of 5,000 groups has 1 MB, which takes about 0.1 s.
-HEARTBEAT_BYTES_MAX = 2 * 1024 * 1024
-# Of everything else that carries no messages: locks of 10,000 queues.
+# Of what carries no message: the locks of 10,000 queues, or a heartbeat of 5,000 groups, which takes about 0.05 s.
+# Those of real clients have some KB.
 BODY_BYTES_MAX = 1024 * 1024
-
-_BODIES_BYTES_MAX: dict[int, int] = {
-    RequestCode.HEART_BEAT: HEARTBEAT_BYTES_MAX,
-    RequestCode.SEND_MESSAGE: FRAME_BYTES_MAX,
-    RequestCode.SEND_MESSAGE_V2: FRAME_BYTES_MAX,
-    RequestCode.SEND_BATCH_MESSAGE: FRAME_BYTES_MAX,
-    RequestCode.SEND_REPLY_MESSAGE: FRAME_BYTES_MAX,
-    RequestCode.SEND_REPLY_MESSAGE_V2: FRAME_BYTES_MAX,
-}
+CARRY_MESSAGES = frozenset(
+    {
+        RequestCode.SEND_MESSAGE,
+        RequestCode.SEND_MESSAGE_V2,
+        RequestCode.SEND_BATCH_MESSAGE,
+        RequestCode.SEND_REPLY_MESSAGE,
+        RequestCode.SEND_REPLY_MESSAGE_V2,
+    }
+)
 
 
 class LoopBeat:
@@ -113,8 +111,12 @@ class Overload:
         """Raises MessageError: SYSTEM_BUSY for a request that has waited too long, SYSTEM_ERROR for a body that would
         take too long.
         """
-        if len(command.body) > BODY_BYTES_MAX:
-            _check_body(command)
+        if len(command.body) > BODY_BYTES_MAX and command.code not in CARRY_MESSAGES:
+            raise MessageError(
+                f"the body of {request_name(command.code)} has {len(command.body)} bytes, of {BODY_BYTES_MAX} allowed:"
+                " spread it over several requests or clients",
+                ResponseCode.SYSTEM_ERROR,
+            )
         wait_ms_max = WAIT_MS_MAX.get(command.code)
         if wait_ms_max is None:
             return
@@ -128,13 +130,3 @@ class Overload:
                 f" period in queue: {waited_ms:.0f}ms, size of queue: {connection.waiting_count}",
                 ResponseCode.SYSTEM_BUSY,
             )
-
-
-def _check_body(command: Command) -> None:
-    size, size_max = len(command.body), _BODIES_BYTES_MAX.get(command.code, BODY_BYTES_MAX)
-    if size > size_max:
-        raise MessageError(
-            f"the body of {request_name(command.code)} has {size} bytes, of {size_max} allowed: spread it over several"
-            " requests or clients",
-            ResponseCode.SYSTEM_ERROR,
-        )
