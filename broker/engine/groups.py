@@ -83,8 +83,17 @@ class Groups:
 
     def put(self, group: SubscriptionGroupConfig) -> None:
         """Creates or changes a group as an administrator says. Raises MessageError."""
-        names.check_group(group.group_name)
-        self._add(group)
+        self.put_all([group])
+
+    def put_all(self, groups: Iterable[SubscriptionGroupConfig]) -> None:
+        """As `put`, all or none, with one write."""
+        wanted = {group.group_name: group for group in groups}
+        for name in wanted:
+            names.check_group(name)
+        if wanted:
+            self._save(self._table.subscription_group_table | wanted)
+            for name in wanted:
+                self._on_changed(name)
 
     def delete(self, name: str) -> bool:
         """False when there was none. Raises FactsUnwritable."""
@@ -94,11 +103,6 @@ class Groups:
         self._save(groups)
         self._on_changed(name)
         return True
-
-    def _add(self, group: SubscriptionGroupConfig) -> SubscriptionGroupConfig:
-        self._save(self._table.subscription_group_table | {group.group_name: group})
-        self._on_changed(group.group_name)
-        return group
 
     def _save(self, groups: dict[str, SubscriptionGroupConfig]) -> None:
         """On disk first, known after it. Raises FactsUnwritable."""

@@ -43,7 +43,7 @@ from broker.engine.processors.send_message_back import SendMessageBack
 from broker.engine.processors.send_reply import SendReply
 from broker.engine.processors.send_target import SendTarget
 from broker.engine.processors.tables import Tables
-from broker.engine.processors.topic_config import DeleteTopic, GetTopicConfig, UpdateTopic
+from broker.engine.processors.topic_config import DeleteTopic, GetTopicConfig, UpdateTopic, UpdateTopics
 from broker.engine.processors.topic_stats import GetTopicStats
 from broker.engine.processors.unregister_client import UnregisterClient
 from broker.engine.processors.view_message import ViewMessage
@@ -188,10 +188,13 @@ def _admin(parts: Parts) -> dict[int, Processor]:
 
 def _changes_by_tools(parts: Parts) -> dict[int, Processor]:
     topics, groups, offsets, store = parts.topics, parts.groups, parts.offsets, parts.store
+    update_group = UpdateGroup(groups, topics, parts.held_pulls)
     return {
         Code.UPDATE_AND_CREATE_TOPIC: UpdateTopic(topics),
+        Code.UPDATE_AND_CREATE_TOPIC_LIST: UpdateTopics(topics),
         Code.DELETE_TOPIC_IN_BROKER: DeleteTopic(topics, offsets, parts.watch.assignments, store),
-        Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: UpdateGroup(groups, topics, parts.held_pulls),
+        Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: update_group,
+        Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: update_group.several,
         Code.DELETE_SUBSCRIPTIONGROUP: DeleteGroup(groups, offsets, parts.watch.assignments, parts.held_pulls),
         Code.GET_SUBSCRIPTIONGROUP_CONFIG: GetGroupConfig(groups),
         Code.CLONE_GROUP_OFFSET: CloneOffsets(topics, parts.members, offsets),

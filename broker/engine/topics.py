@@ -124,9 +124,17 @@ class Topics:
 
     def put(self, topic: TopicConfig) -> None:
         """Creates or changes a topic as an administrator says. Raises MessageError."""
-        names.check_topic(topic.topic_name)
-        if self.find(topic.topic_name) != topic:
-            self._add(topic)
+        self.put_all([topic])
+
+    def put_all(self, topics: Iterable[TopicConfig]) -> None:
+        """As `put`, all or none, with one write."""
+        changed = {topic.topic_name: topic for topic in topics if self.find(topic.topic_name) != topic}
+        for name in changed:
+            names.check_topic(name)
+        if changed:
+            self._save(self._table.topic_config_table | changed)
+            for name in changed:
+                self._on_changed(name)
 
     def grow(self, name: str, queue_nums: int) -> None:
         """At least so many queues for a topic that is there. Raises FactsUnwritable."""

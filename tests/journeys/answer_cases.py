@@ -152,6 +152,11 @@ def topic_of_tools(**changes: str) -> Command:
     return asking(Code.UPDATE_AND_CREATE_TOPIC, **(fields | changes))
 
 
+def topics_of_tools(*names: str) -> bytes:
+    config = {"readQueueNums": 2, "writeQueueNums": 2, "perm": 6, "attributes": {"+message.type": "FIFO"}}
+    return json.dumps({"topicConfigList": [{"topicName": name, **config} for name in names]}).encode()
+
+
 def group_of_tools(**config: Any) -> Command:
     body = {"groupName": "answers-tools", **config}
     return asking(Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, json.dumps(body).encode())
@@ -320,6 +325,17 @@ BROKER_CASES = {
     "make a topic without a name": topic_of_tools(topic=""),
     "change a system topic": topic_of_tools(topic="SCHEDULE_TOPIC_XXXX"),
     "change the broker's topic": topic_of_tools(topic="broker-a"),
+    "make topics": asking(Code.UPDATE_AND_CREATE_TOPIC_LIST, topics_of_tools("answers-tools-2", "answers-tools-3")),
+    "make topics, one illegal": asking(
+        Code.UPDATE_AND_CREATE_TOPIC_LIST, topics_of_tools("answers-tools-4", "an illegal")
+    ),
+    "make topics, garbage": asking(Code.UPDATE_AND_CREATE_TOPIC_LIST, b"{torn"),
+    "make groups": asking(
+        Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, b'{"groupConfigList":[{"groupName":"answers-tools-2"}]}'
+    ),
+    "make groups, one illegal": asking(
+        Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, b'{"groupConfigList":[{"groupName":"an illegal group"}]}'
+    ),
     "make a group": group_of_tools(retryMaxTimes=3),
     "make an illegal group": group_of_tools(groupName="an illegal group"),
     "make a group without a name": group_of_tools(groupName=""),

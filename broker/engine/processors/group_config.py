@@ -1,6 +1,7 @@
-"""Consumer groups as tools see and change them: 200, 207, 352 (RocketMQ's `AdminBrokerProcessor`).
+"""Consumer groups as tools see and change them: 200, 207, 225, 352 (RocketMQ's `AdminBrokerProcessor`).
 
-UPDATE_AND_CREATE_SUBSCRIPTIONGROUP (200), DELETE_SUBSCRIPTIONGROUP (207), GET_SUBSCRIPTIONGROUP_CONFIG (352).
+UPDATE_AND_CREATE_SUBSCRIPTIONGROUP (200), …_LIST (225), DELETE_SUBSCRIPTIONGROUP (207), GET_SUBSCRIPTIONGROUP_CONFIG
+(352).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from broker.engine.offsets import Offsets
 from broker.engine.requests import Request
 from broker.engine.topics import QUEUE_NUMS_MAX, Topics
 from remoting.wire.bodies.document import read_body, write_body
-from remoting.wire.bodies.groups import SubscriptionGroupConfig
+from remoting.wire.bodies.groups import GroupsWanted, SubscriptionGroupConfig
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
@@ -48,14 +49,24 @@ class UpdateGroup:
         self._held_pulls = held_pulls
 
     def __call__(self, request: Request) -> Command:
-        """Raises BodyError, MessageError naming what cannot be, FactsUnwritable; then nothing has changed."""
-        group = read_body(SubscriptionGroupConfig, request.command.body)
-        check_group(group.group_name)
-        _check_settings(group)
-        self._topics.grow(retry_topic(group.group_name), group.retry_queue_nums)
-        self._groups.put(group)
-        self._held_pulls.wake_group(group.group_name)
+        """Raises BodyError, MessageError naming what cannot be, FactsUnwritable; then no group has changed."""
+        self._put([read_body(SubscriptionGroupConfig, request.command.body)])
         return response(request.command, ResponseCode.SUCCESS)
+
+    def several(self, request: Request) -> Command:
+        """225. All or none."""
+        self._put(read_body(GroupsWanted, request.command.body).group_config_list)
+        return response(request.command, ResponseCode.SUCCESS)
+
+    def _put(self, groups: list[SubscriptionGroupConfig]) -> None:
+        for group in groups:
+            check_group(group.group_name)
+            _check_settings(group)
+        for group in groups:
+            self._topics.grow(retry_topic(group.group_name), group.retry_queue_nums)
+        self._groups.put_all(groups)
+        for group in groups:
+            self._held_pulls.wake_group(group.group_name)
 
 
 class DeleteGroup:

@@ -1,10 +1,12 @@
-"""Topics as tools see and change them: 17, 215, 351 (RocketMQ's `AdminBrokerProcessor`).
+"""Topics as tools see and change them: 17, 18, 215, 351 (RocketMQ's `AdminBrokerProcessor`).
 
-UPDATE_AND_CREATE_TOPIC (17), DELETE_TOPIC_IN_BROKER (215), GET_TOPIC_CONFIG (351). Everybody who waits at a topic hears
-of a change at once; routes are made of the topics themselves.
+UPDATE_AND_CREATE_TOPIC (17), …_LIST (18), DELETE_TOPIC_IN_BROKER (215), GET_TOPIC_CONFIG (351). Everybody who waits at
+a topic hears of a change at once; routes are made of the topics themselves.
 """
 
 from __future__ import annotations
+
+import msgspec
 
 from broker.engine.assignments import Assignments
 from broker.engine.offsets import Offsets
@@ -12,8 +14,8 @@ from broker.engine.requests import Request
 from broker.engine.store.message_store import MessageStore
 from broker.engine.topic_attributes import alter_attributes
 from broker.engine.topics import QUEUE_NUMS_MAX, Topics
-from remoting.wire.bodies.document import write_body
-from remoting.wire.bodies.topics import PERM_MAX, TopicConfig
+from remoting.wire.bodies.document import read_body, write_body
+from remoting.wire.bodies.topics import PERM_MAX, TopicConfig, TopicsWanted
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
@@ -47,12 +49,7 @@ class UpdateTopic:
     def __call__(self, request: Request) -> Command:
         """Raises MessageError naming what cannot be, FactsUnwritable; then nothing has changed."""
         header = read_header(CreateTopicHeader, request.command.ext_fields)
-        check_topic(header.topic)
-        _refuse_the_brokers_own(self._topics, header.topic)
-        _check_settings(header)
-        present = self._topics.find(header.topic)
-        known = present.attributes if present is not None else {}
-        topic = TopicConfig(
+        wanted = TopicConfig(
             topic_name=header.topic,
             read_queue_nums=header.read_queue_nums,
             write_queue_nums=header.write_queue_nums,
@@ -60,9 +57,21 @@ class UpdateTopic:
             topic_filter_type=header.topic_filter_type,
             topic_sys_flag=header.topic_sys_flag,
             order=header.order,
-            attributes=alter_attributes(known, header.attributes or "", is_new=present is None),
         )
-        self._topics.put(topic)
+        self._topics.put(_checked(self._topics, wanted, header.attributes or ""))
+        return response(request.command, ResponseCode.SUCCESS)
+
+
+class UpdateTopics:
+    """18. All or none; Apache's broker leaves the others out when one of them is as it was."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+
+    def __call__(self, request: Request) -> Command:
+        """Raises BodyError, and as `UpdateTopic`."""
+        topics = read_body(TopicsWanted, request.command.body).topic_config_list
+        self._topics.put_all([_checked(self._topics, topic, _change(topic.attributes)) for topic in topics])
         return response(request.command, ResponseCode.SUCCESS)
 
 
@@ -88,26 +97,41 @@ class DeleteTopic:
         return response(request.command, ResponseCode.SUCCESS)
 
 
+def _checked(topics: Topics, wanted: TopicConfig, change: str) -> TopicConfig:
+    """As it will be; `change` of its attributes. Raises MessageError."""
+    check_topic(wanted.topic_name)
+    _refuse_the_brokers_own(topics, wanted.topic_name)
+    _check_settings(wanted)
+    present = topics.find(wanted.topic_name)
+    known = present.attributes if present is not None else {}
+    return msgspec.structs.replace(wanted, attributes=alter_attributes(known, change, is_new=present is None))
+
+
+def _change(attributes: dict[str, str]) -> str:
+    """As the header of 17 would say it."""
+    return ",".join([name if name.startswith("-") else f"{name}={value}" for name, value in attributes.items()])
+
+
 def _refuse_the_brokers_own(topics: Topics, name: str) -> None:
     if topics.is_own(name):
         raise MessageError(f"The topic[{name}] is conflict with system topic.", ResponseCode.INVALID_PARAMETER)
 
 
-def _check_settings(header: CreateTopicHeader) -> None:
+def _check_settings(topic: TopicConfig) -> None:
     """RocketMQ takes any number; a topic with -1 queues would be of no use to anybody."""
-    for kind, number in (("read", header.read_queue_nums), ("write", header.write_queue_nums)):
+    for kind, number in (("read", topic.read_queue_nums), ("write", topic.write_queue_nums)):
         if not 0 <= number <= QUEUE_NUMS_MAX:
             raise MessageError(
                 f"{kind}QueueNums {number} is illegal: give a number from 0 to {QUEUE_NUMS_MAX}",
                 ResponseCode.INVALID_PARAMETER,
             )
-    if not 0 <= header.perm <= PERM_MAX:
+    if not 0 <= topic.perm <= PERM_MAX:
         raise MessageError(
-            f"perm {header.perm} is illegal: 4 reads, 2 writes, 1 is inherited by topics made from this one; add them",
+            f"perm {topic.perm} is illegal: 4 reads, 2 writes, 1 is inherited by topics made from this one; add them",
             ResponseCode.INVALID_PARAMETER,
         )
-    if header.topic_filter_type not in TOPIC_FILTER_TYPES:
+    if topic.topic_filter_type not in TOPIC_FILTER_TYPES:
         raise MessageError(
-            f"topicFilterType = [{header.topic_filter_type}] value invalid, give one of {TOPIC_FILTER_TYPES}",
+            f"topicFilterType = [{topic.topic_filter_type}] value invalid, give one of {TOPIC_FILTER_TYPES}",
             ResponseCode.SYSTEM_ERROR,
         )

@@ -38,6 +38,12 @@ class SubscriptionGroupTable(Document, kw_only=True):
     subscription_group_table: dict[str, SubscriptionGroupConfig] = {}  # noqa: RUF012
 
 
+class GroupsWanted(Document, kw_only=True):
+    """225 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST."""
+
+    group_config_list: list[SubscriptionGroupConfig]
+
+
 class ConsumerIds(Document, kw_only=True):
     """38 GET_CONSUMER_LIST_BY_GROUP."""
 

@@ -51,6 +51,12 @@ class TopicTable(Document, kw_only=True):
     topic_config_table: dict[str, TopicConfig] = {}  # noqa: RUF012
 
 
+class TopicsWanted(Document, kw_only=True):
+    """18 UPDATE_AND_CREATE_TOPIC_LIST. Attributes are changes here: `+key` to value, `-key` to nothing."""
+
+    topic_config_list: list[TopicConfig]
+
+
 class TopicOffset(Document, kw_only=True):
     """One queue of 202; `last_update_timestamp` ms, 0 when the queue is empty."""
 

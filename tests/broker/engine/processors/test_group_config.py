@@ -7,7 +7,7 @@ import pytest
 
 from broker.engine.processors.group_config import DeleteGroup, GetGroupConfig, UpdateGroup
 from remoting.wire.bodies.document import read_body, write_body
-from remoting.wire.bodies.groups import SubscriptionGroupConfig
+from remoting.wire.bodies.groups import GroupsWanted, SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
@@ -42,6 +42,16 @@ def told(parts: BrokerParts, group: str) -> SubscriptionGroupConfig | int:
 async def test_a_group_is_what_the_tool_said(parts) -> None:
     assert put(parts, write_body(BILLING)).code == ResponseCode.SUCCESS
     assert told(parts, "billing") == BILLING
+
+
+@pytest.mark.parametrize(("second", "code"), [("mailing", 0), ("not a name", ResponseCode.INVALID_PARAMETER)])
+async def test_several_groups_come_together_or_not_at_all(parts, second, code) -> None:
+    groups = [BILLING, SubscriptionGroupConfig(group_name=second)]
+    processor = UpdateGroup(parts.groups, parts.topics, parts.held_pulls)
+    body = write_body(GroupsWanted(group_config_list=groups))
+    command = Command(code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, body=body)
+    assert parts.ask(processor.several, command).code == code
+    assert [parts.groups.exists(group.group_name) for group in groups] == [not code] * 2
 
 
 async def test_asking_for_a_group_makes_it_where_that_is_allowed(parts, tmp_path) -> None:

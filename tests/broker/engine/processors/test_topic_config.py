@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.processors.topic_config import DeleteTopic, GetTopicConfig, UpdateTopic
+from broker.engine.processors.topic_config import DeleteTopic, GetTopicConfig, UpdateTopic, UpdateTopics
 from broker.engine.topics import QUEUE_NUMS_MAX
-from remoting.wire.bodies.document import read_body
-from remoting.wire.bodies.topics import TopicConfig
+from remoting.wire.bodies.document import read_body, write_body
+from remoting.wire.bodies.topics import TopicConfig, TopicsWanted
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
 from tests.support.broker_parts import BrokerParts
@@ -93,6 +93,29 @@ async def test_a_topic_that_cannot_be_is_refused_and_nothing_is_changed(parts, f
     answer = put(parts, **fields)
     assert (answer.code, bool(answer.remark)) == (code, True)
     assert parts.topics.table.data_version == version
+
+
+def put_several(parts: BrokerParts, *topics: TopicConfig) -> Command:
+    body = write_body(TopicsWanted(topic_config_list=list(topics)))
+    return parts.ask(UpdateTopics(parts.topics), Command(code=RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body))
+
+
+async def test_several_topics_come_with_one_write(parts) -> None:
+    put(parts)
+    version = parts.topics.table.data_version.counter
+    typed = TopicConfig(topic_name="refunds", attributes={"+message.type": "FIFO"})
+    assert put_several(parts, TopicConfig(topic_name="orders", perm=4), typed).code == ResponseCode.SUCCESS
+    assert parts.topics.table.data_version.counter == version + 1
+    assert (told(parts, "orders").perm, told(parts, "refunds").attributes) == (4, {"message.type": "FIFO"})
+    again = TopicConfig(topic_name="refunds", attributes={"-message.type": ""})
+    assert put_several(parts, again, told(parts, "orders")).code == ResponseCode.SUCCESS
+    assert told(parts, "refunds").attributes == {}
+
+
+async def test_of_several_topics_none_comes_where_one_cannot_be(parts) -> None:
+    answer = put_several(parts, TopicConfig(topic_name="orders"), TopicConfig(topic_name="TBW102"))
+    assert answer.code == ResponseCode.INVALID_PARAMETER
+    assert told(parts, "orders") == ResponseCode.TOPIC_NOT_EXIST
 
 
 async def test_a_deleted_topic_takes_its_messages_and_every_groups_progress_along(parts) -> None:
