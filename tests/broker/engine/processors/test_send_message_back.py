@@ -177,7 +177,7 @@ def test_send_back_refuses_an_offset_where_no_message_is(parts, processor, commi
     assert answer.remark == f"look message by offset failed, {commit_log_offset}"
 
 
-def test_send_back_is_answered_when_the_disk_has_it(parts, processor, monkeypatch):
+async def test_send_back_is_answered_when_the_disk_has_it(parts, processor, monkeypatch):
     stored = parts.store.append(draft())
     waiting = []
     monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: waiting.append((end, callback)))
