@@ -75,7 +75,7 @@ class Disk:
         self._waiting.append((end, callback))
 
     def flush(self) -> None:
-        flushed = self._store._log.sync()
+        flushed = self._store._flusher.flushed = self._store._log.sync()
         ready = [callback for end, callback in self._waiting if end <= flushed]
         self._waiting = [entry for entry in self._waiting if entry[0] > flushed]
         for callback in ready:

@@ -125,8 +125,11 @@ class OpRecords:
 
     @property
     def scan_from(self) -> int:
-        """Before this commit-log offset nothing ended a half of which no op record is safe."""
-        return min(self._open.values(), default=self._store.max_commit_log_offset)
+        """Before this commit-log offset nothing ended a half of which no op record is safe.
+
+        Never in what a power cut may take: other records will stand there then.
+        """
+        return min([self._store.flushed_commit_log_offset, *self._open.values()])
 
     def progress(self, half_progress: int) -> int:
         """The first op record that still says something of halves from `half_progress` on."""

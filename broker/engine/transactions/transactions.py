@@ -123,8 +123,12 @@ class Transactions:
         self._store.when_flushed(self._store.max_commit_log_offset, flushed.set_result)
         error = await flushed
         self._ops.stop()
-        if error is None:
-            self._write_progress(self._progress())
+        progress: Progress | None = self._progress()
+        if self._store.flushed_commit_log_offset < self._store.max_commit_log_offset:
+            # flush=async: an older one costs reading, one that a power cut makes untrue would cost messages.
+            progress = self._next_progress
+        if error is None and progress is not None:
+            self._write_progress(progress)
 
     def _write_progress(self, progress: Progress) -> None:
         """A broker without transactions has no trace of them in its files."""
@@ -276,11 +280,9 @@ class Transactions:
         """Raises StoreError."""
         if len(self._undecided) > BEHIND_MAX // 2:
             return
-        for _ in range(RENEWED_AT_ONCE_MAX):
-            first = self._undecided.lowest
-            if first is None or first >= self._store.max_offset(HALF_TOPIC, HALF_QUEUE) - BEHIND_MAX:
-                return
-            self._renew(first)
+        behind = self._store.max_offset(HALF_TOPIC, HALF_QUEUE) - BEHIND_MAX
+        for queue_offset in self._undecided.below(behind, RENEWED_AT_ONCE_MAX):
+            self._renew(queue_offset)
 
     def _renew(self, queue_offset: int) -> None:
         entry = self._store.queue_entry(HALF_TOPIC, HALF_QUEUE, queue_offset)

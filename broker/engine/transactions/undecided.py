@@ -41,6 +41,10 @@ class Undecided:
         """The first in the half queue."""
         return min(self._due_ms, default=None)
 
+    def below(self, queue_offset: int, count: int) -> list[int]:
+        """The first of those before `queue_offset` in the half queue, at most `count`."""
+        return heapq.nsmallest(count, (offset for offset in self._due_ms if offset < queue_offset))
+
     def add(self, queue_offset: int, due_ms: int) -> None:
         """Also where it is known already: then it is due at another time now."""
         if self._due_ms.get(queue_offset) == due_ms:
