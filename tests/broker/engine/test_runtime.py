@@ -359,6 +359,53 @@ async def test_stopping_closes_what_is_held(house) -> None:
         await waiting
 
 
+TOPIC = {
+    "topic": "orders",
+    "defaultTopic": "TBW102",
+    "readQueueNums": 1,
+    "writeQueueNums": 1,
+    "perm": 6,
+    "topicFilterType": "SINGLE_TAG",
+    "order": "false",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda house: house.ask(RequestCode.DELETE_TOPIC_IN_BROKER, topic="orders"), ResponseCode.TOPIC_NOT_EXIST),
+        (
+            lambda house: house.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, **TOPIC | {"perm": 2}),
+            ResponseCode.NO_PERMISSION,
+        ),
+        (
+            lambda house: house.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, **TOPIC | {"readQueueNums": 0}),
+            ResponseCode.INVALID_PARAMETER,
+        ),
+        (
+            lambda house: house.ask(
+                RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, b'{"groupName":"billing","consumeEnable":false}'
+            ),
+            ResponseCode.NO_PERMISSION,
+        ),
+        (
+            lambda house: house.ask(
+                RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, topic="orders", group="billing", timestamp=0, isForce="true"
+            ),
+            ResponseCode.PULL_OFFSET_MOVED,
+        ),
+    ],
+    ids=["topic deleted", "topic not to be read", "queue taken away", "group switched off", "progress reset"],
+)
+async def test_a_pull_that_waits_hears_at_once_what_a_tool_changed(house, change, code) -> None:
+    assert (await house.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, **TOPIC)).code == ResponseCode.SUCCESS
+    await house.beat("billing", "orders")
+    waiting = asyncio.ensure_future(house.pull("orders", 0, wait_ms=20_000))
+    await eventually(lambda: len(house.runtime._parts.held_pulls) == 1)
+    assert (await change(house)).code == ResponseCode.SUCCESS
+    assert (await waiting).code == code
+
+
 async def test_the_internal_scheduler_goes_on_after_a_failure(tmp_path, monkeypatch, caplog) -> None:
     fails = [ValueError("a mistake of ours")]
     turn = Driver.turn
