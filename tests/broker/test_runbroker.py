@@ -42,6 +42,22 @@ def test_runbroker_names_a_taken_port(tmp_path) -> None:
         assert_refused(run(f"--store={tmp_path}", f"--port={port}"), str(port), "taken", "another port")
 
 
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [
+        ("--transaction-timeout=never", "no time"),
+        ("--transaction-timeout=0", "no time"),
+        ("--transaction-check-interval=86401", "a day at most"),
+        ("--transaction-check-max=-1", "no count"),
+    ],
+)
+def test_runbroker_refuses_a_time_or_count_of_transactions_that_makes_no_sense(tmp_path, option, word) -> None:
+    result = run(f"--store={tmp_path / 'store'}", option)
+    assert result.returncode != 0
+    assert "Traceback" not in result.stderr
+    assert word in result.stderr
+
+
 def test_runbroker_names_a_store_that_is_no_folder(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     assert_refused(run(f"--store={tmp_path / 'file'}"), str(tmp_path / "file"))
