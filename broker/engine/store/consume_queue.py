@@ -52,11 +52,16 @@ class MappedFiles:
         self._open[path] = mapping
         return mapping
 
-    def allocate(self, path: Path, byte_count: int) -> None:
-        """Takes space for the first `byte_count` bytes. Raises OSError."""
+    def allocate(self, path: Path, start: int, end: int) -> None:
+        """Takes space for the bytes up to `end`; those from `start` on become zeros. Raises OSError.
+
+        Writing the zeros brings the pages into memory: the first store through a mapping into a page that was only
+        allocated waits for the file system, for milliseconds.
+        """
         descriptor = os.open(path, os.O_RDWR)
         try:
-            self.files.allocate(descriptor, 0, byte_count)
+            self.files.allocate(descriptor, 0, end)
+            os.pwrite(descriptor, bytes(end - start), start)
         finally:
             os.close(descriptor)
 
@@ -205,7 +210,7 @@ class ConsumeQueue:
         step = min(max(_STEP_BYTES_MIN, have), _STEP_BYTES_MAX)
         want = have + QUEUE_ENTRY_BYTES + step
         want = min(want - want % _STEP_BYTES_MIN, self._file_bytes)
-        self._mapped.allocate(path, want)
+        self._mapped.allocate(path, have, want)
         self._room_end += want // QUEUE_ENTRY_BYTES - index
 
     def put(self, commit_log_offset: int, total_bytes: int, tags_code: int) -> None:

@@ -69,7 +69,8 @@ class KeyFile:
         self._map = self._mapped.open(self.path, self._file_bytes)
         if self.count + count > self._room:
             room = min(self.count + count + _STEP_BYTES // _ENTRY.size, self._capacity)
-            self._mapped.allocate(self.path, self._entries_at + room * _ENTRY.size)
+            start = self._entries_at + self.count * _ENTRY.size if self.count else 0
+            self._mapped.allocate(self.path, start, self._entries_at + room * _ENTRY.size)
             self._room = room
 
     def put(self, key_hash: int, commit_log_offset: int, timestamp_ms: int) -> None:
