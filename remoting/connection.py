@@ -151,12 +151,15 @@ class Connection(asyncio.Protocol):
             self._turn_ends_s = began_s + self._shares.turn_s
         else:
             commands_max, began_s, self._turn_ends_s = sys.maxsize, inf, inf
-        commands_count = 0 if self._waiting_requests else self._take(data, commands_max)
+        looks_later = bool(self._waiting_requests)
+        commands_count = 0 if looks_later else self._take(data, commands_max)
         self._hand_over()
         if self._is_broken and not self._waiting_requests:
             self.close()
             return
         has_more = commands_count == commands_max or bool(self._waiting_requests)
+        # Came while the requests that were put back waited, and nobody has looked at it yet.
+        has_more = has_more or (looks_later and self._reader.kept_bytes > 0)
         # libuv reads from one connection many times before it looks at the others, if it isn't told to stop.
         has_more = has_more or asyncio.get_running_loop().time() - began_s >= TURN_S_MIN
         if self._reader.kept_bytes or self._is_sharing:

@@ -8,7 +8,7 @@ import pytest
 from remoting import connection as connection_module
 from remoting import shares as shares_module
 from remoting.connection import REQUESTS_AT_ONCE_MAX, SLOW_READER_TIMEOUT_S, ConnectError, Connection, connect
-from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.codes import ONEWAY_FLAG, RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import FrameError
 from remoting.wire.frames import encode_frame
@@ -116,6 +116,25 @@ async def test_what_does_not_fit_into_a_turn_is_put_back_and_comes_in_order() ->
     await eventually(lambda: len(server.requests) == 10)
     assert [request.code for request in server.requests] == list(range(10))
     assert server.portions == [1] * 10
+
+
+async def test_what_comes_while_requests_wait_for_their_turn_is_looked_at_after_them() -> None:
+    class FirstOnly(Recorder):
+        def requests_received(self, connection: Connection, requests: list[Command]) -> None:
+            most = 1 if not self.requests else len(requests)
+            super().requests_received(connection, requests[:most])
+            connection.put_back(requests[most:])
+
+    server = FirstOnly()
+    pipe = Pipe(Recorder(), server)
+    early, late = (
+        b"".join(encode_frame(Command(code=code, flag=ONEWAY_FLAG)) for code in codes) for codes in ((1, 2), (3, 4))
+    )
+    pipe.server.data_received(early)
+    pipe.server.data_received(late)
+    await eventually(lambda: len(server.requests) == 4)
+    assert [request.code for request in server.requests] == [1, 2, 3, 4]
+    assert pipe.server._shares.received_bytes == 0
 
 
 async def test_a_turn_is_over_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
