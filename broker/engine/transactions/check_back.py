@@ -48,6 +48,8 @@ KEY = str(HALF_QUEUE)
 # One step: so many halves looked at and so many bytes written, about 10 ms of it.
 STEP_LOOKS_MAX = 128
 STEP_BYTES_MAX = 4 * 1024 * 1024
+# Those that wait for a producer are looked at again and again: at most so many a second, less than a tenth of a core.
+IDLE_LOOKS_PER_S = 1_000
 
 
 _HOUR_MS = 3_600_000
@@ -125,8 +127,10 @@ class CheckBack:
         todo: list[_Due] = []
         first_due_ms = now_ms
         total_bytes = 0
+        again_ms = now_ms + self._config.transaction_check_interval_ms
+        again_ms += len(self._undecided) // IDLE_LOOKS_PER_S * 1000
         for _ in range(STEP_LOOKS_MAX):
-            taken = self._undecided.take_due(until_ms, now_ms + self._config.transaction_check_interval_ms)
+            taken = self._undecided.take_due(until_ms, again_ms)
             if taken is None:
                 break
             due = self._look(*taken, now_ms)

@@ -9,6 +9,7 @@ import pytest
 
 from broker.engine.members import Client
 from broker.engine.store.errors import StoreFull
+from broker.engine.transactions import check_back as check_back_module
 from broker.engine.transactions import transactions as transactions_module
 from broker.engine.transactions.op_records import GATHER_S
 from broker.engine.transactions.progress import GROUP
@@ -288,6 +289,15 @@ async def test_without_a_producer_a_half_waits_and_nothing_is_counted(broker):
     producer = broker.online()
     broker.check(INTERVAL_MS)
     assert decode_message(producer.sent[0].body).properties["TRANSACTION_CHECK_TIMES"] == "1"
+
+
+async def test_many_that_wait_for_a_producer_are_looked_at_less_often(broker, monkeypatch):
+    monkeypatch.setattr(check_back_module, "IDLE_LOOKS_PER_S", 10)
+    for number in range(100):
+        broker.send(b"%d" % number)
+    broker.check(TIMEOUT_MS)
+
+    assert broker.transactions.checks.next_due_ms == broker.clock() + INTERVAL_MS + 10_000
 
 
 async def test_a_half_may_ask_to_be_left_alone_for_longer(broker):
