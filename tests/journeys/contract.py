@@ -77,6 +77,8 @@ class Scene:
     java: JavaClient
     cluster: OurBroker | ApacheRocketMQ
     number: str
+    other_java: JavaClient | None = None
+    _beside: list[Scene] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
     _started: list[str] = field(default_factory=list)
 
@@ -159,8 +161,18 @@ class Scene:
         self.java.stop(name)
 
     def close(self) -> None:
+        for scene in self._beside:
+            scene.close()
         for name in reversed(self._started):
             self.java.stop(name)
+
+    def beside(self) -> Scene:
+        """The same scene seen by the other version of the client: same topics and groups, clients of its own."""
+        if self.other_java is None:
+            raise AssertionError("there is no other client")
+        scene = Scene(self.other_java, self.cluster, self.number, self.java, _names=self._names)
+        self._beside.append(scene)
+        return scene
 
     # observations
 
@@ -226,7 +238,9 @@ class Playbill:
             self._played[scenario, version] = Played(*plays)
 
     def _play(self, scenario: Scenario, version: str, broker: OurBroker | ApacheRocketMQ, number: str) -> Any:
-        scene = Scene(self._clients[version].on(broker.namesrv), broker, number)
+        (other,) = (client for name, client in self._clients.items() if name != version)
+        here = [client.on(broker.namesrv) for client in (self._clients[version], other)]
+        scene = Scene(here[0], broker, number, here[1])
         try:
             return scenario(scene)
         finally:

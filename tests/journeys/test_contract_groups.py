@@ -233,3 +233,34 @@ def test_a_deleted_topic_and_group_are_gone(seen: Seen) -> None:
     told = seen()
     assert told["pull"]["code"] == 17
     assert told["is the group there"] is False
+
+
+def two_versions(scene: Scene) -> Any:
+    """A member of each line of clients in one group, while a team moves from one to the other."""
+    java, other = scene.java, scene.beside()
+    group, topic = scene.group(), scene.topic(queues=4)
+    old = scene.consumer(group, topic, "old")
+    scene.holds(old, topic, 4)
+    new = other.consumer(group, topic, "new")
+    scene.holds(old, topic, 2)
+    other.holds(new, topic, 2)
+    producer, theirs = scene.producer(), other.producer("theirs")
+    for queue in range(4):
+        java.send(producer, topic, body=f"a{queue}-", count=2, queue=queue)
+        other.java.send(theirs, topic, body=f"b{queue}-", count=2, queue=queue)
+
+    def came() -> list[str]:
+        return sorted(bodies(java.consumed(old) + other.java.consumed(new)))
+
+    wait_until(lambda: len(came()) >= 16, 20, "all 16")
+    told = {"came": came(), "shares": [len(java.consumed(old)), len(other.java.consumed(new))]}
+    scene.stop(old)
+    other.holds(new, topic, 4)
+    return told
+
+
+@plays(two_versions)
+def test_clients_of_both_lines_share_a_group(seen: Seen) -> None:
+    told = seen()
+    assert told["came"] == sorted(f"{side}{queue}-{number}" for side in "ab" for queue in range(4) for number in (0, 1))
+    assert told["shares"] == [8, 8]
