@@ -131,7 +131,6 @@ class Parts:
             self.held_pulls.drop,
             self.watch.connection_lost,
             self.watch_broker.connection_lost,
-            self.watch_broker.connection_lost,
             self.lease.closed,
         ]
 
