@@ -28,14 +28,17 @@ def require_librocketmq() -> None:
 
 
 class NativeProcess:
-    """`words`: the script's arguments after the action. The library's own log goes to `folder`."""
+    """`words`: the script's arguments after the action. The library's own files go to `folder`."""
 
     def __init__(self, folder: Path, action: str, *words: str | int) -> None:
         self._words = [action, *map(str, words)]
+        # Of its own: broadcasting members keep their offsets there.
+        home = folder / f"{action}-{next(_numbers)}"
+        home.mkdir()
         self._child = Child(
             [sys.executable, str(SCRIPT), *self._words],
-            folder / f"{action}-{next(_numbers)}.log",
-            env={"HOME": str(folder), "PYTHONPATH": str(ROOT)},
+            home.with_suffix(".log"),
+            env={"HOME": str(home), "PYTHONPATH": str(ROOT)},
         )
 
     def lines(self) -> list[dict[str, Any]]:
@@ -47,6 +50,10 @@ class NativeProcess:
     def pid(self) -> int:
         return self._child.pid
 
+    def await_ready(self) -> None:
+        """Until its consumer has started."""
+        wait_until(lambda: "ready\n" in self._child.output(), READY_WITHIN_S, f"the start of {self._words}")
+
     def ended(self) -> list[dict[str, Any]]:
         """All lines, when it has ended by itself."""
         wait_until(lambda: not self._child.is_running, ENDED_WITHIN_S, f"the end of {self._words}")
@@ -55,7 +62,7 @@ class NativeProcess:
 
     def stop(self) -> list[dict[str, Any]]:
         """SIGTERM, once it has started; all lines."""
-        wait_until(lambda: "ready\n" in self._child.output(), READY_WITHIN_S, f"the start of {self._words}")
+        self.await_ready()
         self._child.stop(STOP_GRACE_S)
         self._check()
         return self.lines()

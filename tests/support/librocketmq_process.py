@@ -2,9 +2,13 @@
 
     librocketmq_process.py send   NAMESRV GROUP TOPIC COUNT BYTES   COUNT of each kind; one JSON line per result
     librocketmq_process.py stream NAMESRV GROUP TOPIC               sends until SIGTERM; one line per stored message
+    librocketmq_process.py order  NAMESRV GROUP TOPIC COUNT         COUNT of each of three orders, each to its queue
+    librocketmq_process.py delay  NAMESRV GROUP TOPIC LEVEL         one message
     librocketmq_process.py consume NAMESRV GROUP TOPIC COUNT        one line per message; refuses the first message,
                                                                     ends after COUNT and when that one has come back
-    librocketmq_process.py member NAMESRV GROUP TOPIC               one line per message, until SIGTERM
+    librocketmq_process.py member NAMESRV GROUP TOPIC [WAY [TAGS]]  one line per message, until SIGTERM; WAY is
+                                                                    clustering, broadcasting or orderly
+    librocketmq_process.py pull   NAMESRV GROUP TOPIC [TAGS]        one line per message that there is
 
 It leaves by `os._exit`, past the library's destructors; consumers shut down before.
 """
@@ -20,20 +24,23 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rocketmq.client import Message, Producer, PushConsumer
+from rocketmq.client import Message, MessageModel, Producer, PullConsumer, PushConsumer
+from rocketmq.exceptions import ProducerSendOrderlyFailed
 
 CONSUME_WITHIN_S = 60.0
 SENT_WITHIN_S = 20.0
 STREAM_INTERVAL_S = 0.02
+ORDERS = 3
 # The library acknowledges after the callback has returned, and gives that up when it shuts down.
 ACKNOWLEDGED_AFTER_S = 0.5
 STOP = (signal.SIGTERM,)
 _output = threading.Lock()
 
 
-def main(action: str, namesrv: str, group: str, topic: str, *numbers: str) -> None:
-    act = {"send": send, "stream": stream, "consume": consume, "member": member}[action]
-    act(namesrv, group, topic, *map(int, numbers))
+def main(action: str, namesrv: str, group: str, topic: str, *words: str) -> None:
+    actions = {"send": send, "stream": stream, "order": order, "delay": delay}
+    actions |= {"consume": consume, "member": member, "pull": pull}
+    actions[action](namesrv, group, topic, *(int(word) if word.isdecimal() else word for word in words))
     sys.stdout.flush()
     os._exit(0)
 
@@ -91,6 +98,36 @@ def stream(namesrv: str, group: str, topic: str) -> None:
     producer.shutdown()
 
 
+def order(namesrv: str, group: str, topic: str, count: int) -> None:
+    producer = started_producer(namesrv, group)
+    for number in range(count):
+        for each in range(ORDERS):
+            kind = f"order{each}"
+            show_result(kind, number, sent_orderly(producer, message(topic, kind, number), each))
+    producer.shutdown()
+
+
+def sent_orderly(producer: Producer, one: Message, order: int) -> Any:
+    """A topic that is just being made has no route for a moment, and this send does not wait for it."""
+    deadline_s = time.monotonic() + SENT_WITHIN_S
+    while True:
+        try:
+            return producer.send_orderly(one, order)
+        except ProducerSendOrderlyFailed:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(STREAM_INTERVAL_S)
+
+
+def delay(namesrv: str, group: str, topic: str, level: int) -> None:
+    producer = started_producer(namesrv, group)
+    late = message(topic, "delayed", level)
+    late.set_delay_time_level(level)
+    show({"sent_ms": int(time.time() * 1000)})
+    show_result("delayed", level, producer.send_sync(late))
+    producer.shutdown()
+
+
 def started_producer(namesrv: str, group: str) -> Producer:
     producer = Producer(group)
     producer.set_namesrv_addr(namesrv)
@@ -140,20 +177,32 @@ def consume(namesrv: str, group: str, topic: str, count: int) -> None:
     shut_down(consumer)
 
 
-def member(namesrv: str, group: str, topic: str) -> None:
+def member(namesrv: str, group: str, topic: str, way: str = "clustering", tags: str = "*") -> None:
     hold_back_stop()
-    consumer = started_consumer(namesrv, group, topic, show_received)
+    consumer = started_consumer(namesrv, group, topic, show_received, way=way, tags=tags)
     say_ready()
     signal.sigwait(STOP)
     shut_down(consumer)
 
 
-def started_consumer(namesrv: str, group: str, topic: str, took: Callable[[Any], None]) -> PushConsumer:
-    consumer = PushConsumer(group)
+def pull(namesrv: str, group: str, topic: str, tags: str = "*") -> None:
+    consumer = PullConsumer(group)
+    consumer.set_namesrv_addr(namesrv)
+    consumer.start()
+    for received in consumer.pull(topic, tags):
+        show_received(received)
+    consumer.shutdown()
+
+
+def started_consumer(
+    namesrv: str, group: str, topic: str, took: Callable[[Any], None], *, way: str = "clustering", tags: str = "*"
+) -> PushConsumer:
+    model = MessageModel.BROADCASTING if way == "broadcasting" else MessageModel.CLUSTERING
+    consumer = PushConsumer(group, orderly=way == "orderly", message_model=model)
     consumer.set_namesrv_addr(namesrv)
     consumer.set_thread_count(1)
     consumer.set_message_batch_max_size(1)  # a refusal returns the whole batch, and it would be cut short
-    consumer.subscribe(topic, took)
+    consumer.subscribe(topic, took, tags)
     consumer.start()
     return consumer
 
