@@ -40,7 +40,7 @@ from tests.support.virtual_time import VirtualLoop, VirtualTime
 pytestmark = pytest.mark.simulation
 
 TORTURE = bool(os.environ.get("TORTURE"))
-LIVES = 20_000 if TORTURE else 200
+LIVES = 20_000 if TORTURE else 600
 LIVES_PER_TEST = 100
 STEPS = 200 if TORTURE else 60
 SEEDS = [int(os.environ["TRANSACTIONS_SEED"])] if "TRANSACTIONS_SEED" in os.environ else None
@@ -112,7 +112,9 @@ class Life:
         self.offsets = Offsets(self.path / "config", watch.committed)
         self.offsets.load()
         self.offsets.bring_back(self.store.max_offset)
-        settings = BrokerConfig(store=self.path, port=10_911, transaction_check_max=10_000)
+        settings = BrokerConfig(
+            store=self.path, port=10_911, transaction_check_max=10_000, file_reserved_hours=1_000_000
+        )
         self.accepting = Accepting(self.store, LevelHistory(self.path / "config", DEFAULT_LEVELS), self.clock, settings)
         members = Members(self.clock, watch, lambda _: False)
         members._producers["p"] = {self.wire: Client("c", self.wire, 0, 479, 0, 0)}  # type: ignore[dict-item]
