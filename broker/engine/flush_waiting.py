@@ -3,7 +3,8 @@
 A disk that is slow costs memory (every waiting send keeps its request) and trust (a sender gives up after 3 s). So new
 sends are refused while too many wait, with RocketMQ's words for it: "[OVERLOAD]" for too many requests (its
 `NettyRemotingAbstract` with a full `sendThreadPoolQueueCapacity`), "[REJECTREQUEST]" for a disk that does not keep up
-(its `rejectRequest`). Both are SYSTEM_BUSY, on which RocketMQ's producers try another queue or broker.
+(its `rejectRequest`). Both are SYSTEM_BUSY, on which RocketMQ 5's producers try another queue or
+broker, and older ones tell their application.
 
 A flush that takes longer than RocketMQ's `syncFlushTimeout` is answered FLUSH_DISK_TIMEOUT: the message is in the log,
 and may be lost by a power cut. It counts as waiting all the same until the disk has it, so a disk that hangs ends
