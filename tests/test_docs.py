@@ -69,7 +69,7 @@ def table_rows(columns: int) -> list[list[str]]:
     """The cells of every row of the compatibility page's tables with so many columns, headings left out."""
     lines = [line for line in COMPATIBILITY.splitlines() if line.startswith("| ")]
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
-    return [row for row in rows if len(row) == columns and row[0] not in ("code", "feature", "here")]
+    return [row for row in rows if len(row) == columns and row[0] not in ("code", "feature", "here", "client")]
 
 
 def code_rows() -> dict[int, list[str]]:
