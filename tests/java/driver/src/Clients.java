@@ -1,3 +1,4 @@
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -23,7 +24,7 @@ final class Clients {
         if (client == null) {
             return false;
         }
-        Reflection.call(client, "shutdown", java.util.List.of());
+        Reflection.call(client, "shutdown", List.of());
         return true;
     }
 }

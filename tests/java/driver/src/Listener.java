@@ -1,3 +1,4 @@
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -94,7 +95,7 @@ final class Listener {
     }
 
     private Arguments entry(MessageExt message) {
-        String body = new String(message.getBody(), java.nio.charset.StandardCharsets.UTF_8);
+        String body = new String(message.getBody(), StandardCharsets.UTF_8);
         int delivery = deliveries.computeIfAbsent(body, key -> new AtomicInteger()).getAndIncrement();
         Object script = outcomes.containsKey(body) ? outcomes.get(body) : outcomes.get("*");
         if (script == null) {
@@ -126,7 +127,7 @@ final class Listener {
     private void reply(MessageExt request) {
         Map<String, Object> line;
         try {
-            byte[] body = command.text("reply", "reply").getBytes(java.nio.charset.StandardCharsets.UTF_8);
+            byte[] body = command.text("reply", "reply").getBytes(StandardCharsets.UTF_8);
             DefaultMQProducer producer = clients.get(command.text("reply_with"), DefaultMQProducer.class);
             line = Shown.sent(producer.send(MessageUtil.createReplyMessage(request, body)));
         } catch (Exception error) {
