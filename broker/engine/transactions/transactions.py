@@ -169,8 +169,9 @@ class Transactions:
         wish_ms = immunity_ms(properties, self._config.transaction_timeout_ms)
 
         def stored(result: list[Appended] | MessageError) -> None:
-            if wish_ms > self._config.transaction_timeout_ms and not isinstance(result, MessageError):
-                self._undecided.postpone(result[0].queue_offset, self._clock() + wish_ms)
+            halves = result.appended if isinstance(result, FlushTimedOut) else result
+            if wish_ms > self._config.transaction_timeout_ms and not isinstance(halves, MessageError):
+                self._undecided.postpone(halves[0].queue_offset, self._clock() + wish_ms)
             answer(result)
 
         return stored
