@@ -32,6 +32,7 @@ from remoting.wire.bodies.watch import (
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.headers.pull import SUSPEND_FLAG
+from remoting.wire.stored_message import decode_messages
 from tests.support.waiting import eventually
 
 TIMEOUT_MS = 5_000
@@ -440,3 +441,60 @@ async def test_a_group_gets_what_is_stored_after_a_power_cut_took_what_it_had_co
     finally:
         await house.connections.close()
         await runtime.stop()
+
+
+async def test_levels_that_are_changed_while_messages_wait_count_for_the_next_ones(tmp_path) -> None:
+    runtime = BrokerRuntime(config_in(tmp_path))
+    await runtime.start()
+    house = House(runtime)
+    try:
+        producer = Producer(house.namesrv, "sellers")
+        await producer.start()
+        await producer.send("orders", b"old", delay_level=18)
+        answer = await house.ask(RequestCode.UPDATE_BROKER_CONFIG, b"messageDelayLevel=1s 1s\nmaxMessageSize=10\n")
+        assert answer.code == ResponseCode.SUCCESS
+        began_s = asyncio.get_running_loop().time()
+        await producer.send("orders", b"new", delay_level=18)
+        with pytest.raises(ClientError, match="10 are allowed"):
+            await producer.send("orders", b"x" * 11)
+
+        async def came() -> int:
+            stats = await house.admin.topic_stats(house.broker, "orders")
+            return sum(edge.max_offset for edge in stats.values())
+
+        await eventually(lambda: came(), within_s=10)
+        assert asyncio.get_running_loop().time() - began_s >= 1
+        assert await came() == 1, "what waited for two hours still does"
+        await producer.close()
+    finally:
+        await house.connections.close()
+        await runtime.stop()
+    again = BrokerRuntime(config_in(tmp_path))
+    await again.start()
+    try:
+        assert again.config.delay_levels == "1s 1s"
+        assert again.config.body_bytes_max == 10
+    finally:
+        await again.stop()
+
+
+async def test_a_message_comes_at_the_time_its_sender_named_unless_it_was_recalled(house) -> None:
+    handles = []
+    for number in range(2):
+        properties = f"UNIQ_KEY\x01K{number}\x02TIMER_DELAY_MS\x011600\x02"
+        fields = dict(zip("abcdefgh", ("p", "orders", "TBW102", "1", "0", "0", "0", "0"), strict=True))
+        answer = await house.ask(RequestCode.SEND_MESSAGE_V2, b"%d" % number, **fields, i=properties)
+        handles.append(answer.ext_fields["recallHandle"])
+    answer = await house.ask(RequestCode.RECALL_MESSAGE, topic="orders", recallHandle=handles[0])
+    assert (answer.code, answer.ext_fields["msgId"]) == (ResponseCode.SUCCESS, "K0")
+
+    async def came() -> int:
+        return int((await house.ask(RequestCode.GET_MAX_OFFSET, topic="orders", queueId=0)).ext_fields["offset"])
+
+    await eventually(lambda: came(), within_s=10)
+    await house.beat("billing", "orders")
+    pulled = await house.pull("orders", 0)
+    (message,) = decode_messages(pulled.body)
+    assert message.body == b"1"
+    late = await house.ask(RequestCode.RECALL_MESSAGE, topic="orders", recallHandle=handles[1])
+    assert (late.code, late.remark) == (ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
