@@ -87,6 +87,7 @@ class Connection(asyncio.Protocol):
         self._is_reading_paused = False
         self._is_sharing = False
         self._has_more = False
+        self._clock = asyncio.get_running_loop().time
         self._turn_ends_s = 0.0
         self._waiting_since_s = 0.0
         self._least_owed_bytes = 0
@@ -98,6 +99,7 @@ class Connection(asyncio.Protocol):
         self.peer = "?"
         self.peer_host = ("0.0.0.0", 0)  # noqa: S104 - "not connected yet", nothing listens here
         self.last_active_s = 0.0
+        self.turn_began_s = 0.0
         self.context: dict[str, Any] = {}
 
     # asyncio.Protocol
@@ -114,7 +116,7 @@ class Connection(asyncio.Protocol):
         self._handler.connected(self)
 
     def data_received(self, data: bytes) -> None:
-        self.last_active_s = asyncio.get_running_loop().time()
+        self.last_active_s = self._clock()
         if self._has_more or self._is_held_back:
             # Was under way when reading was paused.
             self._reader.feed(data, 0)
@@ -147,10 +149,10 @@ class Connection(asyncio.Protocol):
         if not self.is_open:
             return
         if self._stops_reading_when_full:
-            commands_max, began_s = REQUESTS_AT_ONCE_MAX, asyncio.get_running_loop().time()
-            self._turn_ends_s = began_s + self._shares.turn_s
+            commands_max, self.turn_began_s = REQUESTS_AT_ONCE_MAX, self._clock()
+            self._turn_ends_s = self.turn_began_s + self._shares.turn_s
         else:
-            commands_max, began_s, self._turn_ends_s = sys.maxsize, inf, inf
+            commands_max, self._turn_ends_s = sys.maxsize, inf
         looks_later = bool(self._waiting_requests)
         commands_count = 0 if looks_later else self._take(data, commands_max)
         self._hand_over()
@@ -161,7 +163,7 @@ class Connection(asyncio.Protocol):
         # Came while the requests that were put back waited, and nobody has looked at it yet.
         has_more = has_more or (looks_later and self._reader.kept_bytes > 0)
         # libuv reads from one connection many times before it looks at the others, if it isn't told to stop.
-        has_more = has_more or asyncio.get_running_loop().time() - began_s >= TURN_S_MIN
+        has_more = has_more or (self._turn_ends_s < inf and self._clock() - self.turn_began_s >= TURN_S_MIN)
         if self._reader.kept_bytes or self._is_sharing:
             self._is_sharing = self._reader.kept_bytes > 0
             self._shares.received(self, self._reader.kept_bytes, has_progressed=commands_count > 0)
@@ -232,8 +234,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def waited_s(self) -> float:
-        """How long ago the requests that are being handled were read."""
-        return asyncio.get_running_loop().time() - self._waiting_since_s
+        """How long the requests of this turn had waited for it since they were read."""
+        return self.turn_began_s - self._waiting_since_s
 
     @property
     def waiting_count(self) -> int:
@@ -243,7 +245,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_turn_over(self) -> bool:
         """Others wait, or the peer must read first: put back what is left."""
-        return self._is_held_back or asyncio.get_running_loop().time() >= self._turn_ends_s
+        return self._is_held_back or self._clock() >= self._turn_ends_s
 
     def put_back(self, requests: list[Command]) -> None:
         """The last of those that were handed over; they are handed over again."""

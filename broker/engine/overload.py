@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from math import inf
 
 from remoting.connection import Connection
 from remoting.wire.codes import RequestCode, ResponseCode, request_name
@@ -62,32 +62,28 @@ CARRY_MESSAGES = frozenset(
 
 
 class LoopBeat:
-    """How long the event loop was held up lately. `clock` counts seconds; the loop's own by default."""
+    """How long the event loop was held up lately. Times are the loop's, in seconds."""
 
-    def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+    def __init__(self) -> None:
         self._timer: asyncio.TimerHandle | None = None
-        self._last_s: float | None = None
+        self._due_s = inf
         self._stall_s = 0.0
 
     def start(self) -> None:
-        self._last_s = self._clock()
-        self._timer = asyncio.get_running_loop().call_later(BEAT_INTERVAL_S, self._beat)
+        loop = asyncio.get_running_loop()
+        self._due_s = loop.time() + BEAT_INTERVAL_S
+        self._timer = loop.call_at(self._due_s, self._beat)
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
-    @property
-    def stall_s(self) -> float:
+    def stall_s(self, now_s: float) -> float:
         """What is read now may have waited so long in the kernel."""
-        return max(self._stall_s, self._overdue_s())
-
-    def _overdue_s(self) -> float:
-        return 0.0 if self._last_s is None else self._clock() - self._last_s - BEAT_INTERVAL_S
+        return max(self._stall_s, now_s - self._due_s)
 
     def _beat(self) -> None:
-        self._stall_s = self._overdue_s()
+        self._stall_s = asyncio.get_running_loop().time() - self._due_s
         if self._stall_s >= STALL_TOLD_S:
             logger.warning("the broker was held up for %.1f s: a slow disk, or no processor time", self._stall_s)
         # Timers come before what is read in one kind of loop, and after it in the other: the next round has read all.
@@ -121,7 +117,7 @@ class Overload:
         if wait_ms_max is None:
             return
         waited_ms = connection.waited_s * 1000
-        stall_ms = self._beat.stall_s * 1000
+        stall_ms = self._beat.stall_s(connection.turn_began_s) * 1000
         if stall_ms >= SENDER_TIMEOUT_MS:
             waited_ms += stall_ms
         if waited_ms > wait_ms_max:

@@ -40,7 +40,7 @@ class Wire:
         self.is_open = True
         self.is_write_paused = False
         self.is_turn_over = False
-        self.waited_s = 0.0
+        self.waited_s = self.turn_began_s = 0.0
         self.waiting_count = 0
         self.context: dict[str, Any] = {}
 
