@@ -121,6 +121,7 @@ REFUSALS = {
         ResponseCode.INVALID_PARAMETER,
         "no group",
     ),
+    "the timers' own topic": ({"topic": "rmq_sys_wheel_timer"}, {}, ResponseCode.NO_PERMISSION, "forbidden"),
     "a time too far away": ({}, {"TIMER_DELAY_SEC": "259201"}, ResponseCode.MESSAGE_ILLEGAL, "max delay 259200000ms"),
     "a time that is no number": ({}, {"TIMER_DELIVER_MS": "noon"}, ResponseCode.MESSAGE_ILLEGAL, "noon"),
     "a delete marker too late": (
