@@ -131,9 +131,11 @@ class Scene:
 
     def consumer(self, group: str, topic: str | None = None, word: str = "consumer", **options: Any) -> str:
         """A push consumer. It beats its heart every 2 s: one that is told of itself while its first heartbeat is under
-        way loses the next, and is refused as "not the latest" until the one after, by default 30 s later."""
+        way loses the next, and is refused as "not the latest" until the one after, by default 30 s later. As it stops
+        it first finishes what it has begun, so that its last progress is no matter of chance."""
         name = self.client(word)
-        settings = {"heartbeatBrokerInterval": 2_000, **options.pop("set", {})}
+        finishing = {"awaitTerminationMillisWhenShutdown": 5_000}
+        settings = {"heartbeatBrokerInterval": 2_000, **finishing, **options.pop("set", {})}
         self.java.consumer(name, group, topic, set=settings, **options)
         return name
 
