@@ -16,7 +16,7 @@ import pytest
 
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.retention import Removal
-from tests.support.faulty_files import PowerCutFiles
+from tests.support.faulty_files import OnePlaceFiles, PowerCutFiles
 from tests.support.stores import SMALL, abandon, draft, open_store, read_queue
 
 pytestmark = pytest.mark.crash
@@ -60,7 +60,7 @@ async def append(
 
 def check(folder: Path, appended: dict[tuple[int, int], bytes], safe: set[tuple[int, int]]) -> None:
     for _ in range(2):
-        store = open_store(folder)
+        store = open_store(folder, files=OnePlaceFiles())
         found = {
             (message.queue_id, message.queue_offset): message.body
             for queue_id in range(QUEUES)
@@ -106,7 +106,7 @@ async def test_what_was_flushed_survives_beside_retention(tmp_path: Path, seed: 
     files.cut(tmp_path / "after", chance)
     abandon(store)
 
-    store = open_store(tmp_path / "after")
+    store = open_store(tmp_path / "after", files=OnePlaceFiles())
     for queue_id in range(QUEUES):
         assert store.max_offset("orders", queue_id) >= went_on[queue_id]
     store.close()

@@ -2,10 +2,13 @@
 
     checkpoint, 4096 bytes
     |    0 | RocketMQ's: 8 log, 8 queue, 8 index timestamp, 8 flushed offset, 8 confirmed offset |
-    |  512 | ours: 8 magic, 8 sequence, 8 end, 8 timestamp, 8 queues, 8 entries, 16 key index, 1 clean, 4 CRC |
+    |  512 | ours: 8 magic, 8 sequence, 8 end, 8 timestamp, 8 queues, 8 entries, 16 key index, 4 CRC of the
+    |      | log's last bytes, 8 identity of this file, 1 clean, 4 CRC |
     | 1024 | the same; the two are written in turn, so that one is always whole |
 
-The queue count and entry total let a start notice that consume queues were lost or cut.
+The queue count and entry total let a start notice that consume queues were lost or cut; the CRC of the log's last bytes
+before `end`, that the log is older than the checkpoint; the identity (its inode), that the file is a copy. A store that
+was copied while a broker wrote to it has files of different moments, and a checkpoint of one of them proves nothing.
 """
 
 from __future__ import annotations
@@ -21,21 +24,24 @@ from broker.engine.store.files import FileLayer
 
 _FILE_BYTES = 4096
 _ROCKETMQ = struct.Struct(">qqqqq")
-_OURS = struct.Struct(">8sqqqqqqq?")
+_OURS = struct.Struct(">8sqqqqqqqIQ?")
 _CRC = struct.Struct(">I")
-_MAGIC = b"mqachk01"
+_MAGIC = b"mqachk02"
 _PLACES = (512, 1024)
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """`end` is a commit-log offset; `is_clean` says that the store was closed there and nothing came after."""
+    """`end` is a commit-log offset, `tail_crc` that of the bytes before it (`CommitLog.tail_crc`); `is_clean` says that
+    the store was closed there and nothing came after. `is_copy`: read from another file than it was written to."""
 
     end: int = 0
     last_timestamp_ms: int = 0
     queue_count: int = 0
     entry_total: int = 0
     key_position: tuple[int, int] = (0, 0)
+    tail_crc: int = 0
     is_clean: bool = False
+    is_copy: bool = False
 
 
 class CheckpointFile:
@@ -49,12 +55,13 @@ class CheckpointFile:
     def read(self) -> Checkpoint | None:
         """The newest whole checkpoint, None when there is none."""
         try:
-            content = self._path.read_bytes()
+            with self._path.open("rb") as file:
+                content, identity = file.read(), self._files.identity(file.fileno())
         except FileNotFoundError:
             return None
         newest: Checkpoint | None = None
         for place in _PLACES:
-            sequence, checkpoint = _parse(content[place : place + _OURS.size + _CRC.size])
+            sequence, checkpoint = _parse(content[place : place + _OURS.size + _CRC.size], identity)
             if checkpoint is not None and sequence > self._sequence:
                 self._sequence, newest = sequence, checkpoint
         return newest
@@ -62,7 +69,21 @@ class CheckpointFile:
     def write(self, checkpoint: Checkpoint) -> None:
         """Returns when it is on the disk. Raises OSError."""
         self._sequence += 1
-        ours = _OURS.pack(
+        time_ms, end = checkpoint.last_timestamp_ms, checkpoint.end
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            if os.fstat(descriptor).st_size < _FILE_BYTES:
+                self._files.allocate(descriptor, 0, _FILE_BYTES)
+            self._files.pwrite(descriptor, _ROCKETMQ.pack(time_ms, time_ms, time_ms, end, end), 0)
+            ours = self._packed(checkpoint, self._files.identity(descriptor))
+            place = _PLACES[self._sequence % len(_PLACES)]
+            self._files.pwrite(descriptor, ours + _CRC.pack(crc32(ours)), place)
+            self._files.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _packed(self, checkpoint: Checkpoint, identity: int) -> bytes:
+        return _OURS.pack(
             _MAGIC,
             self._sequence,
             checkpoint.end,
@@ -70,27 +91,19 @@ class CheckpointFile:
             checkpoint.queue_count,
             checkpoint.entry_total,
             *checkpoint.key_position,
+            checkpoint.tail_crc,
+            identity,
             checkpoint.is_clean,
         )
-        time_ms, end = checkpoint.last_timestamp_ms, checkpoint.end
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            if os.fstat(descriptor).st_size < _FILE_BYTES:
-                self._files.allocate(descriptor, 0, _FILE_BYTES)
-            self._files.pwrite(descriptor, _ROCKETMQ.pack(time_ms, time_ms, time_ms, end, end), 0)
-            place = _PLACES[self._sequence % len(_PLACES)]
-            self._files.pwrite(descriptor, ours + _CRC.pack(crc32(ours)), place)
-            self._files.fdatasync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
-def _parse(content: bytes) -> tuple[int, Checkpoint | None]:
+def _parse(content: bytes, identity: int) -> tuple[int, Checkpoint | None]:
     if len(content) < _OURS.size + _CRC.size or _CRC.unpack_from(content, _OURS.size)[0] != crc32(
         content[: _OURS.size]
     ):
         return 0, None
-    magic, sequence, end, time_ms, queue_count, entry_total, key_start, key_count, is_clean = _OURS.unpack_from(content)
+    magic, sequence, end, time_ms, *counts, tail_crc, written_to, is_clean = _OURS.unpack_from(content)
+    queue_count, entry_total, key_start, key_count = counts
     if magic != _MAGIC:
         return 0, None
     return sequence, Checkpoint(
@@ -99,5 +112,7 @@ def _parse(content: bytes) -> tuple[int, Checkpoint | None]:
         queue_count=queue_count,
         entry_total=entry_total,
         key_position=(key_start, key_count),
+        tail_crc=tail_crc,
         is_clean=is_clean,
+        is_copy=written_to != identity,
     )

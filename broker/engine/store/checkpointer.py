@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from broker.engine.store.checkpoint import Checkpoint
+from broker.engine.store.commit_log import CommitLog
 from broker.engine.store.consume_queue import ConsumeQueue
 from broker.engine.store.flusher import CheckpointPlan
 from broker.engine.store.key_index import KeyIndex
@@ -15,7 +16,8 @@ from broker.engine.store.queue_table import QueueTable
 
 
 class Checkpointer:
-    def __init__(self, queues: QueueTable, keys: KeyIndex, *, every_bytes: int, every_ms: int) -> None:
+    def __init__(self, log: CommitLog, queues: QueueTable, keys: KeyIndex, *, every_bytes: int, every_ms: int) -> None:
+        self._log = log
         self._queues = queues
         self._keys = keys
         self._every_bytes = every_bytes
@@ -49,6 +51,7 @@ class Checkpointer:
             queue_count=self._queue_count,
             entry_total=self._entry_total,
             key_position=self._keys.position,
+            tail_crc=self._log.tail_crc(end),
             is_clean=is_clean,
         )
         return CheckpointPlan(checkpoint, tuple(dict.fromkeys(files)))

@@ -10,6 +10,7 @@ latter; the loop only ever appends to it.
 from __future__ import annotations
 
 from pathlib import Path
+from zlib import crc32
 
 from broker.engine.store.errors import RecordRefused, StoreError, StoreFull
 from broker.engine.store.fence import Fence
@@ -20,6 +21,8 @@ from remoting.wire.stored_message import MAGIC_BLANK
 
 # Each segment that is read keeps a file descriptor.
 _READ_SEGMENTS_MAX = 128
+# What a checkpoint remembers the end of the log by: more than a record's own CRC.
+_TAIL_BYTES = 64
 
 
 class CommitLog:
@@ -71,6 +74,15 @@ class CommitLog:
                 self._reading.pop(0).stop_reading()
             self._reading.append(segment)
         return segment.read(commit_log_offset - segment.start, byte_count)
+
+    def tail_crc(self, end: int) -> int:
+        """CRC32 of the last bytes of the segment before `end`; 0 where it begins there. Raises OSError."""
+        position = end % self.segment_bytes
+        segment = self.segment_of(end)
+        if segment is None or not position:
+            return 0
+        count = min(position, _TAIL_BYTES)
+        return crc32(self.read(segment, end - count, count))
 
     # --- retention
 

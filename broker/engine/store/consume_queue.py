@@ -11,15 +11,20 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from zlib import crc32
 
 from broker.engine.store.errors import IndexesStale
-from broker.engine.store.files import FileLayer, data_chunks, first_hole
+from broker.engine.store.files import FileLayer, data_chunks, read_written
 from broker.engine.store.layout import HOLE_BYTES, QUEUE_ENTRY, QUEUE_ENTRY_BYTES, file_name, hash_topic
 from remoting.wire.stored_message import encode_topic
 
 Entry = tuple[int, int, int]  # commit-log offset, record size, tags code
+
+# Entries of a file, and the CRC32 of their bytes.
+Sum = tuple[int, int]
 
 _STEP_BYTES_MIN = 4096
 _STEP_BYTES_MAX = 256 * 1024
@@ -100,18 +105,20 @@ class ConsumeQueue:
         # Entries before the first are missing in its file, which is to be made when there is something to put.
         self._is_unfounded = False
         self._min_offset: tuple[int, int] | None = None  # (log's min offset, ours for it)
+        self._sums: dict[int, Sum] = {}
         # The file that was used last, and the number of its first entry.
         self._file_first = -1
         self._file_map: mmap.mmap | None = None
 
     # --- opening
 
-    def load(self, log_end: int | None) -> None:
+    def load(self, log_end: int | None, sums: Mapping[int, Sum] = MappingProxyType({})) -> None:
         """Finds the entries on the disk; those of records from `log_end` on are zeroed (None: all are trusted).
 
-        Raises IndexesStale when a file is missing between others.
+        `sums`: by the number of a file's first entry, what was written down of it. Raises IndexesStale when a file is
+        missing between others, or is not what was written down.
         """
-        starts = sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdigit())
+        starts = sorted(int(name) for name in os.listdir(self._folder) if name.isdigit())
         if not starts:
             return
         if starts != list(range(starts[0], starts[-1] + 1, self._file_bytes)):
@@ -120,18 +127,49 @@ class ConsumeQueue:
         limit = log_end if log_end is not None else 1 << 63
         for start in reversed(starts):
             first = start // QUEUE_ENTRY_BYTES
-            # Looked for only where something was written: reading space never written to costs memory and time.
-            written = min(first_hole(self._path(first)) // QUEUE_ENTRY_BYTES, self._entries_per_file)
-            count = self._partition(first, written, lambda entry: entry[1] != 0 and entry[0] < limit)
+            content, has_more = read_written(self._path(first), self._file_bytes)
+            count = _count_below(content, limit)
+            self._check_sum(first, content, count, sums)
             self.max_offset = self._room_end = self.synced_offset = first + count
             if count:
-                self.last_commit_log_offset = self._entry(first + count - 1)[0]
-            if log_end is not None:
+                self.last_commit_log_offset = QUEUE_ENTRY.unpack_from(content, (count - 1) * QUEUE_ENTRY_BYTES)[0]
+            entries_end = count * QUEUE_ENTRY_BYTES
+            if log_end is not None and (has_more or content.count(0, entries_end) != len(content) - entries_end):
                 self._wipe(first, count)
             if count or start == starts[0]:
-                return
+                break
             self._mapped.close(self._path(first))
             self._path(first).unlink()
+        for first in range(self._first_offset, self.max_offset - self._entries_per_file, self._entries_per_file):
+            if first in sums:
+                content, _ = read_written(self._path(first), self._file_bytes)
+                self._check_sum(first, content, self._entries_per_file, sums)
+
+    def _check_sum(self, first: int, content: bytes, count: int, sums: Mapping[int, Sum]) -> None:
+        """`count`: how many entries of the file count. Raises IndexesStale."""
+        known = sums.get(first)
+        if known is None:
+            return
+        summed_count, crc = known
+        if crc32(content[: summed_count * QUEUE_ENTRY_BYTES]) != crc:
+            raise IndexesStale(f"{self._path(first)} is not what was written: a bit of it changed")
+        if summed_count <= count:
+            self._sums[first] = known
+
+    def sum_up(self) -> dict[int, Sum]:
+        """By the number of each file's first entry: how many entries are in it, and their CRC32. Only what came since
+        the last time is read."""
+        if self._is_unfounded:
+            return {}
+        sums: dict[int, Sum] = {}
+        for first in range(self._first_offset, self.max_offset, self._entries_per_file):
+            count = min(self.max_offset - first, self._entries_per_file)
+            summed_count, crc = self._sums.get(first, (0, 0))
+            if summed_count < count:
+                crc = crc32(self._file(first)[summed_count * QUEUE_ENTRY_BYTES : count * QUEUE_ENTRY_BYTES], crc)
+            sums[first] = count, crc
+        self._sums = sums
+        return sums
 
     def _wipe(self, first: int, count: int) -> None:
         """Zeros behind the first `count` entries of a file, so that old bytes never pass for entries."""
@@ -292,3 +330,16 @@ class ConsumeQueue:
         """
         first = self._first_offset
         return first + self._partition(first, self.max_offset - first, lambda entry: not is_there(entry))
+
+
+def _count_below(content: bytes, limit: int) -> int:
+    """How many whole entries of `content` are of records below `limit`; they come first."""
+    low, high = 0, len(content) // QUEUE_ENTRY_BYTES
+    while low < high:
+        middle = (low + high) // 2
+        offset, size, _ = QUEUE_ENTRY.unpack_from(content, middle * QUEUE_ENTRY_BYTES)
+        if size != 0 and offset < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low

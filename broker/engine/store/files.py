@@ -49,17 +49,27 @@ def data_chunks(path: Path, position: int, end: int, overlap_bytes: int = 0) -> 
         os.close(descriptor)
 
 
-def backup_of(path: Path) -> Path:
-    return path.with_name(path.name + ".bak")
+def read_written(path: Path, byte_count: int) -> tuple[bytes, bool]:
+    """What was written of the file's first `byte_count` bytes up to its first hole; whether there is more behind it.
 
-
-def first_hole(path: Path) -> int:
-    """Where the file's first space begins that nothing was ever written to; its size when there is none."""
+    Space never written to is not read: that costs memory and time.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        return os.lseek(descriptor, 0, os.SEEK_HOLE) if os.fstat(descriptor).st_size else 0
+        if not os.fstat(descriptor).st_size:
+            return b"", False
+        hole = min(os.lseek(descriptor, 0, os.SEEK_HOLE), byte_count)
+        content = os.pread(descriptor, hole, 0)
+        try:
+            return content, os.lseek(descriptor, hole, os.SEEK_DATA) < byte_count
+        except OSError:
+            return content, False
     finally:
         os.close(descriptor)
+
+
+def backup_of(path: Path) -> Path:
+    return path.with_name(path.name + ".bak")
 
 
 class FileLayer:
@@ -70,6 +80,10 @@ class FileLayer:
     fdatasync = staticmethod(os.fdatasync)
     # For folders: fdatasync may leave a new name in the journal.
     fsync = staticmethod(os.fsync)
+
+    def identity(self, descriptor: int) -> int:
+        """What a copy of the file does not have."""
+        return os.fstat(descriptor).st_ino
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

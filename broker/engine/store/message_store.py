@@ -107,7 +107,9 @@ class MessageStore:
         self._reader = Reader(self._log, self._queues)
         self._checkpoint_file = CheckpointFile(path / "checkpoint", files)
         self._checkpointer = Checkpointer(
-            self._queues, self._keys, every_bytes=config.checkpoint_bytes, every_ms=config.checkpoint_interval_ms
+            *(self._log, self._queues, self._keys),
+            every_bytes=config.checkpoint_bytes,
+            every_ms=config.checkpoint_interval_ms,
         )
         self.recovery, self._last_timestamp_ms = self._recover()
         self._flusher = Flusher(
@@ -172,6 +174,7 @@ class MessageStore:
                 self._log.sync()
                 for path in unwritten.changed_files if unwritten is not None else ():
                     self._files.sync_path(path)
+                self._queues.write_sums()
                 plan = self._checkpointer.plan(self._log.end, self._last_timestamp_ms, is_clean=True)
                 write_plan(plan, self._checkpoint_file, self._files)
                 self._folder.mark_closed()

@@ -7,18 +7,25 @@ name starts again at queue offset 0. Event loop only.
 
 from __future__ import annotations
 
+import logging
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles
+import msgspec
+
+from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles, Sum
 from broker.engine.store.errors import IndexesStale, RecordRefused, StoreError
-from broker.engine.store.files import FileLayer
+from broker.engine.store.files import FileLayer, backup_of
 from broker.engine.store.values import RetentionFacts
+
+logger = logging.getLogger(__name__)
 
 _FOLDER_NAME_BYTES_MAX = 255
 _QUEUE_ID_MAX = 0x7FFFFFFF
 _DELETED_FILE = "deleted_topics.json"
+_SUMS_FILE = "queue_sums.json"
 
 
 class QueueTable:
@@ -36,6 +43,7 @@ class QueueTable:
         """`retained` says where those queues go on whose messages retention took."""
         self._folder = store_folder / "consumequeue"
         self._deleted_path = store_folder / _DELETED_FILE
+        self._sums_path = store_folder / _SUMS_FILE
         self._entries_per_file = entries_per_file
         self._mapped = mapped
         self._files = files
@@ -56,12 +64,36 @@ class QueueTable:
 
         Raises IndexesStale.
         """
-        for topic_folder in self._folder.iterdir():
-            for queue_folder in topic_folder.iterdir():
-                if queue_folder.name.isdigit():
-                    queue = self._queue(topic_folder.name, int(queue_folder.name))
-                    queue.load(log_end)
+        all_sums = self._read_sums()
+        for topic in os.listdir(self._folder):
+            sums_of_topic = all_sums.get(topic, {})
+            for name in os.listdir(self._folder / topic):
+                if name.isdigit():
+                    sums = {int(first): (count, crc) for first, (count, crc) in sums_of_topic.get(name, {}).items()}
+                    self._queue(topic, int(name)).load(log_end, sums)
         self._go_on_where_emptied()
+
+    def write_sums(self) -> None:
+        """At an orderly close: what lets the next start notice a bit that changed in a queue's file. Raises OSError."""
+        sums: dict[str, dict[str, dict[str, Sum]]] = {}
+        for queue in self._queues.values():
+            of_queue = {str(first): one for first, one in queue.sum_up().items()}
+            sums.setdefault(queue.topic, {})[str(queue.queue_id)] = of_queue
+        self._files.replace_json(self._sums_path, sums)
+
+    def _forget_sums(self) -> None:
+        """Queues may begin anew, with other entries than were summed up."""
+        for path in (self._sums_path, backup_of(self._sums_path)):
+            path.unlink(missing_ok=True)
+
+    def _read_sums(self) -> dict[str, dict[str, dict[str, Sum]]]:
+        """By topic, queue id and first entry of a file; empty when what was written cannot be read."""
+        try:
+            found = self._files.read_json(self._sums_path)
+            return {} if found is None else msgspec.convert(found, dict[str, dict[str, dict[str, Sum]]])
+        except (StoreError, msgspec.ValidationError) as error:
+            logger.warning("consume queues are not compared with their sums: %s", error)
+            return {}
 
     def _go_on_where_emptied(self) -> None:
         """Queues without any message left go on where they were. Raises IndexesStale when their files say less."""
@@ -79,6 +111,7 @@ class QueueTable:
         """Throws all consume queues away; the log will tell, and of emptied queues what retention wrote down."""
         self._queues.clear()
         self._mapped.close_all()
+        self._forget_sums()
         shutil.rmtree(self._folder)
         self._folder.mkdir()
         self._go_on_where_emptied()
@@ -131,6 +164,7 @@ class QueueTable:
 
     def delete_topic(self, topic: str, log_end: int, log_min_offset: int) -> None:
         """Forgets the queues of `topic`, on the disk too. Raises OSError."""
+        self._forget_sums()
         self._deleted = self._deletions_above(log_min_offset) | {topic: log_end}
         self._files.replace_json(self._deleted_path, self._deleted)
         for place in [place for place in self._queues if place[0] == topic]:

@@ -101,6 +101,10 @@ class Recovery:
         end = checkpoint.end
         if not self._log.min_offset <= end <= self._log.capacity_end:
             raise IndexesStale(f"the checkpoint is at {end}, outside the commit log")
+        if self._log.tail_crc(end) != checkpoint.tail_crc:
+            raise IndexesStale(f"the commit log is another one than that of the checkpoint at {end}")
+        if checkpoint.is_copy and not is_clean:
+            raise IndexesStale("the store was copied while it was open")
         self._queues.load(None if is_clean else end)
         self._keys.load(checkpoint.key_position, is_clean=is_clean)
         found = self._queues.queue_count, self._queues.entry_total

@@ -288,10 +288,92 @@ def test_verify_finds_a_wrong_queue_entry_and_reading_steps_over_it(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     closed_store(folder)
-    overwrite(folder / "consumequeue" / "orders" / "0" / SEGMENT, 5 * 20 + 7, b"\x05")
     store = open_store(folder)
+    overwrite(folder / "consumequeue" / "orders" / "0" / SEGMENT, 5 * 20 + 7, b"\x05")
     assert "orders/0@5" in store.verify().problems[0]
     found = bodies(store)
     assert len(found) == 99
     assert "a queue entry points to" in caplog.text
+    store.close()
+
+
+@pytest.mark.parametrize("position", [0, 5 * 20 + 7, 5 * 20 + 11, 5 * 20 + 19, 31 * 20 + 19])
+@pytest.mark.parametrize("is_killed", [False, True], ids=["clean", "killed"])
+def test_a_bit_that_changed_in_a_consume_queue_is_noticed_at_the_start(
+    folder: Path, position: int, is_killed: bool
+) -> None:
+    closed_store(folder)
+    if is_killed:
+        store = open_store(folder)
+        store.append(draft(b"later", "bills"))
+        abandon(store)
+    path = folder / "consumequeue" / "orders" / "0" / SEGMENT
+    overwrite(path, position, bytes([path.read_bytes()[position] ^ 4]))
+
+    store = open_store(folder)
+    assert "a bit of it changed" in str(store.recovery.rebuilt_indexes)
+    assert everything(store) == expected()
+    assert_sound(store)
+    store.close()
+    again = open_store(folder)
+    assert again.recovery.rebuilt_indexes is None
+    again.close()
+
+
+def test_sums_that_cannot_be_read_cost_only_the_comparison(folder: Path) -> None:
+    closed_store(folder)
+    (folder / "queue_sums.json").write_text("[]")
+
+    store = open_store(folder)
+    assert store.recovery.rebuilt_indexes is None
+    assert everything(store) == expected()
+    store.close()
+
+
+def test_a_store_copied_while_it_was_open_is_verified_from_its_beginning(folder: Path, tmp_path: Path) -> None:
+    """The log of one moment, the checkpoint of a later one: what lies between must not be believed."""
+    copy = tmp_path / "copy"
+    store = open_store(folder)
+    for number in range(100):
+        store.append(draft(b"%d" % number))
+    shutil.copytree(folder, copy)
+    for number in range(100, 200):
+        store.append(draft(b"%d" % number))
+    abandon(store)
+    open_store(folder).close()
+    shutil.copyfile(folder / "checkpoint", copy / "checkpoint")
+
+    store = open_store(copy)
+    assert store.recovery.rebuilt_indexes is not None
+    assert bodies(store) == [b"%d" % number for number in range(100)]
+    assert_sound(store)
+    store.close()
+
+
+def test_a_copy_of_a_closed_store_opens_at_once(folder: Path, tmp_path: Path) -> None:
+    closed_store(folder)
+    shutil.copytree(folder, tmp_path / "copy")
+
+    store = open_store(tmp_path / "copy")
+    assert store.recovery.rebuilt_indexes is None
+    assert store.recovery.record_count == 0
+    store.close()
+
+
+def test_a_copy_of_an_open_store_is_verified_from_its_beginning(folder: Path, tmp_path: Path) -> None:
+    killed_store(folder)
+    shutil.copytree(folder, tmp_path / "copy")
+
+    store = open_store(tmp_path / "copy")
+    assert store.recovery.rebuilt_indexes == "the store was copied while it was open"
+    assert everything(store) == expected()
+    store.close()
+
+
+def test_a_damaged_description_is_taken_from_its_backup(folder: Path) -> None:
+    closed_store(folder)
+    (folder / "store.json").write_text("{")
+
+    store = open_store(folder)
+    assert everything(store) == expected()
     store.close()

@@ -15,7 +15,17 @@ from broker.engine.store.files import FileLayer
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Boundary, ReadStatus
 from remoting.wire.stored_message import decode_message
-from tests.support.stores import SMALL, START_MS, ManualClock, abandon, bodies, draft, open_store, remove_oldest
+from tests.support.stores import (
+    SMALL,
+    START_MS,
+    ManualClock,
+    abandon,
+    bodies,
+    draft,
+    open_store,
+    remove_oldest,
+    wait_for_flush,
+)
 from tests.support.waiting import wait_until
 
 QUICK = replace(SMALL, flush_interval_ms=1)
@@ -42,6 +52,8 @@ def fill(store: MessageStore, clock: ManualClock, count: int, topic: str = "orde
     for number in range(count):
         store.append(draft(BODY, topic, keys=f"k{number}"))
         clock.now_ms += 1000
+    if store.config is QUICK:
+        wait_for_flush(store)
 
 
 def segments(folder: Path) -> list[str]:
