@@ -90,10 +90,14 @@ class DeleteTopic:
         if not name.strip():
             raise MessageError("The specified topic is blank.", ResponseCode.INVALID_PARAMETER)
         _refuse_the_brokers_own(self._topics, name)
-        self._topics.delete(name)
+        if self._topics.find(name) is None:
+            # What nobody made may be anything: a name is a folder in the store.
+            check_topic(name)
+        is_there = self._topics.delete(name) or bool(self._store.queues(name))
         self._offsets.forget_topic(name)
         self._assignments.forget_topic(name)
-        self._store.delete_topic(name)
+        if is_there:
+            self._store.delete_topic(name)
         return response(request.command, ResponseCode.SUCCESS)
 
 

@@ -8,6 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEFAULT_LEVELS_TEXT = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+# Each level has a queue, and each change of the table looks at all of them.
+LEVELS_MAX = 100
+# Ten years: a due time must stay a number that a queue entry can hold.
+DELAY_MAX_MS = 10 * 366 * 86_400_000
+_DIGITS_MAX = 12
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -39,17 +44,22 @@ class DelayLevels:
 
 
 def parse_levels(text: str) -> DelayLevels:
-    """`"1s 5s 1m 2h"` and so on, units s, m, h, d. Raises DelayLevelError."""
-    delays = tuple(_parse_delay(word) for word in text.split())
-    if not delays:
+    """`"1s 5s 1m 2h"` and so on, units s, m, h, d; at most `LEVELS_MAX` of them. Raises DelayLevelError."""
+    words = text.split()
+    if not words:
         raise DelayLevelError("no delay level is named")
+    if len(words) > LEVELS_MAX:
+        raise DelayLevelError(f"{len(words)} delay levels are too many, give {LEVELS_MAX} at most")
+    delays = tuple(_parse_delay(word) for word in words)
     return DelayLevels(delays)
 
 
 def _parse_delay(word: str) -> int:
     number, unit = word[:-1], word[-1:].lower()
     if unit not in _UNIT_MS or not number.isdecimal():
-        raise DelayLevelError(f"delay level {word!r} is not a number with one of the units s, m, h, d")
+        raise DelayLevelError(f"delay level {word[:40]!r} is not a number with one of the units s, m, h, d")
+    if len(number) > _DIGITS_MAX or int(number) * _UNIT_MS[unit] > DELAY_MAX_MS:
+        raise DelayLevelError(f"delay level {word[:40]!r} is too long, give {DELAY_MAX_MS // _UNIT_MS['d']}d at most")
     return int(number) * _UNIT_MS[unit]
 
 

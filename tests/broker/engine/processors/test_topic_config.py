@@ -150,3 +150,22 @@ async def test_deleting_what_is_not_there_succeeds_and_what_is_the_brokers_own_d
     assert delete(parts, topic).code == code
     assert parts.topics.find("SCHEDULE_TOPIC_XXXX")
     assert parts.topics.find("broker-a")
+
+
+@pytest.mark.parametrize("name", ["..", ".", "../config", "orders/0", "{folder}"])
+async def test_deleting_what_is_no_topics_name_touches_no_folder(parts, tmp_path, name) -> None:
+    put(parts)
+    parts.store.append(draft())
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    before = sorted(path for path in tmp_path.rglob("*"))
+    assert delete(parts, name.format(folder=kept)).code == ResponseCode.INVALID_PARAMETER
+    assert sorted(path for path in tmp_path.rglob("*")) == before
+
+
+async def test_deleting_topics_that_never_were_leaves_nothing_to_remember(parts, tmp_path) -> None:
+    parts.store.append(draft())
+    before = sorted(path for path in tmp_path.rglob("*"))
+    for number in range(10):
+        delete(parts, f"never-{number}")
+    assert sorted(path for path in tmp_path.rglob("*")) == before

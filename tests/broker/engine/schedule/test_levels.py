@@ -33,7 +33,11 @@ def test_levels_know_all_units():
     assert parse_levels("1s 1m 1h 1d").delays_ms == (1_000, MINUTE_MS, 60 * MINUTE_MS, 24 * 60 * MINUTE_MS)
 
 
-@pytest.mark.parametrize("text", ["", "1s 5", "1s x", "s", "-1s", "1.5s"])
+@pytest.mark.parametrize("text", ["", "1s 5", "1s x", "s", "-1s", "1.5s", "3661d", "9" * 5000 + "s", "1s " * 101])
 def test_levels_refuse_a_text_that_is_none(text):
     with pytest.raises(DelayLevelError):
         parse_levels(text)
+
+
+def test_levels_may_be_a_hundred_of_ten_years():
+    assert parse_levels("3660d " * 100).highest == 100
