@@ -131,13 +131,22 @@ class CommitLog:
 
     # --- appending
 
-    def open_at(self, end: int) -> None:
-        """Appends go on at `end`, the end of the last sound record. Segments behind it are removed."""
+    def open_at(self, end: int, unsure_from: int) -> None:
+        """Appends go on at `end`, the end of the last sound record. Segments behind it are removed.
+
+        What lies from `unsure_from` on may not have reached the disk, where a kill left it to the system: it is
+        brought there now, the last segment with the next sync.
+        """
         for start in [start for start in self._segments if start >= end]:
             self._forget(self._segments.pop(start))
         self.end = end
         self.min_offset = min(self._segments, default=end)
         active = self.segment_of(end)
+        for segment in self._segments.values():
+            if segment is not active and segment.end > unsure_from:
+                segment.start_writing()
+                segment.sync()
+                segment.stop_writing()
         if active is not None:
             active.start_writing()
             self._activate(active)

@@ -75,7 +75,7 @@ class Recovery:
                 logger.warning("store %s: everything is verified and indexed again: %s", self._folder, reason)
             start, walk = self._from_the_start()
             rebuilt = str(reason)
-        self._log.open_at(walk.end)
+        self._log.open_at(walk.end, start)
         report = RecoveryReport(
             was_clean=is_clean,
             verified_from=start,
