@@ -77,12 +77,13 @@ class SimulatedClient:
         self._opaques = itertools.count(1)
         self._reader = FrameReader()
         self._loop = loop
-        self.connection = Connection(table)
 
-        async def connect() -> None:
-            self.connection.connection_made(_Transport(self))
+        async def connect() -> Connection:
+            connection = Connection(table)
+            connection.connection_made(_Transport(self))
+            return connection
 
-        loop.run(connect())
+        self.connection = loop.run(connect())
 
     def arrived(self, data: bytes) -> None:
         for command in self._reader.feed(data):

@@ -20,6 +20,7 @@ from broker.engine.retry import (
     retry_level,
     retry_limit,
 )
+from broker.engine.schedule.entering import TIMER_PROPERTIES, wants_timer
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
 from broker.engine.topics import Topics
@@ -97,6 +98,10 @@ class SendMessageBack:
             topic, queue_id = dlq_topic(group.group_name), 0
             self._topics.create_for_send_back(topic, DLQ_QUEUE_NUMS, PERM_READ_WRITE)
             properties[Property.DELAY] = DLQ_DELAY_OF_SEND_BACK
+            if wants_timer(properties):
+                # Its time had come when it was sent, and may not have by a clock that was set back since.
+                for name in TIMER_PROPERTIES:
+                    properties.pop(name, None)
         else:
             topic, queue_id = retry_topic(group.group_name), random.randrange(queue_nums)
             properties[Property.DELAY] = str(retry_level(header.delay_level, message.reconsume_times))

@@ -27,8 +27,8 @@ def read_body(document_type: type[D], body: Body) -> D:
     """Raises BodyError naming the document and what is wrong with it."""
     try:
         return msgspec.json.decode(body, type=document_type, strict=False)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return convert(document_type, without_nulls(lenient_json.loads(body)))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return convert(document_type, _without_nulls(lenient_json.loads(body)))
 
 
 def read_object(name: str, body: Body, dialect_bytes_max: int = sys.maxsize) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def read_object(name: str, body: Body, dialect_bytes_max: int = sys.maxsize) -> 
     text = bytes(body)
     value = lenient_json.loads(text, dialect_bytes_max)
     if b"null" in text or b'"$ref"' in text:  # looking for them takes longer than reading
-        value = without_nulls(value)
+        value = _without_nulls(value)
     if not isinstance(value, dict):
         raise BodyError(f"{name}: not an object")
     return value
@@ -52,6 +52,14 @@ def convert(document_type: type[D], value: Any) -> D:
 
 def write_body(document: Any) -> bytes:
     return msgspec.json.encode(document)
+
+
+def _without_nulls(value: Any) -> Any:
+    """Raises BodyError where the nesting is deeper than this process can follow."""
+    try:
+        return without_nulls(value)
+    except RecursionError as error:
+        raise BodyError("the JSON is nested too deeply") from error
 
 
 def without_nulls(value: Any) -> Any:

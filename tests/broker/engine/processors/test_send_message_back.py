@@ -217,3 +217,15 @@ def test_send_back_picks_a_retry_queue_that_is_read(parts, processor):
         assert parts.ask(processor, send_back(stored.commit_log_offset)).code == ResponseCode.SUCCESS
     waiting = read_queue(parts.store, SCHEDULE_TOPIC, 2)
     assert {message.properties["REAL_QID"] for message in waiting} == {"0"}
+
+
+@pytest.mark.parametrize(
+    "wish", ["TIMER_DELIVER_MS\x019999999999999", "TIMER_DELAY_SEC\x01never", "TIMER_DELAY_MS\x015"]
+)
+def test_a_dead_letter_waits_for_no_time(parts, processor, wish):
+    """The clock may have been set back, and messages of a batch say what they like."""
+    stored = parts.store.append(draft(properties_text=f"{wish}\x02UNIQ_KEY\x01U1\x02"))
+    answer = parts.ask(processor, send_back(stored.commit_log_offset, delayLevel=-1))
+    assert answer.code == ResponseCode.SUCCESS
+    (message,) = read_queue(parts.store, DEAD, 0)
+    assert "TIMER" not in message.properties_text

@@ -226,3 +226,11 @@ def test_a_body_that_is_something_else_is_a_body_error(read: Any, body: bytes) -
 def test_a_document_that_does_not_fit_is_refused_with_its_name(body: bytes) -> None:
     with pytest.raises(BodyError, match=r"WatchBody|JSON"):
         read_body(WatchBody, body)
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"a":' * 10_000 + b"1" + b"}" * 10_000, b"[" * 10_000, b'{"topicConfigTable":null,' * 900]
+)
+def test_a_document_that_is_nested_too_deeply_is_no_document(body):
+    with pytest.raises(BodyError):
+        read_body(TopicTable, body)
