@@ -50,6 +50,9 @@ WAIT_MS_MAX: dict[int, int] = {
 # Of what carries no message: the locks of 10,000 queues, or a heartbeat of 5,000 groups, which takes about 0.05 s.
 # Those of real clients have some KB.
 BODY_BYTES_MAX = 1024 * 1024
+# What all clients that are connected said in their largest heartbeats: it is remembered, at about ten times its size.
+# 10,000 clients of 6 KB.
+HEARTBEATS_BYTES_MAX = 64 * 1024 * 1024
 CARRY_MESSAGES = frozenset(
     {
         RequestCode.SEND_MESSAGE,
@@ -98,10 +101,12 @@ class LoopBeat:
 
 
 class Overload:
-    """Called with every request before its processor is."""
+    """Called with every request before its processor is, and with connections that are gone."""
 
     def __init__(self, beat: LoopBeat) -> None:
         self._beat = beat
+        self._heartbeats: dict[Connection, int] = {}
+        self._heartbeats_bytes = 0
 
     def check(self, command: Command, connection: Connection) -> None:
         """Raises MessageError: SYSTEM_BUSY for a request that has waited too long, SYSTEM_ERROR for a body that would
@@ -113,6 +118,8 @@ class Overload:
                 " spread it over several requests or clients",
                 ResponseCode.SYSTEM_ERROR,
             )
+        if command.code == RequestCode.HEART_BEAT:
+            self._check_heartbeat(len(command.body), connection)
         wait_ms_max = WAIT_MS_MAX.get(command.code)
         if wait_ms_max is None:
             return
@@ -126,3 +133,19 @@ class Overload:
                 f" period in queue: {waited_ms:.0f}ms, size of queue: {connection.waiting_count}",
                 ResponseCode.SYSTEM_BUSY,
             )
+
+    def _check_heartbeat(self, size: int, connection: Connection) -> None:
+        """Those of known clients are taken as long as they don't grow."""
+        growth = size - self._heartbeats.get(connection, 0)
+        if growth <= 0:
+            return
+        if self._heartbeats_bytes + growth > HEARTBEATS_BYTES_MAX:
+            raise MessageError(
+                f"all clients together subscribe to more than {HEARTBEATS_BYTES_MAX} bytes of heartbeats can say",
+                ResponseCode.SYSTEM_BUSY,
+            )
+        self._heartbeats[connection] = size
+        self._heartbeats_bytes += growth
+
+    def forget(self, connection: Connection) -> None:
+        self._heartbeats_bytes -= self._heartbeats.pop(connection, 0)

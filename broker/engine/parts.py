@@ -124,10 +124,12 @@ class Parts:
         ]
         self._driving: asyncio.Task[None] | None = None
         self.beat = LoopBeat()
-        requests.check = Overload(self.beat).check
+        self.overload = Overload(self.beat)
+        requests.check = self.overload.check
         requests.after_read.append(self.accepting.store_submitted)
         requests.on_lost += [
             self.members.connection_lost,
+            self.overload.forget,
             self.held_pulls.drop,
             self.watch.connection_lost,
             self.watch_broker.connection_lost,

@@ -109,3 +109,23 @@ def test_a_body_that_takes_too_long_is_refused_with_what_to_do(code):
 
 def test_the_body_of_a_send_is_its_processors_matter():
     Overload(FakeBeat()).check(Command(code=RequestCode.SEND_MESSAGE_V2, body=bytes(16_000_000)), Wire())
+
+
+def test_what_all_clients_subscribe_to_is_bounded_and_known_clients_beat_on(monkeypatch):
+    monkeypatch.setattr(overload_module, "HEARTBEATS_BYTES_MAX", 100)
+    overload = Overload(FakeBeat())
+    known, new = Wire(), Wire()
+
+    def beat(wire: Wire, size: int) -> None:
+        overload.check(Command(code=RequestCode.HEART_BEAT, body=bytes(size)), wire)
+
+    beat(known, 80)
+    with pytest.raises(MessageError, match="all clients together") as refused:
+        beat(new, 30)
+    assert refused.value.response_code == ResponseCode.SYSTEM_BUSY
+    beat(known, 10)
+    beat(known, 80)
+    beat(new, 20)
+    overload.forget(known)
+    overload.forget(known)
+    beat(new, 100)
