@@ -38,6 +38,7 @@ class LevelHistory:
         self._path = folder / FILE_NAME
         file = load_json(self._path, LevelsFile)
         tables = [(one.commit_log_offset, parse_levels(one.levels)) for one in file.tables] if file else []
+        self._is_kept = bool(tables)
         self._tables = tables or [(0, first)]
 
     @property
@@ -59,16 +60,19 @@ class LevelHistory:
     def change(self, levels: DelayLevels, *, end: int, low: int) -> bool:
         """`levels` count from `end` of the log on; what counted only before `low`, its start, is forgotten.
 
-        False when they did already. Raises FactsUnwritable: nothing is changed then.
+        False when they did already; the first table is kept then. Raises FactsUnwritable: nothing is changed then.
         """
         if levels == self.current:
+            if not self._is_kept:
+                self._save(self._tables)
             return False
         kept = [table for table, after in zip(self._tables, self._tables[1:], strict=False) if after[0] > low]
         last = self._tables[-1]
         tables = [*kept, last, (end, levels)] if last[0] < end else [*kept, (end, levels)]
-        save_facts(
-            self._path,
-            LevelsFile(tables=[LevelsSince(commit_log_offset=since, levels=str(table)) for since, table in tables]),
-        )
-        self._tables = tables
+        self._save(tables)
         return True
+
+    def _save(self, tables: list[tuple[int, DelayLevels]]) -> None:
+        lines = [LevelsSince(commit_log_offset=since, levels=str(table)) for since, table in tables]
+        save_facts(self._path, LevelsFile(tables=lines))
+        self._tables, self._is_kept = tables, True

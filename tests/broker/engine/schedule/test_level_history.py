@@ -27,11 +27,11 @@ def test_history_tells_the_table_of_each_place_also_after_a_restart(tmp_path):
         assert one.current == THREE
 
 
-def test_history_knows_when_nothing_changes(tmp_path):
+def test_history_keeps_its_first_table_although_nothing_changes(tmp_path):
     history = LevelHistory(tmp_path, ONE)
 
     assert not history.change(parse_levels("1s"), end=100, low=0)
-    assert not (tmp_path / FILE_NAME).exists()
+    assert LevelHistory(tmp_path, TWO).current == ONE
 
 
 def test_history_forgets_what_counted_only_for_messages_that_are_gone(tmp_path):
