@@ -7,6 +7,6 @@ cd "$(dirname "$0")/driver"
 driver=target/driver
 if [ -e "$driver" ] && [ -z "$(find ./*.go go.mod go.sum -newer "$driver" -print -quit)" ]; then exit; fi
 mkdir -p target
-# Without C: the driver needs no compiler but Go's own.
-CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -o "$driver.new" .
+# Without C: the driver needs no compiler but Go's own; without stamps: it needs no git.
+CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -o "$driver.new" .
 mv "$driver.new" "$driver"
