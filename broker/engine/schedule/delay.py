@@ -22,6 +22,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from broker.engine.schedule.lanes import Lane, Level, delay_of
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.progress import DelayProgress, ProgressFile, encode_progress
 from broker.engine.store.errors import RecordRefused, StoreFull
@@ -41,64 +42,6 @@ STEP_MESSAGES_MAX = 256
 STEP_BYTES_MAX = 4 * 1024 * 1024
 # How long the file may lag behind the log (which is read over from there on after a kill).
 SAVE_INTERVAL_S = 1.0
-# An entry that is further away than its level can explain was stored before the clock was set back: it is due now.
-CLOCK_JUMP_TOLERANCE_MS = 60_000
-
-
-@dataclass(slots=True)
-class Lane:
-    """Queue offsets `start` to `end` of a level, all waiting equally long; `end` is None for the lane that grows.
-
-    `next_offset`: the queue offset to deliver next; `stored_due_ms` the due time it was stored with, None when none
-    waits. When it is due is asked anew each time: the clock may have been set back since.
-    """
-
-    delay_ms: int
-    start: int = 0
-    end: int | None = None
-    next_offset: int = 0
-    stored_due_ms: int | None = None
-
-    def due_ms(self, stored_due_ms: int, now_ms: int) -> int:
-        if stored_due_ms - now_ms > self.delay_ms + CLOCK_JUMP_TOLERANCE_MS:
-            return now_ms
-        return stored_due_ms
-
-    def next_due_ms(self, now_ms: int) -> int | None:
-        return None if self.stored_due_ms is None else self.due_ms(self.stored_due_ms, now_ms)
-
-
-@dataclass(slots=True)
-class Level:
-    """`lanes`: the oldest first, at least one; only the last may be done."""
-
-    number: int
-    lanes: list[Lane]
-    late_ms: int = -1
-
-    @property
-    def queue_id(self) -> int:
-        return self.number - 1
-
-    @property
-    def next_offset(self) -> int:
-        return self.lanes[0].next_offset
-
-    def first_lane(self, now_ms: int) -> tuple[int, Lane] | None:
-        """The lane of which something falls due first, and when; None when nothing waits."""
-        dues = [(due_ms, lane) for lane in self.lanes if (due_ms := lane.next_due_ms(now_ms)) is not None]
-        return min(dues, key=lambda due: due[0], default=None)
-
-    def next_due_ms(self, now_ms: int) -> int | None:
-        first = self.first_lane(now_ms)
-        return None if first is None else first[0]
-
-    def lane_of(self, queue_offset: int) -> Lane | None:
-        """The lane in which this one has not been delivered yet."""
-        for lane in self.lanes:
-            if lane.next_offset <= queue_offset and (lane.end is None or queue_offset < lane.end):
-                return lane
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +105,7 @@ class DelayedDelivery:
         for number in range(1, len(delays_ms) + 1):
             self._levels.setdefault(str(number), Level(number, [Lane(delays_ms[number - 1])]))
         for level in self._levels.values():
-            self._begin_lane(level, _delay_of(level.number, delays_ms))
+            self._begin_lane(level, delay_of(level.number, delays_ms))
         self._on_sooner()
 
     async def stop(self) -> None:
@@ -340,7 +283,7 @@ class DelayedDelivery:
         """As the history of the table tells them, and where the progress that was saved says that they are."""
         lanes: list[Lane] = []
         for since, table in self._history.changes:
-            delay_ms = _delay_of(number, table.delays_ms)
+            delay_ms = delay_of(number, table.delays_ms)
             start = self._first_behind(number - 1, since) if lanes else 0
             if lanes and (lanes[-1].delay_ms == delay_ms or lanes[-1].start == start):
                 lanes[-1].delay_ms = delay_ms
@@ -459,11 +402,6 @@ class DelayedDelivery:
                     *(level.number, self._file, lane.next_offset, low, high, offset),
                 )
                 lane.next_offset = offset
-
-
-def _delay_of(number: int, delays_ms: tuple[int, ...]) -> int:
-    """How long level `number` waits; one that the table does not have waits no longer than all that it has."""
-    return delays_ms[number - 1] if number <= len(delays_ms) else max(delays_ms)
 
 
 def delivered_copy(message: StoredMessage, next_queue_offset: int) -> MessageDraft | None:

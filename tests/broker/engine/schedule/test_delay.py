@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from broker.engine.schedule import delay as delay_module
-from broker.engine.schedule.delay import CLOCK_JUMP_TOLERANCE_MS, DelayedDelivery
+from broker.engine.schedule.delay import DelayedDelivery
 from broker.engine.schedule.entering import enter_schedule
+from broker.engine.schedule.lanes import CLOCK_JUMP_TOLERANCE_MS
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS, parse_levels
 from broker.engine.schedule.progress import DelayProgress, ProgressFile, decode_progress, encode_progress

@@ -1,0 +1,73 @@
+"""A delay level and its lanes: stretches of its queue in which all wait equally long.
+
+A level has one lane until the table of levels changes while something waits in it; then its queue goes on in a new one,
+so that what waits for 1 s now is not behind what was promised 2 h. Pure: what the queue holds is told by the caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# An entry that is further away than its level can explain was stored before the clock was set back: it is due now.
+CLOCK_JUMP_TOLERANCE_MS = 60_000
+
+
+@dataclass(slots=True)
+class Lane:
+    """Queue offsets `start` to `end` of a level, all waiting equally long; `end` is None for the lane that grows.
+
+    `next_offset`: the queue offset to deliver next; `stored_due_ms` the due time it was stored with, None when none
+    waits. When it is due is asked anew each time: the clock may have been set back since.
+    """
+
+    delay_ms: int
+    start: int = 0
+    end: int | None = None
+    next_offset: int = 0
+    stored_due_ms: int | None = None
+
+    def due_ms(self, stored_due_ms: int, now_ms: int) -> int:
+        if stored_due_ms - now_ms > self.delay_ms + CLOCK_JUMP_TOLERANCE_MS:
+            return now_ms
+        return stored_due_ms
+
+    def next_due_ms(self, now_ms: int) -> int | None:
+        return None if self.stored_due_ms is None else self.due_ms(self.stored_due_ms, now_ms)
+
+
+@dataclass(slots=True)
+class Level:
+    """`lanes`: the oldest first, at least one; only the last may be done."""
+
+    number: int
+    lanes: list[Lane]
+    late_ms: int = -1
+
+    @property
+    def queue_id(self) -> int:
+        return self.number - 1
+
+    @property
+    def next_offset(self) -> int:
+        return self.lanes[0].next_offset
+
+    def first_lane(self, now_ms: int) -> tuple[int, Lane] | None:
+        """The lane of which something falls due first, and when; None when nothing waits."""
+        dues = [(due_ms, lane) for lane in self.lanes if (due_ms := lane.next_due_ms(now_ms)) is not None]
+        return min(dues, key=lambda due: due[0], default=None)
+
+    def next_due_ms(self, now_ms: int) -> int | None:
+        first = self.first_lane(now_ms)
+        return None if first is None else first[0]
+
+    def lane_of(self, queue_offset: int) -> Lane | None:
+        """The lane in which this one has not been delivered yet."""
+        for lane in self.lanes:
+            if lane.next_offset <= queue_offset and (lane.end is None or queue_offset < lane.end):
+                return lane
+        return None
+
+
+def delay_of(number: int, delays_ms: tuple[int, ...]) -> int:
+    """How long level `number` waits; one that the table does not have waits no longer than all that it has."""
+    return delays_ms[number - 1] if number <= len(delays_ms) else max(delays_ms)
