@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import shutil
+import threading
 from pathlib import Path
 
 from broker.engine.store.files import FileLayer, backup_of
@@ -63,7 +64,8 @@ class PowerCutFiles(OnePlaceFiles):
         path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
         target = self._shadow / path.relative_to(self._root)
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.with_name(target.name + ".shadow")
+        # The flusher's thread and the loop may flush the same file.
+        fresh = target.with_name(f"{target.name}.shadow{threading.get_ident()}")
         shutil.copyfile(path, fresh)
         fresh.replace(target)
 

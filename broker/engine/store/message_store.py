@@ -26,7 +26,7 @@ from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles
 from broker.engine.store.errors import StoreClosed, StoreError, StoreFull
 from broker.engine.store.fence import Fence
 from broker.engine.store.files import NO_SPACE_ERRNOS, SHORTAGE_REMEDIES, FileLayer
-from broker.engine.store.flusher import FlushCallback, Flusher, write_plan
+from broker.engine.store.flusher import CheckpointPlan, FlushCallback, Flusher, write_plan
 from broker.engine.store.indexer import Indexer, has_queue_entry, keys_of
 from broker.engine.store.key_index import KeyIndex
 from broker.engine.store.layout import RecordFacts, pack_record, record_bytes, stored_properties
@@ -111,7 +111,7 @@ class MessageStore:
             every_bytes=config.checkpoint_bytes,
             every_ms=config.checkpoint_interval_ms,
         )
-        self.recovery, self._last_timestamp_ms = self._recover()
+        self.recovery, self._last_timestamp_ms, first_plan = self._recover()
         self._flusher = Flusher(
             self._log,
             self._checkpoint_file,
@@ -120,6 +120,9 @@ class MessageStore:
             is_sync=config.flush == "sync",
             interval_ms=config.flush_interval_ms,
         )
+        if first_plan is not None:
+            self._flusher.checkpointed = self.recovery.verified_from
+            self._flusher.write_checkpoint(first_plan)
         self.retention = Retention(
             *(path, self._log, self._queues, self._keys, files),
             flushed=lambda: self._flusher.flushed,
@@ -153,15 +156,19 @@ class MessageStore:
             folder.release()
             raise
 
-    def _recover(self) -> tuple[RecoveryReport, int]:
+    def _recover(self) -> tuple[RecoveryReport, int, CheckpointPlan | None]:
+        """What was found, the last store timestamp, and a checkpoint of it where that is still to be written."""
         was_aborted = self._folder.was_aborted
         self._folder.mark_open()
         recovery = Recovery(self.path, self._log, self._queues, self._keys, self._indexer, self._files)
         report, last_timestamp_ms = recovery.run(self._checkpoint_file.read(), was_aborted=was_aborted)
         self._log.sync()
         plan = self._checkpointer.plan(self._log.end, last_timestamp_ms)
+        if report.rebuilt_indexes is None:
+            # The old checkpoint stays good. Flushing thousands of queues takes a while, and nobody needs to wait.
+            return report, last_timestamp_ms, plan
         write_plan(plan, self._checkpoint_file, self._files)
-        return report, last_timestamp_ms
+        return report, last_timestamp_ms, None
 
     def close(self) -> None:
         """Flushes, writes a clean checkpoint, lets go of the folder. A fenced store is left as after a kill."""

@@ -12,6 +12,7 @@ from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended
 from remoting.wire.stored_message import decode_message
 from tests.support.stores import SMALL, abandon, bodies, draft, open_store
+from tests.support.waiting import wait_until
 
 SEGMENT = "00000000000000000000"
 
@@ -35,6 +36,12 @@ def closed_store(folder: Path, count: int = 300) -> list[Appended]:
     appended = killed_store(folder, count)
     open_store(folder).close()
     return appended
+
+
+def open_checkpointed(folder: Path) -> MessageStore:
+    store = open_store(folder)
+    wait_until(lambda: not store._flusher.has_plan, what="the first checkpoint")
+    return store
 
 
 def everything(store: MessageStore) -> list[list[bytes]]:
@@ -73,7 +80,7 @@ def test_after_a_kill_everything_is_verified_from_the_checkpoint(folder: Path) -
 
 def test_a_second_kill_verifies_only_what_came_since(folder: Path) -> None:
     killed_store(folder)
-    store = open_store(folder)
+    store = open_checkpointed(folder)
     store.append(draft(b"one more"))
     abandon(store)
     again = open_store(folder)
@@ -137,7 +144,7 @@ def checkpoint_of_the_future(folder: Path) -> None:
 def test_lost_indexes_come_back(folder: Path, harm: Callable[[Path], None], make: Callable[[Path], object]) -> None:
     make(folder)
     if make is killed_store:
-        abandon(open_store(folder))
+        abandon(open_checkpointed(folder))
     harm(folder)
     store = open_store(folder)
     assert store.recovery.rebuilt_indexes
