@@ -22,7 +22,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from broker.engine.schedule.lanes import Lane, Level, delay_of
+from broker.engine.schedule.lanes import Lane, Level, delay_of, without_done
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.progress import DelayProgress, ProgressFile, encode_progress
 from broker.engine.store.errors import RecordRefused, StoreFull
@@ -277,7 +277,7 @@ class DelayedDelivery:
         level.lanes.append(Lane(delay_ms, start=end, next_offset=end))
 
     def _leave_done_lanes(self, level: Level) -> None:
-        level.lanes = [lane for lane in level.lanes if lane.end is None or lane.next_offset < lane.end]
+        level.lanes = without_done(level.lanes)
 
     def _lanes_of(self, number: int) -> list[Lane]:
         """As the history of the table tells them, and where the progress that was saved says that they are."""
@@ -294,10 +294,12 @@ class DelayedDelivery:
         lowest = self._progress.next_offsets.get(number, 0)
         saved = self._progress.lanes.get(number, {})
         for lane in lanes:
-            lane.next_offset = max(lane.start, lowest, saved.get(lane.start, 0))
+            # A lane that was empty took over the delay of the next table, and goes on under the start that it had.
+            before = (offset for start, offset in saved.items() if start <= lane.start)
+            lane.next_offset = max(lane.start, lowest, *before)
             if lane.end is not None:
                 lane.next_offset = min(lane.next_offset, lane.end)
-        return [lane for lane in lanes if lane.end is None or lane.next_offset < lane.end]
+        return without_done(lanes)
 
     def _first_behind(self, queue_id: int, commit_log_offset: int) -> int:
         """The queue offset of the first entry that was stored at or behind `commit_log_offset`."""

@@ -7,6 +7,7 @@ so that what waits for 1 s now is not behind what was promised 2 h. Pure: what t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import dropwhile
 
 # An entry that is further away than its level can explain was stored before the clock was set back: it is due now.
 CLOCK_JUMP_TOLERANCE_MS = 60_000
@@ -37,7 +38,7 @@ class Lane:
 
 @dataclass(slots=True)
 class Level:
-    """`lanes`: the oldest first, at least one; only the last may be done."""
+    """`lanes`: the oldest first, at least one; the first is not done unless it is the last."""
 
     number: int
     lanes: list[Lane]
@@ -71,3 +72,8 @@ class Level:
 def delay_of(number: int, delays_ms: tuple[int, ...]) -> int:
     """How long level `number` waits; one that the table does not have waits no longer than all that it has."""
     return delays_ms[number - 1] if number <= len(delays_ms) else max(delays_ms)
+
+
+def without_done(lanes: list[Lane]) -> list[Lane]:
+    """Those from the first on in which something waits. A done one behind it stays: progress tells how far it came."""
+    return list(dropwhile(lambda lane: lane.end is not None and lane.next_offset >= lane.end, lanes))

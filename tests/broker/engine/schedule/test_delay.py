@@ -487,6 +487,39 @@ async def test_delay_counts_the_lanes_of_a_level_apart_over_kills(schedule):
     assert bodies(schedule.store) == [b"fast 0", b"fast 1", b"fast 2", b"slow"]
 
 
+async def test_delay_remembers_a_lane_that_was_done_before_an_older_one(schedule):
+    """The one between two others: it must not be delivered again by the next life."""
+    for text, body in (("1h", b"slow"), ("1s", b"fast"), ("2h", b"slowest")):
+        schedule.change_levels(text)
+        schedule.send(body, level=1)
+    schedule.clock.now_ms += SECOND_MS
+    assert schedule.deliver(1) == 1
+    schedule.delivery._write(None)
+    schedule.restart_after_kill()
+    schedule.restart_after_kill()
+
+    assert [schedule.deliver(1), schedule.delivery.waiting_count] == [0, 2]
+    schedule.clock.now_ms += 7200 * SECOND_MS
+    assert [schedule.deliver(1), schedule.deliver(1), schedule.deliver(1)] == [1, 1, 0]
+    assert bodies(schedule.store) == [b"fast", b"slow", b"slowest"]
+
+
+async def test_delay_remembers_a_lane_that_took_over_another_delay(schedule):
+    """It was empty when the table changed; what came after is in the same lane, but starts one by the table."""
+    schedule.change_levels("1h")
+    schedule.send(b"slow", level=1)
+    for text, body in (("1s", b"fast"), ("2s", b"next")):
+        schedule.change_levels(text)
+        schedule.send(body, level=1)
+        schedule.clock.now_ms += 2 * SECOND_MS
+        assert schedule.deliver(1) == 1
+    schedule.delivery._write(None)
+    schedule.restart_after_kill()
+
+    assert [schedule.deliver(1), schedule.delivery.waiting_count] == [0, 1]
+    assert bodies(schedule.store) == [b"fast", b"next"]
+
+
 async def test_delay_due_times_are_made_again_from_the_table_that_counted(schedule):
     schedule.send(b"one", level=2)
     schedule.change_levels("1s 1h")
