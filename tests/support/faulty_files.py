@@ -59,15 +59,17 @@ class PowerCutFiles(OnePlaceFiles):
     def __init__(self, root: Path, shadow: Path) -> None:
         self._root = root
         self._shadow = shadow
+        self._lock = threading.Lock()
 
     def fdatasync(self, descriptor: int) -> None:  # type: ignore[override]
         path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
         target = self._shadow / path.relative_to(self._root)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # The flusher's thread and the loop may flush the same file.
-        fresh = target.with_name(f"{target.name}.shadow{threading.get_ident()}")
-        shutil.copyfile(path, fresh)
-        fresh.replace(target)
+        # The flusher's thread and the loop may flush the same file: an older copy must not come last.
+        with self._lock:
+            fresh = target.with_name(target.name + ".shadow")
+            shutil.copyfile(path, fresh)
+            fresh.replace(target)
 
     def replace_json(self, path: Path, value: object) -> None:
         super().replace_json(path, value)
