@@ -108,7 +108,9 @@ def test_accepting_keeps_the_refusal_of_one_from_the_others(parts, outcomes, mon
     assert refused.response_code == ResponseCode.MESSAGE_ILLEGAL
 
 
-async def test_accepting_answers_after_the_flush_those_who_wait_and_at_once_those_who_do_not(parts, outcomes, monkeypatch):
+async def test_accepting_answers_after_the_flush_those_who_wait_and_at_once_those_who_do_not(
+    parts, outcomes, monkeypatch
+):
     waiting = []
     monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: waiting.append((end, callback)))
     outcomes.submit(b"waits")
