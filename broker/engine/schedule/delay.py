@@ -22,7 +22,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from broker.engine.schedule.lanes import Lane, Level, delay_of, without_done
+from broker.engine.schedule.lanes import Lane, Level, delay_of, split_at, without_done
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.progress import DelayProgress, ProgressFile, encode_progress
 from broker.engine.store.errors import RecordRefused, StoreFull
@@ -293,6 +293,9 @@ class DelayedDelivery:
             lanes.append(Lane(delay_ms, start=start))
         lowest = self._progress.next_offsets.get(number, 0)
         saved = self._progress.lanes.get(number, {})
+        # Of tables that retention let go of, the progress alone remembers where lanes began.
+        high = self._store.max_offset(SCHEDULE_TOPIC, number - 1)
+        lanes = split_at(lanes, [start for start in saved if start <= high])
         for lane in lanes:
             # A lane that was empty took over the delay of the next table, and goes on under the start that it had.
             before = (offset for start, offset in saved.items() if start <= lane.start)

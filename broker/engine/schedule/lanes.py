@@ -77,3 +77,16 @@ def delay_of(number: int, delays_ms: tuple[int, ...]) -> int:
 def without_done(lanes: list[Lane]) -> list[Lane]:
     """Those from the first on in which something waits. A done one behind it stays: progress tells how far it came."""
     return list(dropwhile(lambda lane: lane.end is not None and lane.next_offset >= lane.end, lanes))
+
+
+def split_at(lanes: list[Lane], starts: list[int]) -> list[Lane]:
+    """The same stretches, with a lane of its own from each of `starts` on. Nothing is counted as delivered yet."""
+    split: list[Lane] = []
+    for lane in lanes:
+        rest = lane
+        for start in sorted(starts):
+            if rest.start < start and (rest.end is None or start < rest.end):
+                split.append(Lane(rest.delay_ms, rest.start, start))
+                rest = Lane(rest.delay_ms, start, rest.end)
+        split.append(rest)
+    return split

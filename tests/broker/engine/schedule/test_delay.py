@@ -520,6 +520,24 @@ async def test_delay_remembers_a_lane_that_took_over_another_delay(schedule):
     assert bodies(schedule.store) == [b"fast", b"next"]
 
 
+async def test_delay_remembers_lanes_of_tables_that_retention_let_go_of(schedule):
+    """The oldest is delivered, and gone with its table; that kill finds its copy must not bring the others again."""
+    for text, body in (("1h", b"slow"), ("1s", b"fast"), ("2h", b"slowest")):
+        schedule.change_levels(text)
+        schedule.send(body, level=1)
+    schedule.clock.now_ms += SECOND_MS
+    assert schedule.deliver(1) == 1
+    schedule.delivery._write(None)
+    schedule.clock.now_ms += 3600 * SECOND_MS
+    assert schedule.deliver(1) == 1
+    low = schedule.store.queue_entry(SCHEDULE_TOPIC, 0, 1)[0]
+    assert schedule.levels.change(parse_levels("3h"), end=schedule.store.max_commit_log_offset, low=low)
+    schedule.restart_after_kill()
+
+    assert [schedule.deliver(1), schedule.delivery.waiting_count] == [0, 1]
+    assert bodies(schedule.store) == [b"fast", b"slow"]
+
+
 async def test_delay_due_times_are_made_again_from_the_table_that_counted(schedule):
     schedule.send(b"one", level=2)
     schedule.change_levels("1s 1h")
