@@ -58,6 +58,8 @@ _QUERY_MESSAGES_MAX = 64
 _QUERY_CANDIDATES_MAX = 4096
 # Half a frame: an answer of 64 large messages could not be read by any client.
 _QUERY_BYTES_MAX = FRAME_BYTES_MAX // 2
+# Records read in vain, of other keys with the same hash: a sender can make as many of those as he likes.
+_QUERY_STRANGE_BYTES_MAX = 64 * 1024 * 1024
 
 
 def system_clock() -> int:
@@ -390,29 +392,26 @@ class MessageStore:
         """Records that have `key` as unique key or among their keys, newest first; at most 64, or half a frame."""
         most = min(max_messages, _QUERY_MESSAGES_MAX)
         candidates = self._keys.find(topic, key, begin_ms, end_ms)
+        deleted_until = self._queues.deleted_until(topic)
         found: dict[int, bytes] = {}
-        found_bytes = 0
+        found_bytes = strange_bytes = 0
         for offset in islice(candidates, _QUERY_CANDIDATES_MAX):
-            if len(found) >= most:
+            if len(found) >= most or strange_bytes > _QUERY_STRANGE_BYTES_MAX or offset < deleted_until:
                 break
             # The time first: it costs a look at the record's start, and a key may be on every message of the log.
             if offset in found or not begin_ms <= self._reader.timestamp_at(offset) <= end_ms:
                 continue
             record = self._reader.record_at(offset)
-            if record is not None and self._is_wanted(record, topic, key):
+            if record is None:
+                continue
+            if not _has_key(decode_message(record), topic, key):
+                strange_bytes += len(record)
+            else:
                 found_bytes += len(record)
                 if found and found_bytes > _QUERY_BYTES_MAX:
                     break
                 found[offset] = record
         return list(found.values())
-
-    def _is_wanted(self, record: bytes, topic: str, key: str) -> bool:
-        message = decode_message(record)
-        return (
-            message.topic == topic
-            and (message.unique_key == key or key in message.keys)
-            and message.commit_log_offset >= self._queues.deleted_until(topic)
-        )
 
     @property
     def last_indexed(self) -> tuple[int, int]:
@@ -442,6 +441,10 @@ class MessageStore:
     def verify(self) -> VerifyReport:
         """Looks at every record and queue entry; takes seconds per GB."""
         return verify_store(self._log, self._queues, self._indexer)
+
+
+def _has_key(message: StoredMessage, topic: str, key: str) -> bool:
+    return message.topic == topic and (message.unique_key == key or key in message.keys)
 
 
 def _mapped_files_max() -> int:

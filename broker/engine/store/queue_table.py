@@ -136,7 +136,7 @@ class QueueTable:
         if queue is not None:
             return queue
         name = topic.encode("utf-8", "replace")
-        if not 0 <= queue_id <= _QUEUE_ID_MAX or topic in ("", ".", "..") or "/" in topic or "\0" in topic:
+        if not 0 <= queue_id <= _QUEUE_ID_MAX or not _is_folder_name(topic):
             raise RecordRefused(f"no queue can be named {topic!r} {queue_id}")
         if len(name) > _FOLDER_NAME_BYTES_MAX or name.decode() != topic:
             raise RecordRefused(
@@ -163,7 +163,9 @@ class QueueTable:
         return self._deleted.get(topic, 0)
 
     def delete_topic(self, topic: str, log_end: int, log_min_offset: int) -> None:
-        """Forgets the queues of `topic`, on the disk too. Raises OSError."""
+        """Forgets the queues of `topic`, on the disk too; what cannot be a topic here has none. Raises OSError."""
+        if not _is_folder_name(topic):
+            return
         self._forget_sums()
         self._deleted = self._deletions_above(log_min_offset) | {topic: log_end}
         self._files.replace_json(self._deleted_path, self._deleted)
@@ -181,3 +183,8 @@ class QueueTable:
 
     def _deletions_above(self, log_min_offset: int) -> dict[str, int]:
         return {name: end for name, end in self._deleted.items() if end > log_min_offset}
+
+
+def _is_folder_name(topic: str) -> bool:
+    """Whether it names a folder in ours, and neither ours nor one above or beside it."""
+    return topic not in ("", ".", "..") and "/" not in topic and "\0" not in topic

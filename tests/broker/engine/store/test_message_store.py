@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.engine.store import message_store
 from broker.engine.store.consume_queue import ConsumeQueue
 from broker.engine.store.errors import RecordRefused, StoreClosed, StoreFenced, StoreFull
 from broker.engine.store.message_store import MessageStore
@@ -300,6 +301,28 @@ def test_messages_are_found_by_their_keys(store: MessageStore, clock: ManualCloc
     assert found("k") == found("k77") == found("orders") == []
 
 
+def test_looking_for_a_key_reads_no_messages_of_a_deleted_topic(store: MessageStore, monkeypatch) -> None:
+    fill(store, 40, keys="k")
+    store.delete_topic("orders")
+    store.append(draft(b"new", keys="k"))
+    read: list[int] = []
+    record_at = store._reader.record_at
+    monkeypatch.setattr(store._reader, "record_at", lambda offset: read.append(offset) or record_at(offset))
+    assert len(store.query_by_key("orders", "k", 9, 0, 1 << 60)) == 1
+    assert len(read) == 1
+
+
+def test_looking_for_a_key_ends_after_so_many_bytes_of_others_with_its_hash(store: MessageStore, monkeypatch) -> None:
+    monkeypatch.setattr(message_store, "_QUERY_STRANGE_BYTES_MAX", 2_000)
+    offsets = [one.commit_log_offset for one in fill(store, 40, keys="other")]
+    monkeypatch.setattr(store._keys, "find", lambda *_: reversed(offsets))
+    read: list[int] = []
+    record_at = store._reader.record_at
+    monkeypatch.setattr(store._reader, "record_at", lambda offset: read.append(offset) or record_at(offset))
+    assert store.query_by_key("orders", "k", 9, 0, 1 << 60) == []
+    assert 1 < len(read) < 40
+
+
 # --- topics
 
 
@@ -318,6 +341,16 @@ def test_a_deleted_topic_is_gone_and_starts_again_at_zero(store: MessageStore, t
     assert bodies(again) == [b"new"]
     assert again.verify().is_sound
     again.close()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../config", "orders/0", "a\0b", "{folder}"])
+def test_deleting_what_cannot_be_a_topic_touches_no_folder(store: MessageStore, tmp_path: Path, name: str) -> None:
+    fill(store, 1)
+    (tmp_path / "kept").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    store.delete_topic(name.format(folder=tmp_path / "kept"))
+    assert sorted(tmp_path.rglob("*")) == before
+    assert bodies(store) != []
 
 
 def test_deleting_an_unknown_topic_does_nothing(store: MessageStore) -> None:
