@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from broker.engine.schedule import timer as timer_module
-from broker.engine.schedule import timer_runs
+from broker.engine.schedule import timer_index, timer_runs
 from broker.engine.schedule.entering import enter_timer
 from broker.engine.schedule.timer import TimerDelivery
 from broker.engine.store.message_store import MessageStore
@@ -229,7 +229,7 @@ class Life:
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_timers_come_once_and_never_early_whatever_happens(tmp_path: Path, seed: int, monkeypatch) -> None:
     monkeypatch.setattr(timer_runs, "PENDING_MAX", 8)
-    monkeypatch.setattr(timer_module, "PENDING_MAX", 8)
+    monkeypatch.setattr(timer_index, "PENDING_MAX", 8)
     monkeypatch.setattr(timer_runs, "RUN_RANGE_MAX", 40)
     monkeypatch.setattr(timer_runs, "BLOCK_ENTRIES", 3)
     monkeypatch.setattr(timer_runs, "_BLOCK_BYTES", 3 * 16 + 4)

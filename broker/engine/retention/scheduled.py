@@ -15,7 +15,7 @@ from collections.abc import Callable
 from broker.engine.config import BrokerConfig
 from broker.engine.retention.remover import Remover
 from broker.engine.retention.rules import HOUR_MS, due_ms, parse_hours
-from broker.engine.schedule.delay import Carried
+from broker.engine.schedule.carriers import Carried
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.retention import OldSegment
 from remoting.wire.bodies.scheduler import AgendaEntry

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from broker.engine.schedule.delay import Carried
 from remoting.wire.bodies.scheduler import AgendaEntry
 from remoting.wire.bodies.watch import SchedulerKind
 
@@ -20,6 +20,14 @@ T = TypeVar("T")
 
 # So long a subject whose step failed is put off: a full disk, say, or damage.
 PUT_OFF_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What one step did; `late_ms` of the latest, -1 when nothing was done."""
+
+    count: int
+    late_ms: int
 
 
 class Carrier(Protocol):

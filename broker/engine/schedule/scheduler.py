@@ -20,8 +20,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from broker.engine.schedule.carriers import Carrier, GuardedCarrier
-from broker.engine.schedule.delay import Carried
+from broker.engine.schedule.carriers import Carried, Carrier, GuardedCarrier
 from broker.engine.schedule.driver import LeaseAnswer, StaleEpoch
 from broker.engine.schedule.lease import Grant, Lease
 from remoting.wire.bodies.watch import SchedulerState

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from broker.engine.config import BrokerConfig
 from broker.engine.members import Client, Members
-from broker.engine.schedule.delay import Carried
+from broker.engine.schedule.carriers import Carried
 from broker.engine.store.errors import RecordRefused
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft

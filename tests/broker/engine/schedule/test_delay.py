@@ -48,16 +48,11 @@ class Schedule:
 
     def restart_after_kill(self) -> None:
         abandon(self.store)
-        self._forget_timer()
+        self.delivery.saving.forget()
         self._start()
 
-    def _forget_timer(self) -> None:
-        if self.delivery._saving is not None:
-            self.delivery._saving.cancel()
-            self.delivery._saving = None
-
     def close(self) -> None:
-        self._forget_timer()
+        self.delivery.saving.forget()
         self.store.close()
 
     def send(self, body: bytes, level: int = LEVEL, **fields) -> None:
@@ -242,6 +237,26 @@ async def test_delay_is_not_held_up_by_a_message_that_can_never_be_stored(schedu
     assert schedule.deliver() == 2
     assert bodies(schedule.store) == [b"0", b"2"]
     assert "entry 1 cannot be delivered: no queue can be named" in caplog.text
+
+
+async def test_delay_counts_what_was_stored_before_the_disk_was_full(schedule, monkeypatch):
+    """One that can never be stored makes all of its step go one by one; the third finds no room."""
+    for number in range(4):
+        schedule.send(b"%d" % number, queue_id=2**31 if number == 1 else 0)
+    schedule.clock.now_ms += WAIT_MS
+    append_batch = schedule.store.append_batch
+
+    def full_for_the_third(drafts):
+        if [draft.body for draft in drafts] == [b"2"]:
+            raise StoreFull("free space")
+        return append_batch(drafts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(schedule.store, "append_batch", full_for_the_third)
+        with pytest.raises(StoreFull):
+            schedule.deliver()
+    assert schedule.deliver() == 2
+    assert bodies(schedule.store) == [b"0", b"2", b"3"]
 
 
 async def test_delay_is_refused_while_its_progress_cannot_be_written_and_comes_once_it_can(schedule, monkeypatch):
@@ -478,7 +493,7 @@ async def test_delay_counts_the_lanes_of_a_level_apart_over_kills(schedule):
     schedule.clock.now_ms += SECOND_MS
     assert schedule.deliver(1) == 3
     schedule.restart_after_kill()
-    schedule.delivery._begin_delivery()
+    schedule.delivery.saving.begin()
     schedule.restart_after_kill()
 
     assert [schedule.deliver(1), schedule.delivery.waiting_count] == [0, 1]
@@ -494,7 +509,7 @@ async def test_delay_remembers_a_lane_that_was_done_before_an_older_one(schedule
         schedule.send(body, level=1)
     schedule.clock.now_ms += SECOND_MS
     assert schedule.deliver(1) == 1
-    schedule.delivery._write(None)
+    schedule.delivery.saving.write(None)
     schedule.restart_after_kill()
     schedule.restart_after_kill()
 
@@ -513,7 +528,7 @@ async def test_delay_remembers_a_lane_that_took_over_another_delay(schedule):
         schedule.send(body, level=1)
         schedule.clock.now_ms += 2 * SECOND_MS
         assert schedule.deliver(1) == 1
-    schedule.delivery._write(None)
+    schedule.delivery.saving.write(None)
     schedule.restart_after_kill()
 
     assert [schedule.deliver(1), schedule.delivery.waiting_count] == [0, 1]
@@ -527,7 +542,7 @@ async def test_delay_remembers_lanes_of_tables_that_retention_let_go_of(schedule
         schedule.send(body, level=1)
     schedule.clock.now_ms += SECOND_MS
     assert schedule.deliver(1) == 1
-    schedule.delivery._write(None)
+    schedule.delivery.saving.write(None)
     schedule.clock.now_ms += 3600 * SECOND_MS
     assert schedule.deliver(1) == 1
     low = schedule.store.queue_entry(SCHEDULE_TOPIC, 0, 1)[0]
@@ -544,7 +559,7 @@ async def test_delay_due_times_are_made_again_from_the_table_that_counted(schedu
     schedule.send(b"two", level=2)
     abandon(schedule.store)
     (schedule.folder / "checkpoint").unlink()
-    schedule._forget_timer()
+    schedule.delivery.saving.forget()
     schedule._start()
 
     entries = [schedule.store.queue_entry(SCHEDULE_TOPIC, 1, offset) for offset in (0, 1)]

@@ -9,7 +9,7 @@ import pytest
 
 from broker.engine.schedule import carriers as carriers_module
 from broker.engine.schedule import scheduler as scheduler_module
-from broker.engine.schedule.delay import Carried
+from broker.engine.schedule.carriers import Carried
 from broker.engine.schedule.driver import Driver, StaleEpoch
 from broker.engine.schedule.local_link import LocalLink
 from broker.engine.schedule.scheduler import LeaseRequest, Scheduler

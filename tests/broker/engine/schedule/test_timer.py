@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from broker.engine.schedule import timer as timer_module
-from broker.engine.schedule import timer_runs
+from broker.engine.schedule import timer_index, timer_runs
 from broker.engine.schedule.entering import enter_timer
 from broker.engine.schedule.timer import TimerDelivery
 from broker.engine.store.errors import StoreFull
@@ -87,7 +87,7 @@ async def timers(tmp_path):
 @pytest.fixture
 def small_runs(monkeypatch):
     monkeypatch.setattr(timer_runs, "PENDING_MAX", 4)
-    monkeypatch.setattr(timer_module, "PENDING_MAX", 4)
+    monkeypatch.setattr(timer_index, "PENDING_MAX", 4)
 
 
 async def test_timer_waits_in_the_queue_of_the_timers(timers):
