@@ -3,16 +3,18 @@
 Group CID_RMQ_SYS_TRANS, queue 0 of the half topic and of the op topic: halves before the one are settled, op records
 before the other speak only of such halves. RocketMQ goes on from the same two.
 
-    config/transactionProgress.json     {"scanFrom": 1234}
+    config/transactionProgress.json     {"scanFrom": 1234, "halfOffset": 17, "opOffset": 4}
 
 `scanFrom`, ours alone: the commit-log offset from which on records may stand that end a half while no op record says
-so. A file that is old, or missing, only costs reading more of the log.
+so. The two offsets are there again, because any client can commit for any group: the smaller counts. A file that is
+old, or missing, only costs reading more of the log.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +40,11 @@ class Progress:
 
 
 class _File(msgspec.Struct, rename="camel"):
-    scan_from: int
+    """The offsets are missing where an older broker wrote it."""
+
+    scan_from: int = 0
+    half_offset: int = sys.maxsize
+    op_offset: int = sys.maxsize
 
 
 class ProgressKeeper:
@@ -51,27 +57,28 @@ class ProgressKeeper:
 
     def read(self) -> Progress:
         """All 0 where nothing is known."""
-        half = self._offsets.committed(GROUP, HALF_TOPIC, HALF_QUEUE)
-        op = self._offsets.committed(GROUP, OP_HALF_TOPIC, HALF_QUEUE)
-        return Progress(half or 0, op or 0, self._read_scan_from())
+        half = self._offsets.committed(GROUP, HALF_TOPIC, HALF_QUEUE) or 0
+        op = self._offsets.committed(GROUP, OP_HALF_TOPIC, HALF_QUEUE) or 0
+        file = self._read_file()
+        return Progress(min(half, file.half_offset), min(op, file.op_offset), max(0, file.scan_from))
 
-    def _read_scan_from(self) -> int:
+    def _read_file(self) -> _File:
         try:
-            return max(0, msgspec.json.decode(self._path.read_bytes(), type=_File).scan_from)
+            return msgspec.json.decode(self._path.read_bytes(), type=_File)
         except FileNotFoundError:
-            return 0
+            return _File()
         except (OSError, msgspec.DecodeError) as error:
             logger.warning("%s cannot be read, the log tells the same: %s", self._path, error)
-            return 0
+            return _File()
 
     def write(self, progress: Progress) -> None:
         """Raises OSError."""
-        if progress == self._saved:
-            return
         self._offsets.commit(GROUP, HALF_TOPIC, HALF_QUEUE, progress.half_offset)
         self._offsets.commit(GROUP, OP_HALF_TOPIC, HALF_QUEUE, progress.op_offset)
+        if progress == self._saved:
+            return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._path.with_name(self._path.name + ".new")
-        fresh.write_bytes(msgspec.json.encode(_File(progress.scan_from)))
+        fresh.write_bytes(msgspec.json.encode(_File(progress.scan_from, progress.half_offset, progress.op_offset)))
         os.replace(fresh, self._path)
         self._saved = progress

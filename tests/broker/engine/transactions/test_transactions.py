@@ -494,6 +494,25 @@ async def test_a_broker_without_transactions_leaves_no_trace(broker):
     assert not (broker.folder / "config" / "transactionProgress.json").exists()
 
 
+async def test_what_others_commit_for_the_group_of_transactions_is_not_believed(broker):
+    """Too far in the one queue an undecided half would be forgotten, in the other an ended one would wait again."""
+    ended, half = broker.send(b"ended"), broker.send(b"open")
+    broker.roll_back(ended)
+    await broker.tidied()
+    for topic in (HALF_TOPIC, OP_HALF_TOPIC):
+        broker.parts.offsets.commit(GROUP, topic, 0, 1_000)
+    await broker.parts.offsets.save()
+    broker.restart(is_kill=True)
+
+    assert broker.transactions.checks.waiting_count == 1
+    with pytest.raises(LookupError):
+        broker.commit(ended)
+    assert broker.commit(half) is None
+    assert broker.delivered() == [b"open"]
+    await broker.tidied()
+    assert broker.parts.offsets.committed(GROUP, HALF_TOPIC, 0) == 2
+
+
 async def test_an_old_progress_file_only_costs_reading(broker):
     for number in range(5):
         broker.commit(broker.send(b"%d" % number))
