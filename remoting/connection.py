@@ -16,10 +16,7 @@ reading (two ends that both stop would wait for each other for ever); there, tho
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
-import os
-import socket
 import sys
 from collections.abc import Awaitable
 from math import inf
@@ -44,15 +41,6 @@ OWED_BYTES_MAX = 32 * 1024 * 1024
 SLOW_READER_TIMEOUT_S = 30.0
 # Requests handed over at once; between two portions the answers are written and a slow reader is noticed.
 REQUESTS_AT_ONCE_MAX = 64
-
-
-class ConnectError(ConnectionError):
-    """No connection could be made to `address`; `reason` in a few words."""
-
-    def __init__(self, address: str, reason: str) -> None:
-        super().__init__(f"cannot connect to {address}: {reason}")
-        self.address = address
-        self.reason = reason
 
 
 class Handler(Protocol):
@@ -375,32 +363,3 @@ class Connection(asyncio.Protocol):
             self.cut(f"has {owed_bytes} bytes to read and lets more come")
         elif self.is_open:
             self._shares.written(self, owed_bytes)
-
-
-async def connect(
-    host: str,
-    port: int,
-    handler: Handler,
-    timeout_ms: int,
-    *,
-    stops_reading_when_full: bool = True,
-) -> Connection:
-    """Raises ConnectError."""
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout(timeout_ms / 1000):
-            _, connection = await loop.create_connection(
-                lambda: Connection(handler, stops_reading_when_full=stops_reading_when_full), host, port
-            )
-    except TimeoutError as error:
-        raise ConnectError(f"{host}:{port}", f"nothing answered within {timeout_ms} ms") from error
-    except OSError as error:
-        raise ConnectError(f"{host}:{port}", _reason(error)) from error
-    return connection
-
-
-def _reason(error: OSError) -> str:
-    """ "Connection refused", without asyncio's wrapping."""
-    if error.errno is not None and error.errno in errno.errorcode and not isinstance(error, socket.gaierror):
-        return os.strerror(error.errno)
-    return error.strerror or str(error)

@@ -17,7 +17,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from remoting.client.errors import ConnectionLost, NotConnected, RequestTimedOut
 from remoting.client.single_flight import SingleFlight
-from remoting.connection import ConnectError, Connection, Handler, connect
+from remoting.connecting import ConnectError, connect
+from remoting.connection import Connection, Handler
 from remoting.wire.codes import ResponseCode, request_name
 from remoting.wire.command import Command, response
 

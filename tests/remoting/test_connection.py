@@ -7,13 +7,12 @@ import pytest
 
 from remoting import connection as connection_module
 from remoting import shares as shares_module
-from remoting.connection import REQUESTS_AT_ONCE_MAX, SLOW_READER_TIMEOUT_S, ConnectError, Connection, connect
+from remoting.connection import REQUESTS_AT_ONCE_MAX, SLOW_READER_TIMEOUT_S, Connection
 from remoting.wire.codes import ONEWAY_FLAG, RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import FrameError
 from remoting.wire.frames import encode_frame
 from remoting.wire.limits import FRAME_BYTES_MAX
-from tests.support.children import free_port
 from tests.support.memory_network import Pipe, Recorder
 from tests.support.waiting import eventually
 
@@ -321,14 +320,3 @@ async def test_a_request_too_large_for_a_frame_is_refused_and_the_connection_liv
     with pytest.raises(FrameError, match="over the limit"):
         pipe.client.request(Command(code=10, body=bytes(FRAME_BYTES_MAX)), 1000)
     assert (await pipe.client.request(Command(code=34), 1000)).code == 0
-
-
-async def test_an_address_where_nobody_listens_is_named() -> None:
-    port = free_port()
-    with pytest.raises(ConnectError, match=f"cannot connect to 127.0.0.1:{port}: Connection refused"):
-        await connect("127.0.0.1", port, Recorder(), 1000)
-
-
-async def test_a_host_that_does_not_exist_is_named() -> None:
-    with pytest.raises(ConnectError, match=r"no-such-host\.invalid:9876: "):
-        await connect("no-such-host.invalid", 9876, Recorder(), 5000)

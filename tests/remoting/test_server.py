@@ -13,7 +13,8 @@ import pytest
 import uvloop
 
 from remoting import connection as connection_module
-from remoting.connection import Connection, connect
+from remoting.connecting import connect
+from remoting.connection import Connection
 from remoting.server import ListenError, Server
 from remoting.wire.command import Command, response
 from remoting.wire.frames import encode_frame
