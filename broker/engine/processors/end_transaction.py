@@ -61,7 +61,7 @@ class EndTransaction:
 
     def _checked(self, header: EndTransactionHeader) -> StoredMessage:
         """The half message that is meant. Raises MessageError."""
-        half = self._store.message_at(header.commit_log_offset)
+        half = self._store.queued_message_at(header.commit_log_offset)
         if half is None or destination(half) is None:
             raise MessageError(
                 f"Find prepared transaction message failed: none begins at commitLogOffset {header.commit_log_offset}",

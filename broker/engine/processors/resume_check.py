@@ -24,7 +24,7 @@ class ResumeCheck:
         command, connection = request.command, request.connection
         header = read_header(ResumeCheckHeader, command.ext_fields)
         _, commit_log_offset = decode_offset_message_id(header.msg_id)
-        record = self._store.message_at(commit_log_offset)
+        record = self._store.queued_message_at(commit_log_offset)
         if record is None:
             raise MessageError(f"no message has the id {header.msg_id}", ResponseCode.SYSTEM_ERROR)
 

@@ -382,6 +382,15 @@ class MessageStore:
         record = self._reader.record_at(commit_log_offset)
         return decode_message(record) if record is not None else None
 
+    def queued_message_at(self, commit_log_offset: int) -> StoredMessage | None:
+        """As `message_at`, None also where no queue names that place: whoever knows how can send a message in whose
+        body a record stands, with right checksums."""
+        message = self.message_at(commit_log_offset)
+        if message is None:
+            return None
+        entry = self.queue_entry(message.topic, message.queue_id, message.queue_offset)
+        return message if entry is not None and entry[0] == commit_log_offset else None
+
     def records_from(self, commit_log_offset: int) -> Iterator[RecordFacts]:
         """All messages from a record's place on to the end of the log, in order. Nothing may be appended meanwhile."""
         for found in scan_log(self._log, max(commit_log_offset, self._log.min_offset)):

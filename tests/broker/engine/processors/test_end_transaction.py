@@ -6,7 +6,7 @@ import pytest
 
 from broker.engine.processors.end_transaction import EndTransaction
 from broker.engine.processors.send_message import SendMessage
-from broker.engine.store.layout import CRC_BYTES
+from broker.engine.store.layout import CRC_BYTES, HEADS, crc_property
 from broker.engine.transactions.half import CHECK_TIMES_CHARS
 from remoting.wire.batch import encode_batch
 from remoting.wire.codes import ONEWAY_FLAG, RequestCode, ResponseCode
@@ -224,3 +224,18 @@ async def test_an_end_without_that_wish_is_never_too_late(parts, processor):
     sent = send(parts)
     parts.clock.now_ms += 86_400_000
     assert end(parts, processor, sent, COMMIT).code == ResponseCode.SUCCESS
+
+
+async def test_a_half_message_inside_the_body_of_another_message_is_none(parts, processor):
+    """Else who can send could commit it to any topic, those of the broker too, in the place of a true one."""
+    true = send(parts)
+    record = parts.store.record_at(decode_offset_message_id(true.ext_fields["msgId"])[1])
+    place = parts.store.max_commit_log_offset + HEADS[0].size
+    forged = bytearray(record[:-CRC_BYTES])
+    forged[28:36] = place.to_bytes(8, "big")
+    parts.store.append(draft(bytes(forged) + crc_property(forged)))
+    assert parts.store.message_at(place).topic == HALF_TOPIC, "as a record it is sound"
+
+    answer = end(parts, processor, true, COMMIT, commitLogOffset=str(place))
+    assert (answer.code, bodies(parts.store)) == (ResponseCode.SYSTEM_ERROR, [bytes(forged) + crc_property(forged)])
+    assert end(parts, processor, true, COMMIT).code == ResponseCode.SUCCESS
