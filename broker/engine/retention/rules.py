@@ -18,7 +18,7 @@ _LOOK_AHEAD_HOURS = 26
 def parse_hours(text: str) -> frozenset[int]:
     """`deleteWhen`: hours of the day, "04" or "04;16". Raises ValueError with what to give instead."""
     words = [word.strip() for word in text.split(";") if word.strip()]
-    if not words or not all(word.isdecimal() and int(word) in _HOURS for word in words):
+    if not 0 < len(words) <= len(_HOURS) or not all(word.isdecimal() and int(word) in _HOURS for word in words):
         raise ValueError("give one or more hours of the day from 00 to 23, as in 04 or 04;16")
     return frozenset(int(word) for word in words)
 
