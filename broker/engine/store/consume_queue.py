@@ -17,8 +17,9 @@ from types import MappingProxyType
 from zlib import crc32
 
 from broker.engine.store.errors import IndexesStale
-from broker.engine.store.files import FileLayer, data_chunks, read_written
+from broker.engine.store.files import data_chunks, read_written
 from broker.engine.store.layout import HOLE_BYTES, QUEUE_ENTRY, QUEUE_ENTRY_BYTES, file_name, hash_topic
+from broker.engine.store.mapped_files import MappedFiles
 from remoting.wire.stored_message import encode_topic
 
 Entry = tuple[int, int, int]  # commit-log offset, record size, tags code
@@ -30,54 +31,6 @@ _STEP_BYTES_MIN = 4096
 _STEP_BYTES_MAX = 256 * 1024
 # What RocketMQ puts before the first entry of a queue whose older part is gone.
 _PLACEHOLDER: Entry = (0, HOLE_BYTES, 0)
-
-
-class MappedFiles:
-    """Keeps at most `limit` files mapped: each costs a descriptor, and a broker may have ten thousand queues."""
-
-    def __init__(self, files: FileLayer, limit: int) -> None:
-        self.files = files
-        self._limit = limit
-        self._open: dict[Path, mmap.mmap] = {}
-
-    def open(self, path: Path, byte_count: int) -> mmap.mmap:
-        """The file mapped for reading and writing, with `byte_count` bytes; made if it is not there."""
-        known = self._open.get(path)
-        if known is not None:
-            return known
-        if len(self._open) >= self._limit:
-            self._open.pop(next(iter(self._open))).close()
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            if os.fstat(descriptor).st_size != byte_count:
-                os.ftruncate(descriptor, byte_count)
-            mapping = mmap.mmap(descriptor, byte_count)
-        finally:
-            os.close(descriptor)
-        self._open[path] = mapping
-        return mapping
-
-    def allocate(self, path: Path, start: int, end: int) -> None:
-        """Takes space for the bytes up to `end`; those from `start` on become zeros. Raises OSError.
-
-        Writing the zeros brings the pages into memory: the first store through a mapping into a page that was only
-        allocated waits for the file system, for milliseconds.
-        """
-        descriptor = os.open(path, os.O_RDWR)
-        try:
-            self.files.allocate(descriptor, 0, end)
-            os.pwrite(descriptor, bytes(end - start), start)
-        finally:
-            os.close(descriptor)
-
-    def close(self, path: Path) -> None:
-        mapping = self._open.pop(path, None)
-        if mapping is not None:
-            mapping.close()
-
-    def close_all(self) -> None:
-        for path in list(self._open):
-            self.close(path)
 
 
 class ConsumeQueue:

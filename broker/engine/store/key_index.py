@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
-from broker.engine.store.consume_queue import MappedFiles
 from broker.engine.store.errors import IndexesStale, RecordRefused
 from broker.engine.store.files import data_chunks
 from broker.engine.store.layout import file_name, hash_topic
+from broker.engine.store.mapped_files import MappedFiles
 
 SLOT_COUNT = 131_072
 ENTRIES_PER_FILE = 262_144

@@ -15,22 +15,22 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from broker.engine.store.checkpoint import CheckpointFile
 from broker.engine.store.checkpointer import Checkpointer
 from broker.engine.store.commit_log import CommitLog
-from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles
 from broker.engine.store.errors import StoreClosed, StoreError, StoreFull
 from broker.engine.store.fence import Fence
 from broker.engine.store.files import NO_SPACE_ERRNOS, SHORTAGE_REMEDIES, FileLayer
 from broker.engine.store.flusher import CheckpointPlan, FlushCallback, Flusher, write_plan
-from broker.engine.store.indexer import Indexer, has_queue_entry, keys_of
+from broker.engine.store.indexer import Indexer
 from broker.engine.store.key_index import KeyIndex
-from broker.engine.store.layout import RecordFacts, pack_record, record_bytes, stored_properties
+from broker.engine.store.key_lookup import KeyLookup
+from broker.engine.store.layout import RecordFacts
 from broker.engine.store.log_scan import scan_log
+from broker.engine.store.mapped_files import MappedFiles
+from broker.engine.store.prepared import Prepared, pack, prepare
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.reader import Matches, PropertiesMatch, Reader
 from broker.engine.store.recovery import Recovery
@@ -46,7 +46,6 @@ from broker.engine.store.values import (
     VerifyReport,
 )
 from broker.engine.store.verify import verify_store
-from remoting.wire.limits import FRAME_BYTES_MAX
 from remoting.wire.stored_message import StoredMessage, decode_message
 
 Clock = Callable[[], int]
@@ -54,27 +53,10 @@ OnAppended = Callable[[Appended], None]
 
 # Each costs a descriptor; a store may have more queues than the process has descriptors.
 _MAPPED_FILES_MAX = 4096
-_QUERY_MESSAGES_MAX = 64
-_QUERY_CANDIDATES_MAX = 4096
-# Half a frame: an answer of 64 large messages could not be read by any client.
-_QUERY_BYTES_MAX = FRAME_BYTES_MAX // 2
-# Records read in vain, of other keys with the same hash: a sender can make as many of those as he likes.
-_QUERY_STRANGE_BYTES_MAX = 64 * 1024 * 1024
 
 
 def system_clock() -> int:
     return time.time_ns() // 1_000_000
-
-
-class _Prepared(NamedTuple):
-    """A draft that can be stored: what its record and its index entries need, before it has a place."""
-
-    draft: MessageDraft
-    queue: ConsumeQueue
-    properties: bytes
-    keys: list[str]
-    total_bytes: int
-    has_entry: bool
 
 
 class MessageStore:
@@ -107,6 +89,7 @@ class MessageStore:
         self._keys = KeyIndex(path / "keyindex", self._mapped)
         self._indexer = Indexer(self._queues, self._keys, config.delay_levels_at)
         self._reader = Reader(self._log, self._queues)
+        self._lookup = KeyLookup(self._keys, self._queues, self._reader)
         self._checkpoint_file = CheckpointFile(path / "checkpoint", files)
         self._checkpointer = Checkpointer(
             *(self._log, self._queues, self._keys),
@@ -198,32 +181,20 @@ class MessageStore:
 
     def append(self, draft: MessageDraft) -> Appended:
         """Stores one message. Raises StoreFull or RecordRefused (nothing was stored), StoreFenced, StoreClosed."""
-        return self._append((self._prepare(draft),))[0]
+        return self._append((prepare(self._queues, draft),))[0]
 
     def append_batch(self, drafts: Sequence[MessageDraft]) -> list[Appended]:
         """Stores all or none, side by side in the log, with one write. Raises as `append`."""
-        return self._append([self._prepare(draft) for draft in drafts]) if drafts else []
+        return self._append([prepare(self._queues, draft) for draft in drafts]) if drafts else []
 
-    def _prepare(self, draft: MessageDraft) -> _Prepared:
-        queue = self._queues.get_or_create(draft.topic, draft.queue_id)
-        properties = stored_properties(draft.properties_text)
-        return _Prepared(
-            draft,
-            queue,
-            properties,
-            keys_of(draft.sys_flag, draft.properties_text),
-            record_bytes(draft, queue.topic_part, properties),
-            has_queue_entry(draft.sys_flag),
-        )
-
-    def _append(self, batch: Sequence[_Prepared]) -> list[Appended]:
+    def _append(self, batch: Sequence[Prepared]) -> list[Appended]:
         if self._is_closed:
             raise StoreClosed(f"the store {self.path} was closed")
         self._fence.check()
         start = self._log.reserve(sum([prepared.total_bytes for prepared in batch]))
         self._reserve_indexes(batch, start)
         now_ms = max(self._clock(), self._last_timestamp_ms)
-        appended, records = self._pack(batch, start, now_ms)
+        appended, records = pack(batch, start, now_ms)
         self._log.write(start, records[0] if len(records) == 1 else b"".join(records))
         self._last_timestamp_ms = now_ms
         try:
@@ -237,7 +208,7 @@ class MessageStore:
                 listener(one)
         return appended
 
-    def _reserve_indexes(self, batch: Sequence[_Prepared], start: int) -> None:
+    def _reserve_indexes(self, batch: Sequence[Prepared], start: int) -> None:
         """Space for all entries first: once the record is written, nothing may fail."""
         try:
             key_count = 0
@@ -253,34 +224,7 @@ class MessageStore:
                 raise StoreFull(f"no space for the indexes of {self.path} ({error.strerror}); {remedy}") from error
             raise self._fence.put_up("growing an index", error) from error
 
-    def _pack(self, batch: Sequence[_Prepared], start: int, now_ms: int) -> tuple[list[Appended], list[bytes]]:
-        taken: dict[ConsumeQueue, int] = {}
-        appended: list[Appended] = []
-        records: list[bytes] = []
-        for draft, queue, properties, _, total_bytes, has_entry in batch:
-            queue_offset = 0
-            if has_entry:
-                queue_offset = taken.get(queue, queue.max_offset)
-                taken[queue] = queue_offset + 1
-            records.append(
-                pack_record(
-                    draft,
-                    queue.magic,
-                    queue.topic_part,
-                    properties,
-                    total_bytes=total_bytes,
-                    queue_offset=queue_offset,
-                    commit_log_offset=start,
-                    store_timestamp_ms=now_ms,
-                )
-            )
-            appended.append(
-                Appended(draft.topic, draft.queue_id, queue_offset, start, total_bytes, now_ms, draft.tags_code)
-            )
-            start += total_bytes
-        return appended, records
-
-    def _index(self, batch: Sequence[_Prepared], appended: list[Appended]) -> None:
+    def _index(self, batch: Sequence[Prepared], appended: list[Appended]) -> None:
         for prepared, one in zip(batch, appended, strict=True):
             queue = prepared.queue
             if prepared.has_entry:
@@ -399,28 +343,7 @@ class MessageStore:
 
     def query_by_key(self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[bytes]:
         """Records that have `key` as unique key or among their keys, newest first; at most 64, or half a frame."""
-        most = min(max_messages, _QUERY_MESSAGES_MAX)
-        candidates = self._keys.find(topic, key, begin_ms, end_ms)
-        deleted_until = self._queues.deleted_until(topic)
-        found: dict[int, bytes] = {}
-        found_bytes = strange_bytes = 0
-        for offset in islice(candidates, _QUERY_CANDIDATES_MAX):
-            if len(found) >= most or strange_bytes > _QUERY_STRANGE_BYTES_MAX or offset < deleted_until:
-                break
-            # The time first: it costs a look at the record's start, and a key may be on every message of the log.
-            if offset in found or not begin_ms <= self._reader.timestamp_at(offset) <= end_ms:
-                continue
-            record = self._reader.record_at(offset)
-            if record is None:
-                continue
-            if not _has_key(decode_message(record), topic, key):
-                strange_bytes += len(record)
-            else:
-                found_bytes += len(record)
-                if found and found_bytes > _QUERY_BYTES_MAX:
-                    break
-                found[offset] = record
-        return list(found.values())
+        return self._lookup.find(topic, key, max_messages, begin_ms, end_ms)
 
     @property
     def last_indexed(self) -> tuple[int, int]:
@@ -450,10 +373,6 @@ class MessageStore:
     def verify(self) -> VerifyReport:
         """Looks at every record and queue entry; takes seconds per GB."""
         return verify_store(self._log, self._queues, self._indexer)
-
-
-def _has_key(message: StoredMessage, topic: str, key: str) -> bool:
-    return message.topic == topic and (message.unique_key == key or key in message.keys)
 
 
 def _mapped_files_max() -> int:

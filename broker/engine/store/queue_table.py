@@ -15,9 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles, Sum
+from broker.engine.store.consume_queue import ConsumeQueue, Sum
 from broker.engine.store.errors import IndexesStale, RecordRefused, StoreError
 from broker.engine.store.files import FileLayer, backup_of
+from broker.engine.store.mapped_files import MappedFiles
 from broker.engine.store.values import RetentionFacts
 
 logger = logging.getLogger(__name__)

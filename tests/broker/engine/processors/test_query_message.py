@@ -9,7 +9,7 @@ import pytest
 
 from broker.engine.processors.query_consume_queue import QueryConsumeQueue
 from broker.engine.processors.query_message import QueryMessage
-from broker.engine.store import message_store
+from broker.engine.store import key_lookup
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
@@ -89,7 +89,7 @@ def test_nothing_is_found_for(parts, changes) -> None:
 
 
 def test_an_answer_fits_into_a_frame(parts, monkeypatch) -> None:
-    monkeypatch.setattr(message_store, "_QUERY_BYTES_MAX", 3_000)
+    monkeypatch.setattr(key_lookup, "ANSWER_BYTES_MAX", 3_000)
     for number in range(4):
         store(parts, b"%d" % number * 1_000, KEYS="red")
     assert [body[:1] for body in found(query(parts, "red"))] == [b"2", b"3"]

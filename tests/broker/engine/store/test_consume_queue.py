@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from broker.engine.store import consume_queue as consume_queue_module
-from broker.engine.store.consume_queue import ConsumeQueue, MappedFiles
+from broker.engine.store.consume_queue import ConsumeQueue
 from broker.engine.store.errors import IndexesStale
 from broker.engine.store.files import read_written
 from broker.engine.store.layout import HOLE_BYTES
+from broker.engine.store.mapped_files import MappedFiles
 from broker.engine.store.values import StoreConfig
 from tests.support.faulty_files import FaultyFiles
 from tests.support.stores import abandon, draft, open_store

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.engine.store.consume_queue import MappedFiles
 from broker.engine.store.errors import IndexesStale
 from broker.engine.store.files import FileLayer
 from broker.engine.store.key_index import KEYS_PER_MESSAGE_MAX, KeyIndex, message_keys
 from broker.engine.store.layout import hash_topic
+from broker.engine.store.mapped_files import MappedFiles
 
 ALWAYS = (0, 1 << 60)
 

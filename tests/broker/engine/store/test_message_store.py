@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.engine.store import message_store
+from broker.engine.store import key_lookup
 from broker.engine.store.consume_queue import ConsumeQueue
 from broker.engine.store.errors import RecordRefused, StoreClosed, StoreFenced, StoreFull
 from broker.engine.store.message_store import MessageStore
@@ -313,7 +313,7 @@ def test_looking_for_a_key_reads_no_messages_of_a_deleted_topic(store: MessageSt
 
 
 def test_looking_for_a_key_ends_after_so_many_bytes_of_others_with_its_hash(store: MessageStore, monkeypatch) -> None:
-    monkeypatch.setattr(message_store, "_QUERY_STRANGE_BYTES_MAX", 2_000)
+    monkeypatch.setattr(key_lookup, "STRANGE_BYTES_MAX", 2_000)
     offsets = [one.commit_log_offset for one in fill(store, 40, keys="other")]
     monkeypatch.setattr(store._keys, "find", lambda *_: reversed(offsets))
     read: list[int] = []
