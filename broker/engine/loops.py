@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
@@ -20,15 +21,21 @@ class Loop:
         self._interval_s = interval_s
         self._round = round_
         self._task: asyncio.Task[None] | None = None
-        self._stopping = asyncio.Event()
+        self._is_stopping = False
+        self._waking = asyncio.Event()
         self.last_round_s: float | None = None
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name=self.name)
 
+    def hurry(self) -> None:
+        """The next round comes at once."""
+        self._waking.set()
+
     async def stop(self) -> None:
         """Returns when it is over; a round in progress is waited for, because half a save is worse than none."""
-        self._stopping.set()
+        self._is_stopping = True
+        self._waking.set()
         if self._task is not None:
             await self._task
 
@@ -41,9 +48,8 @@ class Loop:
             self.last_round_s = asyncio.get_running_loop().time()
 
     async def _has_stopped_within(self, seconds: float) -> bool:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._stopping.wait()
-        except TimeoutError:
-            return False
-        return True
+                await self._waking.wait()
+        self._waking.clear()
+        return self._is_stopping

@@ -32,7 +32,8 @@ class _File(msgspec.Struct, rename="camel"):
 
 
 class Offsets:
-    """`on_committed(group, topic, queue_id)` hears of every commit that changes something."""
+    """`on_committed(group, topic, queue_id)` hears of every commit that changes something; `on_forgotten` when a save
+    should not wait: a topic of the same name begins at 0, and a kill must not bring its old offsets back."""
 
     def __init__(self, folder: Path, on_committed: Callable[[str, str, int], None]) -> None:
         self._path = folder / FILE_NAME
@@ -41,6 +42,7 @@ class Offsets:
         self._pulled: CommittedOffsets = {}
         self._resets: CommittedOffsets = {}
         self._is_changed = False
+        self.on_forgotten: Callable[[], None] = lambda: None
 
     def load(self) -> None:
         """Raises FactsUnreadable."""
@@ -139,6 +141,7 @@ class Offsets:
             for key in [key for key in table if is_gone(key)]:
                 del table[key]
                 self._is_changed = True
+                self.on_forgotten()
 
     def encode(self) -> bytes:
         """43 GET_ALL_CONSUMER_OFFSET."""

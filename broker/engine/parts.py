@@ -115,8 +115,10 @@ class Parts:
             clock,
         )
         self.watch_broker = WatchBroker(self.watch, self.watch_states)
+        saving_offsets = Loop("save offsets", config.offsets_save_interval_s, self.offsets.save)
+        self.offsets.on_forgotten = saving_offsets.hurry
         self._loops = [
-            Loop("save offsets", config.offsets_save_interval_s, self.offsets.save),
+            saving_offsets,
             Loop("tidy transactions", config.offsets_save_interval_s, self.transactions.tidy),
             Loop("expire members", config.member_scan_interval_s, self._expire_members),
             Loop("notice midnight", DAY_LOOK_INTERVAL_S, self._look_at_days),

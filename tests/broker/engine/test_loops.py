@@ -58,3 +58,19 @@ async def test_a_loop_that_was_not_started_stops() -> None:
     async def never() -> None: ...
 
     await Loop("save", 1, never).stop()
+
+
+async def test_a_loop_in_a_hurry_does_its_round_at_once_and_waits_again() -> None:
+    rounds: list[int] = []
+
+    async def save() -> None:
+        rounds.append(len(rounds))
+
+    loop = Loop("save", 3600, save)
+    loop.start()
+    loop.hurry()
+    await eventually(lambda: len(rounds) == 1)
+    loop.hurry()
+    await eventually(lambda: len(rounds) == 2)
+    await loop.stop()
+    assert len(rounds) == 2
