@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from broker.engine.config import BrokerConfig
 from broker.engine.parts import Parts
 from broker.engine.request_codes import broker_processors
 from broker.engine.requests import RequestTable
+from broker.engine.schedule.level_history import LevelHistory
+from broker.engine.schedule.levels import parse_levels
 from broker.engine.store.files import FileLayer
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import StoreConfig
@@ -133,7 +136,9 @@ class SimulatedBroker:
 
     def start(self) -> None:
         self.loop = VirtualLoop(self.time)
-        self.store = MessageStore.open(self.config.store, self._store_config, self.time.wall_ms, self._files)
+        levels = LevelHistory(self.config.store / "config", parse_levels(self.config.delay_levels))
+        store_config = replace(self._store_config, delay_levels_at=levels.delays_ms_at)
+        self.store = MessageStore.open(self.config.store, store_config, self.time.wall_ms, self._files)
         self._table = RequestTable("simulated broker")
 
         async def open_parts() -> None:

@@ -10,7 +10,7 @@ from remoting.wire.headers.pull import SUBSCRIPTION_FLAG, SUSPEND_FLAG, PullMess
 from remoting.wire.headers.typed import write_header
 from remoting.wire.names import dlq_topic, retry_topic
 from tests.simulation.broker.model import Awaited, Entry, Held, Place
-from tests.simulation.broker.world import DELAYS_MS, GROUPS, TAGS, TOPICS, WATCHED, World
+from tests.simulation.broker.world import GROUPS, TAGS, TOPICS, WATCHED, World
 
 RETRIES_MAX = 2
 FIRST_RETRY_LEVEL = 3
@@ -80,7 +80,8 @@ def send_back(world: World) -> None:
     if message.reconsume_times >= RETRIES_MAX or level < 0:
         world.model.queues[dlq_topic(group), 0].append(entry)
         return
-    delay_ms = DELAYS_MS[min(level or FIRST_RETRY_LEVEL + message.reconsume_times, len(DELAYS_MS)) - 1]
+    level = min(level or FIRST_RETRY_LEVEL + message.reconsume_times, len(world.delays_ms))
+    delay_ms = world.delays_ms[level - 1]
     due_ms = world.broker.time.wall_ms() + delay_ms
     world.model.awaited.append(Awaited((retry_topic(group), 0), entry, due_ms))
 

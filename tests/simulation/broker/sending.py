@@ -11,7 +11,7 @@ from remoting.wire.headers.send import SendMessageHeaderV2
 from remoting.wire.headers.typed import write_header
 from remoting.wire.properties import Property, encode_properties
 from tests.simulation.broker.model import Awaited, Entry, Place
-from tests.simulation.broker.world import DELAYS_MS, QUEUES, SENDERS, World
+from tests.simulation.broker.world import QUEUES, SENDERS, World
 
 
 def operations(world: World) -> list[tuple[int, Callable[[], None]]]:
@@ -31,9 +31,9 @@ def send(world: World) -> None:
 
 def send_delayed(world: World) -> None:
     """Sometimes with a level above the highest, which counts as that."""
-    place, entry, level = world.any_place(), world.new_entry(), world.chance.randrange(1, len(DELAYS_MS) + 2)
+    place, entry, level = world.any_place(), world.new_entry(), world.chance.randrange(1, len(world.delays_ms) + 2)
     send_entry(world, place, entry, {Property.DELAY: str(level)})
-    delay_ms = DELAYS_MS[min(level, len(DELAYS_MS)) - 1]
+    delay_ms = world.delays_ms[min(level, len(world.delays_ms)) - 1]
     world.model.awaited.append(Awaited(place, entry, world.broker.time.wall_ms() + delay_ms))
 
 

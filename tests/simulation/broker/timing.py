@@ -1,4 +1,4 @@
-"""Messages for a time of their own, and taking them back."""
+"""Messages for a time of their own, and taking them back; a table of delay levels that changes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from remoting.wire.headers.typed import write_header
 from remoting.wire.properties import Property
 from tests.simulation.broker.model import Awaited
 from tests.simulation.broker.sending import send_entry
-from tests.simulation.broker.world import SENDERS, World
+from tests.simulation.broker.world import DELAYS_MS, SENDERS, World
+
+# Longer, shorter, and other numbers of levels; what waits keeps its time.
+TABLES_MS = (DELAYS_MS, DELAYS_MS[:1], DELAYS_MS[::-1], 6 * (2_000,), (30_000, 1_000))
 
 
 def operations(world: World) -> list[tuple[int, Callable[[], None]]]:
     return [
         (10, lambda: send_for_time(world)),
         (3, lambda: recall(world)),
+        (2, lambda: change_levels(world)),
     ]
 
 
@@ -53,3 +57,11 @@ def recall(world: World) -> None:
     assert answer.code == ResponseCode.SUCCESS, answer.remark
     if awaited in world.model.awaited:
         world.model.awaited.remove(awaited)
+
+
+def change_levels(world: World) -> None:
+    delays_ms = world.chance.choice(TABLES_MS)
+    text = " ".join(f"{delay_ms // 1_000}s" for delay_ms in delays_ms)
+    answer = world.client.ask(RequestCode.UPDATE_BROKER_CONFIG, f"messageDelayLevel={text}".encode())
+    assert answer.code == ResponseCode.SUCCESS, answer.remark
+    world.delays_ms = delays_ms

@@ -31,6 +31,8 @@ class World:
         self.chance = random.Random(seed)
         self.model = Model()
         self._number = 0
+        # How long each delay level waits now.
+        self.delays_ms = DELAYS_MS
         self.broker = SimulatedBroker(
             folder, SMALL, QuickFiles(), delay_levels="1s 5s 10s 30s", default_queue_nums=QUEUES
         )
