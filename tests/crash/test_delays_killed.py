@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from pathlib import Path
 
@@ -10,11 +9,10 @@ import pytest
 
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from remoting.wire.frames import FrameReader, encode_frame
 from remoting.wire.properties import encode_properties
-from remoting.wire.stored_message import StoredMessage, decode_messages
-from tests.support.asking import ask
+from tests.support.asking import ask_at_once
 from tests.support.our_broker import OurBroker
+from tests.support.reading import all_messages, message_count
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.crash
@@ -27,52 +25,16 @@ LEVEL_1_MS = 1_000
 
 
 def send_round(address: str, number: int) -> dict[bytes, float]:
-    """Level 1, all over one connection; the bodies (counting on over the rounds) and when each was sent."""
-    host, _, port = address.rpartition(":")
+    """Level 1; the bodies (counting on over the rounds) and when each was sent."""
     properties = encode_properties({"DELAY": "1"})
     values = dict(zip("abcdefgh", ("p", "late", "TBW102", "1", "0", "0", "0", "0"), strict=True)) | {"i": properties}
     sent: dict[bytes, float] = {}
-    with socket.create_connection((host, int(port)), 10) as connection:
-        reader = FrameReader()
-        for start in range(number * MESSAGES_PER_ROUND, (number + 1) * MESSAGES_PER_ROUND, 100):
-            bodies = [b"%d" % body for body in range(start, start + 100)]
-            commands = [
-                Command(code=RequestCode.SEND_MESSAGE_V2, opaque=opaque, ext_fields=values, body=body)
-                for opaque, body in enumerate(bodies)
-            ]
-            sent |= dict.fromkeys(bodies, time.time())
-            connection.sendall(b"".join(encode_frame(command) for command in commands))
-            answers: list[Command] = []
-            while len(answers) < len(bodies):
-                answers += reader.feed(connection.recv(65536))
-            assert {answer.code for answer in answers} == {ResponseCode.SUCCESS}
+    for start in range(number * MESSAGES_PER_ROUND, (number + 1) * MESSAGES_PER_ROUND, 100):
+        bodies = [b"%d" % body for body in range(start, start + 100)]
+        sent |= dict.fromkeys(bodies, time.time())
+        requests = [Command(code=RequestCode.SEND_MESSAGE_V2, ext_fields=values, body=body) for body in bodies]
+        assert {answer.code for answer in ask_at_once(address, requests)} == {ResponseCode.SUCCESS}
     return sent
-
-
-def delivered(address: str) -> list[StoredMessage]:
-    messages: list[StoredMessage] = []
-    while True:
-        fields = {
-            "consumerGroup": "g",
-            "topic": "late",
-            "queueId": "0",
-            "queueOffset": str(len(messages)),
-            "maxMsgNums": "32",
-            "sysFlag": "4",
-            "commitOffset": "0",
-            "suspendTimeoutMillis": "0",
-            "subscription": "*",
-            "subVersion": "0",
-        }
-        answer = ask(address, Command(code=RequestCode.PULL_MESSAGE, ext_fields=fields))
-        if answer.code != ResponseCode.SUCCESS:
-            return messages
-        messages += decode_messages(answer.body)
-
-
-def delivered_count(address: str) -> int:
-    fields = {"topic": "late", "queueId": "0"}
-    return int(ask(address, Command(code=RequestCode.GET_MAX_OFFSET, ext_fields=fields)).ext_fields["offset"])
 
 
 @pytest.mark.parametrize("flush", ["sync", "async"])
@@ -86,14 +48,14 @@ def test_delayed_messages_come_once_in_order_and_never_early_over_kills(tmp_path
             sent |= send_round(broker.broker, number)
             before = number * MESSAGES_PER_ROUND
             counts_at_kills.append(
-                wait_until(lambda before=before: (count := delivered_count(broker.broker)) > before and count, 20)
+                wait_until(lambda before=before: (count := message_count(broker.broker, "late")) > before and count, 20)
             )
             broker.kill()
             broker.start()
             rest = len(sent)
-            wait_until(lambda rest=rest: delivered_count(broker.broker) >= rest, 20, "the rest of this round")
+            wait_until(lambda rest=rest: message_count(broker.broker, "late") >= rest, 20, "the rest of this round")
         time.sleep(0.5)
-        messages = delivered(broker.broker)
+        messages = all_messages(broker.broker, "late")
 
     assert [int(message.body) for message in messages] == list(range(len(sent)))
     assert min(message.store_timestamp_ms - sent[message.body] * 1000 for message in messages) >= LEVEL_1_MS - 1

@@ -11,10 +11,10 @@ import pytest
 from broker.engine.store.message_store import MessageStore
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from remoting.wire.stored_message import decode_messages
 from tests.support.asking import ask
 from tests.support.old_stores import PER_SEGMENT, old_store, segment_names
 from tests.support.our_broker import OurBroker
+from tests.support.reading import message_count, pull, stored_messages
 from tests.support.stores import SMALL, ManualClock, draft
 from tests.support.waiting import wait_until
 
@@ -52,11 +52,9 @@ def test_a_kill_while_segments_go_leaves_a_whole_store_and_every_queue_goes_on(t
         below = pull(broker.broker, "orders", 0)
         assert below.code == ResponseCode.PULL_OFFSET_MOVED
         first = int(below.ext_fields["nextBeginOffset"])
-        found = decode_messages(pull(broker.broker, "orders", first).body)
+        found = stored_messages(broker.broker, "orders", queue_offset=first)
         assert [message.queue_offset for message in found] == list(range(first, everything + 1))
-        quiet = {"topic": "quiet", "queueId": "0"}
-        answer = ask(broker.broker, Command(code=RequestCode.GET_MAX_OFFSET, ext_fields=quiet))
-        assert answer.ext_fields["offset"] == str(QUIET_MESSAGES)
+        assert message_count(broker.broker, "quiet") == QUIET_MESSAGES
     sound(folder)
 
 
@@ -81,19 +79,3 @@ def make_topic(address: str, topic: str) -> None:
     fields |= {"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}
     answer = ask(address, Command(code=RequestCode.UPDATE_AND_CREATE_TOPIC, ext_fields=fields))
     assert answer.code == ResponseCode.SUCCESS, answer.remark
-
-
-def pull(address: str, topic: str, queue_offset: int) -> Command:
-    fields = {
-        "consumerGroup": "g",
-        "topic": topic,
-        "queueId": "0",
-        "queueOffset": str(queue_offset),
-        "maxMsgNums": "32",
-        "sysFlag": "4",
-        "commitOffset": "0",
-        "suspendTimeoutMillis": "0",
-        "subscription": "*",
-        "subVersion": "0",
-    }
-    return ask(address, Command(code=RequestCode.PULL_MESSAGE, ext_fields=fields))

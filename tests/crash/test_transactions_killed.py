@@ -18,9 +18,9 @@ from remoting.wire.command import Command
 from remoting.wire.frames import FrameReader, encode_frame
 from remoting.wire.message_id import decode_offset_message_id
 from remoting.wire.properties import encode_properties
-from remoting.wire.stored_message import decode_message, decode_messages
-from tests.support.asking import ask
+from remoting.wire.stored_message import decode_message
 from tests.support.our_broker import OurBroker
+from tests.support.reading import all_messages, message_count
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.crash
@@ -126,32 +126,6 @@ def _end(queue_offset: str, commit_log_offset: int, is_commit: bool) -> Command:
     return Command(code=RequestCode.END_TRANSACTION, flag=ONEWAY_FLAG, ext_fields=fields)
 
 
-def delivered(address: str) -> Counter[bytes]:
-    found: Counter[bytes] = Counter()
-    while True:
-        fields = {
-            "consumerGroup": "g",
-            "topic": TOPIC,
-            "queueId": "0",
-            "queueOffset": str(found.total()),
-            "maxMsgNums": "32",
-            "sysFlag": "4",
-            "commitOffset": "0",
-            "suspendTimeoutMillis": "0",
-            "subscription": "*",
-            "subVersion": "0",
-        }
-        answer = ask(address, Command(code=RequestCode.PULL_MESSAGE, ext_fields=fields))
-        if answer.code != ResponseCode.SUCCESS:
-            return found
-        found.update(message.body for message in decode_messages(answer.body))
-
-
-def count(address: str) -> int:
-    fields = {"topic": TOPIC, "queueId": "0"}
-    return int(ask(address, Command(code=RequestCode.GET_MAX_OFFSET, ext_fields=fields)).ext_fields["offset"])
-
-
 @pytest.mark.parametrize("flush", ["sync", "async"])
 def test_transactions_end_once_over_kills(tmp_path: Path, flush: str) -> None:
     with OurBroker(tmp_path / "store", flush, arguments=CHECKS) as broker:
@@ -164,9 +138,9 @@ def test_transactions_end_once_over_kills(tmp_path: Path, flush: str) -> None:
                 broker.start()
             shop.is_sending = False
             wanted = lambda: sum(shop.decided.values())  # noqa: E731
-            wait_until(lambda: count(broker.broker) >= wanted(), SETTLED_WITHIN_S, "every committed one")
+            wait_until(lambda: message_count(broker.broker, TOPIC) >= wanted(), SETTLED_WITHIN_S, "every committed one")
             time.sleep(2.5)  # two rounds of checks, which would bring what comes twice
-            found = delivered(broker.broker)
+            found = Counter(message.body for message in all_messages(broker.broker, TOPIC))
         finally:
             shop.stop()
 

@@ -21,6 +21,7 @@ from remoting.wire.stored_message import StoredMessage, decode_messages
 from tests.support.asking import ask
 from tests.support.celery_worker import CeleryWorker
 from tests.support.our_broker import OurBroker
+from tests.support.reading import pull
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import wait_until
 
@@ -82,19 +83,8 @@ class Cluster:
         return self.send(body, DELAY="1")
 
     def pull(self, topic: str = TOPIC, queue_offset: int = 0) -> Command:
-        fields = {
-            "consumerGroup": "g",
-            "topic": topic,
-            "queueId": "0",
-            "queueOffset": str(queue_offset),
-            "maxMsgNums": "32",
-            "sysFlag": "4",
-            "commitOffset": "0",
-            "suspendTimeoutMillis": "0",
-            "subscription": "*",
-            "subVersion": "0",
-        }
-        return ask(self.broker.broker, Command(code=RequestCode.PULL_MESSAGE, ext_fields=fields))
+        """As group "g"."""
+        return pull(self.broker.broker, topic, queue_offset, group="g")
 
     def delivered(self) -> list[StoredMessage]:
         answer = self.pull()

@@ -47,7 +47,8 @@ def test_delayed_messages_come_at_their_time_and_never_early(cluster: Cluster) -
             sent[b"%d" % number] = cluster.send_delayed(b"%d" % number)
             time.sleep(0.1)
         late_ms = [
-            message.store_timestamp_ms - sent[message.body] * 1000 - LEVEL_1_MS for message in cluster.wait_for(8, 10)
+            message.store_timestamp_ms - int(sent[message.body] * 1000) - LEVEL_1_MS
+            for message in cluster.wait_for(8, 10)
         ]
     assert min(late_ms) >= 0
     assert max(late_ms) < LATE_MS_MAX

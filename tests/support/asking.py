@@ -8,6 +8,9 @@ from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.frames import FrameReader, encode_frame
 
+# So many small requests fit into the socket's buffers: nobody waits for a peer that waits.
+UNDER_WAY_MAX = 100
+
 
 def ask(address: str, request: Command, timeout_s: float = 3.0) -> Command:
     """The answer of `address` ("host:port"). Raises OSError when it cannot be had."""
@@ -20,6 +23,25 @@ def ask_in_turn(address: str, requests: list[Command], timeout_s: float = 3.0) -
     with socket.create_connection((host, int(port)), timeout_s) as connection:
         reader = FrameReader()
         return [_answer(connection, reader, request, address) for request in requests]
+
+
+def ask_at_once(address: str, requests: list[Command], timeout_s: float = 10.0) -> list[Command]:
+    """As `ask_in_turn`, with `UNDER_WAY_MAX` requests under way at a time."""
+    host, _, port = address.rpartition(":")
+    answers: dict[int, Command] = {}
+    with socket.create_connection((host, int(port)), timeout_s) as connection:
+        reader = FrameReader()
+        for start in range(0, len(requests), UNDER_WAY_MAX):
+            batch = requests[start : start + UNDER_WAY_MAX]
+            for opaque, request in enumerate(batch, start=start):
+                request.opaque = opaque
+            connection.sendall(b"".join(encode_frame(request) for request in batch))
+            while len(answers) < start + len(batch):
+                data = connection.recv(65536)
+                if not data:
+                    raise ConnectionError(f"{address} closed the connection without all answers")
+                answers |= {answer.opaque: answer for answer in reader.feed(data)}
+    return [answers[opaque] for opaque in range(len(requests))]
 
 
 def _answer(connection: socket.socket, reader: FrameReader, request: Command, address: str) -> Command:

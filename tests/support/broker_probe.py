@@ -9,11 +9,9 @@ from remoting.wire.bodies.watch import AssignmentState, GroupState, WatchBody
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.properties import encode_properties
-from remoting.wire.stored_message import StoredMessage, decode_messages
+from remoting.wire.stored_message import StoredMessage
 from tests.support.asking import ask
-
-# Bit "subscription" of a pull: the tags are in the request.
-_WITH_SUBSCRIPTION = "4"
+from tests.support.reading import all_messages
 
 
 class BrokerProbe:
@@ -63,26 +61,7 @@ class BrokerProbe:
 
     def messages(self, topic: str, queue_id: int = 0) -> list[StoredMessage]:
         """All of a queue, from its first on."""
-        found: list[StoredMessage] = []
-        while part := self._pull(topic, queue_id, len(found)):
-            found += part
-        return found
-
-    def _pull(self, topic: str, queue_id: int, queue_offset: int) -> list[StoredMessage]:
-        fields = {
-            "consumerGroup": "probe",
-            "topic": topic,
-            "queueId": str(queue_id),
-            "queueOffset": str(queue_offset),
-            "maxMsgNums": "32",
-            "sysFlag": _WITH_SUBSCRIPTION,
-            "commitOffset": "0",
-            "suspendTimeoutMillis": "0",
-            "subscription": "*",
-            "subVersion": "0",
-        }
-        answer = ask(self.address, Command(code=RequestCode.PULL_MESSAGE, ext_fields=fields))
-        return decode_messages(answer.body) if answer.code == ResponseCode.SUCCESS else []
+        return all_messages(self.address, topic, queue_id)
 
 
 def _is_of(item: AssignmentState, topic: str, since_ms: int) -> bool:

@@ -14,13 +14,15 @@ MESSAGES_MAX = 32
 _SUBSCRIPTION_FLAG = 4
 
 
-def stored_messages(address: str, topic: str, queue_id: int = 0) -> list[StoredMessage]:
-    """The queue's first messages, up to 32; none when the broker answers so or knows no such queue."""
+def pull(
+    address: str, topic: str, queue_offset: int = 0, queue_id: int = 0, *, group: str = "TOOLS_CONSUMER"
+) -> Command:
+    """The broker's answer to a pull of up to 32 messages that does not wait."""
     header = PullMessageHeader(
-        consumer_group="TOOLS_CONSUMER",
+        consumer_group=group,
         topic=topic,
         queue_id=queue_id,
-        queue_offset=0,
+        queue_offset=queue_offset,
         max_msg_nums=MESSAGES_MAX,
         sys_flag=_SUBSCRIPTION_FLAG,
         commit_offset=0,
@@ -28,5 +30,24 @@ def stored_messages(address: str, topic: str, queue_id: int = 0) -> list[StoredM
         subscription="*",
         sub_version=0,
     )
-    answer = ask(address, Command(code=RequestCode.PULL_MESSAGE, ext_fields=write_header(header)))
+    return ask(address, Command(code=RequestCode.PULL_MESSAGE, ext_fields=write_header(header)))
+
+
+def stored_messages(address: str, topic: str, queue_id: int = 0, queue_offset: int = 0) -> list[StoredMessage]:
+    """Up to 32 from there on; none when the broker answers so or knows no such queue."""
+    answer = pull(address, topic, queue_offset, queue_id)
     return decode_messages(answer.body) if answer.code == ResponseCode.SUCCESS else []
+
+
+def all_messages(address: str, topic: str, queue_id: int = 0) -> list[StoredMessage]:
+    """All of a queue, from its first on."""
+    found: list[StoredMessage] = []
+    while part := stored_messages(address, topic, queue_id, len(found)):
+        found += part
+    return found
+
+
+def message_count(address: str, topic: str, queue_id: int = 0) -> int:
+    """One past the last queue offset."""
+    fields = {"topic": topic, "queueId": str(queue_id)}
+    return int(ask(address, Command(code=RequestCode.GET_MAX_OFFSET, ext_fields=fields)).ext_fields["offset"])
