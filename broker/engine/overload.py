@@ -29,6 +29,7 @@ from remoting.wire.errors import MessageError
 
 logger = logging.getLogger(__name__)
 
+# A producer has 3 s for all its tries: refused after 1 s, it has time for two more.
 SEND_WAIT_MS_MAX = 1_000
 # RocketMQ's `waitTimeMillsInPullQueue`.
 PULL_WAIT_MS_MAX = 5_000

@@ -26,9 +26,11 @@ from remoting.wire.bodies import watch as kinds
 from remoting.wire.bodies.watch import WatchEvent
 from remoting.wire.codes import LanguageCode
 
+# Queues that grew and offsets that were committed are told twice a second: faster than people read.
 PROGRESS_INTERVAL_S = 0.5
 # What happens in one breath (a member that joins and subscribes) is told together.
 GATHER_S = 0.02
+# As long as a pull may wait, and less than any client gives up after.
 WAIT_MS_MAX = 30_000
 # Named in one event; what a group subscribes to is in its state.
 TOPICS_TOLD_MAX = 20

@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 Answer = Callable[[LeaseAnswer], None]
 
+# A lease request waits no longer, whatever it asks for: a driver that is gone must not be kept for ever.
 WAIT_MS_MAX = 30_000
 # Drivers that wait at once, standbys included; beyond it a request is answered at once.
 PARKED_MAX = 256

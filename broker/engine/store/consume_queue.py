@@ -27,6 +27,7 @@ Entry = tuple[int, int, int]  # commit-log offset, record size, tags code
 # Entries of a file, and the CRC32 of their bytes.
 Sum = tuple[int, int]
 
+# A file takes space in steps that double: a page for a queue of a few messages, few calls for a busy one.
 _STEP_BYTES_MIN = 4096
 _STEP_BYTES_MAX = 256 * 1024
 # What RocketMQ puts before the first entry of a queue whose older part is gone.

@@ -25,6 +25,7 @@ from broker.engine.store.layout import (
 from broker.engine.store.segment import Segment
 from broker.engine.store.values import Damage
 
+# Of one damage, and damages: kept for people to look at, but a bad disk is not copied as a whole.
 _KEPT_BYTES_MAX = 16 * 1024 * 1024
 _KEPT_FILES_MAX = 64
 

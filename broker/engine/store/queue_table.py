@@ -23,6 +23,7 @@ from broker.engine.store.values import RetentionFacts
 
 logger = logging.getLogger(__name__)
 
+# What file systems take as one name, and what a queue id has in the record: 32 bits with a sign.
 _FOLDER_NAME_BYTES_MAX = 255
 _QUEUE_ID_MAX = 0x7FFFFFFF
 _DELETED_FILE = "deleted_topics.json"

@@ -30,6 +30,7 @@ from broker.engine.store.values import Damage, RecoveryReport
 
 logger = logging.getLogger(__name__)
 
+# Told one by one; who has more of them needs a new disk, not a longer list.
 _DAMAGES_REPORTED_MAX = 1000
 
 

@@ -14,6 +14,7 @@ from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.values import Damage, VerifyReport
 from remoting.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC
 
+# Told one by one; what a store with more of them needs is a copy of yesterday.
 _PROBLEMS_MAX = 1000
 
 

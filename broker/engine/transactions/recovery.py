@@ -19,6 +19,7 @@ from broker.engine.transactions.progress import Progress
 from remoting.wire.names import HALF_TOPIC, OP_HALF_TOPIC
 from remoting.wire.stored_message import StoredMessage, decode_messages
 
+# Op records read at once: a record holds some 4 KiB at the most.
 _OP_READ_MAX = 64
 _OP_READ_BYTES_MAX = 1024 * 1024
 

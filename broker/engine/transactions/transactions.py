@@ -38,11 +38,12 @@ from broker.engine.transactions.op_records import OpRecords
 from broker.engine.transactions.progress import Progress, ProgressKeeper
 from broker.engine.transactions.recovery import recover
 from broker.engine.transactions.undecided import NOT_LOOKED_AT, Undecided
+from broker.engine.transactions.versions import has_follower, undecided_version
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from remoting.wire.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from remoting.wire.properties import Property
-from remoting.wire.stored_message import StoredMessage, decode_message
+from remoting.wire.stored_message import StoredMessage
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +53,6 @@ UNDECIDED_MAX = 1_000_000
 # behind the end it is appended anew, as RocketMQ does in every round of checks; so many of them at once.
 BEHIND_MAX = 100_000
 RENEWED_AT_ONCE_MAX = 256
-# Versions of one half that are looked through for the one that is undecided now.
-_VERSIONS_MAX = 64
-_LONG_AGO_MS, _FAR_AHEAD_MS = 0, 2**62
 
 # Called with None when the end is as safe as promised, or with why there is none.
 OnEnded = Callable[[MessageError | None], None]
@@ -194,14 +192,7 @@ class Transactions:
 
         A producer may name a version that a check has since replaced.
         """
-        if half.queue_offset in self._undecided:
-            return half
-        versions = self._versions(half)
-        by_place = {version.commit_log_offset: version for version in versions}
-        for version in versions:
-            if version.queue_offset in self._undecided and _comes_from(version, half, by_place):
-                return version
-        return None
+        return undecided_version(self._store, half, self._undecided)
 
     def commit(self, half: StoredMessage, on_ended: OnEnded) -> None:
         """`half` is undecided. `on_ended` is called after the flush. Raises MessageError."""
@@ -249,19 +240,9 @@ class Transactions:
                 f"{record} is no transaction that was given up: those are in {CHECK_MAX_TIME_TOPIC}",
                 ResponseCode.SYSTEM_ERROR,
             )
-        if any(
-            version.prepared_transaction_offset - 1 == record.commit_log_offset for version in self._versions(record)
-        ):
+        if has_follower(self._store, record):
             raise MessageError(f"{record} was resumed before; nothing is done twice", ResponseCode.SYSTEM_ERROR)
         self._accepting.submit_batch([resumed(record)], waits=True, answer=answer)
-
-    def _versions(self, half: StoredMessage) -> list[StoredMessage]:
-        """Those in the half topic, newest first."""
-        key = half.unique_key
-        if key is None:
-            return []
-        found = self._store.query_by_key(HALF_TOPIC, key, _VERSIONS_MAX, _LONG_AGO_MS, _FAR_AHEAD_MS)
-        return [decode_message(record) for record in found]
 
     def _when_flushed(self, appended: Appended, do: Callable[[Appended], None]) -> None:
         def flushed(error: Exception | None) -> None:
@@ -295,16 +276,3 @@ class Transactions:
         successor = self._store.append(next_version(half, is_checked=False))
         self.checks.succeeded(half, successor)
         self._undecided.postpone(successor.queue_offset, due_ms)
-
-
-def _comes_from(version: StoredMessage, half: StoredMessage, by_place: dict[int, StoredMessage]) -> bool:
-    """Whether `half` is among the versions that `version` follows on."""
-    for _ in by_place:
-        before = version.prepared_transaction_offset - 1
-        if before == half.commit_log_offset:
-            return True
-        earlier = by_place.get(before)
-        if earlier is None:
-            return False
-        version = earlier
-    return False
