@@ -17,6 +17,8 @@ from remoting.wire.bodies.scheduler import AgendaEntry
 from tests.support.waiting import eventually
 
 LONG_MS = 20_000
+# A request may wait for half its lease. What comes within the 5 s of `eventually` came before the wait was over.
+LONG_LEASE_MS, LONG_WAIT_MS = 30_000, 15_000
 
 
 def clock() -> int:
@@ -108,24 +110,21 @@ async def test_scheduler_holds_a_renewal_until_its_wait_is_over(scheduler):
 async def test_scheduler_answers_a_held_renewal_when_something_falls_due(scheduler, carrier):
     epoch = Asked(scheduler, "a").answer.epoch
     carrier.dues = [clock() + 50]
-    asked = Asked(scheduler, "a", epoch, wait_ms=900)
-    started = time.monotonic()
+    asked = Asked(scheduler, "a", epoch, wait_ms=LONG_WAIT_MS, lease_ms=LONG_LEASE_MS)
 
     await eventually(lambda: asked.answer)
-    assert time.monotonic() - started < 0.5
     assert asked.answer.agenda[0].next_due_ms <= clock()
 
 
 async def test_scheduler_wakes_a_held_renewal_for_what_came_in_meanwhile(scheduler, carrier):
     epoch = Asked(scheduler, "a").answer.epoch
-    asked = Asked(scheduler, "a", epoch, wait_ms=900)
+    asked = Asked(scheduler, "a", epoch, wait_ms=LONG_WAIT_MS, lease_ms=LONG_LEASE_MS)
     await asyncio.sleep(0)
     carrier.dues = [clock() + 20]
     scheduler.sooner()
-    started = time.monotonic()
+    assert asked.answer is None
 
     await eventually(lambda: asked.answer)
-    assert time.monotonic() - started < 0.5
 
 
 async def test_scheduler_answers_at_once_what_is_due_already(scheduler, carrier):
@@ -154,12 +153,11 @@ async def test_scheduler_gives_the_lease_to_a_standby_when_the_holder_is_gone(sc
 
 async def test_scheduler_gives_the_lease_to_a_standby_when_it_runs_out(scheduler):
     Asked(scheduler, "a", lease_ms=200)
-    standby = Asked(scheduler, "b", wait_ms=900)
-    started = time.monotonic()
+    standby = Asked(scheduler, "b", wait_ms=LONG_WAIT_MS, lease_ms=LONG_LEASE_MS)
+    assert standby.answer is None
 
     await eventually(lambda: standby.answer)
     assert standby.answer.granted
-    assert 0.15 < time.monotonic() - started < 0.6
 
 
 async def test_scheduler_gives_the_lease_to_one_of_two_standbys(scheduler):
