@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from broker.engine.schedule.levels import DEFAULT_LEVELS_TEXT
 from remoting.wire.bodies.topics import PERM_READ, PERM_READ_WRITE, PERM_WRITE
 from remoting.wire.limits import BODY_BYTES_MAX
 
@@ -34,7 +35,7 @@ class BrokerConfig:
     # RocketMQ's `maxMessageSize`.
     body_bytes_max: int = BODY_BYTES_MAX
     # RocketMQ's `messageDelayLevel`.
-    delay_levels: str = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+    delay_levels: str = DEFAULT_LEVELS_TEXT
     # RocketMQ's `timerMaxDelaySec`: three days.
     timer_max_delay_s: int = 3 * 86_400
     # RocketMQ's `recallMessageEnable`. Off there, on here: a sender gets a handle, and it is good for something.

@@ -21,7 +21,6 @@ from remoting.wire.errors import BrokenStream, FrameError
 from remoting.wire.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 
 LENGTH_BYTES = 4
-PREFIX_BYTES = 8
 # What people connect with by mistake; the log then says so.
 _HTTP = frozenset({b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"CONN", b"PRI "})
 

@@ -116,11 +116,6 @@ def dumps_object_keyed(entries: Iterable[tuple[Any, Any]]) -> bytes:
     return b"{" + b",".join(pairs) + b"}"
 
 
-def dumps_with_raw(fields: dict[str, Any]) -> bytes:
-    """An object some of whose values are already encoded (`msgspec.Raw`, from `dumps_object_keyed`)."""
-    return msgspec.json.encode(fields)
-
-
 class _Resolver:
     """Replaces `{"$ref": "$.a[0].b"}` by the value it names; one that leads nowhere becomes None."""
 

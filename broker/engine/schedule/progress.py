@@ -8,12 +8,12 @@ in the log behind `deliveringFrom` tells how far it came.
     {"dataVersion": {...}, "deliveringFrom": 1234, "offsetTable": {1: 17, 3: 4}}
 
 `offsetTable`: level to the queue offset of the next entry. Our own keys, which Apache ignores: `lanes` (see
-`delay.py`), level to the start of each of its lanes but the first to the next entry there; `deliveringFrom`, the
+`lanes.py`), level to the start of each of its lanes but the first to the next entry there; `deliveringFrom`, the
 commit-log offset from which on copies may stand that neither counts, absent when there are none.
 
-Order of a delivery: the file says `deliveringFrom` before the first copy is written; the table follows at most
-`SAVE_INTERVAL_S` later, and never before the counted copies are flushed. A power cut may therefore bring a delivery of
-the last moments again, but never loses one (with flush=async: what the flush window loses).
+Order of a delivery (`delay_saving.py`): the file says `deliveringFrom` before the first copy is written; the table
+follows at most `SAVE_INTERVAL_S` later, and never before the counted copies are flushed. A power cut may therefore bring
+a delivery of the last moments again, but never loses one (with flush=async: what the flush window loses).
 """
 
 from __future__ import annotations

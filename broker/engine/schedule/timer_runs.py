@@ -137,10 +137,6 @@ class TimerOrder:
         self._heads: list[tuple[Timer, int, Run]] = []
         self._opened = 0
 
-    @property
-    def run_count(self) -> int:
-        return len(self._heads)
-
     def open_runs(self, low: int, high: int) -> Iterator[Run]:
         """The sound runs that stand for queue offsets between `low` and `high` alone; all others are removed."""
         for path in sorted(self._folder.glob("*")):
