@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from broker.engine.clocks import steady_clock
 from broker.engine.differences import Differences
 from remoting.connection import Connection
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
@@ -35,7 +36,7 @@ BROADCASTING = "BROADCASTING"
 
 @dataclass(slots=True)
 class Client:
-    """One connection in one group. Times are ms since the epoch."""
+    """One connection in one group. Times are ms since the epoch; `heard_ms`, its last heartbeat too, is steady ms."""
 
     client_id: str
     connection: Connection
@@ -43,6 +44,11 @@ class Client:
     version: int
     online_since_ms: int
     last_heartbeat_ms: int
+    heard_ms: int
+
+    def beat(self, now_ms: int, heard_ms: int) -> None:
+        self.last_heartbeat_ms = now_ms
+        self.heard_ms = heard_ms
 
 
 @dataclass(slots=True)
@@ -85,10 +91,18 @@ class MemberEvents(Protocol):
 
 
 class Members:
-    """`notifies(group)`: whether the group's settings allow notifications. `clock`: ms since the epoch."""
+    """`notifies(group)`: whether the group's settings allow notifications. `clock`: ms since the epoch; `steady`: ms
+    that never jump, by which a client counts as silent."""
 
-    def __init__(self, clock: Callable[[], int], events: MemberEvents, notifies: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], int],
+        events: MemberEvents,
+        notifies: Callable[[str], bool],
+        steady: Callable[[], int] = steady_clock,
+    ) -> None:
         self._clock = clock
+        self._steady = steady
         self._events = events
         self._notifies = notifies
         self._groups: dict[str, GroupMembers] = {}
@@ -162,28 +176,29 @@ class Members:
     def _register_member(
         self, group: GroupMembers, command: Command, connection: Connection, client_id: str
     ) -> tuple[Member, bool]:
-        now_ms = self._clock()
+        now_ms, heard_ms = self._clock(), self._steady()
         member = group.members.get(connection)
         if member is not None and member.client_id == client_id:
-            member.last_heartbeat_ms = now_ms
+            member.beat(now_ms, heard_ms)
             return member, False
         if member is not None:
             logger.error("group %s: %s was %s and is now %s", group.group, connection.peer, member.client_id, client_id)
-        member = Member(client_id, connection, command.language, command.version, now_ms, now_ms)
+        member = Member(client_id, connection, command.language, command.version, now_ms, now_ms, heard_ms)
         group.members[connection] = member
         return member, True
 
     def register_producer(self, command: Command, connection: Connection, client_id: str, group: str) -> None:
-        now_ms = self._clock()
+        now_ms, heard_ms = self._clock(), self._steady()
         clients = self._producers.setdefault(group, {})
         client = clients.get(connection)
         if client is None or client.client_id != client_id:
             if client is not None:
                 self._forget_producer(client.client_id, connection, group)
-            clients[connection] = Client(client_id, connection, command.language, command.version, now_ms, now_ms)
+            client = Client(client_id, connection, command.language, command.version, now_ms, now_ms, heard_ms)
+            clients[connection] = client
             self._producer_groups.setdefault(client_id, {}).setdefault(connection, set()).add(group)
         else:
-            client.last_heartbeat_ms = now_ms
+            client.beat(now_ms, heard_ms)
 
     def is_sub_change(self, groups: Iterable[str], fingerprint: int) -> bool:
         """Heartbeat V2: whether another fingerprint was known for one of the groups; remembers this one."""
@@ -226,11 +241,11 @@ class Members:
 
     def close_silent(self, expiry_s: float) -> None:
         """Closes the connections of clients that sent no heartbeat for so long; the closing removes them."""
-        oldest_ms = self._clock() - int(expiry_s * 1000)
+        oldest_ms = self._steady() - int(expiry_s * 1000)
         clients: list[Client] = [member for group in self._groups.values() for member in group.members.values()]
         clients += [client for group in self._producers.values() for client in group.values()]
         for client in clients:
-            if client.last_heartbeat_ms < oldest_ms:
+            if client.heard_ms < oldest_ms:
                 logger.warning("%s (%s) sent no heartbeat for %d s", client.client_id, client.connection.peer, expiry_s)
                 client.connection.close()
 

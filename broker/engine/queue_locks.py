@@ -11,11 +11,11 @@ are those to forget.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from broker.engine.clocks import steady_clock
 from remoting.wire.bodies.message_queue import MessageQueue
 
 logger = logging.getLogger(__name__)
@@ -26,11 +26,6 @@ LOCK_LIFE_MS = 60_000
 LOCKS_PER_GROUP_MAX = 16_384
 # Of all groups, about 60 MB; beyond it nothing new is granted until some expire.
 LOCKS_MAX = 200_000
-
-
-def steady_clock() -> int:
-    """The event loop's ms, which never jump: a lock must not expire because somebody set the clock."""
-    return int(asyncio.get_running_loop().time() * 1000)
 
 
 @dataclass(frozen=True, slots=True)

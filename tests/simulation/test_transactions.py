@@ -116,7 +116,7 @@ class Life:
             store=self.path, port=10_911, transaction_check_max=10_000, file_reserved_hours=1_000_000
         )
         self.accepting = Accepting(self.store, LevelHistory(self.path / "config", DEFAULT_LEVELS), self.clock, settings)
-        members = Members(self.clock, watch, lambda _: False)
+        members = Members(self.clock, watch, lambda _: False, self.clock)
         members._producers["p"] = {self.wire: Client("c", self.wire, 0, 479, 0, 0)}  # type: ignore[dict-item]
         self.transactions = Transactions(
             *(self.store, self.accepting, members, ProgressKeeper(self.path / "config", self.offsets), settings),

@@ -61,7 +61,7 @@ class BrokerParts:
         self.groups = Groups(folder / "config", self.config, self.watch.group_changed)
         self.topics.load()
         self.groups.load()
-        self.members = Members(self.clock, self.watch, lambda _: False)
+        self.members = Members(self.clock, self.watch, lambda _: False, self.clock)
         self.locks = QueueLocks(self.clock)
         self.offsets = Offsets(folder / "config", self.watch.committed)
         self.got: Rates[tuple[str, str]] = Rates()

@@ -62,9 +62,12 @@ class House:
 
     def __init__(self) -> None:
         self.clock = ManualClock(1_000_000)
+        self.steady_ms = 0
         self.events = Events()
         self.silent_groups: set[str] = set()
-        self.members = Members(self.clock, self.events, lambda group: group not in self.silent_groups)
+        self.members = Members(
+            self.clock, self.events, lambda group: group not in self.silent_groups, lambda: self.steady_ms
+        )
         self.a = FakeConnection("10.0.0.1:1")
         self.b = FakeConnection("10.0.0.2:2")
 
@@ -229,13 +232,24 @@ async def test_a_client_that_reconnects_neither_joined_nor_was_lost(house) -> No
 
 async def test_members_silent_for_too_long_lose_their_connection(house) -> None:
     house.beat(house.a, wants("orders"))
-    house.clock.advance_ms(100_000)
+    house.steady_ms += 100_000
     house.beat(house.b, wants("orders"))
     house.members.register_producer(JAVA_HEARTBEAT, house.b, "p", "sellers")
-    house.clock.advance_ms(20_001)
+    house.steady_ms += 20_001
     house.members.close_silent(120)
     assert (house.a.is_closed, house.b.is_closed) == (True, False)
     await settle()
+
+
+@pytest.mark.parametrize("jump_ms", [-86_400_000, 86_400_000])
+async def test_members_are_not_silent_because_somebody_set_the_clock(house, jump_ms) -> None:
+    house.beat(house.a, wants("orders"))
+    house.steady_ms += 100_000
+    house.beat(house.b, wants("orders"))
+    house.clock.advance_ms(jump_ms)
+    house.steady_ms += 20_001
+    house.members.close_silent(120)
+    assert (house.a.is_closed, house.b.is_closed) == (True, False)
 
 
 async def test_producers_come_and_go(house) -> None:
