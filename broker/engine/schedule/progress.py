@@ -12,8 +12,8 @@ in the log behind `deliveringFrom` tells how far it came.
 commit-log offset from which on copies may stand that neither counts, absent when there are none.
 
 Order of a delivery (`delay_saving.py`): the file says `deliveringFrom` before the first copy is written; the table
-follows at most `SAVE_INTERVAL_S` later, and never before the counted copies are flushed. A power cut may therefore bring
-a delivery of the last moments again, but never loses one (with flush=async: what the flush window loses).
+follows at most `SAVE_INTERVAL_S` later, and never before the counted copies are flushed. A power cut may therefore
+bring a delivery of the last moments again, but never loses one (with flush=async: what the flush window loses).
 """
 
 from __future__ import annotations
