@@ -13,7 +13,7 @@ import asyncio
 import heapq
 import itertools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from time import perf_counter
@@ -31,9 +31,10 @@ HELD_PULLS_PER_CONNECTION_MAX = 10_000
 # What they keep in memory, of all and of one connection: an expression may be long.
 HELD_BYTES_MAX = 128 * 1024 * 1024
 HELD_BYTES_PER_CONNECTION_MAX = 32 * 1024 * 1024
-# Of one with an expression of n characters: a tag of a few characters is a text, a number and their places in a set.
+# Of one with an expression of n characters: a tag of a few characters is a text, a number and their places in a set;
+# a comparison of ten is a kilobyte of code.
 PULL_BYTES = 1_000
-EXPRESSION_BYTES_PER_CHAR = 32
+EXPRESSION_BYTES_PER_CHAR = 128
 # Answered in one turn of the event loop, so that others come in between; and how long that may take.
 RESUMED_AT_ONCE_MAX = 256
 RESUMING_S_MAX = 0.01
@@ -48,8 +49,8 @@ QueueKey = tuple[str, int]
 
 @dataclass(slots=True, eq=False)
 class HeldPull:
-    """`matches` takes a consume-queue entry's tags code; None lets all through, as it does of `properties_match`.
-    `resume` gives the answer.
+    """`matches` takes a consume-queue entry's tags code; None lets all through, as it does of `properties_match`,
+    which takes the text of a message's properties. `resume` gives the answer.
 
     `deadline_s` is a time of the event loop. `payload` belongs to whoever resumes it.
     """
@@ -62,12 +63,12 @@ class HeldPull:
     deadline_s: float
     resume: Callable[[HeldPull], None]
     payload: Any
-    properties_match: Callable[[Mapping[str, str]], bool] | None = None
+    properties_match: Callable[[bytes], bool] | None = None
     group: str = ""
     is_held: bool = False
     held_bytes: int = PULL_BYTES
 
-    def wants(self, appended: Appended, properties: Callable[[], Mapping[str, str] | None]) -> bool:
+    def wants(self, appended: Appended, properties: Callable[[], bytes | None]) -> bool:
         """Whether this message ends the waiting; one whose properties are not known does."""
         if appended.queue_offset < self.queue_offset:
             return False
@@ -100,7 +101,7 @@ class HeldPulls:
     def __init__(
         self,
         max_offset: Callable[[str, int], int],
-        properties_of: Callable[[Appended], Mapping[str, str] | None],
+        properties_of: Callable[[Appended], bytes | None],
         held_max: int = HELD_PULLS_MAX,
     ) -> None:
         """`max_offset(topic, queue_id)`: one past the last entry of a queue. `properties_of` may raise OSError; it is
@@ -177,7 +178,7 @@ class HeldPulls:
             if pull.wants(appended, properties):
                 self._wake(pull)
 
-    def _readable_properties(self, appended: Appended) -> Mapping[str, str] | None:
+    def _readable_properties(self, appended: Appended) -> bytes | None:
         """A disk that cannot be read is no fault of the sender: who waits is woken and hears of it."""
         try:
             return self._properties_of(appended)

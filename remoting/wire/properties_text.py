@@ -1,69 +1,29 @@
-"""Properties looked up in their text: what an expression asks for is found without decoding all the others.
+"""Properties looked up in their text as it is stored: what an expression names is found without decoding the others.
 
-The rules are those of `properties.py`, which is also asked where a text is unusual.
+A text here is the stored one behind one more 0x02: so every name, the first one too, stands between 0x02 and 0x01,
+and the search for a mark finds the whole name and nothing else. The rules are those of `properties.py`:
+the last of one name counts, an empty value is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TypeVar, overload
+from remoting.wire.properties import NAME_END, VALUE_END
 
-from remoting.wire.properties import NAME_END, VALUE_END, Property, decode_properties
-
-D = TypeVar("D")
+TEXT_START = VALUE_END.encode()
 
 
-class PropertiesText(Mapping[str, str]):
-    """The same as `decode_properties(text)` without RocketMQ's checksum, for names without control characters."""
+def mark_of(name: str) -> bytes:
+    """What stands before the value of a property. `name` has no control characters."""
+    return f"{VALUE_END}{name}{NAME_END}".encode()
 
-    __slots__ = ("_found", "_text", "_whole")
 
-    def __init__(self, text: str) -> None:
-        self._text = VALUE_END + text
-        self._found: dict[str, str | None] = {}
-        self._whole: dict[str, str] | None = None
+def last_value(text: bytes, mark: bytes) -> bytes:
+    """The property's value, empty if it is missing: `text.rpartition(mark)[2].partition(TEXT_START)[0]` or an earlier.
 
-    @overload
-    def get(self, name: str, default: None = None, /) -> str | None: ...
-    @overload
-    def get(self, name: str, default: str | D, /) -> str | D: ...
-
-    def get(self, name: str, default: object = None, /) -> object:
-        found = self._found
-        if name not in found:
-            found[name] = self._find(name)
-        value = found[name]
-        return default if value is None else value
-
-    def _find(self, name: str) -> str | None:
-        """The last one counts. An empty value is none, so an earlier one may stand."""
-        text = self._text
-        mark = f"{VALUE_END}{name}{NAME_END}"
-        start = text.rfind(mark)
-        if start < 0 or not name or name == Property.CRC32:
-            return None
-        start += len(mark)
-        end = text.find(VALUE_END, start)
-        value = text[start:end] if end >= 0 else text[start:]
-        return value or self._all().get(name)
-
-    def _all(self) -> dict[str, str]:
-        if self._whole is None:
-            self._whole = decode_properties(self._text)
-            self._whole.pop(Property.CRC32, None)
-        return self._whole
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.get(name) is not None
-
-    def __getitem__(self, name: str) -> str:
-        value = self.get(name)
-        if value is None:
-            raise KeyError(name)
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
+    Where the mark is missing, `rpartition` gives the whole text, which begins with an end.
+    """
+    value = b""
+    while not value and mark in text:
+        text, _, rest = text.rpartition(mark)
+        value = rest.partition(TEXT_START)[0]
+    return value

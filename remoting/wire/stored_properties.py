@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 
 from remoting.wire.errors import BodyError
-from remoting.wire.properties import Property, decode_properties
+from remoting.wire.properties_text import TEXT_START
 from remoting.wire.stored_message import HEADS, MAGIC_V2, SYS_FLAG_POSITION
 
 # Bits of the sys flag: with one of them the start is longer.
@@ -34,16 +34,17 @@ def tail_position(start: bytes) -> int:
     return head.size + body_bytes
 
 
-def properties_in_tail(start: bytes, tail: bytes, position: int = 0) -> dict[str, str]:
+def properties_in_tail(start: bytes, tail: bytes, position: int = 0) -> bytes:
     """Of the message whose part behind the body begins at `position` of `tail`. Raises BodyError."""
     magic: int = _MAGIC.unpack_from(start)[0]
-    properties = decode_properties(properties_text(tail, position, len(tail), magic))
-    properties.pop(Property.CRC32, None)
-    return properties
+    return properties_text(tail, position, len(tail), magic)
 
 
-def properties_text(content: bytes, position: int, end: int, magic: int) -> str:
-    """Of the message that ends at `end` and whose part behind the body begins at `position`. Raises BodyError."""
+def properties_text(content: bytes, position: int, end: int, magic: int) -> bytes:
+    """Of the message that ends at `end` and whose part behind the body begins at `position`. Raises BodyError.
+
+    In the form of `properties_text.py`.
+    """
     try:
         if magic == MAGIC_V2:
             position += 2 + _SHORT.unpack_from(content, position)[0]
@@ -55,4 +56,4 @@ def properties_text(content: bytes, position: int, end: int, magic: int) -> str:
     position += _SHORT.size
     if position + properties_bytes > end:
         raise BodyError("a stored message is cut off in its properties")
-    return str(content[position : position + properties_bytes], "utf-8", "replace")
+    return TEXT_START + content[position : position + properties_bytes]

@@ -1,4 +1,4 @@
-"""SQL92 expressions as RocketMQ reads them (`SelectorParser`), compiled once to closures.
+"""SQL92 expressions as RocketMQ reads them (`SelectorParser`), made a tree.
 
 ```
 or          and (OR and)*
@@ -18,91 +18,91 @@ NOT binds tighter than a comparison (`NOT a = 1` is `(NOT a) = 1`); what follows
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from broker.engine.filters.comparisons import ORDERS, equal, ordered
-from broker.engine.filters.errors import FilterError, Incomparable
+from broker.engine.filters.errors import FilterError
 from broker.engine.filters.numbers import INTEGER_MAX, LONG_MAX
-from broker.engine.filters.operands import (
-    NUMBERS,
-    Condition,
-    Kind,
-    Operand,
-    all_of,
-    any_of,
-    constant,
-    named_property,
-    negation,
-    nothing_of,
-    one_of,
-    property_as_condition,
-    text_test,
-)
 from broker.engine.filters.tokens import Kind as Word
 from broker.engine.filters.tokens import Token, Tokens
+from broker.engine.filters.tree import (
+    NUMBERS,
+    AllOf,
+    AnyOf,
+    Comparison,
+    Condition,
+    Constant,
+    IsNull,
+    Kind,
+    Named,
+    Node,
+    Not,
+    Nothing,
+    OneOf,
+    PropertyAsCondition,
+    TextTest,
+)
 
 # Every heartbeat carries it; reading one of this length holds up all others for some tens of milliseconds.
 EXPRESSION_CHARS_MAX = 32_768
 # Reading takes six calls a level, of the thousand that Python allows.
 NESTING_MAX = 64
+# A thousand comparisons, which take a tenth of a second to become a function; the strings of an IN don't count.
+OPERANDS_MAX = 2_000
 
-_TESTS: dict[str, Callable[[str, str], bool]] = {
-    "CONTAINS": operator.contains,
-    "STARTSWITH": str.startswith,
-    "ENDSWITH": str.endswith,
-}
+_ORDERS = ("<", "<=", ">", ">=")
+_TEXT_TESTS = ("CONTAINS", "STARTSWITH", "ENDSWITH")
 _LITERALS = {"TRUE": True, "FALSE": False, "NULL": None}
 _NUMBER_WANTED = "compare properties and numbers with < <= > >=; strings only with =, <>, IN or CONTAINS"
 
 
-class PropertyFilter:
-    """A compiled expression; it never changes and may be shared."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Operand:
+    """`is_literal`: a constant written so; a number behind a minus isn't in RocketMQ. `depth`: levels of the tree."""
 
-    def __init__(self, text: str) -> None:
-        """Raises FilterError."""
-        if len(text) > EXPRESSION_CHARS_MAX:
-            what = f"it has {len(text)} characters, of {EXPRESSION_CHARS_MAX} allowed"
-            raise FilterError(EXPRESSION_CHARS_MAX, what, "shorten it, for instance by an IN of fewer strings")
-        self.text = text
-        # True, False, or None for unknown. Raises Incomparable.
-        self.evaluate: Condition = _Parser(text).parse()
+    node: Node
+    position: int
+    is_literal: bool = False
+    depth: int = 1
 
-    def matches(self, properties: Mapping[str, str]) -> bool:
-        """Whether the message gets through: unknown and incomparable ones don't."""
-        try:
-            return self.evaluate(properties) is True
-        except Incomparable:
-            return False
+    @property
+    def kind(self) -> Kind:
+        return self.node.kind
+
+
+def parse(text: str) -> Node:
+    """A condition. Raises FilterError."""
+    if len(text) > EXPRESSION_CHARS_MAX:
+        what = f"it has {len(text)} characters, of {EXPRESSION_CHARS_MAX} allowed"
+        raise FilterError(EXPRESSION_CHARS_MAX, what, "shorten it, for instance by an IN of fewer strings")
+    return _Parser(text).parse()
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self._tokens = Tokens(text)
-        self._nesting = 0
+        self._nesting = self._operands = 0
 
-    def parse(self) -> Condition:
-        return _condition(self._or()).evaluate
+    def parse(self) -> Node:
+        return _condition(self._or()).node
 
-    def _or(self) -> Operand:
-        return self._chain("OR", self._and, any_of)
+    def _or(self) -> _Operand:
+        return self._chain("OR", self._and, AnyOf)
 
-    def _and(self) -> Operand:
-        return self._chain("AND", self._equality, all_of)
+    def _and(self) -> _Operand:
+        return self._chain("AND", self._equality, AllOf)
 
-    def _chain(
-        self, keyword: str, part: Callable[[], Operand], joined: Callable[[list[Condition]], Condition]
-    ) -> Operand:
-        """One closure for all parts, however many: a long chain is not a deep one."""
+    def _chain(self, keyword: str, part: Callable[[], _Operand], joined: type[AnyOf] | type[AllOf]) -> _Operand:
+        """One node for all parts, however many: a long chain is not a deep one."""
         first = part()
         if not self._tokens.is_at(keyword):
             return first
         parts = [_condition(first)]
         while self._tokens.take_if(keyword):
             parts.append(_condition(part()))
-        return _built(joined([operand.evaluate for operand in parts]), *parts)
+        return _joined(joined, parts)
 
-    def _equality(self) -> Operand:
+    def _equality(self) -> _Operand:
         left = self._comparison()
         while self._tokens.is_at("=", "<>", "IS"):
             sign = self._tokens.take()
@@ -111,54 +111,52 @@ class _Parser:
                 continue
             right = self._comparison()
             _check_equality(left, right)
-            is_equal = equal(left, right)
-            left = _built(is_equal if sign.text == "=" else negation(is_equal), left, right)
+            is_equal = Comparison("=", left.node, right.node)
+            left = _built(is_equal if sign.text == "=" else Not(is_equal), left, right)
         return left
 
-    def _is_null(self, left: Operand) -> Operand:
+    def _is_null(self, left: _Operand) -> _Operand:
         is_negated = self._tokens.take_if("NOT")
         self._tokens.expect("NULL", "write IS NULL or IS NOT NULL")
-        is_null = _is_none(left)
-        return _built(negation(is_null) if is_negated else is_null, left)
+        is_null = IsNull(left.node)
+        return _built(Not(is_null) if is_negated else is_null, left)
 
-    def _comparison(self) -> Operand:
+    def _comparison(self) -> _Operand:
         left = self._unary()
-        while self._tokens.is_at("NOT", "BETWEEN", "IN", *ORDERS, *_TESTS):
+        while self._tokens.is_at("NOT", "BETWEEN", "IN", *_ORDERS, *_TEXT_TESTS):
             sign = self._tokens.take()
-            if sign.text in ORDERS:
+            if sign.text in _ORDERS:
                 left = _order(sign.text, left, self._unary())
                 continue
             is_negated = sign.text == "NOT"
             left = self._named_comparison(self._tokens.take() if is_negated else sign, left, is_negated=is_negated)
         return left
 
-    def _named_comparison(self, word: Token, left: Operand, *, is_negated: bool) -> Operand:
+    def _named_comparison(self, word: Token, left: _Operand, *, is_negated: bool) -> _Operand:
         if word.kind is Word.KEYWORD and word.text == "BETWEEN":
             return self._between(left, is_negated=is_negated)
         if word.kind is Word.KEYWORD and word.text == "IN":
             return self._in(left, is_negated=is_negated)
-        if word.kind is Word.KEYWORD and word.text in _TESTS:
+        if word.kind is Word.KEYWORD and word.text in _TEXT_TESTS:
             searched = self._string(word.text)
-            return _built(text_test(left.evaluate, _TESTS[word.text], searched, is_negated=is_negated), left)
+            return _built(TextTest(word.text, left.node, searched, is_negated), left)
         remedy = "behind it stands BETWEEN, IN, CONTAINS, STARTSWITH or ENDSWITH; else put NOT before the property"
         raise FilterError(word.position, f"found {word} behind NOT", remedy)
 
-    def _between(self, left: Operand, *, is_negated: bool) -> Operand:
+    def _between(self, left: _Operand, *, is_negated: bool) -> _Operand:
         low = self._unary()
         self._tokens.expect("AND", "write BETWEEN 1 AND 10")
         high = self._unary()
         if is_negated:
-            outside = [_order("<", left, low), _order(">", left, high)]
-            return _built(any_of([operand.evaluate for operand in outside]), *outside)
+            return _joined(AnyOf, [_order("<", left, low), _order(">", left, high)])
         inside = [_order(">=", left, low), _order("<=", left, high)]
-        if low.is_literal and high.is_literal and high.value < low.value:
-            raise FilterError(
-                low.position, f"nothing is between {low.value} and {high.value}", "name the smaller first"
-            )
-        return _built(all_of([operand.evaluate for operand in inside]), *inside)
+        lowest, highest = _written(low), _written(high)
+        if lowest is not None and highest is not None and highest < lowest:
+            raise FilterError(low.position, f"nothing is between {lowest} and {highest}", "name the smaller first")
+        return _joined(AllOf, inside)
 
-    def _in(self, left: Operand, *, is_negated: bool) -> Operand:
-        if left.kind is not Kind.PROPERTY:
+    def _in(self, left: _Operand, *, is_negated: bool) -> _Operand:
+        if not isinstance(left.node, Named):
             raise FilterError(left.position, "IN stands behind something else than a property", "write name IN ('a')")
         remedy = "write IN ('a', 'b')"
         self._tokens.expect("(", remedy)
@@ -166,7 +164,8 @@ class _Parser:
         while self._tokens.take_if(","):
             texts.append(self._string("IN"))
         self._tokens.expect(")", remedy)
-        return _built(one_of(left.value, frozenset(texts), is_negated=is_negated), left)
+        is_one = OneOf(left.node, frozenset(texts))
+        return _built(Not(is_one) if is_negated else is_one, left)
 
     def _string(self, keyword: str) -> str:
         token = self._tokens.take()
@@ -174,7 +173,7 @@ class _Parser:
             raise FilterError(token.position, f"found {token} behind {keyword}", "strings in single quotes stand there")
         return token.text
 
-    def _unary(self) -> Operand:
+    def _unary(self) -> _Operand:
         self._nesting += 1
         _check_nesting(self._nesting, self._tokens.current.position)
         try:
@@ -184,24 +183,28 @@ class _Parser:
                 return _negative(self._unary())
             if self._tokens.take_if("NOT"):
                 right = _condition(self._unary())
-                return _built(negation(right.evaluate), right)
+                return _built(Not(right.node), right)
             return self._primary()
         finally:
             self._nesting -= 1
 
-    def _primary(self) -> Operand:
+    def _primary(self) -> _Operand:
         token = self._tokens.take()
+        self._operands += token.kind is not Word.SYMBOL
+        if self._operands > OPERANDS_MAX:
+            what = f"more than {OPERANDS_MAX} properties and constants"
+            raise FilterError(token.position, what, "write a IN ('1', '2') for a = 1 OR a = 2")
         match token.kind:
             case Word.STRING:
-                return constant(Kind.STRING, token.text, token.position)
+                return _constant(Kind.STRING, token.text, token.position)
             case Word.INTEGER:
                 return _integer(token)
             case Word.DECIMAL:
                 return _decimal(token)
             case Word.NAME:
-                return named_property(token.text, token.position)
+                return _Operand(node=Named(token.text), position=token.position)
             case Word.KEYWORD if token.text in _LITERALS:
-                return constant(Kind.CONDITION, _LITERALS[token.text], token.position)
+                return _constant(Kind.CONDITION, _LITERALS[token.text], token.position)
             case Word.SYMBOL if token.text == "(":
                 inner = self._or()
                 self._tokens.expect(")", "close every ( with a )")
@@ -209,33 +212,54 @@ class _Parser:
         raise FilterError(token.position, f"found {token}", "a property, a constant or ( must stand there")
 
 
-def _integer(token: Token) -> Operand:
+def _integer(token: Token) -> _Operand:
     number = int(token.text.rstrip("lL")) if len(token.text) < len(str(LONG_MAX)) + 2 else LONG_MAX + 1
     if number > LONG_MAX:
         raise FilterError(token.position, f"{token.text} does not fit 64 bits", f"write at most {LONG_MAX}")
-    return constant(Kind.INTEGER if number <= INTEGER_MAX else Kind.LONG, number, token.position)
+    return _constant(Kind.INTEGER if number <= INTEGER_MAX else Kind.LONG, number, token.position)
 
 
-def _decimal(token: Token) -> Operand:
+def _decimal(token: Token) -> _Operand:
     number = float(token.text)
     if number == 0 or math.isinf(number):
         raise FilterError(token.position, f"{token.text} is no decimal that can be compared", "write 0 without a point")
-    return constant(Kind.DOUBLE, number, token.position)
+    return _constant(Kind.DOUBLE, number, token.position)
 
 
-def _negative(operand: Operand) -> Operand:
+def _negative(operand: _Operand) -> _Operand:
     """Of a number; of anything else RocketMQ makes NULL."""
-    if operand.kind in NUMBERS:
-        return constant(operand.kind, -operand.value, operand.position, is_literal=False)
-    nothing = nothing_of(operand)
-    _check_nesting(nothing.depth, nothing.position)
-    return nothing
+    match operand.node:
+        case Constant(kind, int() | float() as value) if kind in NUMBERS:
+            return _Operand(node=Constant(kind, -value), position=operand.position)
+    depth = operand.depth + 1
+    _check_nesting(depth, operand.position)
+    return _Operand(node=Nothing(operand.node), position=operand.position, depth=depth)
 
 
-def _built(condition: Condition, *parts: Operand) -> Operand:
+def _constant(kind: Kind, value: str | float | bool | None, position: int) -> _Operand:
+    return _Operand(node=Constant(kind, value), position=position, is_literal=True)
+
+
+def _written(operand: _Operand) -> float | None:
+    """The number, if it is written without a minus."""
+    match operand.node:
+        case Constant(kind, int() | float() as value) if kind in NUMBERS and operand.is_literal:
+            return value
+    return None
+
+
+def _joined(joined: type[AnyOf] | type[AllOf], operands: list[_Operand]) -> _Operand:
+    """Those within that are joined alike become parts of it: looked at in the same order, up to the same one."""
+    parts: list[Node] = []
+    for operand in operands:
+        parts += operand.node.parts if isinstance(operand.node, joined) else (operand.node,)
+    return _built(joined(tuple(parts)), *operands)
+
+
+def _built(condition: Condition, *parts: _Operand) -> _Operand:
     depth = 1 + max(part.depth for part in parts)
     _check_nesting(depth, parts[0].position)
-    return Operand(kind=Kind.CONDITION, evaluate=condition, position=parts[0].position, depth=depth)
+    return _Operand(node=condition, position=parts[0].position, depth=depth)
 
 
 def _check_nesting(depth: int, position: int) -> None:
@@ -243,29 +267,24 @@ def _check_nesting(depth: int, position: int) -> None:
         raise FilterError(position, f"more than {NESTING_MAX} levels", "use fewer parentheses, NOT and signs in a row")
 
 
-def _condition(operand: Operand) -> Operand:
+def _condition(operand: _Operand) -> _Operand:
     if operand.kind is Kind.CONDITION:
         return operand
-    if operand.kind is Kind.PROPERTY:
-        return _built(property_as_condition(operand.value), operand)
+    if isinstance(operand.node, Named):
+        return _built(PropertyAsCondition(operand.node), operand)
     raise FilterError(operand.position, "it is neither true nor false", "compare it with something")
 
 
-def _is_none(operand: Operand) -> Condition:
-    evaluate = operand.evaluate
-    return lambda properties: evaluate(properties) is None
-
-
-def _check_equality(left: Operand, right: Operand) -> None:
+def _check_equality(left: _Operand, right: _Operand) -> None:
     for operand in (left, right):
-        if operand.is_literal and operand.value is None:
+        if operand.node == Constant(Kind.CONDITION, None):
             raise FilterError(operand.position, "nothing equals NULL", "write IS NULL or IS NOT NULL")
     if left.is_literal and left.kind is Kind.CONDITION and right.is_literal and right.kind is not Kind.CONDITION:
         raise FilterError(left.position, "a truth value is compared with another constant", "compare a property")
 
 
-def _order(sign: str, left: Operand, right: Operand) -> Operand:
+def _order(sign: str, left: _Operand, right: _Operand) -> _Operand:
     for operand in (left, right):
         if operand.kind in (Kind.CONDITION, Kind.STRING):
             raise FilterError(operand.position, "it has no order", _NUMBER_WANTED)
-    return _built(ordered(sign, left, right), left, right)
+    return _built(Comparison(sign, left.node, right.node), left, right)

@@ -14,11 +14,11 @@ compiled when it is first needed and kept while it is in use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 from broker.engine.filters.errors import FilterError
-from broker.engine.filters.parser import PropertyFilter
+from broker.engine.filters.property_filter import PropertyFilter
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
@@ -26,12 +26,13 @@ from remoting.wire.tags import ALL, parse_tags
 
 TAG = "TAG"
 SQL92 = "SQL92"
-# About 50 MB of closures; expressions in use beyond them are compiled anew at every pull.
+# At most about 70 MB of code; expressions in use beyond them are compiled anew at every pull.
 KEPT_CHARS_MAX = 512 * 1024
 # What the shortest one counts for.
 _KEPT_CHARS_MIN = 64
 
-PropertiesMatch = Callable[[Mapping[str, str]], bool]
+# Takes the text of a message's properties (`remoting/wire/properties_text.py`).
+PropertiesMatch = Callable[[bytes], bool]
 
 
 class MessageFilter(NamedTuple):

@@ -32,7 +32,8 @@ from broker.engine.store.log_scan import scan_log
 from broker.engine.store.mapped_files import MappedFiles
 from broker.engine.store.prepared import Prepared, pack, prepare
 from broker.engine.store.queue_table import QueueTable
-from broker.engine.store.reader import Matches, PropertiesMatch, Reader
+from broker.engine.store.reader import Matches, Reader
+from broker.engine.store.record_window import PropertiesMatch
 from broker.engine.store.recovery import Recovery
 from broker.engine.store.retention import Pin, Retention, read_retention
 from broker.engine.store.store_folder import StoreFolder, StoreSizes
@@ -288,8 +289,8 @@ class MessageStore:
             properties_match=properties_match,
         )
 
-    def properties_of(self, appended: Appended) -> dict[str, str] | None:
-        """Of a message that was stored; None when it is gone. Raises OSError."""
+    def properties_of(self, appended: Appended) -> bytes | None:
+        """Of a message that was stored, as in `properties_text.py`; None when it is gone. Raises OSError."""
         return self._reader.properties_at(appended.commit_log_offset, appended.total_bytes)
 
     def min_offset(self, topic: str, queue_id: int) -> int:

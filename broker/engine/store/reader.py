@@ -17,7 +17,7 @@ was appended, flushed or not, as in RocketMQ. Event loop only.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from math import inf
 from time import perf_counter
 from typing import NamedTuple
@@ -34,7 +34,7 @@ from broker.engine.store.layout import (
     store_timestamp,
 )
 from broker.engine.store.queue_table import QueueTable
-from broker.engine.store.record_window import RecordWindow
+from broker.engine.store.record_window import PropertiesMatch, RecordWindow
 from broker.engine.store.values import Boundary, ReadResult, ReadStatus
 from remoting.wire.errors import BodyError
 from remoting.wire.stored_message import MAGIC_V1, MAGIC_V2
@@ -50,7 +50,6 @@ _SCAN_S_MAX = 0.01
 _READ_WHOLE_BYTES_MAX = 4096
 
 Matches = Callable[[int], bool]
-PropertiesMatch = Callable[[Mapping[str, str]], bool]
 
 
 class Reader:
@@ -123,8 +122,11 @@ class Reader:
 
         return is_wanted
 
-    def properties_at(self, commit_log_offset: int, size: int) -> dict[str, str] | None:
-        """Of the record of `size` bytes there; None when the log has none such. Raises OSError."""
+    def properties_at(self, commit_log_offset: int, size: int) -> bytes | None:
+        """Of the record of `size` bytes there, as in `properties_text.py`; None when the log has none such.
+
+        Raises OSError.
+        """
         segment = self._log.segment_of(commit_log_offset)
         if segment is None:
             return None

@@ -8,12 +8,12 @@ is appended later is not in the window.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from broker.engine.store.commit_log import CommitLog
 from broker.engine.store.layout import RECORD_BYTES_MIN
 from remoting.wire.errors import BodyError
-from remoting.wire.properties_text import PropertiesText
+from remoting.wire.properties_text import TEXT_START
 from remoting.wire.stored_message import MAGIC_V1, MAGIC_V2
 from remoting.wire.stored_properties import IP_V6_FLAGS, properties_text
 
@@ -26,7 +26,9 @@ _RECORD_BYTES_MAX = 4096
 # The start of a record whose hosts are IPv4: size, magic, …, commit-log offset, sys flag, …, bytes of the body.
 _HEAD = struct.Struct(">iI20xqi44xi")
 
-PropertiesAt = Callable[[int, int], Mapping[str, str] | None]
+# Both as in `properties_text.py`; None of a record that is not there.
+PropertiesAt = Callable[[int, int], bytes | None]
+PropertiesMatch = Callable[[bytes], bool]
 
 
 class RecordWindow:
@@ -35,15 +37,18 @@ class RecordWindow:
     def __init__(self, log: CommitLog, properties_of_large: PropertiesAt) -> None:
         self._log = log
         self._of_large = properties_of_large
-        self._start = 0
+        self._start = self._end = 0
         self._content = b""
 
-    def properties_at(self, commit_log_offset: int, size: int) -> Mapping[str, str] | None:
-        """Of the record of `size` bytes there; None when the log has none such. Raises OSError."""
+    def properties_at(self, commit_log_offset: int, size: int) -> bytes | None:
+        """Of the record of `size` bytes there; None when the log has none such. Raises OSError.
+
+        The usual record's are found here, without a call: a filter asks this of every message.
+        """
         if not RECORD_BYTES_MIN <= size <= _RECORD_BYTES_MAX:
             return self._of_large(commit_log_offset, size)
-        position = commit_log_offset - self._start
-        if (position < 0 or position + size > len(self._content)) and not self._fill(commit_log_offset, size):
+        end = commit_log_offset + size
+        if (commit_log_offset < self._start or end > self._end) and not self._fill(commit_log_offset, size):
             return None
         content, position = self._content, commit_log_offset - self._start
         total, magic, own_offset, sys_flag, body_bytes = _HEAD.unpack_from(content, position)
@@ -51,11 +56,15 @@ class RecordWindow:
             return None
         if sys_flag & IP_V6_FLAGS or body_bytes < 0:
             return self._of_large(commit_log_offset, size)
+        tail_at, end = position + _HEAD.size + body_bytes, position + size
+        if magic == MAGIC_V1 and tail_at < end:
+            start = tail_at + 3 + content[tail_at]
+            if start <= end and content[start - 2] << 8 | content[start - 1] == end - start:
+                return TEXT_START + content[start:end]
         try:
-            text = properties_text(content, position + _HEAD.size + body_bytes, position + size, magic)
+            return properties_text(content, tail_at, end, magic)
         except BodyError:
             return None
-        return PropertiesText(text)
 
     def _fill(self, commit_log_offset: int, size: int) -> bool:
         """Whether the window now holds this record."""
@@ -68,4 +77,5 @@ class RecordWindow:
         ahead = min(2 * len(self._content), _WINDOW_BYTES_MAX) if is_near else 0
         self._start = commit_log_offset
         self._content = self._log.read(segment, commit_log_offset, max(size, ahead))
+        self._end = commit_log_offset + len(self._content)
         return len(self._content) >= size

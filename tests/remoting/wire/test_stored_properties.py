@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remoting.wire.errors import BodyError
+from remoting.wire.properties import Property, decode_properties
 from remoting.wire.stored_message import StoredMessage, decode_message, encode_message
 from remoting.wire.stored_properties import START_BYTES_MAX, properties_in_tail, tail_position
 
@@ -34,8 +35,10 @@ def test_properties_are_those_of_the_whole_message(topic: str, host: str, store_
     start = whole[:START_BYTES_MAX]
     tail_at = tail_position(start)
 
-    assert properties_in_tail(start, whole[tail_at:]) == decode_message(whole).properties
-    assert properties_in_tail(whole, whole, tail_at) == decode_message(whole).properties
+    for stored in (properties_in_tail(start, whole[tail_at:]), properties_in_tail(whole, whole, tail_at)):
+        properties = decode_properties(stored.decode())
+        properties.pop(Property.CRC32, None)
+        assert properties == decode_message(whole).properties
 
 
 @pytest.mark.parametrize("topic", ["orders", "%RETRY%" + "o" * 140], ids=["short topic", "long topic"])

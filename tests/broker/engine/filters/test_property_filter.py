@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.filters.errors import FilterError, Incomparable
-from broker.engine.filters.parser import EXPRESSION_CHARS_MAX, NESTING_MAX, PropertyFilter
+from broker.engine.filters.errors import FilterError
+from broker.engine.filters.parser import EXPRESSION_CHARS_MAX, NESTING_MAX, OPERANDS_MAX, parse
+from broker.engine.filters.property_filter import PropertyFilter
+from broker.engine.filters.source import compiled
+from broker.engine.filters.tree import IsNull, Not
 from remoting.wire.codes import ResponseCode
 
-ORDER = {"size": "6", "city": "Tokyo", "price": "7.5", "note": "it's"}
+ORDER = b"\x02size\x016\x02city\x01Tokyo\x02price\x017.5\x02note\x01it's\x02"
+NO_PROPERTIES = b"\x02"
 
 LETS_THROUGH = [
     "size = 6",
@@ -50,7 +54,10 @@ def test_keeps_out(text: str) -> None:
     ],
 )
 def test_the_unknown_is_neither_true_nor_false(text: str, outcome: bool | None) -> None:
-    assert PropertyFilter(text).evaluate(ORDER) is outcome
+    tree = parse(text)
+    assert compiled(tree)(ORDER) is (outcome is True)
+    assert compiled(Not(tree))(ORDER) is (outcome is False)
+    assert compiled(IsNull(tree))(ORDER) is (outcome is None)
 
 
 def test_a_number_with_a_point_is_no_integer() -> None:
@@ -59,11 +66,10 @@ def test_a_number_with_a_point_is_no_integer() -> None:
 
 
 def test_what_cannot_be_compared_keeps_the_message_out_whatever_stands_beside_it() -> None:
-    compiled = PropertyFilter("city > 5 OR size = 6")
-
-    assert not compiled.matches(ORDER)
-    with pytest.raises(Incomparable, match="'Tokyo' is no integer"):
-        compiled.evaluate(ORDER)
+    assert not PropertyFilter("city > 5 OR size = 6").matches(ORDER)
+    assert not PropertyFilter("NOT (city > 5 OR size = 6)").matches(ORDER)
+    assert not PropertyFilter("(missing = 6 AND city > 5) OR size = 6").matches(ORDER)
+    assert PropertyFilter("(size = 7 AND city > 5) OR size = 6").matches(ORDER)
     assert PropertyFilter("size = 6 OR city > 5").matches(ORDER)
 
 
@@ -128,12 +134,12 @@ def test_deep_expressions_are_refused(text: str) -> None:
 
 def test_as_deep_as_allowed_is_read_and_evaluated() -> None:
     levels = NESTING_MAX - 3
-    assert PropertyFilter("NOT " * levels + "missing").evaluate({}) is None
+    assert compiled(IsNull(parse("NOT " * levels + "missing")))(NO_PROPERTIES)
     assert PropertyFilter("(" * levels + "size = 6" + ")" * levels).matches(ORDER)
 
 
 def test_long_chains_are_not_deep() -> None:
-    text = " OR ".join(["size = 1"] * 2_000)
+    text = " OR ".join(["size = 1"] * (OPERANDS_MAX // 2 - 1))
 
     assert not PropertyFilter(text).matches(ORDER)
     assert PropertyFilter(f"{text} OR size = 6").matches(ORDER)
@@ -142,3 +148,8 @@ def test_long_chains_are_not_deep() -> None:
 def test_expressions_that_are_too_long_are_refused() -> None:
     with pytest.raises(FilterError, match="shorten it"):
         PropertyFilter("a = '" + "x" * EXPRESSION_CHARS_MAX + "'")
+
+
+def test_expressions_of_too_many_operands_are_refused() -> None:
+    with pytest.raises(FilterError, match="write a IN"):
+        PropertyFilter(" OR ".join(["size = 1"] * (OPERANDS_MAX // 2 + 1)))
