@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from math import inf
 from time import perf_counter
 from typing import NamedTuple
 
@@ -46,6 +45,8 @@ logger = logging.getLogger(__name__)
 _SCANNED_ENTRIES_MIN = 16_000 // QUEUE_ENTRY_BYTES
 # A scan that looks at properties ends after this time: an expression may be long, and everybody else waits.
 _SCAN_S_MAX = 0.01
+# The clock is looked at behind the first of them, the second, the fourth, … and at last behind so many more.
+_SCANNED_BETWEEN_LOOKS_MAX = 16
 # For its properties a larger record is read in two parts, around its body.
 _READ_WHOLE_BYTES_MAX = 4096
 
@@ -201,7 +202,8 @@ def _pick(
     """`is_wanted` takes a message's commit-log offset and size."""
     wanted: list[tuple[int, int]] = []
     scanned = taken_bytes = 0
-    ends_s = inf if is_wanted is None else perf_counter() + _SCAN_S_MAX
+    ends_s = perf_counter() + _SCAN_S_MAX
+    looks_at = -1 if is_wanted is None else 1
     for offset, size, code in QUEUE_ENTRY.iter_unpack(entries):
         if size != HOLE_BYTES and (matches is None or matches(code)) and (is_wanted is None or is_wanted(offset, size)):
             if wanted and taken_bytes + size > max_bytes:
@@ -209,8 +211,12 @@ def _pick(
             wanted.append((offset, size))
             taken_bytes += size
         scanned += 1
-        if len(wanted) >= max_messages or (is_wanted is not None and perf_counter() >= ends_s):
+        if len(wanted) >= max_messages:
             break
+        if scanned == looks_at:
+            if perf_counter() >= ends_s:
+                break
+            looks_at += min(scanned, _SCANNED_BETWEEN_LOOKS_MAX)
     return _Pick(wanted, scanned)
 
 
