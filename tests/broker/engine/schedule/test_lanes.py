@@ -1,0 +1,57 @@
+"""Lanes of a delay level: which delivers next, where a queue offset lies, which are done."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.engine.schedule.lanes import CLOCK_JUMP_TOLERANCE_MS, Lane, Level, delay_of, split_at, without_done
+
+NOW_MS = 1_000_000
+
+
+def level(*lanes: Lane) -> Level:
+    return Level(1, list(lanes))
+
+
+def test_the_lane_that_falls_due_first_is_first_whichever_is_older() -> None:
+    slow = Lane(7_200_000, end=2, stored_due_ms=NOW_MS + 7_000_000)
+    fast = Lane(1_000, start=2, next_offset=2, stored_due_ms=NOW_MS + 500)
+    assert level(slow, fast).first_lane(NOW_MS) == (NOW_MS + 500, fast)
+    assert level(slow, Lane(1_000, start=2)).next_due_ms(NOW_MS) == NOW_MS + 7_000_000
+    assert level(Lane(1_000)).next_due_ms(NOW_MS) is None
+
+
+def test_what_is_further_away_than_its_level_explains_is_due_now() -> None:
+    lane = Lane(1_000)
+    limit_ms = NOW_MS + 1_000 + CLOCK_JUMP_TOLERANCE_MS
+    assert lane.due_ms(limit_ms, NOW_MS) == limit_ms
+    assert lane.due_ms(limit_ms + 1, NOW_MS) == NOW_MS
+
+
+@pytest.mark.parametrize(
+    ("queue_offset", "start"),
+    [(0, None), (1, 0), (2, None), (3, 3), (99, 3)],
+    ids=["delivered", "waits", "delivered in the second", "waits in the second", "still to come"],
+)
+def test_a_queue_offset_lies_in_the_lane_in_which_it_waits(queue_offset: int, start: int | None) -> None:
+    lanes = level(
+        Lane(1, end=2, next_offset=1), Lane(2, start=2, end=3, next_offset=3), Lane(3, start=3, next_offset=3)
+    )
+    lane = lanes.lane_of(queue_offset)
+    assert (lane.start if lane is not None else None) == start
+
+
+def test_a_done_lane_stays_while_an_older_one_is_not() -> None:
+    older, done, last = Lane(1, end=2), Lane(2, start=2, end=3, next_offset=3), Lane(3, start=3, next_offset=3)
+    assert without_done([older, done, last]) == [older, done, last]
+    older.next_offset = 2
+    assert without_done([older, done, last]) == [last]
+
+
+def test_a_level_that_the_table_has_not_waits_as_long_as_the_longest() -> None:
+    assert [delay_of(number, (5, 9, 7)) for number in (1, 3, 4)] == [5, 7, 9]
+
+
+def test_lanes_are_split_where_the_progress_says_that_one_began() -> None:
+    lanes = split_at([Lane(5, end=4), Lane(6, start=4)], [2, 4, 7])
+    assert [(lane.delay_ms, lane.start, lane.end) for lane in lanes] == [(5, 0, 2), (5, 2, 4), (6, 4, 7), (6, 7, None)]
