@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import dropwhile
 
-# An entry that is further away than its level can explain was stored before the clock was set back: it is due now.
+# An entry that is further away than its level can explain was stored before the clock was set back. By so much it just
+# waits longer; beyond it, it waits its level's delay from when that is noticed. Either way never less.
 CLOCK_JUMP_TOLERANCE_MS = 60_000
 
 
@@ -18,7 +19,8 @@ class Lane:
     """Queue offsets `start` to `end` of a level, all waiting equally long; `end` is None for the lane that grows.
 
     `next_offset`: the queue offset to deliver next; `stored_due_ms` the due time it was stored with, None when none
-    waits. When it is due is asked anew each time: the clock may have been set back since.
+    waits. When it is due is asked anew each time: the clock may have been set back since. `set_back_ms`: when that was
+    noticed of what waits now.
     """
 
     delay_ms: int
@@ -26,11 +28,17 @@ class Lane:
     end: int | None = None
     next_offset: int = 0
     stored_due_ms: int | None = None
+    set_back_ms: int | None = None
 
     def due_ms(self, stored_due_ms: int, now_ms: int) -> int:
-        if stored_due_ms - now_ms > self.delay_ms + CLOCK_JUMP_TOLERANCE_MS:
-            return now_ms
-        return stored_due_ms
+        ahead_ms = stored_due_ms - self.delay_ms - now_ms
+        if ahead_ms <= 0:
+            self.set_back_ms = None
+            return stored_due_ms
+        if self.set_back_ms is None and ahead_ms <= CLOCK_JUMP_TOLERANCE_MS:
+            return stored_due_ms
+        self.set_back_ms = now_ms if self.set_back_ms is None else min(self.set_back_ms, now_ms)
+        return min(stored_due_ms, self.set_back_ms + self.delay_ms)
 
     def next_due_ms(self, now_ms: int) -> int | None:
         return None if self.stored_due_ms is None else self.due_ms(self.stored_due_ms, now_ms)

@@ -9,7 +9,7 @@ from remoting.wire.headers.groups import SendMessageBackHeader
 from remoting.wire.headers.pull import SUBSCRIPTION_FLAG, SUSPEND_FLAG, PullMessageHeader
 from remoting.wire.headers.typed import write_header
 from remoting.wire.names import dlq_topic, retry_topic
-from tests.simulation.broker.model import Awaited, Entry, Held, Place
+from tests.simulation.broker.model import Entry, Held, Place
 from tests.simulation.broker.world import GROUPS, TAGS, TOPICS, WATCHED, World
 
 RETRIES_MAX = 2
@@ -82,8 +82,7 @@ def send_back(world: World) -> None:
         return
     level = min(level or FIRST_RETRY_LEVEL + message.reconsume_times, len(world.delays_ms))
     delay_ms = world.delays_ms[level - 1]
-    due_ms = world.broker.time.wall_ms() + delay_ms
-    world.model.awaited.append(Awaited((retry_topic(group), 0), entry, due_ms))
+    world.awaits((retry_topic(group), 0), entry, delay_ms)
 
 
 def commit(world: World) -> None:

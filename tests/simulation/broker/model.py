@@ -5,6 +5,7 @@ It knows the rules, not the code: when a message may be seen, when it must be, w
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -25,11 +26,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Awaited:
-    """A message that was accepted and is not to be seen before `due_ms` of the broker's clock."""
+    """A message that was accepted and is not to be seen before `due_ms` of the broker's clock, or before `waited_s` of
+    the time that really passes: what waits so long has waited, whatever somebody made of the clock."""
 
     place: Place
     entry: Entry
     due_ms: int
+    waited_s: float = math.inf
+
+    def may_come(self, now_ms: int, now_s: float) -> bool:
+        return self.due_ms <= now_ms or self.waited_s <= now_s
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,12 @@ class Model:
     # group, place -> (client, when it last asked).
     locks: dict[tuple[str, Place], tuple[str, float]] = field(default_factory=dict)
 
-    def appeared(self, place: Place, entry: Entry, now_ms: int) -> None:
+    def appeared(self, place: Place, entry: Entry, now_ms: int, now_s: float) -> None:
         """An entry is seen that nobody put there directly: it must have been awaited, and be due."""
         candidates = [one for one in self.awaited if (one.place, one.entry) == (place, entry)]
         assert candidates, f"{entry} came to {place}, where nothing like it was to come"
-        first = min(candidates, key=lambda one: one.due_ms)
-        assert first.due_ms <= now_ms, f"{entry} came {first.due_ms - now_ms} ms early"
+        first = next((one for one in candidates if one.may_come(now_ms, now_s)), None)
+        assert first is not None, f"{entry} came early: {candidates} at {now_ms} ms, {now_s} s"
         self.awaited.remove(first)
         self.queues[place].append(entry)
 

@@ -10,7 +10,7 @@ from remoting.wire.command import Command
 from remoting.wire.headers.send import SendMessageHeaderV2
 from remoting.wire.headers.typed import write_header
 from remoting.wire.properties import Property, encode_properties
-from tests.simulation.broker.model import Awaited, Entry, Place
+from tests.simulation.broker.model import Entry, Place
 from tests.simulation.broker.world import QUEUES, SENDERS, World
 
 
@@ -34,7 +34,7 @@ def send_delayed(world: World) -> None:
     place, entry, level = world.any_place(), world.new_entry(), world.chance.randrange(1, len(world.delays_ms) + 2)
     send_entry(world, place, entry, {Property.DELAY: str(level)})
     delay_ms = world.delays_ms[min(level, len(world.delays_ms)) - 1]
-    world.model.awaited.append(Awaited(place, entry, world.broker.time.wall_ms() + delay_ms))
+    world.awaits(place, entry, delay_ms)
 
 
 def send_entry(world: World, place: Place, entry: Entry, properties: dict[str, str], sys_flag: int = 0) -> Command:

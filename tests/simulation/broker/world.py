@@ -11,7 +11,7 @@ from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.names import dlq_topic, retry_topic
 from remoting.wire.stored_message import StoredMessage, decode_messages
-from tests.simulation.broker.model import Entry, Held, Model, Place
+from tests.simulation.broker.model import Awaited, Entry, Held, Model, Place
 from tests.support.simulated_broker import QuickFiles, SimulatedBroker, SimulatedClient
 from tests.support.stores import SMALL
 
@@ -101,6 +101,11 @@ class World:
         self.model.process_ended()
         self.connect()
 
+    def awaits(self, place: Place, entry: Entry, delay_ms: int) -> None:
+        """It was accepted now, to come after so long."""
+        time = self.broker.time
+        self.model.awaited.append(Awaited(place, entry, time.wall_ms() + delay_ms, time.now_s + delay_ms / 1000))
+
     # looking
 
     def read(self, place: Place, offset: int) -> list[StoredMessage]:
@@ -114,7 +119,7 @@ class World:
                 place = topic, queue_id
                 while (known := len(self.model.queues[place])) < self.broker.store.max_offset(*place):
                     for message in self.read(place, known):
-                        self.model.appeared(place, entry_of(message), now_ms)
+                        self.model.appeared(place, entry_of(message), now_ms, self.broker.time.now_s)
                 assert known == self.broker.store.max_offset(*place)
         self.model.held = [held for held in self.model.held if not self._has_answer(held)]
 

@@ -21,11 +21,20 @@ def test_the_lane_that_falls_due_first_is_first_whichever_is_older() -> None:
     assert level(Lane(1_000)).next_due_ms(NOW_MS) is None
 
 
-def test_what_is_further_away_than_its_level_explains_is_due_now() -> None:
+def test_what_is_further_away_than_its_level_explains_waits_its_delay_from_when_that_is_noticed() -> None:
     lane = Lane(1_000)
     limit_ms = NOW_MS + 1_000 + CLOCK_JUMP_TOLERANCE_MS
     assert lane.due_ms(limit_ms, NOW_MS) == limit_ms
-    assert lane.due_ms(limit_ms + 1, NOW_MS) == NOW_MS
+    assert lane.due_ms(limit_ms + 1, NOW_MS) == NOW_MS + 1_000
+    assert lane.due_ms(limit_ms + 1, NOW_MS + 999) == NOW_MS + 1_000
+    assert lane.due_ms(limit_ms + 1, NOW_MS - 70_000) == NOW_MS - 69_000
+
+
+def test_a_lane_forgets_that_the_clock_was_set_back_with_what_was_stored_before() -> None:
+    lane = Lane(1_000)
+    lane.due_ms(NOW_MS + 500_000, NOW_MS)
+    assert lane.due_ms(NOW_MS + 300_000, NOW_MS + 299_500) == NOW_MS + 300_000
+    assert lane.due_ms(NOW_MS + 302_000, NOW_MS + 299_500) == NOW_MS + 302_000
 
 
 @pytest.mark.parametrize(
