@@ -170,7 +170,7 @@ def lite_pull_of_a_group(scene: Scene) -> Any:
     java.lite_pull_consumer(first, group, topic, autoCommit=False)
     told: dict[str, Any] = {"first": poll(first, 8)}
     java.invoke(first, "commitSync")
-    wait_until(lambda: sum(scene.committed(group, topic).values()) == 8, 10, "progress")
+    wait_until(lambda: sum(scene.committed(group, topic).values()) == 8, 30, "progress")
     scene.stop(first)
     java.send(producer, topic, body="new-", count=2, queue=1, tag="red")
     second = scene.client("second")

@@ -89,7 +89,7 @@ def test_with_the_schedulers_process_stopped_exactly_what_it_drives_stops(
         wait_until(lambda: {b"by level", b"by time"} <= set(all_bodies(cluster)), 10, "what was due")
         wait_until(lambda: producer.asked_count > 0, 10, "a question about the transaction")
         # What was sent meanwhile lies in the last of the old ones, and in new ones.
-        wait_until(lambda: not set(old[:-1]) & set(segment_names(store)), 10, "old segments gone")
+        wait_until(lambda: not set(old[:-1]) & set(segment_names(store)), 30, "old segments gone")
         assert sorted(all_bodies(cluster)).count(b"by level") == 1
         assert {kind.kind for kind in cluster.state.kinds if kind.late_ms > 0} >= {"delay", "timer", "retention"}
 
@@ -150,14 +150,14 @@ def test_what_the_killed_drivers_kinds_had_due_is_done_by_the_next(
         wait_until(lambda: cluster.driver not in ("", driver), 3, "another driver")
         wait_until(lambda: sorted(cluster.bodies()) == [b"by level", b"by time"], 10, "what was due")
         wait_until(lambda: producer.asked_count > 0, 10, "a question about the transaction")
-        wait_until(lambda: len(segment_names(cluster.folder / "store")) < SEGMENTS, 10, "old segments gone")
+        wait_until(lambda: len(segment_names(cluster.folder / "store")) < SEGMENTS, 30, "old segments gone")
 
 
 def test_a_consumer_whose_place_was_retained_away_is_told_where_to_go_on(cluster: Cluster) -> None:
     cluster.send(b"the newest", "orders")
     with cluster.worker("only"):
         cluster.change_setting("fileReservedTime", "72")
-        wait_until(lambda: len(segment_names(cluster.folder / "store")) == 1, 10, "old segments gone")
+        wait_until(lambda: len(segment_names(cluster.folder / "store")) == 1, 30, "old segments gone")
 
     answer = cluster.pull("orders")
     assert answer.code == ResponseCode.PULL_OFFSET_MOVED

@@ -68,7 +68,10 @@ class PowerCutFiles(OnePlaceFiles):
         # The flusher's thread and the loop may flush the same file: an older copy must not come last.
         with self._lock:
             fresh = target.with_name(target.name + ".shadow")
-            shutil.copyfile(path, fresh)
+            try:
+                shutil.copyfile(path, fresh)
+            except FileNotFoundError:  # removed meanwhile: a descriptor may outlive its file
+                return
             fresh.replace(target)
 
     def replace_json(self, path: Path, value: object) -> None:
