@@ -134,7 +134,7 @@ async def test_answers_that_many_clients_do_not_read_stay_within_their_bound(hou
 async def test_pulls_with_long_expressions_are_held_within_their_bound(house, monkeypatch) -> None:
     monkeypatch.setattr(held_pulls_module, "HELD_BYTES_PER_CONNECTION_MAX", 2 * MIB)
     monkeypatch.setattr(held_pulls_module, "HELD_BYTES_MAX", 5 * MIB)
-    long = "||".join(f"tag-{number}" for number in range(2_000))
+    long = "||".join(f"tag-{number}" for number in range(500))
     with hostile(house, 4) as sockets:
         for one in sockets:
             await push(one, b"".join(pull(number % 8, 60_000, long) for number in range(20)))

@@ -52,7 +52,7 @@ class Watcher:
 
 
 def member(client_id: str = "me@1") -> Member:
-    return Member(client_id, Wire(), LanguageCode.JAVA, 479, 5, 5)
+    return Member(client_id, Wire(), LanguageCode.JAVA, 479, 5, 5, 5)
 
 
 def appended(queue_offset: int, topic: str = "orders") -> Appended:

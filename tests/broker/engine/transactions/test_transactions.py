@@ -56,7 +56,7 @@ class Broker:
     def online(self, group: str = "p") -> Wire:
         wire = Wire()
         wire.requester = _Requests(wire)
-        self.parts.members._producers.setdefault(group, {})[wire] = Client(f"c{id(wire)}", wire, 0, 479, 0, 0)
+        self.parts.members._producers.setdefault(group, {})[wire] = Client(f"c{id(wire)}", wire, 0, 479, 0, 0, 0)
         return wire
 
     def send(self, body: bytes = b"one", queue_id: int = 0, **properties: str):
