@@ -117,7 +117,7 @@ class Life:
         )
         self.accepting = Accepting(self.store, LevelHistory(self.path / "config", DEFAULT_LEVELS), self.clock, settings)
         members = Members(self.clock, watch, lambda _: False, self.clock)
-        members._producers["p"] = {self.wire: Client("c", self.wire, 0, 479, 0, 0)}  # type: ignore[dict-item]
+        members._producers["p"] = {self.wire: Client("c", self.wire, 0, 479, 0, 0, 0)}  # type: ignore[dict-item]
         self.transactions = Transactions(
             *(self.store, self.accepting, members, ProgressKeeper(self.path / "config", self.offsets), settings),
             before_giving_up=lambda: None,
