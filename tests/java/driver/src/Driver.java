@@ -1,4 +1,6 @@
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -16,7 +18,9 @@ import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
  * side. The end of standard input ends the process, so no test leaves one behind.
  */
 public final class Driver {
-    private static final PrintStream OUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+    /** Ours alone: what a library prints must not fall into the middle of a long line. */
+    private static final PrintStream OUT =
+            new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
 
     private final Clients clients = new Clients();
     private final Producers producers = new Producers(clients);
@@ -25,6 +29,7 @@ public final class Driver {
     private final Load load = new Load(producers);
 
     public static void main(String[] args) throws Exception {
+        System.setOut(System.err);
         Driver driver = new Driver();
         ExecutorService workers = Executors.newCachedThreadPool();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
