@@ -19,6 +19,7 @@ FACES = ("mqadmin.console", "mqadmin.api", "mqadmin.live")
 # What reaches a broker; the rest of `remoting` is names and values.
 TALKING = (
     "remoting.client",
+    "remoting.complaints",
     "remoting.connecting",
     "remoting.connection",
     "remoting.requester",
