@@ -65,7 +65,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "broker.engine": ("broker.engine",),
     "broker.engine.store": ("broker.engine.store",),
     "broker.engine.filters": ("broker.engine.filters",),
-    "broker.engine.schedule": ("broker.engine.schedule", "broker.engine.store", "broker.engine.json_files"),
+    "broker.engine.schedule": ("broker.engine.schedule", "broker.engine.store", "broker.engine.config_files"),
     "broker.engine.retention": (
         "broker.engine.retention",
         "broker.engine.store",

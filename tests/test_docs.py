@@ -11,7 +11,7 @@ from django.core.management import get_commands
 from broker.engine.config import BrokerConfig
 from broker.engine.parts import Parts
 from broker.engine.request_codes import broker_processors, name_server_processors
-from broker.engine.requests import RequestTable
+from broker.engine.serving.requests import RequestTable
 from remoting.wire.codes import RequestCode
 from tests.support.stores import SMALL, ManualClock, open_store
 

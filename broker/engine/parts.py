@@ -9,24 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from broker.engine.accepting import Accepting
 from broker.engine.config import BrokerConfig
 from broker.engine.day_totals import LOOK_INTERVAL_S as DAY_LOOK_INTERVAL_S
 from broker.engine.day_totals import DayTotals
 from broker.engine.filters.subscriptions import SubscriptionFilters
-from broker.engine.groups import Groups
-from broker.engine.held_pulls import HeldPulls
-from broker.engine.kv_config import KVConfig
+from broker.engine.groups.group_configs import Groups
+from broker.engine.groups.member_calls import MemberCalls
+from broker.engine.groups.members import Members
+from broker.engine.groups.offsets import Offsets
+from broker.engine.groups.queue_locks import QueueLocks
+from broker.engine.groups.request_modes import RequestModes
 from broker.engine.loops import Loop
-from broker.engine.member_calls import MemberCalls
-from broker.engine.members import Members
-from broker.engine.offsets import Offsets
-from broker.engine.overload import LoopBeat, Overload
+from broker.engine.name_server.kv_config import KVConfig
 from broker.engine.processors.scheduler_lease import SchedulerLease
-from broker.engine.processors.watch_broker import WatchBroker
-from broker.engine.queue_locks import QueueLocks
-from broker.engine.request_modes import RequestModes
-from broker.engine.requests import RequestTable
+from broker.engine.processors.watch import WatchBroker
 from broker.engine.retention.disk_watch import LOOK_INTERVAL_S, DiskWatch
 from broker.engine.retention.remover import Remover
 from broker.engine.retention.scheduled import KIND as RETENTION_KIND
@@ -42,16 +38,20 @@ from broker.engine.schedule.progress import ProgressFile
 from broker.engine.schedule.scheduler import Scheduler
 from broker.engine.schedule.timer import KIND as TIMER_KIND
 from broker.engine.schedule.timer import TimerDelivery
+from broker.engine.sending.accepting import Accepting
+from broker.engine.serving.held_pulls import HeldPulls
+from broker.engine.serving.overload import LoopBeat, Overload
+from broker.engine.serving.requests import RequestTable
 from broker.engine.settings import Settings
 from broker.engine.stats import Rates
 from broker.engine.store.message_store import Clock, MessageStore, system_clock
 from broker.engine.store.values import Appended
-from broker.engine.topics import Topics
+from broker.engine.topics.topic_configs import Topics
 from broker.engine.transactions.check_back import KIND as TRANSACTION_KIND
 from broker.engine.transactions.progress import ProgressKeeper as TransactionProgress
 from broker.engine.transactions.transactions import Transactions
-from broker.engine.watch import Watch
-from broker.engine.watch_states import WatchStates
+from broker.engine.watch.watch import Watch
+from broker.engine.watch.watch_states import WatchStates
 from remoting.wire.bodies.topics import PERM_READ_WRITE
 from remoting.wire.names import CHECK_MAX_TIME_TOPIC
 

@@ -7,48 +7,48 @@ from __future__ import annotations
 
 import os
 
+from broker.engine.name_server.kv_config_requests import KVConfigRequests
+from broker.engine.name_server.registration import Registration
+from broker.engine.name_server.routes import Routes
 from broker.engine.parts import Parts
 from broker.engine.processors.assignment import QueryAssignment, RequestModeList, SetRequestMode
 from broker.engine.processors.broker_config import GetBrokerConfig, UpdateBrokerConfig
-from broker.engine.processors.broker_consume_stats import GetBrokerConsumeStats
-from broker.engine.processors.broker_runtime_info import BrokerRuntimeInfo
-from broker.engine.processors.broker_stats import ViewBrokerStats
 from broker.engine.processors.check_client_config import CheckClientConfig
 from broker.engine.processors.client_connections import AllProducers, ConsumerConnections, ProducerConnections
-from broker.engine.processors.clone_offsets import CloneOffsets
-from broker.engine.processors.consume_directly import ConsumeDirectly
-from broker.engine.processors.consume_stats import GetConsumeStats
-from broker.engine.processors.consume_time_span import ConsumeTimeSpan
-from broker.engine.processors.consumer_list import ConsumerList
+from broker.engine.processors.clone_group_offset import CloneOffsets
+from broker.engine.processors.consume_message_directly import ConsumeDirectly
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
-from broker.engine.processors.consumer_status import ConsumerStatus
+from broker.engine.processors.consumer_send_msg_back import SendMessageBack
 from broker.engine.processors.end_transaction import EndTransaction
+from broker.engine.processors.get_broker_consume_stats import GetBrokerConsumeStats
+from broker.engine.processors.get_broker_runtime_info import BrokerRuntimeInfo
+from broker.engine.processors.get_consume_stats import GetConsumeStats
+from broker.engine.processors.get_consumer_list_by_group import ConsumerList
+from broker.engine.processors.get_consumer_running_info import GetConsumerRunningInfo
+from broker.engine.processors.get_topic_stats_info import GetTopicStats
 from broker.engine.processors.group_config import DeleteGroup, GetGroupConfig, UpdateGroup
-from broker.engine.processors.heartbeat import Heartbeat
-from broker.engine.processors.kv_config import KVConfigRequests
-from broker.engine.processors.lock_queues import LockQueues, UnlockQueues
+from broker.engine.processors.heart_beat import Heartbeat
+from broker.engine.processors.invoke_broker_to_get_consumer_status import ConsumerStatus
+from broker.engine.processors.invoke_broker_to_reset_offset import ResetOffset
+from broker.engine.processors.lock_batch_mq import LockQueues, UnlockQueues
 from broker.engine.processors.pull_message import PullMessage
 from broker.engine.processors.query_consume_queue import QueryConsumeQueue
+from broker.engine.processors.query_consume_time_span import ConsumeTimeSpan
 from broker.engine.processors.query_message import QueryMessage
 from broker.engine.processors.queue_offset import EarliestStoreTime, QueueOffset, SearchOffset
 from broker.engine.processors.recall_message import RecallMessage
-from broker.engine.processors.registration import Registration
-from broker.engine.processors.reset_offset import ResetOffset
-from broker.engine.processors.resume_check import ResumeCheck
-from broker.engine.processors.route import Routes
-from broker.engine.processors.running_info import GetConsumerRunningInfo
+from broker.engine.processors.resume_check_half_message import ResumeCheck
 from broker.engine.processors.scheduler_step import SchedulerStep
 from broker.engine.processors.send_message import SendMessage
-from broker.engine.processors.send_message_back import SendMessageBack
-from broker.engine.processors.send_reply import SendReply
-from broker.engine.processors.send_target import SendTarget
+from broker.engine.processors.send_reply_message import SendReply
 from broker.engine.processors.tables import Tables
 from broker.engine.processors.topic_config import DeleteTopic, GetTopicConfig, UpdateTopic, UpdateTopics
-from broker.engine.processors.topic_stats import GetTopicStats
 from broker.engine.processors.unregister_client import UnregisterClient
-from broker.engine.processors.view_message import ViewMessage
+from broker.engine.processors.view_broker_stats_data import ViewBrokerStats
+from broker.engine.processors.view_message_by_id import ViewMessage
 from broker.engine.processors.who_consumes import WhoConsumes
-from broker.engine.requests import Processor
+from broker.engine.sending.send_target import SendTarget
+from broker.engine.serving.requests import Processor
 from remoting.wire.codes import RequestCode as Code
 from remoting.wire.message_id import UniqueKeyFactory
 

@@ -17,9 +17,9 @@ import logging
 from broker.engine.config import BrokerConfig
 from broker.engine.parts import Parts
 from broker.engine.request_codes import broker_processors, name_server_processors
-from broker.engine.requests import RequestTable
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
+from broker.engine.serving.requests import RequestTable
 from broker.engine.settings import Settings
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import RecoveryReport, StoreConfig

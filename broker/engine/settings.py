@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker.engine.config import BrokerConfig
-from broker.engine.json_files import FactsUnreadable, FactsUnwritable, save_json
+from broker.engine.config_files import FactsUnreadable, FactsUnwritable, save_json
 from broker.engine.retention.rules import check_hours
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.store.values import SEGMENT_BYTES

@@ -11,8 +11,8 @@ import pytest
 from broker import driving
 from broker.driving import Drivers
 from broker.engine.config import BrokerConfig
-from broker.engine.requests import RequestTable
 from broker.engine.runtime import BrokerRuntime
+from broker.engine.serving.requests import RequestTable
 from remoting.client.admin import Admin
 from remoting.client.connections import Connections
 from remoting.server import Server

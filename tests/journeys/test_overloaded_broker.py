@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from broker.engine import flush_waiting
 from broker.engine.config import BrokerConfig
 from broker.engine.runtime import BrokerRuntime
+from broker.engine.sending import flush_waiting
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from tests.support.java_client import JavaClient, JavaError

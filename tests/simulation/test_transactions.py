@@ -19,17 +19,17 @@ from pathlib import Path
 
 import pytest
 
-from broker.engine.accepting import Accepting
 from broker.engine.config import BrokerConfig
-from broker.engine.members import Client, Members
-from broker.engine.offsets import Offsets
+from broker.engine.groups.members import Client, Members
+from broker.engine.groups.offsets import Offsets
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
+from broker.engine.sending.accepting import Accepting
 from broker.engine.store.message_store import MessageStore
 from broker.engine.transactions import transactions as transactions_module
 from broker.engine.transactions.progress import ProgressKeeper
 from broker.engine.transactions.transactions import Transactions
-from broker.engine.watch import Watch
+from broker.engine.watch.watch import Watch
 from remoting.wire.names import CHECK_MAX_TIME_TOPIC
 from remoting.wire.stored_message import StoredMessage, decode_message
 from tests.support.broker_parts import Wire

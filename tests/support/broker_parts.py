@@ -5,22 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from broker.engine.accepting import Accepting
 from broker.engine.config import BrokerConfig
 from broker.engine.filters.subscriptions import SubscriptionFilters
-from broker.engine.groups import Groups
-from broker.engine.held_pulls import HeldPulls
-from broker.engine.members import Members
-from broker.engine.offsets import Offsets
-from broker.engine.queue_locks import QueueLocks
-from broker.engine.requests import Processor, Request
+from broker.engine.groups.group_configs import Groups
+from broker.engine.groups.members import Members
+from broker.engine.groups.offsets import Offsets
+from broker.engine.groups.queue_locks import QueueLocks
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
+from broker.engine.sending.accepting import Accepting
+from broker.engine.serving.held_pulls import HeldPulls
+from broker.engine.serving.requests import Processor, Request
 from broker.engine.stats import Rates
-from broker.engine.topics import Topics
+from broker.engine.topics.topic_configs import Topics
 from broker.engine.transactions.progress import ProgressKeeper
 from broker.engine.transactions.transactions import Transactions
-from broker.engine.watch import Watch
+from broker.engine.watch.watch import Watch
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.codes import OUR_VERSION
 from remoting.wire.command import Command, response

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.engine.groups import Groups
-from broker.engine.members import BROADCASTING, Members
-from broker.engine.request_modes import RequestModes
-from broker.engine.requests import Request
-from broker.engine.topics import Topics
+from broker.engine.groups.group_configs import Groups
+from broker.engine.groups.members import BROADCASTING, Members
+from broker.engine.groups.request_modes import RequestModes
+from broker.engine.serving.requests import Request
+from broker.engine.topics.topic_configs import Topics
 from remoting.allocation import STRATEGIES, allocate
 from remoting.wire.bodies.assignment import PULL, AssignmentQuery, RequestMode, write_assignments
 from remoting.wire.bodies.document import read_body, write_body

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.engine.json_files import FactsUnreadable
-from broker.engine.requests import Request
+from broker.engine.config_files import FactsUnreadable
+from broker.engine.serving.requests import Request
 from broker.engine.settings import Settings
 from remoting.wire.bodies.document import write_body
 from remoting.wire.codes import ResponseCode

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from broker.engine.filters.subscriptions import SubscriptionFilters
-from broker.engine.requests import Request
+from broker.engine.serving.requests import Request
 from remoting.wire import lenient_json
 from remoting.wire.bodies.document import Document, convert
 from remoting.wire.codes import ResponseCode

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.engine.members import Client, Members
-from broker.engine.requests import Request
+from broker.engine.groups.members import Client, Members
+from broker.engine.serving.requests import Request
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.groups import (
     ClientConnection,

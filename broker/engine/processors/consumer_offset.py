@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from broker.engine.groups import Groups
-from broker.engine.offsets import Offsets
-from broker.engine.requests import Request
+from broker.engine.groups.group_configs import Groups
+from broker.engine.groups.offsets import Offsets
+from broker.engine.serving.requests import Request
 from broker.engine.store.message_store import MessageStore
-from broker.engine.topics import QUEUE_NUMS_MAX, Topics
+from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX, Topics
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response

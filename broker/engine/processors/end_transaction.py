@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from broker.engine.config import BrokerConfig
-from broker.engine.requests import Request
+from broker.engine.serving.requests import Request
 from broker.engine.store.message_store import MessageStore
 from broker.engine.transactions.half import destination, immunity_ms
 from broker.engine.transactions.transactions import OnEnded, Transactions

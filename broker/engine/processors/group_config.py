@@ -6,12 +6,12 @@ UPDATE_AND_CREATE_SUBSCRIPTIONGROUP (200), …_LIST (225), DELETE_SUBSCRIPTIONGR
 
 from __future__ import annotations
 
-from broker.engine.assignments import Assignments
-from broker.engine.groups import Groups
-from broker.engine.held_pulls import HeldPulls
-from broker.engine.offsets import Offsets
-from broker.engine.requests import Request
-from broker.engine.topics import QUEUE_NUMS_MAX, Topics
+from broker.engine.groups.assignments import Assignments
+from broker.engine.groups.group_configs import Groups
+from broker.engine.groups.offsets import Offsets
+from broker.engine.serving.held_pulls import HeldPulls
+from broker.engine.serving.requests import Request
+from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX, Topics
 from remoting.wire.bodies.document import read_body, write_body
 from remoting.wire.bodies.groups import GroupsWanted, SubscriptionGroupConfig
 from remoting.wire.codes import ResponseCode

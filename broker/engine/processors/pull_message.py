@@ -13,16 +13,16 @@ import logging
 
 from broker.engine.config import BrokerConfig
 from broker.engine.filters.subscriptions import MessageFilter, SubscriptionFilters
-from broker.engine.groups import Groups
-from broker.engine.held_pulls import EXPRESSION_BYTES_PER_CHAR, PULL_BYTES, HeldPull, HeldPulls
-from broker.engine.members import Members
-from broker.engine.offsets import Offsets
-from broker.engine.requests import Request
+from broker.engine.groups.group_configs import Groups
+from broker.engine.groups.members import Members
+from broker.engine.groups.offsets import Offsets
+from broker.engine.serving.held_pulls import EXPRESSION_BYTES_PER_CHAR, PULL_BYTES, HeldPull, HeldPulls
+from broker.engine.serving.requests import Request
 from broker.engine.stats import Rates
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import ReadResult, ReadStatus
-from broker.engine.topics import Topics
-from broker.engine.watch import Watch
+from broker.engine.topics.topic_configs import Topics
+from broker.engine.watch.watch import Watch
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import ResponseCode

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.engine.members import Members
-from broker.engine.requests import Request
+from broker.engine.groups.members import Members
+from broker.engine.serving.requests import Request
 from broker.engine.store.message_store import MessageStore
 from remoting.wire.bodies.consume_queue import QueueEntries, QueueEntry
 from remoting.wire.bodies.document import write_body

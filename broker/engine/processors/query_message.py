@@ -7,7 +7,7 @@ key (there, those of the same hash come along), and times are exact to the ms (t
 
 from __future__ import annotations
 
-from broker.engine.requests import Request
+from broker.engine.serving.requests import Request
 from broker.engine.store.message_store import MessageStore
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.engine.requests import Request
+from broker.engine.serving.requests import Request
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Boundary
 from remoting.wire.codes import RequestCode, ResponseCode

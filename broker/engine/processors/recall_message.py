@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from broker.engine.accepting import Accepting, Answer
 from broker.engine.config import BrokerConfig
-from broker.engine.requests import Request
+from broker.engine.sending.accepting import Accepting, Answer
+from broker.engine.serving.requests import Request
 from broker.engine.store.values import Appended, MessageDraft
-from broker.engine.topics import Topics
+from broker.engine.topics.topic_configs import Topics
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError

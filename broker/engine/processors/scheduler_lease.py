@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.engine.requests import Request
 from broker.engine.schedule.driver import LeaseAnswer
 from broker.engine.schedule.scheduler import Answer, LeaseRequest, Scheduler
+from broker.engine.serving.requests import Request
 from remoting.connection import Connection
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.scheduler import Agenda

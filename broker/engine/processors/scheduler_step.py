@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from broker.engine.accepting import refusal
-from broker.engine.requests import Request
 from broker.engine.schedule.driver import StaleEpoch
 from broker.engine.schedule.scheduler import Scheduler
+from broker.engine.sending.accepting import refusal
+from broker.engine.serving.requests import Request
 from broker.engine.store.errors import StoreError
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response

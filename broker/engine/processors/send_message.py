@@ -9,17 +9,17 @@ not wait for the disk. What was refused is not stored; what could not be flushed
 
 from __future__ import annotations
 
-from broker.engine.accepting import Accepting, Answer
 from broker.engine.config import BrokerConfig
-from broker.engine.flush_waiting import FlushTimedOut
-from broker.engine.groups import Groups
-from broker.engine.processors.send_target import SendTarget
-from broker.engine.queue_locks import QueueLocks
-from broker.engine.requests import Request
-from broker.engine.retry import DLQ_DELAY_OF_SEND, DLQ_QUEUE_NUMS, is_dead_on_send, retry_limit
+from broker.engine.groups.group_configs import Groups
+from broker.engine.groups.queue_locks import QueueLocks
 from broker.engine.schedule.entering import delay_level, wants_timer
+from broker.engine.sending.accepting import Accepting, Answer
+from broker.engine.sending.flush_waiting import FlushTimedOut
+from broker.engine.sending.retry import DLQ_DELAY_OF_SEND, DLQ_QUEUE_NUMS, is_dead_on_send, retry_limit
+from broker.engine.sending.send_target import SendTarget
+from broker.engine.serving.requests import Request
 from broker.engine.store.values import Appended, MessageDraft
-from broker.engine.topics import Topics
+from broker.engine.topics.topic_configs import Topics
 from broker.engine.transactions.half import is_half
 from broker.engine.transactions.transactions import Transactions
 from remoting.wire.batch import decode_batch

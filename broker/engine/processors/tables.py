@@ -6,11 +6,11 @@ Always complete, never in pages; the totals of topics and groups say so to those
 
 from __future__ import annotations
 
-from broker.engine.groups import Groups
-from broker.engine.offsets import Offsets
-from broker.engine.requests import Request
+from broker.engine.groups.group_configs import Groups
+from broker.engine.groups.offsets import Offsets
 from broker.engine.schedule.delay import DelayedDelivery
-from broker.engine.topics import Topics
+from broker.engine.serving.requests import Request
+from broker.engine.topics.topic_configs import Topics
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.route import TopicList
 from remoting.wire.codes import ResponseCode

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import msgspec
 
-from broker.engine.assignments import Assignments
-from broker.engine.offsets import Offsets
-from broker.engine.requests import Request
+from broker.engine.groups.assignments import Assignments
+from broker.engine.groups.offsets import Offsets
+from broker.engine.serving.requests import Request
 from broker.engine.store.message_store import MessageStore
-from broker.engine.topic_attributes import alter_attributes
-from broker.engine.topics import QUEUE_NUMS_MAX, Topics
+from broker.engine.topics.topic_attributes import alter_attributes
+from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX, Topics
 from remoting.wire.bodies.document import read_body, write_body
 from remoting.wire.bodies.topics import PERM_MAX, TopicConfig, TopicsWanted
 from remoting.wire.codes import ResponseCode

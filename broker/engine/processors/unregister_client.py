@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.engine.members import Members
-from broker.engine.requests import Request
+from broker.engine.groups.members import Members
+from broker.engine.serving.requests import Request
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.headers.groups import UnregisterClientHeader

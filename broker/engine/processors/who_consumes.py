@@ -6,9 +6,9 @@ QUERY_SUBSCRIPTION_BY_CONSUMER (345): what a group asks for on a topic.
 
 from __future__ import annotations
 
-from broker.engine.members import Members
-from broker.engine.offsets import Offsets
-from broker.engine.requests import Request
+from broker.engine.groups.members import Members
+from broker.engine.groups.offsets import Offsets
+from broker.engine.serving.requests import Request
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.groups import GroupList, GroupSubscription
 from remoting.wire.bodies.route import TopicList

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from pathlib import Path
 
-from broker.engine.json_files import load_json, save_facts
+from broker.engine.config_files import load_json, save_facts
 from broker.engine.schedule.levels import DelayLevels, parse_levels
 from remoting.wire.bodies.document import Document
 

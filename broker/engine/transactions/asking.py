@@ -10,7 +10,7 @@ import itertools
 
 import msgspec
 
-from broker.engine.members import Client, Members
+from broker.engine.groups.members import Client, Members
 from broker.engine.store.values import Appended, MessageDraft
 from broker.engine.transactions.half import destination
 from remoting.wire.codes import RequestCode

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker.engine.config import BrokerConfig
-from broker.engine.members import Client, Members
+from broker.engine.groups.members import Client, Members
 from broker.engine.schedule.carriers import Carried
 from broker.engine.store.errors import RecordRefused
 from broker.engine.store.message_store import MessageStore

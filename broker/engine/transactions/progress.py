@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from broker.engine.offsets import Offsets
+from broker.engine.groups.offsets import Offsets
 from broker.engine.transactions.half import HALF_QUEUE
 from remoting.wire.names import HALF_TOPIC, OP_HALF_TOPIC
 

@@ -16,10 +16,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from broker.engine.accepting import Accepting, Answer
 from broker.engine.config import BrokerConfig
-from broker.engine.flush_waiting import FlushTimedOut
-from broker.engine.members import Members
+from broker.engine.groups.members import Members
+from broker.engine.sending.accepting import Accepting, Answer
+from broker.engine.sending.flush_waiting import FlushTimedOut
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
 from broker.engine.transactions.check_back import CheckBack

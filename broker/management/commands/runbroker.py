@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from broker.engine.config import BROKER_PORT, NAMESRV_PORT, BrokerConfig
-from broker.engine.json_files import FactsUnreadable, FactsUnwritable
+from broker.engine.config_files import FactsUnreadable, FactsUnwritable
 from broker.engine.retention.rules import check_hours
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.store.errors import StoreError

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from broker.engine import member_calls
 from broker.engine import parts as parts_module
 from broker.engine.config import BrokerConfig
-from broker.engine.json_files import FactsUnreadable
+from broker.engine.config_files import FactsUnreadable
+from broker.engine.groups import member_calls
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.schedule.driver import Driver
 from broker.engine.store.errors import StoreError

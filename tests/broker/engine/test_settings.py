@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.config import BrokerConfig
-from broker.engine.json_files import FactsUnreadable
+from broker.engine.config_files import FactsUnreadable
 from broker.engine.settings import FILE_NAME, SETTINGS, Settings
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError

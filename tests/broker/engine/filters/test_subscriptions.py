@@ -10,7 +10,7 @@ import pytest
 from broker.engine.filters import subscriptions as subscriptions_module
 from broker.engine.filters.subscriptions import EVERYTHING, SubscriptionFilters
 from broker.engine.processors.check_client_config import CheckClientConfig
-from broker.engine.requests import Request
+from broker.engine.serving.requests import Request
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from broker.engine.groups.request_modes import RequestModes
 from broker.engine.processors.assignment import QueryAssignment, RequestModeList, SetRequestMode
-from broker.engine.request_modes import RequestModes
 from remoting.allocation import allocate
 from remoting.wire.bodies.heartbeat import ConsumerData
 from remoting.wire.bodies.message_queue import MessageQueue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
-from broker.engine.topics import QUEUE_NUMS_MAX
+from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command

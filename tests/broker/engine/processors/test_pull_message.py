@@ -7,8 +7,8 @@ import errno
 
 import pytest
 
-from broker.engine.held_pulls import HeldPulls
 from broker.engine.processors.pull_message import PullMessage
+from broker.engine.serving.held_pulls import HeldPulls
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.topics import PERM_READ, PERM_WRITE, TopicConfig

@@ -404,7 +404,7 @@ def test_send_refuses_a_header_without_its_fields(parts, processor):
 
 
 async def test_send_hears_of_a_flush_that_takes_too_long_and_where_its_message_is(parts, processor, monkeypatch):
-    monkeypatch.setattr("broker.engine.flush_waiting.FLUSH_TIMEOUT_S", 0.02)
+    monkeypatch.setattr("broker.engine.sending.flush_waiting.FLUSH_TIMEOUT_S", 0.02)
     monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: None)
     parts.ask(processor, send(properties={"UNIQ_KEY": "U1"}))
     await eventually(lambda: parts.wire.sent)
@@ -417,7 +417,7 @@ async def test_send_hears_of_a_flush_that_takes_too_long_and_where_its_message_i
 
 
 async def test_send_is_refused_while_too_many_wait_for_the_disk_and_nothing_is_stored(parts, processor, monkeypatch):
-    monkeypatch.setattr("broker.engine.flush_waiting.WAITING_SENDS_MAX", 1)
+    monkeypatch.setattr("broker.engine.sending.flush_waiting.WAITING_SENDS_MAX", 1)
     monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: None)
     assert parts.ask(processor, send(b"waits")) is None
     refused = parts.ask(processor, send(b"refused"))

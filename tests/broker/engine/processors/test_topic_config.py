@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.processors.topic_config import DeleteTopic, GetTopicConfig, UpdateTopic, UpdateTopics
-from broker.engine.topics import QUEUE_NUMS_MAX
+from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX
 from remoting.wire.bodies.document import read_body, write_body
 from remoting.wire.bodies.topics import TopicConfig, TopicsWanted
 from remoting.wire.codes import RequestCode, ResponseCode

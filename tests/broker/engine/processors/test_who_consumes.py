@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from broker.engine.processors.client_connections import AllProducers
-from broker.engine.processors.consume_time_span import ConsumeTimeSpan
+from broker.engine.processors.query_consume_time_span import ConsumeTimeSpan
 from broker.engine.processors.who_consumes import WhoConsumes
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.topics import TopicConfig

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.engine.accepting import refusal
 from broker.engine.config import BrokerConfig
 from broker.engine.retention import disk_watch as disk_watch_module
 from broker.engine.retention.disk_watch import DiskUse, DiskWatch, disk_use
 from broker.engine.retention.remover import Remover
 from broker.engine.retention.rules import HOUR_MS
+from broker.engine.sending.accepting import refusal
 from broker.engine.store.errors import StoreFull
 from remoting.wire.codes import ResponseCode
 from tests.support.old_stores import old_store, segment_names

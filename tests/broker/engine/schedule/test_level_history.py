@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.json_files import FactsUnreadable
+from broker.engine.config_files import FactsUnreadable
 from broker.engine.schedule.level_history import FILE_NAME, LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS, parse_levels
 

@@ -1,0 +1,120 @@
+"""Consumer groups' settings and `config/subscriptionGroup.json` (RocketMQ's `SubscriptionGroupManager`).
+
+A group comes to be when a client first names it, where the broker's setting allows that; who its members are is
+`members.py`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from broker.engine.config import BrokerConfig
+from broker.engine.config_files import load_json, save_facts
+from broker.engine.topics.topic_configs import next_version
+from remoting.wire import names
+from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupTable
+from remoting.wire.errors import MessageError
+
+FILE_NAME = "subscriptionGroup.json"
+# Made at every start: tools pull as TOOLS_CONSUMER without a heartbeat.
+_SYSTEM_GROUPS = (
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+    "CID_RMQ_SYS_TRANS",
+)
+
+
+class Groups:
+    """`on_changed(group)` hears of each group that came, changed or went."""
+
+    def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
+        self._path = folder / FILE_NAME
+        self._config = config
+        self._on_changed = on_changed
+        self._table = SubscriptionGroupTable()
+
+    def load(self) -> None:
+        """Reads the file and adds what a broker always has. Raises FactsUnreadable, FactsUnwritable."""
+        self._table = load_json(self._path, SubscriptionGroupTable) or SubscriptionGroupTable()
+        groups = dict(self._table.subscription_group_table)
+        for name in _SYSTEM_GROUPS:
+            groups.setdefault(name, SubscriptionGroupConfig(group_name=name))
+        if groups != self._table.subscription_group_table:
+            self._save(groups)
+
+    @property
+    def table(self) -> SubscriptionGroupTable:
+        return self._table
+
+    def find(self, name: str) -> SubscriptionGroupConfig | None:
+        """The group, made where that is allowed; None for one that may not be, or has an illegal name.
+
+        Raises FactsUnwritable.
+        """
+        group = self._table.subscription_group_table.get(name)
+        if group is not None:
+            return group
+        self.make([name])
+        return self._table.subscription_group_table.get(name)
+
+    def make(self, group_names: Iterable[str]) -> None:
+        """Those of them that are missing and may be, with one write for all. Raises FactsUnwritable."""
+        known = self._table.subscription_group_table
+        if not self._config.creates_groups:
+            return
+        missing = {name: SubscriptionGroupConfig(group_name=name) for name in group_names if name not in known}
+        missing = {name: group for name, group in missing.items() if _is_legal(name)}
+        if missing:
+            self._save(known | missing)
+            for name in missing:
+                self._on_changed(name)
+
+    def exists(self, name: str) -> bool:
+        """Without making it."""
+        return name in self._table.subscription_group_table
+
+    def put(self, group: SubscriptionGroupConfig) -> None:
+        """Creates or changes a group as an administrator says. Raises MessageError."""
+        self.put_all([group])
+
+    def put_all(self, groups: Iterable[SubscriptionGroupConfig]) -> None:
+        """As `put`, all or none, with one write."""
+        wanted = {group.group_name: group for group in groups}
+        for name in wanted:
+            names.check_group(name)
+        if wanted:
+            self._save(self._table.subscription_group_table | wanted)
+            for name in wanted:
+                self._on_changed(name)
+
+    def delete(self, name: str) -> bool:
+        """False when there was none. Raises FactsUnwritable."""
+        groups = dict(self._table.subscription_group_table)
+        if groups.pop(name, None) is None:
+            return False
+        self._save(groups)
+        self._on_changed(name)
+        return True
+
+    def _save(self, groups: dict[str, SubscriptionGroupConfig]) -> None:
+        """On disk first, known after it. Raises FactsUnwritable."""
+        version = next_version(self._table.data_version)
+        table = msgspec.structs.replace(self._table, subscription_group_table=groups, data_version=version)
+        save_facts(self._path, table)
+        self._table = table
+
+
+def _is_legal(name: str) -> bool:
+    try:
+        names.check_group(name)
+    except MessageError:
+        return False
+    return True

@@ -1,0 +1,300 @@
+"""Who is online: the members of consumer groups and the clients of producer groups (RocketMQ's `ConsumerManager`,
+`ConsumerGroupInfo`, `ProducerManager`).
+
+The rules that surprise are RocketMQ's own and clients depend on them: a group has *one* subscription table. Of two
+expressions for a topic the one with the larger `sub_version` stays; a topic that is absent from a heartbeat is removed
+for all; consume type, model and start position are the last heartbeat's. What each member itself asked for is kept
+beside it, and where the members differ (`differences.py`).
+
+Members that joined or left, and topics that came or went, are told to all members of the group (40) once per turn of
+the event loop, except in broadcast groups and those whose settings say no. That a member was lost is told whatever
+the settings say, as RocketMQ does: its queues wait for somebody.
+
+A client that reconnects is there twice for a moment. RocketMQ tells the group both times; `MemberEvents` hear nothing,
+because nobody came or went.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from broker.engine.clocks import steady_clock
+from broker.engine.groups.subscription_conflicts import Differences
+from remoting.connection import Connection
+from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
+from remoting.wire.codes import RequestCode
+from remoting.wire.command import Command
+
+logger = logging.getLogger(__name__)
+
+BROADCASTING = "BROADCASTING"
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection in one group. Times are ms since the epoch; `heard_ms`, its last heartbeat too, is steady ms."""
+
+    client_id: str
+    connection: Connection
+    language: int
+    version: int
+    online_since_ms: int
+    last_heartbeat_ms: int
+    heard_ms: int
+
+    def beat(self, now_ms: int, heard_ms: int) -> None:
+        self.last_heartbeat_ms = now_ms
+        self.heard_ms = heard_ms
+
+
+@dataclass(slots=True)
+class Member(Client):
+    """`subscriptions`: what this member asked for in its last full heartbeat, once it `has_asked`."""
+
+    consume_type: str = ""
+    message_model: str = ""
+    consume_from_where: str = ""
+    has_asked: bool = False
+    subscriptions: list[SubscriptionData] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class GroupMembers:
+    """`subscriptions` is the table of the whole group, by topic."""
+
+    group: str
+    consume_type: str = ""
+    message_model: str = ""
+    consume_from_where: str = ""
+    fingerprint: int = 0
+    members: dict[Connection, Member] = field(default_factory=dict)
+    subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+    differences: Differences = field(default_factory=Differences)
+
+    def member(self, client_id: str) -> Member | None:
+        return next((member for member in self.members.values() if member.client_id == client_id), None)
+
+
+class MemberEvents(Protocol):
+    """Who wants to know. Called on the event loop, in order."""
+
+    def joined(self, group: str, member: Member) -> None: ...
+
+    def left(self, group: str, member: Member, *, was_lost: bool) -> None: ...
+
+    def subscribed(self, group: str, member: Member, topics: Iterable[str]) -> None:
+        """This member asks for something else than before; the group's table changed at `topics`."""
+
+
+class Members:
+    """`notifies(group)`: whether the group's settings allow notifications. `clock`: ms since the epoch; `steady`: ms
+    that never jump, by which a client counts as silent."""
+
+    def __init__(
+        self,
+        clock: Callable[[], int],
+        events: MemberEvents,
+        notifies: Callable[[str], bool],
+        steady: Callable[[], int] = steady_clock,
+    ) -> None:
+        self._clock = clock
+        self._steady = steady
+        self._events = events
+        self._notifies = notifies
+        self._groups: dict[str, GroupMembers] = {}
+        self._producers: dict[str, dict[Connection, Client]] = {}
+        # Client id → its connections, the last one registered last → in which groups.
+        self._producer_groups: dict[str, dict[Connection, set[str]]] = {}
+        self._to_notify: set[str] = set()
+
+    # asking
+
+    def find(self, group: str) -> GroupMembers | None:
+        """None when nobody is online."""
+        return self._groups.get(group)
+
+    def groups(self) -> list[GroupMembers]:
+        return list(self._groups.values())
+
+    def client_id_of(self, connection: Connection, group: str) -> str | None:
+        members = self._groups.get(group)
+        member = members.members.get(connection) if members is not None else None
+        return member.client_id if member is not None else None
+
+    def client_ids(self, group: str) -> list[str]:
+        members = self._groups.get(group)
+        return [member.client_id for member in members.members.values()] if members is not None else []
+
+    def producers(self, group: str) -> list[Client]:
+        return list(self._producers.get(group, {}).values())
+
+    def producer_groups(self) -> list[str]:
+        return list(self._producers)
+
+    def producer_connection(self, client_id: str) -> Connection | None:
+        """Where a producer of that id can be reached (`ProducerManager.findChannel`); None when it is not online."""
+        connections = self._producer_groups.get(client_id)
+        return next(reversed(connections)) if connections else None
+
+    # heartbeats
+
+    def register_consumer(
+        self, command: Command, connection: Connection, client_id: str, data: ConsumerData, *, keeps_subscriptions: bool
+    ) -> bool:
+        """One group of a heartbeat. `keeps_subscriptions`: the client left them out, those known stay.
+
+        False when none are known of this member: it must tell them.
+        """
+        group = self._groups.setdefault(data.group_name, GroupMembers(data.group_name))
+        group.consume_type = data.consume_type
+        group.message_model = data.message_model
+        group.consume_from_where = data.consume_from_where
+        elsewhere = group.member(client_id)
+        member, has_joined = self._register_member(group, command, connection, client_id)
+        member.consume_type, member.message_model = data.consume_type, data.message_model
+        member.consume_from_where = data.consume_from_where
+        if has_joined and elsewhere is not None:
+            member.subscriptions, member.has_asked = elsewhere.subscriptions, elsewhere.has_asked
+        before, changed_topics = member.subscriptions, []
+        if not keeps_subscriptions:
+            member.subscriptions, member.has_asked = data.subscription_data_set, True
+            changed_topics = _merge_subscriptions(group, data.subscription_data_set)
+        if member.has_asked:
+            group.differences.asked(connection, client_id, member.subscriptions, self._clock())
+        if has_joined and elsewhere is None:
+            self._events.joined(group.group, member)
+        if changed_topics or _wants(before) != _wants(member.subscriptions):
+            self._events.subscribed(group.group, member, changed_topics)
+        if has_joined or changed_topics:
+            self._notify_later(group)
+        return member.has_asked
+
+    def _register_member(
+        self, group: GroupMembers, command: Command, connection: Connection, client_id: str
+    ) -> tuple[Member, bool]:
+        now_ms, heard_ms = self._clock(), self._steady()
+        member = group.members.get(connection)
+        if member is not None and member.client_id == client_id:
+            member.beat(now_ms, heard_ms)
+            return member, False
+        if member is not None:
+            logger.error("group %s: %s was %s and is now %s", group.group, connection.peer, member.client_id, client_id)
+        member = Member(client_id, connection, command.language, command.version, now_ms, now_ms, heard_ms)
+        group.members[connection] = member
+        return member, True
+
+    def register_producer(self, command: Command, connection: Connection, client_id: str, group: str) -> None:
+        now_ms, heard_ms = self._clock(), self._steady()
+        clients = self._producers.setdefault(group, {})
+        client = clients.get(connection)
+        if client is None or client.client_id != client_id:
+            if client is not None:
+                self._forget_producer(client.client_id, connection, group)
+            client = Client(client_id, connection, command.language, command.version, now_ms, now_ms, heard_ms)
+            clients[connection] = client
+            self._producer_groups.setdefault(client_id, {}).setdefault(connection, set()).add(group)
+        else:
+            client.beat(now_ms, heard_ms)
+
+    def is_sub_change(self, groups: Iterable[str], fingerprint: int) -> bool:
+        """Heartbeat V2: whether another fingerprint was known for one of the groups; remembers this one."""
+        changed = False
+        for name in groups:
+            group = self._groups.get(name)
+            if group is not None and group.fingerprint != fingerprint:
+                changed = changed or group.fingerprint != 0
+                group.fingerprint = fingerprint
+        return changed
+
+    # leaving
+
+    def unregister_consumer(self, connection: Connection, group_name: str) -> None:
+        self._remove_member(connection, group_name, was_lost=False)
+
+    def unregister_producer(self, connection: Connection, group: str) -> None:
+        clients = self._producers.get(group, {})
+        client = clients.pop(connection, None)
+        if not clients:
+            self._producers.pop(group, None)
+        if client is not None:
+            self._forget_producer(client.client_id, connection, group)
+
+    def _forget_producer(self, client_id: str, connection: Connection, group: str) -> None:
+        connections = self._producer_groups.get(client_id, {})
+        groups = connections.get(connection, set())
+        groups.discard(group)
+        if not groups:
+            connections.pop(connection, None)
+        if not connections:
+            self._producer_groups.pop(client_id, None)
+
+    def connection_lost(self, connection: Connection) -> None:
+        """What it was a member of, it isn't any more."""
+        for name in [name for name, group in self._groups.items() if connection in group.members]:
+            self._remove_member(connection, name, was_lost=True)
+        for name in [name for name, clients in self._producers.items() if connection in clients]:
+            self.unregister_producer(connection, name)
+
+    def close_silent(self, expiry_s: float) -> None:
+        """Closes the connections of clients that sent no heartbeat for so long; the closing removes them."""
+        oldest_ms = self._steady() - int(expiry_s * 1000)
+        clients: list[Client] = [member for group in self._groups.values() for member in group.members.values()]
+        clients += [client for group in self._producers.values() for client in group.values()]
+        for client in clients:
+            if client.heard_ms < oldest_ms:
+                logger.warning("%s (%s) sent no heartbeat for %d s", client.client_id, client.connection.peer, expiry_s)
+                client.connection.close()
+
+    def _remove_member(self, connection: Connection, group_name: str, *, was_lost: bool) -> None:
+        group = self._groups.get(group_name)
+        member = group.members.pop(connection, None) if group is not None else None
+        if group is None or member is None:
+            return
+        group.differences.left(connection, self._clock())
+        if not group.members:
+            del self._groups[group_name]
+        if group.member(member.client_id) is None:
+            self._events.left(group_name, member, was_lost=was_lost)
+        self._notify_later(group, is_urgent=was_lost)
+
+    # telling the others
+
+    def _notify_later(self, group: GroupMembers, *, is_urgent: bool = False) -> None:
+        if group.message_model == BROADCASTING or not (is_urgent or self._notifies(group.group)):
+            return
+        if not self._to_notify:
+            asyncio.get_running_loop().call_soon(self._notify)
+        self._to_notify.add(group.group)
+
+    def _notify(self) -> None:
+        names, self._to_notify = self._to_notify, set()
+        for name in names:
+            group = self._groups.get(name)
+            for connection in list(group.members) if group is not None else ():
+                command = Command(code=RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, ext_fields={"consumerGroup": name})
+                connection.requester.send_oneway(command)
+
+
+def _wants(subscriptions: list[SubscriptionData]) -> set[tuple[str, str]]:
+    return {(subscription.topic, subscription.sub_string) for subscription in subscriptions}
+
+
+def _merge_subscriptions(group: GroupMembers, wanted: list[SubscriptionData]) -> list[str]:
+    """`ConsumerGroupInfo.updateSubscription`; the topics that came or went. A newer version replaces silently."""
+    changed: list[str] = []
+    for subscription in wanted:
+        present = group.subscriptions.get(subscription.topic)
+        if present is None:
+            changed.append(subscription.topic)
+            group.subscriptions[subscription.topic] = subscription
+        elif subscription.sub_version > present.sub_version:
+            group.subscriptions[subscription.topic] = subscription
+    named = {subscription.topic for subscription in wanted}
+    for topic in [topic for topic in group.subscriptions if topic not in named]:
+        changed.append(topic)
+        del group.subscriptions[topic]
+    return changed

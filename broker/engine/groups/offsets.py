@@ -1,0 +1,159 @@
+"""Committed offsets of all groups and `config/consumerOffset.json` (RocketMQ's `ConsumerOffsetManager`).
+
+A committed offset is the next queue offset to consume. A commit overwrites whatever was there, also by a smaller one:
+resets and orderly consumers rely on it; it is logged. As RocketMQ does, commits are kept
+in memory and saved every few seconds and at the stop; what is lost by a kill is consumed again.
+
+A reset by a tool is a commit that stays pending until the next pull of the queue has heard of it: commits that were
+under way meanwhile must not undo it (RocketMQ's `resetOffsetTable`). Pending resets are not saved, their offsets are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from broker.engine.config_files import load_json, save_json
+from remoting.wire.bodies.consume_stats import CommittedOffsets, read_committed_offsets, write_committed_offsets
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "consumerOffset.json"
+
+
+class _File(msgspec.Struct, rename="camel"):
+    """Only its shape is read here; the keys are parsed by `read_committed_offsets`."""
+
+    offset_table: dict[str, dict[int, int]] = {}
+
+
+class Offsets:
+    """`on_committed(group, topic, queue_id)` hears of every commit that changes something; `on_forgotten` when a save
+    should not wait: a topic of the same name begins at 0, and a kill must not bring its old offsets back."""
+
+    def __init__(self, folder: Path, on_committed: Callable[[str, str, int], None]) -> None:
+        self._path = folder / FILE_NAME
+        self._on_committed = on_committed
+        self._table: CommittedOffsets = {}
+        self._pulled: CommittedOffsets = {}
+        self._resets: CommittedOffsets = {}
+        self._is_changed = False
+        self.on_forgotten: Callable[[], None] = lambda: None
+
+    def load(self) -> None:
+        """Raises FactsUnreadable."""
+        document = load_json(self._path, _File)
+        if document is not None:
+            self._table = read_committed_offsets(msgspec.json.encode({"offsetTable": document.offset_table}))
+
+    def bring_back(self, max_offset: Callable[[str, int], int]) -> None:
+        """No further than the queues reach; `max_offset(topic, queue_id)`. To be called once, after `load`.
+
+        A power cut may have taken messages (flush=async, or not acknowledged yet) that were consumed already. New
+        ones get their offsets: a group that stood beyond the end would never be given those.
+        """
+        for (topic, group), queues in self._table.items():
+            for queue_id, queue_offset in queues.items():
+                end = max_offset(topic, queue_id)
+                if queue_offset > end:
+                    logger.warning(
+                        "%s@%s queue %d: committed %d, the queue ends at %d; going on there",
+                        *(topic, group, queue_id, queue_offset, end),
+                    )
+                    queues[queue_id] = end
+                    self._is_changed = True
+
+    def committed(self, group: str, topic: str, queue_id: int) -> int | None:
+        return self._table.get((topic, group), {}).get(queue_id)
+
+    def queue_count(self, group: str, topic: str) -> int:
+        """Of how many queues there is a committed offset."""
+        return len(self._table.get((topic, group), ()))
+
+    def commit(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
+        queues = self._table.setdefault((topic, group), {})
+        before = queues.get(queue_id)
+        if before == queue_offset:
+            return
+        queues[queue_id] = queue_offset
+        self._is_changed = True
+        if before is not None and queue_offset < before:
+            logger.info("%s@%s queue %d moved back from %d to %d", topic, group, queue_id, before, queue_offset)
+        self._on_committed(group, topic, queue_id)
+
+    def reset(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
+        """What the group consumes next, whatever its members are at."""
+        self._resets.setdefault((topic, group), {})[queue_id] = queue_offset
+        self.commit(group, topic, queue_id, queue_offset)
+
+    def has_reset(self, group: str, topic: str, queue_id: int) -> bool:
+        """Whether a reset waits for the next pull."""
+        return queue_id in self._resets.get((topic, group), {})
+
+    def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:
+        """The offset of a pending reset, once: who asks goes on there."""
+        queues = self._resets.get((topic, group))
+        if queues is None:
+            return None
+        queue_offset = queues.pop(queue_id, None)
+        if not queues:
+            del self._resets[topic, group]
+        return queue_offset
+
+    def pulled(self, group: str, topic: str, queue_id: int, next_begin_offset: int) -> None:
+        """Up to where the group has been given messages; not saved."""
+        self._pulled.setdefault((topic, group), {})[queue_id] = next_begin_offset
+
+    def pulled_offset(self, group: str, topic: str, queue_id: int) -> int | None:
+        return self._pulled.get((topic, group), {}).get(queue_id)
+
+    def topics_of(self, group: str) -> list[str]:
+        """The topics on which the group committed an offset."""
+        return [topic for topic, its_group in self._table if its_group == group]
+
+    def groups_of(self, topic: str) -> list[str]:
+        return [group for its_topic, group in self._table if its_topic == topic]
+
+    def items(self) -> Iterator[tuple[str, str, int, int]]:
+        """(group, topic, queue id, committed offset) of all."""
+        for (topic, group), queues in self._table.items():
+            for queue_id, queue_offset in queues.items():
+                yield group, topic, queue_id, queue_offset
+
+    def keys(self) -> Iterator[tuple[str, str, int]]:
+        """(group, topic, queue id) of all; what is committed first while this goes on may be among them or not."""
+        for (topic, group), queues in list(self._table.items()):
+            for queue_id in list(queues):
+                yield group, topic, queue_id
+
+    def forget_group(self, group: str) -> None:
+        self._forget(lambda key: key[1] == group)
+
+    def forget_topic(self, topic: str) -> None:
+        self._forget(lambda key: key[0] == topic)
+
+    def _forget(self, is_gone: Callable[[tuple[str, str]], bool]) -> None:
+        for table in (self._table, self._pulled, self._resets):
+            for key in [key for key in table if is_gone(key)]:
+                del table[key]
+                self._is_changed = True
+                self.on_forgotten()
+
+    def encode(self) -> bytes:
+        """43 GET_ALL_CONSUMER_OFFSET."""
+        return write_committed_offsets(self._table)
+
+    async def save(self) -> None:
+        """Writes the file if something changed; the disk is waited for in a thread."""
+        if not self._is_changed:
+            return
+        self._is_changed = False
+        try:
+            await asyncio.to_thread(save_json, self._path, self.encode())
+        except OSError:
+            self._is_changed = True
+            raise

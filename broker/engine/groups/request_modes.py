@@ -1,0 +1,37 @@
+"""How groups get their messages: `config/messageRequestMode.json` (RocketMQ's `MessageRequestModeManager`).
+
+This broker has one mode, PULL, so that the table only repeats what tools wrote into it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from broker.engine.config_files import load_json, save_facts
+from remoting.wire.bodies.assignment import RequestMode, RequestModeTable
+
+FILE_NAME = "messageRequestMode.json"
+
+
+class RequestModes:
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+        self._table = RequestModeTable()
+
+    def load(self) -> None:
+        """Raises FactsUnreadable."""
+        self._table = load_json(self._path, RequestModeTable) or RequestModeTable()
+
+    @property
+    def table(self) -> RequestModeTable:
+        return self._table
+
+    def put(self, mode: RequestMode) -> None:
+        """On disk first, known after it. Raises FactsUnwritable."""
+        modes = self._table.message_request_mode_map
+        groups = modes.get(mode.topic, {}) | {mode.consumer_group: mode}
+        table = msgspec.structs.replace(self._table, message_request_mode_map=modes | {mode.topic: groups})
+        save_facts(self._path, table)
+        self._table = table

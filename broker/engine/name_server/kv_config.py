@@ -1,0 +1,56 @@
+"""What tools keep in the name server, by namespace and key: `config/kvConfig.json` (RocketMQ's `KVConfigManager`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from broker.engine.config_files import load_json, save_facts
+from remoting.wire.bodies.kv_config import KVConfigFile
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
+
+FILE_NAME = "kvConfig.json"
+# Every change writes the whole file: it holds settings, and is no database.
+ENTRIES_MAX = 10_000
+VALUE_CHARS_MAX = 64 * 1024
+
+
+class KVConfig:
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+        self._file = KVConfigFile()
+
+    def load(self) -> None:
+        """Raises FactsUnreadable."""
+        self._file = load_json(self._path, KVConfigFile) or KVConfigFile()
+
+    def get(self, namespace: str, key: str) -> str | None:
+        return self._file.config_table.get(namespace, {}).get(key)
+
+    def table(self, namespace: str) -> dict[str, str] | None:
+        """None for a namespace into which nothing was ever put."""
+        return self._file.config_table.get(namespace)
+
+    def put(self, namespace: str, key: str, value: str) -> None:
+        """On disk first, known after it. Raises MessageError."""
+        tables = self._file.config_table
+        if len(value) + len(key) + len(namespace) > VALUE_CHARS_MAX:
+            raise MessageError(f"a value may have {VALUE_CHARS_MAX} characters", ResponseCode.INVALID_PARAMETER)
+        if self.get(namespace, key) is None and sum(map(len, tables.values())) >= ENTRIES_MAX:
+            raise MessageError(
+                f"{ENTRIES_MAX} values are kept already; delete some first", ResponseCode.INVALID_PARAMETER
+            )
+        self._save(namespace, tables.get(namespace, {}) | {key: value})
+
+    def delete(self, namespace: str, key: str) -> None:
+        """Of what is not there, too. Raises FactsUnwritable."""
+        table = dict(self._file.config_table.get(namespace, {}))
+        if table.pop(key, None) is not None:
+            self._save(namespace, table)
+
+    def _save(self, namespace: str, table: dict[str, str]) -> None:
+        file = msgspec.structs.replace(self._file, config_table=self._file.config_table | {namespace: table})
+        save_facts(self._path, file)
+        self._file = file

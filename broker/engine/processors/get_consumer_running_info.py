@@ -1,0 +1,24 @@
+"""GET_CONSUMER_RUNNING_INFO (307): what one member says of itself; the broker passes question and answer on."""
+
+from __future__ import annotations
+
+from broker.engine.groups.member_calls import MemberCalls
+from broker.engine.serving.requests import Request
+from remoting.wire.codes import RequestCode
+from remoting.wire.command import Command
+from remoting.wire.headers.groups import GetConsumerRunningInfoHeader
+from remoting.wire.headers.typed import read_header
+
+
+class GetConsumerRunningInfo:
+    def __init__(self, calls: MemberCalls) -> None:
+        self._calls = calls
+
+    def __call__(self, request: Request) -> None:
+        """The answer follows when the member's comes. Raises MessageError when nobody can be asked."""
+        command = request.command
+        header = read_header(GetConsumerRunningInfoHeader, command.ext_fields)
+        question = Command(
+            code=RequestCode.GET_CONSUMER_RUNNING_INFO, ext_fields=dict(command.ext_fields), body=command.body
+        )
+        self._calls.pass_on(request, header.consumer_group, header.client_id, question)

@@ -1,0 +1,86 @@
+"""INVOKE_BROKER_TO_GET_CONSUMER_STATUS (223): how far each member of a group says it is on a topic.
+
+Every member is asked at once (221); one that does not answer in time is left out, as RocketMQ does. `clientAddr`, which
+holds a client id, asks one member alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from broker.engine.groups.member_calls import MemberCalls
+from broker.engine.groups.members import Member, Members
+from broker.engine.serving.requests import Request
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.progress import read_client_progress, write_group_progress
+from remoting.wire.codes import V3_0_7_SNAPSHOT, RequestCode, ResponseCode
+from remoting.wire.command import Body, Command, response
+from remoting.wire.errors import BodyError, MessageError
+from remoting.wire.headers.offsets import ConsumerStatusHeader
+from remoting.wire.headers.typed import read_header, write_header
+
+logger = logging.getLogger(__name__)
+
+# How long a member has; RocketMQ's `Broker2Client.getConsumeStatus` waits as long for each.
+STATUS_TIMEOUT_MS = 5_000
+
+
+class ConsumerStatus:
+    def __init__(self, calls: MemberCalls, members: Members) -> None:
+        self._calls = calls
+        self._members = members
+
+    def __call__(self, request: Request) -> Command | None:
+        """None: the answer follows with the last member's. Raises MessageError when nobody can be asked."""
+        header = read_header(ConsumerStatusHeader, request.command.ext_fields)
+        asked = self._asked(header)
+        if not asked:
+            return response(request.command, ResponseCode.SUCCESS, body=write_group_progress({}))
+        gathering = _Gathering(request, len(asked))
+        question = ConsumerStatusHeader(topic=header.topic, group=header.group)
+        for member in asked:
+            command = Command(code=RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, ext_fields=write_header(question))
+            self._calls.ask(member, command, STATUS_TIMEOUT_MS, partial(gathering.take, member.client_id))
+        return None
+
+    def _asked(self, header: ConsumerStatusHeader) -> list[Member]:
+        group = self._members.find(header.group)
+        if group is None:
+            raise MessageError(
+                f"No Any Consumer online in the consumer group: [{header.group}]", ResponseCode.SYSTEM_ERROR
+            )
+        members = list(group.members.values())
+        old = next((member for member in members if member.version < V3_0_7_SNAPSHOT), None)
+        if old is not None:
+            raise MessageError(
+                f"the client {old.client_id} does not support this feature. version={old.version}",
+                ResponseCode.SYSTEM_ERROR,
+            )
+        wanted = (header.client_addr or "").strip()
+        return [member for member in members if not wanted or member.client_id == wanted]
+
+
+class _Gathering:
+    """Answers the tool when the last of `left` members has been heard or given up."""
+
+    def __init__(self, request: Request, left: int) -> None:
+        self._request = request
+        self._left = left
+        self._progress: dict[str, dict[MessageQueue, int]] = {}
+
+    def take(self, client_id: str, answer: Command | Exception) -> None:
+        if isinstance(answer, Exception):
+            logger.warning("%s told no progress: %s", client_id, answer)
+        elif answer.code == ResponseCode.SUCCESS and answer.body:
+            self._note(client_id, answer.body)
+        self._left -= 1
+        if not self._left and not self._request.command.is_oneway:
+            body = write_group_progress(self._progress)
+            self._request.connection.send(response(self._request.command, ResponseCode.SUCCESS, body=body))
+
+    def _note(self, client_id: str, body: Body) -> None:
+        try:
+            self._progress[client_id] = read_client_progress(body)
+        except BodyError as error:
+            logger.warning("%s told what cannot be read: %s", client_id, error)

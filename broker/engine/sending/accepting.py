@@ -1,0 +1,147 @@
+"""Putting messages into the store for clients: delay levels, store errors as answers, the wait for the disk.
+
+Shared by sending and sending back, so that both keep the same promise: an answer with SUCCESS means that the message
+is as safe as the store's flush mode says.
+
+What is submitted during one read of a connection is stored together, with one write, when `store_submitted` is called
+at the read's end; messages keep their order. A submission is stored as a whole or not at all, and none suffers from
+another's refusal.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from broker.engine.config import BrokerConfig
+from broker.engine.schedule.entering import delay_level, enter_schedule, enter_timer, wants_timer
+from broker.engine.schedule.level_history import LevelHistory
+from broker.engine.sending.flush_waiting import Answer, FlushWaiting
+from broker.engine.store.errors import RecordRefused, StoreClosed, StoreError, StoreFenced, StoreFull
+from broker.engine.store.message_store import MessageStore
+from broker.engine.store.values import Appended, MessageDraft
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
+from remoting.wire.limits import PROPERTIES_BYTES_MAX
+from remoting.wire.properties import Property, encode_properties
+from remoting.wire.stored_message import TRANSACTION_COMMIT, TRANSACTION_MASK
+from remoting.wire.tags import tags_code
+
+__all__ = ["Accepting", "Answer", "refusal"]
+
+logger = logging.getLogger(__name__)
+
+# Stored before the read's end when so much has gathered: larger writes are not cheaper per message.
+SUBMITTED_BYTES_MAX = 1024 * 1024
+# The CRC property that the store appends to every record.
+_CRC_PROPERTY_BYTES = 20
+_UTF8_BYTES_MAX = 4
+
+
+class _Submission(NamedTuple):
+    drafts: list[MessageDraft]
+    waits: bool
+    answer: Answer
+
+
+class Accepting:
+    """`levels`: those that count now. `clock`: ms since the epoch."""
+
+    def __init__(
+        self, store: MessageStore, levels: LevelHistory, clock: Callable[[], int], config: BrokerConfig
+    ) -> None:
+        self._store = store
+        self._levels = levels
+        self._clock = clock
+        self._config = config
+        self._flush_waiting = FlushWaiting(store, refusal)
+        self._submitted: list[_Submission] = []
+        self._submitted_bytes = 0
+
+    def submit(self, draft: MessageDraft, properties: dict[str, str], *, waits: bool, answer: Answer) -> None:
+        """`draft` gets `properties`; with a delay level or a time of its own it waits in the schedule, and they say so.
+        `waits`: for the flush.
+
+        Raises MessageError: MESSAGE_ILLEGAL for one that is too large or too far away, SYSTEM_BUSY while too many wait
+        for the disk.
+        """
+        level = delay_level(properties)
+        can_wait = draft.sys_flag & TRANSACTION_MASK in (0, TRANSACTION_COMMIT)
+        if level > 0 and can_wait:
+            enter_schedule(draft, properties, level, self._levels.current, self._clock())
+        elif not (can_wait and wants_timer(properties) and self._enter_timer(draft, properties)):
+            draft.properties_text = encode_properties(properties)
+            draft.tags_code = tags_code(properties.get(Property.TAGS))
+        self.check_size(len(draft.body), draft.properties_text)
+        self._submit(_Submission([draft], waits, answer), len(draft.body))
+
+    def _enter_timer(self, draft: MessageDraft, properties: dict[str, str]) -> bool:
+        return enter_timer(draft, properties, self._clock(), self._config.timer_max_delay_s)
+
+    def submit_batch(self, drafts: list[MessageDraft], *, waits: bool, answer: Answer) -> None:
+        """All or none of `drafts`, side by side, as they are. Raises MessageError (SYSTEM_BUSY)."""
+        self._submit(_Submission(drafts, waits, answer), sum([len(draft.body) for draft in drafts]))
+
+    def _submit(self, submission: _Submission, body_bytes: int) -> None:
+        self._flush_waiting.check_room()
+        self._submitted.append(submission)
+        self._submitted_bytes += body_bytes
+        if self._submitted_bytes >= SUBMITTED_BYTES_MAX:
+            self.store_submitted()
+
+    def store_submitted(self) -> None:
+        """Stores what was submitted; answers what need not wait for the flush, the others after it."""
+        submitted, self._submitted, self._submitted_bytes = self._submitted, [], 0
+        if not submitted:
+            return
+        waiting: list[tuple[Answer, list[Appended]]] = []
+        for submission, result in zip(submitted, self._append(submitted), strict=True):
+            if submission.waits and not isinstance(result, MessageError):
+                waiting.append((submission.answer, result))
+            else:
+                submission.answer(result)
+        if waiting:
+            self._flush_waiting.wait(waiting)
+
+    def _append(self, submitted: list[_Submission]) -> list[list[Appended] | MessageError]:
+        """One result per submission: with one write or, when that is refused, each on its own."""
+        if self._store.full_because is not None:
+            return [MessageError(self._store.full_because, ResponseCode.SERVICE_NOT_AVAILABLE) for _ in submitted]
+        try:
+            appended = self._store.append_batch([draft for submission in submitted for draft in submission.drafts])
+        except StoreError as error:
+            if len(submitted) > 1:
+                return [result for submission in submitted for result in self._append([submission])]
+            logger.warning("a message was not stored: %s", error)
+            return [refusal(error)]
+        if len(appended) == len(submitted):
+            return [[one] for one in appended]
+        each = iter(appended)
+        return [[next(each) for _ in submission.drafts] for submission in submitted]
+
+    def check_size(self, body_bytes: int, properties_text: str) -> None:
+        """Raises MessageError (MESSAGE_ILLEGAL) naming the limit."""
+        if body_bytes > self._config.body_bytes_max:
+            raise MessageError(
+                f"the message body has {body_bytes} bytes; {self._config.body_bytes_max} are allowed",
+                ResponseCode.MESSAGE_ILLEGAL,
+            )
+        limit = PROPERTIES_BYTES_MAX - _CRC_PROPERTY_BYTES
+        if len(properties_text) * _UTF8_BYTES_MAX > limit and len(properties_text.encode("utf-8", "replace")) > limit:
+            raise MessageError(
+                f"the message properties have more than the {limit} bytes that are allowed",
+                ResponseCode.MESSAGE_ILLEGAL,
+            )
+
+
+def refusal(error: Exception) -> MessageError:
+    """What a sender hears when the store refuses."""
+    match error:
+        case RecordRefused():
+            code = ResponseCode.MESSAGE_ILLEGAL
+        case StoreFull() | StoreFenced() | StoreClosed():
+            code = ResponseCode.SERVICE_NOT_AVAILABLE
+        case _:
+            code = ResponseCode.SYSTEM_ERROR
+    return MessageError(str(error), code)

@@ -1,0 +1,178 @@
+"""Topics: their settings, how they come to be, `config/topics.json` (RocketMQ's `TopicConfigManager`).
+
+A topic is on disk before anybody hears of it. Rules of creation:
+
+- on a send to an unknown topic, from the template topic that the client names (TBW102), if that one has the INHERIT
+  bit: min(client's number, template's number) of queues, the template's permission without INHERIT;
+- on a heartbeat or a send-back: the group's retry topic and dead-letter topic.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from broker.engine.config import BrokerConfig
+from broker.engine.config_files import load_json, save_facts
+from remoting.wire import names
+from remoting.wire.bodies.groups import SubscriptionGroupConfig
+from remoting.wire.bodies.topics import PERM_INHERIT, PERM_READ_WRITE, DataVersion, TopicConfig, TopicTable
+
+FILE_NAME = "topics.json"
+# RocketMQ's own numbers of queues of its system topics.
+_SYSTEM_QUEUE_NUMS = {
+    names.SELF_TEST_TOPIC: 1,
+    names.BENCHMARK_TOPIC: 1024,
+    names.OFFSET_MOVED_TOPIC: 1,
+    names.SCHEDULE_TOPIC: 18,
+    names.TIMER_TOPIC: 1,
+    names.HALF_TOPIC: 1,
+    names.OP_HALF_TOPIC: 1,
+}
+CLUSTER_TOPIC_QUEUE_NUMS = 16
+# What a tool may give a topic. Each queue stands in every answer that tells the edges of the topic's queues, and has
+# files of its own; RocketMQ's largest topic has 1024.
+QUEUE_NUMS_MAX = 10_000
+
+
+class Topics:
+    """`on_changed(topic)` hears of each topic that came, changed or went."""
+
+    def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
+        self._path = folder / FILE_NAME
+        self._config = config
+        self._on_changed = on_changed
+        self._table = TopicTable()
+
+    def load(self) -> None:
+        """Reads the file and adds what a broker always has. Raises FactsUnreadable, FactsUnwritable."""
+        self._table = load_json(self._path, TopicTable) or TopicTable()
+        topics = dict(self._table.topic_config_table)
+        for topic in self._system_topics():
+            topics.setdefault(topic.topic_name, topic)
+        if not self._config.creates_topics:
+            topics.pop(names.AUTO_CREATE_TOPIC, None)
+        if topics != self._table.topic_config_table:
+            self._save(topics)
+
+    def _system_topics(self) -> list[TopicConfig]:
+        inherit = PERM_READ_WRITE | PERM_INHERIT
+        queue_nums = self._config.default_queue_nums
+        topics = [_topic(name, number) for name, number in _SYSTEM_QUEUE_NUMS.items()]
+        if self._config.creates_topics:
+            topics.append(_topic(names.AUTO_CREATE_TOPIC, queue_nums, inherit))
+        topics.append(_topic(self._config.cluster, CLUSTER_TOPIC_QUEUE_NUMS, inherit))
+        topics.append(_topic(self._config.name, 1, inherit))
+        topics.append(_topic(f"{self._config.cluster}_REPLY_TOPIC", 1))
+        return topics
+
+    def system_names(self) -> list[str]:
+        """305: the topics that are the broker's own."""
+        own = {topic.topic_name for topic in self._system_topics()}
+        return [name for name in self._table.topic_config_table if name in own or names.is_system_topic(name)]
+
+    def is_own(self, name: str) -> bool:
+        """Whether the broker made it for itself; tools may not change it."""
+        return names.is_system_topic(name) or any(topic.topic_name == name for topic in self._system_topics())
+
+    @property
+    def table(self) -> TopicTable:
+        return self._table
+
+    def find(self, name: str) -> TopicConfig | None:
+        return self._table.topic_config_table.get(name)
+
+    def create_on_send(self, name: str, template_name: str, queue_nums: int) -> TopicConfig | None:
+        """None when the template doesn't exist or doesn't allow it.
+
+        Raises MessageError for an illegal name, FactsUnwritable.
+        """
+        existing = self.find(name)
+        template = self.find(template_name)
+        if template_name == names.AUTO_CREATE_TOPIC and not self._config.creates_topics:
+            template = None
+        if existing is not None or template is None or not template.perm & PERM_INHERIT:
+            return existing
+        names.check_topic(name)
+        number = max(0, min(queue_nums, template.write_queue_nums))
+        return self._add(_topic(name, number, template.perm & ~PERM_INHERIT))
+
+    def create_for_send_back(self, name: str, queue_nums: int, perm: int) -> TopicConfig:
+        """A group's retry or dead-letter topic, made where it is missing. Raises MessageError."""
+        existing = self.find(name)
+        if existing is not None:
+            return existing
+        names.check_topic(name)
+        return self._add(_topic(name, queue_nums, perm))
+
+    def create_retry_topics(self, groups: Iterable[SubscriptionGroupConfig]) -> None:
+        """Those that the groups still lack, with one write for all. Raises MessageError."""
+        missing = {
+            name: _topic(name, group.retry_queue_nums)
+            for group in groups
+            if group.retry_queue_nums > 0 and self.find(name := names.retry_topic(group.group_name)) is None
+        }
+        for name in missing:
+            names.check_topic(name)
+        if missing:
+            self._save(self._table.topic_config_table | missing)
+            for name in missing:
+                self._on_changed(name)
+
+    def put(self, topic: TopicConfig) -> None:
+        """Creates or changes a topic as an administrator says. Raises MessageError."""
+        self.put_all([topic])
+
+    def put_all(self, topics: Iterable[TopicConfig]) -> None:
+        """As `put`, all or none, with one write."""
+        changed = {topic.topic_name: topic for topic in topics if self.find(topic.topic_name) != topic}
+        for name in changed:
+            names.check_topic(name)
+        if changed:
+            self._save(self._table.topic_config_table | changed)
+            for name in changed:
+                self._on_changed(name)
+
+    def grow(self, name: str, queue_nums: int) -> None:
+        """At least so many queues for a topic that is there. Raises FactsUnwritable."""
+        topic = self.find(name)
+        if topic is not None and min(topic.read_queue_nums, topic.write_queue_nums) < queue_nums:
+            wider = {
+                "read_queue_nums": max(topic.read_queue_nums, queue_nums),
+                "write_queue_nums": max(topic.write_queue_nums, queue_nums),
+            }
+            self._add(msgspec.structs.replace(topic, **wider))
+
+    def delete(self, name: str) -> bool:
+        """False when there was none. Raises FactsUnwritable."""
+        topics = dict(self._table.topic_config_table)
+        if topics.pop(name, None) is None:
+            return False
+        self._save(topics)
+        self._on_changed(name)
+        return True
+
+    def _add(self, topic: TopicConfig) -> TopicConfig:
+        self._save(self._table.topic_config_table | {topic.topic_name: topic})
+        self._on_changed(topic.topic_name)
+        return topic
+
+    def _save(self, topics: dict[str, TopicConfig]) -> None:
+        """On disk first, known after it. Raises FactsUnwritable."""
+        version = next_version(self._table.data_version)
+        table = msgspec.structs.replace(self._table, topic_config_table=topics, data_version=version)
+        save_facts(self._path, table)
+        self._table = table
+
+
+def next_version(version: DataVersion) -> DataVersion:
+    return DataVersion(
+        counter=version.counter + 1, state_version=version.state_version, timestamp=time.time_ns() // 1_000_000
+    )
+
+
+def _topic(name: str, queue_nums: int, perm: int = PERM_READ_WRITE) -> TopicConfig:
+    return TopicConfig(topic_name=name, read_queue_nums=queue_nums, write_queue_nums=queue_nums, perm=perm)

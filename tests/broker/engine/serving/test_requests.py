@@ -1,0 +1,95 @@
+"""The request table: every request gets its answer, and none of them harms the connection or the next one."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from broker.engine.serving.requests import COMPLAINTS_MAX, RequestTable
+from remoting.wire.codes import ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.errors import BodyError, HeaderError, MessageError
+from tests.support.broker_parts import Wire
+
+CODE = 34
+
+
+def table_with(processor) -> RequestTable:
+    table = RequestTable("broker")
+    table.fill({CODE: processor})
+    return table
+
+
+def ask(table: RequestTable, *commands: Command) -> list[Command]:
+    wire = Wire()
+    table.requests_received(wire, list(commands))
+    return wire.sent
+
+
+def test_an_unknown_code_gets_rocketmqs_own_answer() -> None:
+    (answer,) = ask(RequestTable("broker"), Command(code=29_999, opaque=7))
+    assert (answer.code, answer.opaque) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, 7)
+    assert answer.remark == " request type 29999 not supported"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "remark"),
+    [
+        (MessageError("no such topic", ResponseCode.TOPIC_NOT_EXIST), ResponseCode.TOPIC_NOT_EXIST, "no such topic"),
+        (HeaderError("field queueId"), ResponseCode.SYSTEM_ERROR, "field queueId"),
+        (BodyError("no JSON"), ResponseCode.SYSTEM_ERROR, "no JSON"),
+    ],
+    ids=["a rule", "a header", "a body"],
+)
+def test_a_refusal_becomes_the_answer(error, code, remark) -> None:
+    def refuse(_):
+        raise error
+
+    (answer,) = ask(table_with(refuse), Command(code=CODE))
+    assert (answer.code, answer.remark) == (code, remark)
+
+
+def test_a_mistake_of_ours_becomes_a_system_error_and_the_next_request_is_answered(caplog) -> None:
+    def fail(request):
+        if request.command.opaque == 1:
+            raise ZeroDivisionError("ours")
+        return response(request.command, ResponseCode.SUCCESS)
+
+    first, second = ask(table_with(fail), Command(code=CODE, opaque=1), Command(code=CODE, opaque=2))
+    assert (first.code, first.remark) == (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: ours")
+    assert second.code == ResponseCode.SUCCESS
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.exc_info is not None
+    assert Wire.peer in record.getMessage()
+
+
+@pytest.mark.parametrize("code", [CODE, 29_999], ids=["known", "unknown"])
+def test_a_oneway_request_is_never_answered(code) -> None:
+    table = table_with(lambda request: response(request.command, ResponseCode.SUCCESS))
+    assert ask(table, Command(code=code, flag=2)) == []
+
+
+def test_what_one_read_left_to_do_is_done_after_its_last_request() -> None:
+    order: list[object] = []
+    table = table_with(lambda request: order.append(request.command.opaque))
+    table.after_read.append(lambda: order.append("done"))
+    ask(table, Command(code=CODE, opaque=1), Command(code=CODE, opaque=2))
+    assert order == [1, 2, "done"]
+
+
+def test_complaints_about_one_connection_are_bounded(caplog) -> None:
+    table = RequestTable("broker")
+    ask(table, *[Command(code=29_999)] * 100, *[Command(code=code) for code in range(20_000, 20_100)])
+    assert len(caplog.records) == COMPLAINTS_MAX
+    ask(table, Command(code=29_999))
+    assert len(caplog.records) == COMPLAINTS_MAX + 1, "another connection, another line"
+
+
+def test_everybody_hears_of_a_lost_connection() -> None:
+    table, lost = RequestTable("broker"), []
+    table.on_lost += [lost.append, lost.append]
+    wire = Wire()
+    table.disconnected(wire, None)
+    assert lost == [wire, wire]

@@ -1,0 +1,129 @@
+"""A watch answer of several pages: complete, consistent with what changes meanwhile, and never long at a time."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from broker.engine.config import BrokerConfig
+from broker.engine.processors import watch as watch_broker
+from broker.engine.runtime import BrokerRuntime
+from broker.engine.watch import watch_states
+from remoting.client.admin import Admin
+from remoting.client.connections import Connections
+from remoting.client.errors import BrokerRefused
+from remoting.wire.bodies.topics import TopicConfig
+from remoting.wire.headers.watch import WatchHeader
+from tests.support.waiting import eventually
+
+
+class Large:
+    """A broker with many topics that a group reads, made in memory."""
+
+    def __init__(self, runtime: BrokerRuntime) -> None:
+        self.runtime = runtime
+        self.parts = runtime._parts
+        self.connections = Connections()
+        self.admin = Admin(self.connections)
+        self.address = runtime.config.address
+
+    def fill(self, topic_count: int, queue_count: int = 8) -> None:
+        table = self.parts.topics.table.topic_config_table
+        for number in range(topic_count):
+            name = f"topic-{number:05}"
+            table[name] = TopicConfig(topic_name=name, read_queue_nums=queue_count, write_queue_nums=queue_count)
+            for queue_id in range(queue_count):
+                self.parts.offsets.commit("readers", name, queue_id, number)
+
+    async def page(self, page: int | None = None, since: int = 0) -> tuple:
+        boot = self.parts.watch.boot if since else ""
+        return await self.admin._watch_page(self.address, WatchHeader(boot=boot, since=since, page=page))
+
+
+@pytest.fixture
+async def large(tmp_path):
+    runtime = BrokerRuntime(BrokerConfig(store=tmp_path / "store", port=0, namesrv_port=0, flush="async"))
+    await runtime.start()
+    large = Large(runtime)
+    yield large
+    await large.connections.close()
+    await runtime.stop()
+
+
+async def test_a_snapshot_of_many_pages_is_complete_and_names_everything_once(large, monkeypatch):
+    monkeypatch.setattr(watch_states, "PAGE_PARTS_MAX", 7)
+    large.fill(20)
+    header, body = await large.admin.watch(large.address)
+    assert header.is_snapshot
+    names = [topic.topic_name for topic in body.topics]
+    assert len(names) == len(set(names))
+    assert {f"topic-{number:05}" for number in range(20)} <= set(names)
+    ours = [(queue.topic, queue.queue_id) for queue in body.queues if queue.topic.startswith("topic-")]
+    assert sorted(ours) == [(f"topic-{number:05}", queue_id) for number in range(20) for queue_id in range(8)]
+    assert len(body.committed) == 160
+    assert body.scheduler is not None
+
+
+async def test_changes_may_have_several_pages_too(large, monkeypatch):
+    header, _ = await large.admin.watch(large.address)
+    monkeypatch.setattr(watch_states, "PAGE_PARTS_MAX", 3)
+    for number in range(10):
+        await large.admin.create_topic(large.address, TopicConfig(topic_name=f"new-{number}"))
+    changed, body = await large.admin.watch(large.address, boot=header.boot, since=header.revision)
+    assert not changed.is_snapshot
+    assert len(body.events) == 10
+    assert {topic.topic_name for topic in body.topics} == {f"new-{number}" for number in range(10)}
+
+
+async def test_what_changes_between_two_pages_is_told_after_the_last(large, monkeypatch):
+    monkeypatch.setattr(watch_states, "PAGE_PARTS_MAX", 5)
+    large.fill(10)
+    first, _ = await large.page()
+    await large.admin.create_topic(large.address, TopicConfig(topic_name="came-meanwhile"))
+    header, names = first, set()
+    while header.next_page:
+        header, body = await large.page(header.next_page)
+        names |= {topic.topic_name for topic in body.topics}
+    assert header.revision == first.revision
+    assert "came-meanwhile" not in names
+    _, changed = await large.admin.watch(large.address, boot=first.boot, since=first.revision)
+    assert [topic.topic_name for topic in changed.topics] == ["came-meanwhile"]
+
+
+async def test_a_page_that_was_not_announced_is_refused_with_what_to_do(large):
+    with pytest.raises(BrokerRefused, match="ask for everything anew"):
+        await large.page(3)
+
+
+async def test_half_told_answers_are_bounded_and_end_with_their_connection(large, monkeypatch):
+    monkeypatch.setattr(watch_states, "PAGE_PARTS_MAX", 1)
+    monkeypatch.setattr(watch_broker, "HALF_TOLD_MAX", 2)
+    large.fill(3)
+    half_told = large.parts.watch_broker._half_told
+    others = [Connections() for _ in range(3)]
+    for connections in others:
+        await Admin(connections)._watch_page(large.address, WatchHeader())
+    assert len(half_told) == 2
+    for connections in others:
+        await connections.close()
+    await eventually(lambda: not half_told)
+
+
+async def test_ten_thousand_topics_are_told_in_pages_that_end_with_their_time(large, monkeypatch):
+    """A clock that passes 1 ms at each look: a page may look so often, however slow the machine is."""
+    large.fill(10_000)
+    looks = itertools.count()
+    monkeypatch.setattr(watch_states, "perf_counter", lambda: next(looks) / 1000)
+    # The first look, those until its time is over, and the one of this test.
+    looks_of_page_max = 1 + round(watch_states.PAGE_S * 1000) + 1 + 1
+    header, looked = None, 0
+    counted = {"topics": 0, "queues": 0, "committed": 0}
+    while header is None or header.next_page:
+        header, body = await large.page(header.next_page if header else None)
+        before, looked = looked, next(looks)
+        assert looked - before <= looks_of_page_max
+        for name in counted:
+            counted[name] += len(getattr(body, name))
+    assert counted["queues"] >= 80_000
+    assert counted["committed"] == 80_000
