@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from broker.engine.groups.members import Client
+from broker.engine.members import Client
 from broker.engine.store.errors import StoreFull
 from broker.engine.transactions import check_back as check_back_module
 from broker.engine.transactions import transactions as transactions_module
