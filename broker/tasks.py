@@ -1,8 +1,8 @@
 """The broker's scheduler as a Celery task: every worker of the queue `scheduler` drives, or stands by.
 
-The task is long: it ends with its worker. The worker itself sends it, looks every second whether it is still running
-and sends it again when it isn't (its process died, Redis lost it). So beat has no part in it, and a fresh worker drives
-within a second. Which of several workers drives is the broker's decision, by its lease.
+The task ends with its worker only. The worker itself sends it, checks every second whether it still runs, and sends it
+again if not (its process died, Redis lost it). So beat has no part in it, and a new worker drives within a second.
+Which of several workers drives is the broker's decision, by its lease.
 
     celery -A mqadmin worker -Q scheduler -c 1
 """
@@ -13,7 +13,8 @@ import asyncio
 import logging
 import os
 import socket
-from typing import Any
+import threading
+from typing import Any, cast
 
 from celery import shared_task
 from celery.signals import worker_init, worker_ready, worker_shutting_down
@@ -22,29 +23,34 @@ from django.conf import settings
 from kombu.exceptions import OperationalError
 
 from broker.driving import Drivers
-from broker.stop_bell import StopBell
+from remoting.shutdown_signal import ShutdownSignal
 
 logger = logging.getLogger(__name__)
 
 QUEUE = "scheduler"
 TASK = "broker.tasks.drive"
 LOOK_INTERVAL_S = 1.0
-# A task that no worker took by then is void: its worker has sent another.
+# Celery discards a task that no worker has taken by then; its sender has sent another.
 OFFER_EXPIRES_S = 10
+
+
+# Celery dispatches this signal in its handlers of SIGTERM and SIGINT, and holds a lock for it. A second signal that
+# interrupts the first handler there would wait for that lock for ever, were it not reentrant.
+cast(Any, worker_shutting_down).lock = threading.RLock()
 
 
 @shared_task(bind=True, name=TASK, queue=QUEUE, ignore_result=True, acks_late=False, max_retries=0)
 def drive(self: Any) -> None:
-    """Drives the schedulers of all brokers behind MQADMIN_NAMESRV until the worker stops."""
+    """Drives the schedulers of all brokers behind MQADMIN_NAMESRV until the worker shuts down."""
     name = f"{socket.gethostname()}/{os.getpid()}"
-    asyncio.run(_drive_until_rung(settings.MQADMIN_NAMESRV, name, self.app.stop_bell))
+    asyncio.run(_drive_until_shutdown(settings.MQADMIN_NAMESRV, name, self.app.scheduler_shutdown))
 
 
-async def _drive_until_rung(name_servers: str, name: str, bell: StopBell) -> None:
+async def _drive_until_shutdown(name_servers: str, name: str, shutdown: ShutdownSignal) -> None:
     async with Drivers(name_servers, name) as drivers:
         driving = asyncio.create_task(drivers.run(), name="drivers")
-        rung = asyncio.create_task(bell.wait(), name="stop bell")
-        done, pending = await asyncio.wait((driving, rung), return_when=asyncio.FIRST_COMPLETED)
+        stopping = asyncio.create_task(shutdown.wait(), name="shutdown")
+        done, pending = await asyncio.wait((driving, stopping), return_when=asyncio.FIRST_COMPLETED)
         for loop_task in pending:
             loop_task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
@@ -53,42 +59,44 @@ async def _drive_until_rung(name_servers: str, name: str, bell: StopBell) -> Non
 
 
 @worker_init.connect
-def hang_up_bell(sender: Any, **_: Any) -> None:
-    """Before the worker forks its children, so that they inherit it."""
-    sender.app.stop_bell = StopBell()
+def make_shutdown_signal(sender: Any, **_: Any) -> None:
+    """Makes the signal before the worker forks its children, so that they inherit it."""
+    sender.app.scheduler_shutdown = ShutdownSignal()
 
 
 @worker_shutting_down.connect
-def ring_bell(**_: Any) -> None:
-    """Celery says it in a signal handler of the main process, and only there."""
-    bell = getattr(drive.app, "stop_bell", None)
-    if bell is not None:
-        bell.ring()
+def set_shutdown_signal(**_: Any) -> None:
+    """Runs in a signal handler of the main process: see the rule in `remoting/shutdown_signal.py`."""
+    shutdown: ShutdownSignal | None = getattr(drive.app, "scheduler_shutdown", None)
+    if shutdown is not None:
+        shutdown.set()
 
 
 @worker_ready.connect
 def keep_driving(sender: Any, **_: Any) -> None:
-    """`sender` is the worker's consumer; its timer runs in the main process."""
+    """Offers the task now and every second. `sender` is the worker's consumer; its timer runs in the main process."""
     if QUEUE not in sender.app.amqp.queues.consume_from:
         return
     _offer(sender)
     sender.timer.call_repeatedly(LOOK_INTERVAL_S, _look, (sender,))
     if sender.hub is not None:
-        sender.app.stop_bell.wake(sender.hub)
+        # Celery's event loop looks whether to stop when something wakes it, else once a second.
+        shutdown: ShutdownSignal = sender.app.scheduler_shutdown
+        sender.hub.add_reader(shutdown.fileno(), sender.hub.remove_reader, shutdown.fileno())
 
 
 def _look(consumer: Any) -> None:
-    """Celery itself looks for dead children only every 5 s."""
+    """Replaces a dead child at once (Celery itself looks for them every 5 s only), and offers the task."""
     if hasattr(consumer.pool, "maintain_pool"):
         consumer.pool.maintain_pool()
     _offer(consumer)
 
 
 def _offer(consumer: Any) -> None:
-    """Sends the task unless this worker has it, is busy, or is stopping."""
-    held = {request.name for request in tuple(worker_state.reserved_requests)}
+    """Sends the task unless this worker has it, is busy, or is shutting down."""
+    reserved = {request.name for request in tuple(worker_state.reserved_requests)}
     is_busy = len(worker_state.active_requests) >= consumer.pool.num_processes
-    if TASK in held or is_busy or consumer.app.stop_bell.has_rung:
+    if TASK in reserved or is_busy or consumer.app.scheduler_shutdown.is_set:
         return
     try:
         drive.apply_async(expires=OFFER_EXPIRES_S, retry=False)

@@ -12,8 +12,9 @@ acknowledgements decide nothing.
 from __future__ import annotations
 
 import logging
+import threading
 import uuid
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from celery import shared_task
@@ -23,29 +24,34 @@ from kombu.exceptions import OperationalError
 from consumer.conf import jobs_queue, loops_queue
 from consumer.hosting import instance, schedule, supervisor
 from consumer.hosting.leases import Worker
-from consumer.hosting.loops_worker import WorkerRow
-from consumer.hosting.stop_bell import StopBell
+from consumer.hosting.loops_worker import WorkerRegistration
 from consumer.hosting.supervision import OFFER_EXPIRES_S
 from consumer.listener import registry
+from remoting.shutdown_signal import ShutdownSignal
 
 logger = logging.getLogger(__name__)
 
 
-class LoopsBoot:
+# Celery dispatches this signal in its handlers of SIGTERM and SIGINT, and holds a lock for it. A second signal that
+# interrupts the first handler there would wait for that lock for ever, were it not reentrant.
+cast(Any, worker_shutting_down).lock = threading.RLock()
+
+
+class LoopsWorkerProcess:
     """What the worker's main process makes before it forks: its children find it on the Celery application."""
 
     def __init__(self) -> None:
         self.boot = uuid.uuid4()
-        self.bell = StopBell()
-        self.row: WorkerRow | None = None
+        self.shutdown = ShutdownSignal()
+        self.registration: WorkerRegistration | None = None
 
 
 @shared_task(bind=True, name="consumer.tasks.host_instance", acks_late=False, ignore_result=True, max_retries=0)
 def host_instance(self: Any, lease_id: str) -> None:
     """Runs one consumer instance until its lease or its worker says stop: a task of hours or weeks."""
-    boot: LoopsBoot = self.app.consumer_loops
-    worker = Worker(node=self.request.hostname, boot=boot.boot)
-    instance.host(UUID(lease_id), worker, registry.groups, boot.bell)
+    process: LoopsWorkerProcess = self.app.loops_worker
+    worker = Worker(node=self.request.hostname, boot=process.boot)
+    instance.host(UUID(lease_id), worker, registry.groups, process.shutdown)
 
 
 @shared_task(name=schedule.TASK, acks_late=False, ignore_result=True, max_retries=0)
@@ -79,7 +85,7 @@ def take_own_queue(sender: str, instance: Any, **_: Any) -> None:
 @worker_init.connect
 def prepare(sender: Any, **_: Any) -> None:
     """Before the worker forks its children."""
-    sender.app.consumer_loops = LoopsBoot()
+    sender.app.loops_worker = LoopsWorkerProcess()
 
 
 @worker_ready.connect
@@ -87,15 +93,20 @@ def register(sender: Any, **_: Any) -> None:
     """`sender` is the worker's consumer. Only a worker of the loops queue hosts."""
     if loops_queue() not in sender.app.amqp.queues.consume_from:
         return
-    boot: LoopsBoot = sender.app.consumer_loops
-    if boot.row is None:  # Celery says ready again after every reconnect
-        worker, forks = Worker(sender.hostname, boot.boot), "prefork" in type(sender.pool).__module__
-        boot.row = WorkerRow(worker, sender.pool.num_processes, _registered, forks=forks)
-        boot.row.start()
+    process: LoopsWorkerProcess = sender.app.loops_worker
+    if process.registration is None:  # Celery says ready again after every reconnect
+        process.registration = WorkerRegistration(
+            Worker(sender.hostname, process.boot),
+            sender.pool.num_processes,
+            process.shutdown,
+            _registered,
+            forks="prefork" in type(sender.pool).__module__,
+        )
+        process.registration.start()
 
 
 def _registered(left_count: int) -> None:
-    """At once instead of at beat's next tick: what a predecessor ran is missing."""
+    """Runs supervision now instead of at beat's next tick: what a predecessor ran is missing."""
     if left_count:
         logger.warning("%d instances of this worker's predecessor are lost", left_count)
     try:
@@ -106,9 +117,10 @@ def _registered(left_count: int) -> None:
 
 @worker_shutting_down.connect
 def stop_instances(**_: Any) -> None:
-    """Runs in a signal handler of the main process: rings the bell, and the row's thread does the writing."""
-    boot: LoopsBoot | None = getattr(host_instance.app, "consumer_loops", None)
-    if boot is not None:
-        boot.bell.ring()
-        if boot.row is not None:
-            boot.row.stop()
+    """Runs in a signal handler of the main process: see the rule in `remoting/shutdown_signal.py`.
+
+    The instances wait for the signal on their event loops, the registration in its thread.
+    """
+    process: LoopsWorkerProcess | None = getattr(host_instance.app, "loops_worker", None)
+    if process is not None:
+        process.shutdown.set()

@@ -1,7 +1,7 @@
-"""One hosted instance from claim to end: a consumer on its own event loop, and a lease that is kept true beside it.
+"""Runs one hosted instance, from the claim of its lease to its end: a consumer on an event loop, and its lease beside it.
 
-The lease never stands in the consumer's way: a database that is slow or away is waited for in a thread of its own, and
-consuming goes on. Three things end an instance: the word in its lease, the worker's bell, an error of its own.
+The lease never delays the consumer: a thread of its own waits for a database that is slow or away, and consuming goes
+on. An instance ends when its lease asks for it, when its worker shuts down, or by an error of its own.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from consumer.conf import namesrv
 from consumer.engine.push_consumer import PushConsumer
 from consumer.hosting import leases
 from consumer.hosting.leases import Worker
-from consumer.hosting.stop_bell import StopBell
 from consumer.listener import GroupSpec
 from consumer.models import Word
+from remoting.shutdown_signal import ShutdownSignal
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ BEAT_INTERVAL_S = 2.0
 LAST_WORD_TIMEOUT_S = 5.0
 
 
-def host(lease_id: UUID, worker: Worker, specs: Mapping[str, GroupSpec], bell: StopBell) -> None:
+def host(lease_id: UUID, worker: Worker, specs: Mapping[str, GroupSpec], shutdown: ShutdownSignal) -> None:
     """Runs the instance until it is to stop; returns at once when the lease is not ours to run."""
     lease = leases.claim(lease_id, worker)
     if lease is None:
@@ -47,15 +47,15 @@ def host(lease_id: UUID, worker: Worker, specs: Mapping[str, GroupSpec], bell: S
         logger.error("lease %s: %s", lease_id, reason)
         return
     connections.close_all()  # this thread needs none until the end
-    asyncio.run(_host(lease_id, make_consumer(spec, namesrv()), bell))
+    asyncio.run(_host(lease_id, make_consumer(spec, namesrv()), shutdown))
 
 
-async def _host(lease_id: UUID, consumer: PushConsumer, bell: StopBell) -> None:
+async def _host(lease_id: UUID, consumer: PushConsumer, shutdown: ShutdownSignal) -> None:
     keeper = LeaseKeeper(lease_id)
     reason, is_failure = "", False
     try:
         await consumer.start()
-        reason = await _until_stopped(keeper, consumer, bell)
+        reason = await _until_stopped(keeper, consumer, shutdown)
         keeper.submit(leases.mark_stopping)
         await consumer.stop()
     except Exception as error:
@@ -65,10 +65,10 @@ async def _host(lease_id: UUID, consumer: PushConsumer, bell: StopBell) -> None:
         await keeper.close(partial(leases.end, reason=reason or "cancelled", is_failure=is_failure))
 
 
-async def _until_stopped(keeper: LeaseKeeper, consumer: PushConsumer, bell: StopBell) -> str:
+async def _until_stopped(keeper: LeaseKeeper, consumer: PushConsumer, shutdown: ShutdownSignal) -> str:
     """Returns the reason."""
     waits = {
-        asyncio.create_task(bell.wait(), name="stop bell"): "its worker stopped",
+        asyncio.create_task(shutdown.wait(), name="shutdown"): "its worker stopped",
         asyncio.create_task(keeper.keep(consumer.client_id), name="lease"): "it was asked to stop",
     }
     try:

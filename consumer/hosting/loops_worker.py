@@ -1,8 +1,8 @@
-"""A loops worker's own row: its slots, that it lives, and that it is about to stop.
+"""The `LoopsWorker` row of a Celery worker that hosts instances: its slots, its heartbeat, and that it is stopping.
 
-A thread of the worker's main process keeps it, so that a slow database never holds up Celery. It keeps no connection
-open between two beats, and no pool: the worker may fork another child at any time, and neither an open SQLite file nor
-a socket to PostgreSQL must be inherited.
+A thread of the worker's main process writes it, so that a slow database never holds up Celery. It keeps no connection
+open between two heartbeats, and no pool: the worker may fork another child at any time, and neither an open SQLite file
+nor a socket to PostgreSQL must be inherited.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from consumer.hosting import leases
 from consumer.hosting.leases import Worker
 from consumer.hosting.machine import process_start, this_machine
 from consumer.models import InstanceLease, LoopsWorker
+from remoting.shutdown_signal import ShutdownSignal
 
 logger = logging.getLogger(__name__)
 
-BEAT_INTERVAL_S = 5.0
+HEARTBEAT_INTERVAL_S = 5.0
 RETRY_AFTER_S = 1.0
-# Workers that were started together come up one by one; instances are given out once all had time to say so.
+# Workers that are started together register one after another; supervision is woken when all had time to.
 SETTLE_S = 1.0
 
 
 def register(worker: Worker, slots: int) -> int:
-    """Says what this worker is; ends what its predecessor of the same name left open. How many leases that were."""
+    """Writes the worker's row, and ends the leases that a predecessor of its name left open; returns their number."""
     now = timezone.now()
     LoopsWorker.objects.update_or_create(
         node=worker.node,
@@ -50,54 +51,60 @@ def register(worker: Worker, slots: int) -> int:
     return leases.end_all(left.values_list("id", flat=True), "its worker was restarted")
 
 
-def beat(worker: Worker) -> None:
+def heartbeat(worker: Worker) -> None:
     LoopsWorker.objects.filter(node=worker.node, boot=worker.boot).update(heartbeat_at=timezone.now())
 
 
-def say_stopping(worker: Worker) -> None:
-    """No new instances here, please; those that run are told in their leases too."""
+def mark_stopping(worker: Worker) -> None:
+    """Keeps supervision from placing instances on the worker, and asks those that it runs to stop."""
     LoopsWorker.objects.filter(node=worker.node, boot=worker.boot).update(is_stopping=True)
     leases.ask_to_stop(InstanceLease.objects.filter(worker=worker.node, worker_boot=worker.boot))
 
 
-class WorkerRow:
-    """`registered` is called soon after the row is there, with the number of leases that a predecessor left.
+class WorkerRegistration:
+    """Keeps the row in a thread until `shutdown` is set, and marks it as stopping then.
 
+    `registered` is called soon after the row is written, with the number of leases that a predecessor left.
     `forks`: the worker's pool makes processes; else other threads of this process use the database too.
     """
 
-    def __init__(self, worker: Worker, slots: int, registered: Callable[[int], None], *, forks: bool) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        slots: int,
+        shutdown: ShutdownSignal,
+        registered: Callable[[int], None],
+        *,
+        forks: bool,
+    ) -> None:
         self._worker = worker
         self._slots = slots
+        self._shutdown = shutdown
         self._registered = registered
         self._forks = forks
-        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="loops worker row", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
-        """Safe in a signal handler: only sets a flag."""
-        self._stopping.set()
-
     def _keep(self) -> None:
         is_registered = False
-        while not self._stopping.is_set():
+        while not self._shutdown.is_set:
             if not is_registered:
                 is_registered = self._try(self._register)
             else:
-                self._try(lambda: beat(self._worker))
-            self._stopping.wait(BEAT_INTERVAL_S if is_registered else RETRY_AFTER_S)
-        self._try(lambda: say_stopping(self._worker))
+                self._try(lambda: heartbeat(self._worker))
+            self._shutdown.wait_in_thread(HEARTBEAT_INTERVAL_S if is_registered else RETRY_AFTER_S)
+        self._try(lambda: mark_stopping(self._worker))
 
     def _register(self) -> None:
-        left = register(self._worker, self._slots)
+        left_count = register(self._worker, self._slots)
         self._close_connections()
-        self._stopping.wait(SETTLE_S)
-        self._registered(left)
+        self._shutdown.wait_in_thread(SETTLE_S)
+        self._registered(left_count)
 
     def _try(self, step: Callable[[], object]) -> bool:
+        """Returns False, and logs, when the database refuses."""
         try:
             step()
         except DatabaseError as error:

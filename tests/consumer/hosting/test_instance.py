@@ -9,8 +9,8 @@ import pytest
 from django.db import OperationalError
 
 from consumer.hosting import instance, leases
-from consumer.hosting.stop_bell import StopBell
 from consumer.models import Word
+from remoting.shutdown_signal import ShutdownSignal
 from tests.support.waiting import eventually
 
 LEASE = uuid.uuid4()
@@ -68,7 +68,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> FakeLeases:
 
 async def test_an_instance_ends_when_its_lease_says_stop(rows: FakeLeases) -> None:
     consumer = FakeConsumer()
-    hosting = asyncio.create_task(instance._host(LEASE, consumer, StopBell()))  # type: ignore[arg-type]
+    hosting = asyncio.create_task(instance._host(LEASE, consumer, ShutdownSignal()))  # type: ignore[arg-type]
     await eventually(lambda: "beat" in rows.steps)
     rows.word = Word.STOP
     await asyncio.wait_for(hosting, 5)
@@ -79,10 +79,10 @@ async def test_an_instance_ends_when_its_lease_says_stop(rows: FakeLeases) -> No
 
 async def test_an_instance_ends_at_once_when_its_worker_stops_also_without_a_database(rows: FakeLeases) -> None:
     rows.error = OperationalError("no such server")
-    consumer, bell = FakeConsumer(), StopBell()
-    hosting = asyncio.create_task(instance._host(LEASE, consumer, bell))  # type: ignore[arg-type]
+    consumer, shutdown = FakeConsumer(), ShutdownSignal()
+    hosting = asyncio.create_task(instance._host(LEASE, consumer, shutdown))  # type: ignore[arg-type]
     await eventually(lambda: consumer.steps)
-    bell.ring()
+    shutdown.set()
     await asyncio.wait_for(hosting, 5)
     assert consumer.steps == ["start", "stop"]
 
@@ -91,26 +91,17 @@ async def test_an_instance_goes_on_while_the_database_is_away_and_says_so_when_i
     rows: FakeLeases, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows.error = OperationalError("no such server")
-    consumer, bell = FakeConsumer(), StopBell()
-    hosting = asyncio.create_task(instance._host(LEASE, consumer, bell))  # type: ignore[arg-type]
+    consumer, shutdown = FakeConsumer(), ShutdownSignal()
+    hosting = asyncio.create_task(instance._host(LEASE, consumer, shutdown))  # type: ignore[arg-type]
     await eventually(lambda: "consuming goes on" in caplog.text)
     assert consumer.steps == ["start"]
     rows.error = None
     await eventually(lambda: rows.steps[:2] == ["mark_running", "beat"])
-    bell.ring()
+    shutdown.set()
     await asyncio.wait_for(hosting, 5)
     assert rows.steps[-1] == "end: its worker stopped False"
 
 
 async def test_an_instance_that_fails_says_why(rows: FakeLeases) -> None:
-    await instance._host(LEASE, FakeConsumer(ValueError("no topic")), StopBell())  # type: ignore[arg-type]
+    await instance._host(LEASE, FakeConsumer(ValueError("no topic")), ShutdownSignal())  # type: ignore[arg-type]
     assert rows.steps == ["end: ValueError: no topic True"]
-
-
-async def test_a_bell_rings_for_all_who_wait() -> None:
-    bell = StopBell()
-    waiting = [asyncio.create_task(bell.wait()) for _ in range(3)]
-    await asyncio.sleep(0)
-    bell.ring()
-    await asyncio.wait_for(asyncio.gather(*waiting), 5)
-    await asyncio.wait_for(bell.wait(), 5)

@@ -169,14 +169,14 @@ def test_a_worker_that_comes_back_ends_what_its_predecessor_ran(worker: Worker, 
     successor = Worker(worker.node, uuid.uuid4())
     assert loops_worker.register(successor, slots=4) == 2
     assert set(InstanceLease.objects.values_list("end_reason", flat=True)) == {"its worker was restarted"}
-    loops_worker.beat(worker)
+    loops_worker.heartbeat(worker)
     assert LoopsWorker.objects.get(node=worker.node).boot == successor.boot
 
 
 def test_a_worker_that_stops_tells_its_instances_and_gets_no_new_ones(worker: Worker, offered: Offers) -> None:
     supervise(specs(billing=1), offered)
     leases.claim(offered[0], worker)
-    loops_worker.say_stopping(worker)
+    loops_worker.mark_stopping(worker)
     assert leases.beat(offered[0]) == Word.STOP
     leases.end(offered[0], "its worker stopped")
     supervise(specs(billing=1), offered)
