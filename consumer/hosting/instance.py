@@ -1,4 +1,4 @@
-"""Runs one hosted instance, from the claim of its lease to its end: a consumer on an event loop, and its lease beside it.
+"""Runs one hosted instance, from the claim of its lease to its end: a consumer on an event loop, its lease beside it.
 
 The lease never delays the consumer: a thread of its own waits for a database that is slow or away, and consuming goes
 on. An instance ends when its lease asks for it, when its worker shuts down, or by an error of its own.
