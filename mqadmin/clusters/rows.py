@@ -33,6 +33,7 @@ from mqadmin.clusters.shapes import (
     SchedulerFacts,
     SubscriptionRow,
     TopicQueueRow,
+    TopicReader,
     TopicRow,
     VerdictFacts,
 )
@@ -149,6 +150,24 @@ def queue_row(cluster: Cluster, queue: QueueOffset) -> QueueRow:
         is_retry=is_retry_topic(queue.topic_name),
         is_subscribed=queue.is_subscribed,
         seen_at=known(fresh(cluster, queue.seen_at), queue.seen_at),
+    )
+
+
+def topic_reader(group: GroupRow, queues: Iterable[QueueRow]) -> TopicReader:
+    """`queues` are the group's on one topic; those that its members do not subscribe to any more don't count."""
+    known = [queue for queue in queues if queue.lag is not None and queue.is_subscribed is not False]
+    longest = min(
+        (queue.behind for queue in known if queue.behind.since),
+        key=lambda behind: behind.since or group.seen_at,
+        default=Behind(None, ""),
+    )
+    return TopicReader(
+        group=group,
+        lag=Figure(
+            sum(queue.lag or 0 for queue in known) if known else None,
+            min((queue.seen_at for queue in known), default=None),
+        ),
+        behind=longest,
     )
 
 

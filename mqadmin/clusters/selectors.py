@@ -6,17 +6,30 @@ Lists are filtered, sorted and cut by the database. An unknown cluster, topic or
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from django.db.models import Count, F, Model, OrderBy, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Aggregate, Count, F, Model, OrderBy, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from mqadmin.clusters import hosted, rows
-from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, TopicKind, TopicQueue
+from mqadmin.clusters.models import (
+    Broker,
+    Cluster,
+    Group,
+    Member,
+    QueueOffset,
+    Subscription,
+    Topic,
+    TopicKind,
+    TopicQueue,
+)
 from mqadmin.clusters.shapes import (
     AttentionItem,
+    BrokerRow,
     ClusterCard,
     ClusterHead,
     ClusterPage,
@@ -25,6 +38,7 @@ from mqadmin.clusters.shapes import (
     GroupRow,
     ListPage,
     Overview,
+    QueueRow,
     TopicPage,
     TopicRow,
 )
@@ -61,14 +75,14 @@ M = TypeVar("M", bound=Model)
 
 
 def overview() -> Overview:
+    """All clusters. Five queries, however many clusters there are."""
     now = timezone.now()
-    clusters = Cluster.objects.order_by("name")
-    needing = _needing_attention(Group.objects.all())
+    cards = _cards(list(Cluster.objects.order_by("name")), now)
     return Overview(
         now=now,
-        clusters=tuple(_card(cluster, now) for cluster in clusters),
-        attention=_attention(needing),
-        attention_count=needing.count(),
+        clusters=cards,
+        attention=_attention(_needing_attention(Group.objects.all())),
+        attention_count=sum(card.attention_count for card in cards),
     )
 
 
@@ -85,7 +99,7 @@ def cluster_page(cluster_name: str) -> ClusterPage:
     cluster = Cluster.objects.get(name=cluster_name)
     return ClusterPage(
         now=now,
-        card=_card(cluster, now),
+        card=_cards([cluster], now)[0],
         brokers=tuple(rows.broker_row(broker) for broker in cluster.brokers.order_by("name", "broker_id")),
         attention=_attention(_needing_attention(cluster.groups.all())),
     )
@@ -130,18 +144,18 @@ def topic_page(cluster_name: str, topic_name: str) -> TopicPage:
     cluster = Cluster.objects.get(name=cluster_name)
     topic = cluster.topics.get(name=topic_name)
     queues = TopicQueue.objects.filter(topic=topic).order_by("broker_name", "queue_id")
-    reading = (
-        cluster.groups.filter(queue_offsets__topic_name=topic_name)
-        .distinct()
-        .order_by("verdict_rank", "name")[:TOPIC_GROUPS_MAX]
-    )
+    found = cluster.groups.filter(queue_offsets__topic_name=topic_name).distinct().order_by("verdict_rank", "name")
+    reading = list(found[:TOPIC_GROUPS_MAX])
+    of_groups: defaultdict[str, list[QueueRow]] = defaultdict(list)
+    for queue in QueueOffset.objects.filter(group__in=reading, topic_name=topic_name).select_related("group"):
+        of_groups[queue.group.name].append(rows.queue_row(cluster, queue))
     counts = _group_counts(cluster, [topic_name])
     return TopicPage(
         now=now,
         cluster=rows.head(cluster),
         topic=rows.topic_row(cluster, topic, counts.get(topic_name, 0)),
         queues=tuple(rows.topic_queue_row(cluster, queue) for queue in queues),
-        groups=_group_rows(cluster, list(reading), now),
+        readers=tuple(rows.topic_reader(group, of_groups[group.name]) for group in _group_rows(cluster, reading, now)),
     )
 
 
@@ -213,27 +227,51 @@ def group_page(cluster_name: str, group_name: str) -> GroupPage:
     )
 
 
-def _card(cluster: Cluster, now: datetime) -> ClusterCard:
-    shown_groups = cluster.groups.filter(is_system=False)
-    sums = shown_groups.aggregate(
+def _cards(clusters: Sequence[Cluster], now: datetime) -> tuple[ClusterCard, ...]:
+    """One card per cluster, in their order. Three queries."""
+    group_sums = _sums_by_cluster(
+        Group.objects.filter(cluster__in=clusters, is_system=False),
         count=Count("pk"),
         attention=Count("pk", filter=Q(verdict__in=NEEDS_ATTENTION)),
         lag=Sum("lag"),
         out_per_s=Sum("out_per_s"),
     )
-    normal_topics = cluster.topics.filter(kind=TopicKind.NORMAL)
-    topic_sums = normal_topics.aggregate(count=Count("pk"), in_per_s=Sum("in_per_s"))
-    brokers = [rows.broker_row(broker) for broker in cluster.brokers.all()]
+    topic_sums = _sums_by_cluster(
+        Topic.objects.filter(cluster__in=clusters, kind=TopicKind.NORMAL),
+        count=Count("pk"),
+        in_per_s=Sum("in_per_s"),
+    )
+    brokers: defaultdict[int, list[BrokerRow]] = defaultdict(list)
+    for broker in Broker.objects.filter(cluster__in=clusters):
+        brokers[broker.cluster_id].append(rows.broker_row(broker))
+    return tuple(
+        _card(cluster, group_sums.get(cluster.pk, {}), topic_sums.get(cluster.pk, {}), brokers[cluster.pk], now)
+        for cluster in clusters
+    )
+
+
+def _sums_by_cluster(found: QuerySet[Any], **sums: Aggregate) -> dict[int, dict[str, Any]]:
+    """Cluster's primary key → its sums. A cluster without rows is absent."""
+    return {row["cluster_id"]: row for row in found.values("cluster_id").order_by("cluster_id").annotate(**sums)}
+
+
+def _card(
+    cluster: Cluster,
+    group_sums: dict[str, Any],
+    topic_sums: dict[str, Any],
+    brokers: Sequence[BrokerRow],
+    now: datetime,
+) -> ClusterCard:
     return ClusterCard(
         head=rows.head(cluster),
         broker_count=len(brokers),
         answering_broker_count=sum(broker.is_answering for broker in brokers),
-        topic_count=topic_sums["count"],
-        group_count=sums["count"],
-        attention_count=sums["attention"],
-        lag=Figure(sums["lag"], cluster.last_synced_at),
-        in_per_s=Figure(topic_sums["in_per_s"], cluster.last_synced_at),
-        out_per_s=Figure(sums["out_per_s"], cluster.last_synced_at),
+        topic_count=topic_sums.get("count", 0),
+        group_count=group_sums.get("count", 0),
+        attention_count=group_sums.get("attention", 0),
+        lag=Figure(group_sums.get("lag"), cluster.last_synced_at),
+        in_per_s=Figure(topic_sums.get("in_per_s"), cluster.last_synced_at),
+        out_per_s=Figure(group_sums.get("out_per_s"), cluster.last_synced_at),
         history=rows.lag_points(cluster.lag_history, now),
     )
 

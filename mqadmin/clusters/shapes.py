@@ -234,12 +234,21 @@ class GroupRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicReader:
+    """A group that reads a topic. `lag` and `behind` are those of this topic's queues; `group` has its whole lag."""
+
+    group: GroupRow
+    lag: Figure
+    behind: Behind
+
+
+@dataclass(frozen=True, slots=True)
 class TopicPage:
     now: datetime
     cluster: ClusterHead
     topic: TopicRow
     queues: tuple[TopicQueueRow, ...]
-    groups: tuple[GroupRow, ...]
+    readers: tuple[TopicReader, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,10 +96,10 @@ def wanted_words(group: str, wanted: int) -> str:
 
 
 def topic_words(page: TopicPage) -> str:
-    readers = len(page.groups)
+    readers = len(page.readers)
     if not readers:
         return gettext("No group is seen to read it.")
-    unwell = sum(group.verdict.verdict in NEEDS_ATTENTION for group in page.groups)
+    unwell = sum(reader.group.verdict.verdict in NEEDS_ATTENTION for reader in page.readers)
     if not unwell:
         return ngettext(
             "One group reads it, and it needs nothing.", "%(n)s groups read it, and none needs attention.", readers

@@ -178,8 +178,54 @@ def test_topic_page_shows_its_queues_and_who_reads_it(cluster: Cluster) -> None:
         QueueOffset.objects.create(group=billing, topic_name="orders", broker_name="a", queue_id=queue_id, seen_at=NOW)
     page = selectors.topic_page("local", "orders")
     assert [(queue.min_offset, queue.max_offset) for queue in page.queues] == [(1, 9)]
-    assert [row.name for row in page.groups] == ["billing"]
+    assert [reader.group.name for reader in page.readers] == ["billing"]
     assert page.topic.group_count == 1
+
+
+def test_topic_page_shows_the_lag_on_this_topic_beside_the_whole_group_s(cluster: Cluster) -> None:
+    billing = group(cluster, "billing", lag=507)
+    waiting = NOW - timedelta(minutes=3)
+    for topic, lag in (("orders", 500), ("%RETRY%billing", 7)):
+        Topic.objects.create(cluster=cluster, name=topic, seen_at=NOW)
+        QueueOffset.objects.create(
+            group=billing, topic_name=topic, broker_name="a", queue_id=0, lag=lag, behind_since=waiting, seen_at=NOW
+        )
+    QueueOffset.objects.create(
+        group=billing,
+        topic_name="%RETRY%billing",
+        broker_name="a",
+        queue_id=1,
+        lag=90,
+        is_subscribed=False,
+        seen_at=NOW,
+    )
+    (reader,) = selectors.topic_page("local", "%RETRY%billing").readers
+    assert (reader.lag.value, reader.behind.since, reader.group.lag.value) == (7, waiting, 507)
+
+
+def test_topic_page_does_not_know_the_lag_of_a_reader_without_a_known_queue(cluster: Cluster) -> None:
+    Topic.objects.create(cluster=cluster, name="orders", seen_at=NOW)
+    QueueOffset.objects.create(
+        group=group(cluster, "billing", lag=3), topic_name="orders", broker_name="a", queue_id=0, seen_at=NOW
+    )
+    (reader,) = selectors.topic_page("local", "orders").readers
+    assert (reader.lag.value, reader.behind.since) == (None, None)
+
+
+def test_overview_asks_the_database_as_often_for_many_clusters_as_for_one(
+    cluster: Cluster, django_assert_num_queries: Any
+) -> None:
+    for number in range(30):
+        further = Cluster.objects.create(name=f"c{number}", namesrv="10.0.0.1:9876")
+        group(further, "billing", "stalled", lag=number)
+        further.brokers.create(name="a", address="x:1", seen_at=NOW)
+        further.topics.create(name="orders", in_per_s=2.5, seen_at=NOW)
+    with django_assert_num_queries(5):
+        overview = selectors.overview()
+    assert overview.attention_count == 30
+    cards = {card.head.name: card for card in overview.clusters}
+    assert (cards["c7"].lag.value, cards["c7"].broker_count, cards["c7"].in_per_s.value) == (7, 1, 2.5)
+    assert (cards["local"].group_count, cards["local"].lag.value, cards["local"].topic_count) == (0, None, 0)
 
 
 def test_overview_counts_and_puts_the_worst_first(cluster: Cluster) -> None:
