@@ -23,8 +23,8 @@ class Entry:
 
 
 ENTRIES = (
-    Entry("follow and poll clusters", "mqadmin.clusters.tasks.ensure_following", 5, "jobs"),
-    Entry("prune the rebalance history", "mqadmin.clusters.tasks.prune_history", 3600, "jobs"),
+    Entry("follow and poll clusters", "mqadmin.observing.tasks.ensure_following", 5, "jobs"),
+    Entry("prune the rebalance history", "mqadmin.observing.tasks.prune_history", 3600, "jobs"),
 )
 
 

@@ -80,6 +80,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "mqadmin",
     "mqadmin.clusters",
+    "mqadmin.observing",
     "mqadmin.lag",
     "mqadmin.rebalances",
     "mqadmin.audit",

@@ -54,6 +54,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.api": ("mqadmin.console", "mqadmin.live", *TALKING),
     "mqadmin.live": ("mqadmin.console", "mqadmin.api", *TALKING),
     "mqadmin.clusters": FACES,
+    "mqadmin.observing": FACES,
     "mqadmin.lag": FACES,
     "mqadmin.rebalances": FACES,
     "examples": ("broker", "mqadmin", "bench", "consumer.engine"),
@@ -75,6 +76,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "consumer.engine": ("consumer.engine",),
     "mqadmin.console": ("mqadmin.live.events",),
     "mqadmin.clusters": ("mqadmin.live.events",),
+    "mqadmin.observing": ("mqadmin.live.events",),
     "mqadmin.lag": ("mqadmin.live.events",),
     "mqadmin.rebalances": ("mqadmin.live.events",),
 }
@@ -184,9 +186,9 @@ def test_only_the_gateway_of_the_console_talks_to_brokers() -> None:
     values = ("remoting.client.errors", "remoting.client.send_result")
     complain(
         [
-            f"{module}:{one.line}: ask mqadmin.clusters.gateway, not {one.target}"
+            f"{module}:{one.line}: ask mqadmin.observing.gateway, not {one.target}"
             for module in modules()
-            if is_under(module.name, "mqadmin") and module.name != "mqadmin.clusters.gateway"
+            if is_under(module.name, "mqadmin") and module.name != "mqadmin.observing.gateway"
             for one in imports(module)
             if any(is_under(one.target, talking) for talking in TALKING)
             and not any(is_under(one.target, value) for value in values)

@@ -14,12 +14,12 @@ from zlib import crc32
 
 from django.db.models import F, Max, Min, Q, QuerySet, Sum
 
-from mqadmin.clusters.bulk import chunks, update
 from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQueue, Verdict, WaitingMethod
 from mqadmin.lag import history
 from mqadmin.lag.models import LagHistory
 from mqadmin.lag.rates import Rate, rate
 from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, GroupFacts, judge
+from mqadmin.observing.bulk import chunks, update
 
 # A shorter silence is a restart or a hand-over, and what came meanwhile is told afterwards.
 GAP_MIN = timedelta(seconds=60)

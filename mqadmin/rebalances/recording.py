@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from mqadmin.clusters.facts import Happened
+from mqadmin.observing.observation import ObservedEvent
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceKind, RebalanceSource
 from remoting.wire.bodies.watch import (
     ASSIGNMENT_CHANGED,
@@ -47,9 +47,11 @@ class GroupChange:
     gone: Sequence[str] = ()
 
 
-def told(cluster_id: int, happened: Iterable[Happened], changes: Mapping[str, GroupChange]) -> list[RebalanceEvent]:
+def told(
+    cluster_id: int, happened: Iterable[ObservedEvent], changes: Mapping[str, GroupChange]
+) -> list[RebalanceEvent]:
     """The watch's facts as events, oldest first. Facts of a group without a row are left out: it was deleted."""
-    by_group: defaultdict[str, list[Happened]] = defaultdict(list)
+    by_group: defaultdict[str, list[ObservedEvent]] = defaultdict(list)
     for fact in happened:
         by_group[fact.group].append(fact)
     events = []
@@ -89,10 +91,10 @@ def prune(now: datetime) -> int:
         count += RebalanceEvent.objects.filter(pk__in=old).delete()[0]
 
 
-def _told_of_group(cluster_id: int, happened: Sequence[Happened], change: GroupChange) -> list[RebalanceEvent]:
+def _told_of_group(cluster_id: int, happened: Sequence[ObservedEvent], change: GroupChange) -> list[RebalanceEvent]:
     member_count = change.member_count
     joined = {fact.client_id for fact in happened if fact.kind == MEMBER_JOINED} | set(change.joined)
-    moves: list[Happened] = []
+    moves: list[ObservedEvent] = []
     events = []
     # Backwards: the rows say how many members there are after the last of these facts.
     for fact in reversed(happened):
@@ -116,7 +118,7 @@ def _told_of_group(cluster_id: int, happened: Sequence[Happened], change: GroupC
     return events
 
 
-def _move(fact: Happened) -> dict[str, Any]:
+def _move(fact: ObservedEvent) -> dict[str, Any]:
     assert fact.queue is not None
     return {
         "topic": fact.queue.topic,
@@ -128,7 +130,7 @@ def _move(fact: Happened) -> dict[str, Any]:
 
 
 def _told_event(
-    cluster_id: int, group_id: int, kind: RebalanceKind, fact: Happened, facts: dict[str, Any]
+    cluster_id: int, group_id: int, kind: RebalanceKind, fact: ObservedEvent, facts: dict[str, Any]
 ) -> RebalanceEvent:
     return RebalanceEvent(
         cluster_id=cluster_id,

@@ -12,7 +12,7 @@ import pytest
 from tests.support.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[2]
-SUITES = ("clusters", "lag", "rebalances", "live", "management")
+SUITES = ("clusters", "observing", "lag", "rebalances", "live", "management")
 
 
 @pytest.mark.postgres

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from django.db import connection
 from django.utils import timezone
 
-from mqadmin.clusters import following, leases
 from mqadmin.clusters.models import Cluster, FollowLease
+from mqadmin.observing import following, leases
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mqadmin.clusters.facts import Happened
 from mqadmin.clusters.models import Cluster, Group
+from mqadmin.observing.observation import ObservedEvent
 from mqadmin.rebalances import recording, selectors
 from mqadmin.rebalances.models import RebalanceEvent
 from mqadmin.rebalances.recording import GroupChange
@@ -14,8 +14,8 @@ from remoting.wire.bodies.message_queue import MessageQueue
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
-def happened(kind: str, revision: int, client_id: str = "", queue_id: int | None = None) -> Happened:
-    return Happened(
+def happened(kind: str, revision: int, client_id: str = "", queue_id: int | None = None) -> ObservedEvent:
+    return ObservedEvent(
         key=f"boot:{revision}",
         at=NOW + timedelta(seconds=revision),
         kind=kind,
@@ -27,7 +27,7 @@ def happened(kind: str, revision: int, client_id: str = "", queue_id: int | None
     )
 
 
-def told(*facts: Happened, **change: object) -> list[RebalanceEvent]:
+def told(*facts: ObservedEvent, **change: object) -> list[RebalanceEvent]:
     return recording.told(1, facts, {"billing": GroupChange(group_id=7, **change)})  # type: ignore[arg-type]
 
 

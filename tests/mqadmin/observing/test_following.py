@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from django.utils import timezone
 
-from mqadmin.clusters import following, leases
-from mqadmin.clusters.following import Follower, NotFollowable
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset
+from mqadmin.observing import following, leases
+from mqadmin.observing.following import Follower, NotFollowable
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData

@@ -13,15 +13,6 @@ from typing import Any, NamedTuple
 
 from django.db.models import Model
 
-from mqadmin.clusters.facts import (
-    CommittedSeen,
-    GroupSeen,
-    MemberSeen,
-    Owner,
-    QueueSeen,
-    SubscriptionKey,
-    TopicSeen,
-)
 from mqadmin.clusters.models import (
     Group,
     Member,
@@ -33,6 +24,15 @@ from mqadmin.clusters.models import (
     WaitingMethod,
 )
 from mqadmin.lag import waiting
+from mqadmin.observing.observation import (
+    CommitObserved,
+    GroupObserved,
+    MemberObserved,
+    Owner,
+    QueueObserved,
+    SubscriptionKey,
+    TopicObserved,
+)
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.names import is_dlq_topic, is_retry_topic, is_system_group, is_system_topic
 
@@ -51,7 +51,7 @@ def topic_kind(name: str, own_names: frozenset[str] = frozenset()) -> TopicKind:
 
 
 def topics(
-    cluster_id: int, rows: Mapping[str, Topic], seen: Iterable[TopicSeen], at: datetime, own_names: frozenset[str]
+    cluster_id: int, rows: Mapping[str, Topic], seen: Iterable[TopicObserved], at: datetime, own_names: frozenset[str]
 ) -> list[Topic]:
     changed = []
     for topic in seen:
@@ -75,7 +75,7 @@ class QueueIdentity(NamedTuple):
 
 
 def topic_queues(
-    topic_ids: Mapping[str, int], rows: Mapping[QueueIdentity, TopicQueue], seen: Iterable[QueueSeen], at: datetime
+    topic_ids: Mapping[str, int], rows: Mapping[QueueIdentity, TopicQueue], seen: Iterable[QueueObserved], at: datetime
 ) -> list[TopicQueue]:
     """A queue of a topic that no row knows is left out: the topic was just deleted."""
     changed = []
@@ -98,7 +98,11 @@ def topic_queues(
 
 
 def unwritten_queues(
-    topic_ids: Mapping[str, int], known: Container[QueueIdentity], seen: Iterable[TopicSeen], broker: str, at: datetime
+    topic_ids: Mapping[str, int],
+    known: Container[QueueIdentity],
+    seen: Iterable[TopicObserved],
+    broker: str,
+    at: datetime,
 ) -> list[TopicQueue]:
     """Queues that a topic has and nobody told of: our broker tells every queue that was ever written to."""
     identities = (
@@ -114,7 +118,7 @@ def unwritten_queues(
     ]
 
 
-def groups(cluster_id: int, rows: Mapping[str, Group], seen: Iterable[GroupSeen], at: datetime) -> list[Group]:
+def groups(cluster_id: int, rows: Mapping[str, Group], seen: Iterable[GroupObserved], at: datetime) -> list[Group]:
     changed = []
     for fact in seen:
         row = rows.get(fact.name) or Group(cluster_id=cluster_id, name=fact.name)
@@ -145,7 +149,7 @@ class MemberChanges:
     gone: list[str] = field(default_factory=list)
 
 
-def members(group_id: int, rows: Mapping[str, Member], seen: Iterable[MemberSeen], at: datetime) -> MemberChanges:
+def members(group_id: int, rows: Mapping[str, Member], seen: Iterable[MemberObserved], at: datetime) -> MemberChanges:
     changes = MemberChanges()
     present = {fact.client_id: fact for fact in seen}
     for client_id, fact in present.items():
@@ -226,7 +230,7 @@ class GroupProgress:
     """All that bears on one group's rows of progress. None: not known, and for owners: not told this time."""
 
     group_id: int
-    committed: Mapping[MessageQueue, CommittedSeen] = field(default_factory=dict)
+    committed: Mapping[MessageQueue, CommitObserved] = field(default_factory=dict)
     subscribed_topics: frozenset[str] | None = None
     owners: Mapping[MessageQueue, Owner] | None = None
 
@@ -307,7 +311,7 @@ def queue_lag(committed_offset: int | None, max_offset: int | None) -> int | Non
 
 def _behind(
     row: QueueOffset,
-    committed: CommittedSeen | None,
+    committed: CommitObserved | None,
     committed_offset: int | None,
     lag: int | None,
     end: QueueEnd | None,

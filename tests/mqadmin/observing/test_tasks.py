@@ -6,8 +6,8 @@ import pytest
 from django.conf import settings as project
 
 from mqadmin.celery import app
-from mqadmin.clusters import tasks
 from mqadmin.clusters.models import Cluster, FollowLease
+from mqadmin.observing import tasks
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def test_default_cluster_is_made_once_and_followed(sent: list[tuple[str, tuple[A
     cluster = Cluster.objects.get()
     assert (cluster.name, cluster.namesrv) == ("local", project.MQADMIN_NAMESRV)
     holder = str(FollowLease.objects.get().holder)
-    assert sent == [("mqadmin.clusters.tasks.follow_cluster", (cluster.pk, holder))], "sent once per lease"
+    assert sent == [("mqadmin.observing.tasks.follow_cluster", (cluster.pk, holder))], "sent once per lease"
 
 
 def test_default_cluster_moves_with_the_environment(sent: list[tuple[str, tuple[Any, ...]]], settings: Any) -> None:
@@ -51,7 +51,7 @@ def test_apache_cluster_is_polled_when_a_cycle_is_due(sent: list[tuple[str, tupl
     Cluster.objects.update(kind="apache")
     tasks.ensure_following()
     tasks.ensure_following()
-    assert sent == [("mqadmin.clusters.tasks.poll_cluster", (cluster.pk,))]
+    assert sent == [("mqadmin.observing.tasks.poll_cluster", (cluster.pk,))]
 
 
 def test_cycle_of_a_removed_cluster_does_nothing() -> None:
@@ -61,8 +61,8 @@ def test_cycle_of_a_removed_cluster_does_nothing() -> None:
 @pytest.mark.parametrize(
     ("task", "queue"),
     [
-        ("mqadmin.clusters.tasks.follow_cluster", "jobs"),
-        ("mqadmin.clusters.tasks.ensure_following", "jobs"),
+        ("mqadmin.observing.tasks.follow_cluster", "jobs"),
+        ("mqadmin.observing.tasks.ensure_following", "jobs"),
         ("broker.tasks.drive", "scheduler"),
     ],
 )

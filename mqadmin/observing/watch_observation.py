@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from mqadmin.clusters.facts import (
-    CommittedSeen,
-    ConsumptionSeen,
-    GroupSeen,
-    GroupSettingsSeen,
-    Happened,
-    MemberSeen,
+from mqadmin.observing.observation import (
+    CommitObserved,
+    ConsumptionObserved,
+    GroupObserved,
+    GroupSettingsObserved,
+    MemberObserved,
+    Observation,
+    ObservedEvent,
     Owner,
-    QueueSeen,
-    Seen,
+    QueueObserved,
     SubscriptionKey,
-    TopicSeen,
+    TopicObserved,
 )
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -43,19 +43,19 @@ def moment_or_none(ms: int) -> datetime | None:
     return moment(ms) if ms > 0 else None
 
 
-def seen_by_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: datetime) -> Seen:
+def observation_of_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: datetime) -> Observation:
     """What happened keeps the broker's clock; when it was seen is ours."""
-    return Seen(
+    return Observation(
         at=now,
         is_complete=is_snapshot,
         only_broker=body.broker_name,
         topics=tuple(
-            TopicSeen(topic.topic_name, topic.read_queue_nums, topic.write_queue_nums, topic.perm)
+            TopicObserved(topic.topic_name, topic.read_queue_nums, topic.write_queue_nums, topic.perm)
             for topic in body.topics
         ),
         gone_topics=tuple(body.gone_topics),
         queues=tuple(
-            QueueSeen(
+            QueueObserved(
                 MessageQueue(state.topic, body.broker_name, state.queue_id),
                 state.min_offset,
                 state.max_offset,
@@ -66,7 +66,7 @@ def seen_by_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: datetim
         groups=tuple(_group(state, body.broker_name) for state in body.groups),
         gone_groups=tuple(body.gone_groups),
         committed=tuple(
-            CommittedSeen(
+            CommitObserved(
                 state.group,
                 MessageQueue(state.topic, body.broker_name, state.queue_id),
                 state.committed_offset,
@@ -82,11 +82,11 @@ def seen_by_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: datetim
     )
 
 
-def _group(state: GroupState, broker_name: str) -> GroupSeen:
-    return GroupSeen(
+def _group(state: GroupState, broker_name: str) -> GroupObserved:
+    return GroupObserved(
         name=state.config.group_name,
-        settings=GroupSettingsSeen(state.config.consume_enable, state.config.retry_max_times),
-        consumption=ConsumptionSeen(
+        settings=GroupSettingsObserved(state.config.consume_enable, state.config.retry_max_times),
+        consumption=ConsumptionObserved(
             state.message_model or "", state.consume_type or "", state.consume_from_where or ""
         ),
         members=tuple(_member(member) for member in state.members),
@@ -100,8 +100,8 @@ def _group(state: GroupState, broker_name: str) -> GroupSeen:
     )
 
 
-def _member(state: MemberState) -> MemberSeen:
-    return MemberSeen(
+def _member(state: MemberState) -> MemberObserved:
+    return MemberObserved(
         client_id=state.client_id,
         address=state.client_addr,
         language=state.language,
@@ -122,11 +122,11 @@ def _key(client_id: str, entry: SubscriptionData) -> SubscriptionKey:
     return SubscriptionKey(client_id, entry.topic, entry.sub_string, entry.expression_type)
 
 
-def _happened(event: WatchEvent, boot: str, broker_name: str) -> Happened:
+def _happened(event: WatchEvent, boot: str, broker_name: str) -> ObservedEvent:
     queue = None
     if event.topic is not None and event.queue_id is not None:
         queue = MessageQueue(event.topic, broker_name, event.queue_id)
-    return Happened(
+    return ObservedEvent(
         key=f"{boot}:{event.revision}",
         at=moment(event.at_ms),
         kind=event.kind,

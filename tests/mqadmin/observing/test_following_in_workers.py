@@ -48,7 +48,7 @@ class Workers:
 
     def ensure_following(self) -> None:
         """What beat does every 5 s."""
-        self._manage("shell", "-c", "from mqadmin.clusters.tasks import *; ensure_following.delay()")
+        self._manage("shell", "-c", "from mqadmin.observing.tasks import *; ensure_following.delay()")
 
     def _manage(self, *words: str) -> None:
         subprocess.run(

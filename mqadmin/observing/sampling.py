@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from mqadmin.clusters import synchroniser
-from mqadmin.clusters.gateway import Gateway, GatewayError
 from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState
-from mqadmin.clusters.polling import Cursors, sample
-from mqadmin.clusters.reachability import note_reachable, note_unreachable
 from mqadmin.lag import measuring
+from mqadmin.observing import synchroniser
+from mqadmin.observing.gateway import Gateway, GatewayError
+from mqadmin.observing.polling import Cursors, sample
+from mqadmin.observing.reachability import note_reachable, note_unreachable
 
 POLL_INTERVAL_S = 15
 # Just below a whole number of beats, so that a beat that is a little early does not skip one.

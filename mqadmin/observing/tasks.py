@@ -11,10 +11,10 @@ from celery.signals import worker_shutting_down
 from django.db import close_old_connections
 from django.utils import timezone
 
-from mqadmin.clusters import leases, sampling
 from mqadmin.clusters.default_cluster import ensure_default_cluster
-from mqadmin.clusters.following import follow
 from mqadmin.clusters.models import Cluster, ClusterKind
+from mqadmin.observing import leases, sampling
+from mqadmin.observing.following import follow
 from mqadmin.rebalances import recording
 
 logger = logging.getLogger(__name__)

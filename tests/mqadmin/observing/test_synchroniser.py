@@ -10,24 +10,24 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from mqadmin.clusters import synchroniser
-from mqadmin.clusters.facts import (
-    BrokerSeen,
-    CommittedSeen,
-    ConsumptionSeen,
-    GroupSeen,
-    GroupSettingsSeen,
-    Happened,
-    MemberSeen,
-    QueueSeen,
-    Seen,
-    SubscriptionKey,
-    TopicSeen,
-)
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic, TopicQueue
 from mqadmin.lag.models import LagHistory
 from mqadmin.live import events
 from mqadmin.live.events import Change
+from mqadmin.observing import synchroniser
+from mqadmin.observing.observation import (
+    BrokerObserved,
+    CommitObserved,
+    ConsumptionObserved,
+    GroupObserved,
+    GroupSettingsObserved,
+    MemberObserved,
+    Observation,
+    ObservedEvent,
+    QueueObserved,
+    SubscriptionKey,
+    TopicObserved,
+)
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.message_queue import MessageQueue
 
@@ -50,13 +50,13 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
     return heard
 
 
-def group(name: str = "billing", topic: str = "orders", expression: str = "*", members: int = 1) -> GroupSeen:
-    return GroupSeen(
+def group(name: str = "billing", topic: str = "orders", expression: str = "*", members: int = 1) -> GroupObserved:
+    return GroupObserved(
         name=name,
-        settings=GroupSettingsSeen(is_consume_enabled=True, retry_times_max=16),
-        consumption=ConsumptionSeen("CLUSTERING", "CONSUME_PASSIVELY", "CONSUME_FROM_LAST_OFFSET"),
+        settings=GroupSettingsObserved(is_consume_enabled=True, retry_times_max=16),
+        consumption=ConsumptionObserved("CLUSTERING", "CONSUME_PASSIVELY", "CONSUME_FROM_LAST_OFFSET"),
         members=tuple(
-            MemberSeen(client_id=f"c{number}", address="10.0.0.7:1", language="JAVA", version=493)
+            MemberObserved(client_id=f"c{number}", address="10.0.0.7:1", language="JAVA", version=493)
             for number in range(members)
         ),
         subscriptions={
@@ -68,23 +68,23 @@ def group(name: str = "billing", topic: str = "orders", expression: str = "*", m
     )
 
 
-def seen(seconds: float = 0, **facts: Any) -> Seen:
+def seen(seconds: float = 0, **facts: Any) -> Observation:
     values: dict[str, Any] = {"is_complete": False, "only_broker": "broker-a"}
-    return Seen(at=NOW + timedelta(seconds=seconds), **(values | facts))
+    return Observation(at=NOW + timedelta(seconds=seconds), **(values | facts))
 
 
-def everything(end: int = 10, committed: int = 10, **facts: Any) -> Seen:
+def everything(end: int = 10, committed: int = 10, **facts: Any) -> Observation:
     return seen(
         is_complete=True,
-        topics=(TopicSeen("orders", 1, 1, 6),),
-        queues=(QueueSeen(QUEUE, 0, end, None),),
+        topics=(TopicObserved("orders", 1, 1, 6),),
+        queues=(QueueObserved(QUEUE, 0, end, None),),
         groups=(group(),),
-        committed=(CommittedSeen("billing", QUEUE, committed),),
+        committed=(CommitObserved("billing", QUEUE, committed),),
         **facts,
     )
 
 
-def apply(cluster: Cluster, facts: Seen) -> synchroniser.Touched:
+def apply(cluster: Cluster, facts: Observation) -> synchroniser.Touched:
     return synchroniser.apply(cluster, facts, is_watched=True)
 
 
@@ -99,15 +99,15 @@ def test_same_facts_twice_change_nothing_the_second_time(cluster: Cluster) -> No
 
 def test_queue_that_grows_reaches_every_group_that_reads_it(cluster: Cluster) -> None:
     apply(cluster, everything())
-    apply(cluster, seen(groups=(group("mail"),), committed=(CommittedSeen("mail", QUEUE, 4),)))
-    apply(cluster, seen(1, queues=(QueueSeen(QUEUE, 0, 15, None),)))
+    apply(cluster, seen(groups=(group("mail"),), committed=(CommitObserved("mail", QUEUE, 4),)))
+    apply(cluster, seen(1, queues=(QueueObserved(QUEUE, 0, 15, None),)))
     assert dict(Group.objects.values_list("name", "lag")) == {"billing": 5, "mail": 11}
 
 
 def test_commit_alone_keeps_the_subscription_that_was_told_before(cluster: Cluster) -> None:
     retry = MessageQueue("%RETRY%billing", "broker-a", 0)
     apply(cluster, everything())
-    apply(cluster, seen(1, committed=(CommittedSeen("billing", retry, 3),)))
+    apply(cluster, seen(1, committed=(CommitObserved("billing", retry, 3),)))
     rows = dict(QueueOffset.objects.values_list("topic_name", "is_subscribed"))
     assert rows == {"orders": True, "%RETRY%billing": False}
 
@@ -143,7 +143,10 @@ def test_group_whose_offset_stands_becomes_stalled_by_time_alone(cluster: Cluste
 
 def test_rates_fall_to_zero_when_nothing_comes_any_more(cluster: Cluster) -> None:
     apply(cluster, everything(end=10, committed=10))
-    apply(cluster, seen(10, queues=(QueueSeen(QUEUE, 0, 60, None),), committed=(CommittedSeen("billing", QUEUE, 40),)))
+    apply(
+        cluster,
+        seen(10, queues=(QueueObserved(QUEUE, 0, 60, None),), committed=(CommitObserved("billing", QUEUE, 40),)),
+    )
     assert Group.objects.values_list("in_per_s", "out_per_s").get() == (5.0, 3.0)
     assert Topic.objects.get().in_per_s == 5.0
     synchroniser.tick(cluster, NOW + timedelta(seconds=20), is_watched=True)
@@ -154,10 +157,10 @@ def test_rates_fall_to_zero_when_nothing_comes_any_more(cluster: Cluster) -> Non
 def test_queue_that_is_new_to_a_group_is_not_a_burst(cluster: Cluster) -> None:
     retry = MessageQueue("%RETRY%billing", "broker-a", 0)
     apply(cluster, everything(end=10, committed=10))
-    grown = seen(10, queues=(QueueSeen(QUEUE, 0, 60, None),), committed=(CommittedSeen("billing", QUEUE, 60),))
+    grown = seen(10, queues=(QueueObserved(QUEUE, 0, 60, None),), committed=(CommitObserved("billing", QUEUE, 60),))
     apply(cluster, grown)
-    retried = CommittedSeen("billing", retry, 1_000_000)
-    topics = (TopicSeen(retry.topic, 1, 1, 6),)
+    retried = CommitObserved("billing", retry, 1_000_000)
+    topics = (TopicObserved(retry.topic, 1, 1, 6),)
     told_of = group(topic=retry.topic)
     both = {**(group().subscriptions or {}), **(told_of.subscriptions or {})}
     apply(
@@ -165,7 +168,7 @@ def test_queue_that_is_new_to_a_group_is_not_a_burst(cluster: Cluster) -> None:
         seen(
             20,
             topics=topics,
-            queues=(QueueSeen(retry, 0, 1_000_000, None),),
+            queues=(QueueObserved(retry, 0, 1_000_000, None),),
             groups=(replace(told_of, subscriptions=both),),
             committed=(retried,),
         ),
@@ -177,7 +180,7 @@ def test_queue_that_is_new_to_a_group_is_not_a_burst(cluster: Cluster) -> None:
 
 def test_history_keeps_what_the_lag_was(cluster: Cluster) -> None:
     apply(cluster, everything(end=10, committed=10))
-    apply(cluster, seen(90, queues=(QueueSeen(QUEUE, 0, 17, None),)))
+    apply(cluster, seen(90, queues=(QueueObserved(QUEUE, 0, 17, None),)))
     synchroniser.tick(cluster, NOW + timedelta(seconds=90), is_watched=True)
     assert len(LagHistory.objects.get().samples) == 2 * 12
     cluster.refresh_from_db()
@@ -195,7 +198,8 @@ def test_quiet_tick_writes_no_group(cluster: Cluster) -> None:
 def test_complete_facts_delete_what_they_do_not_name(cluster: Cluster) -> None:
     apply(cluster, everything())
     apply(
-        cluster, seen(1, is_complete=True, topics=(TopicSeen("refunds", 1, 1, 6),), groups=(group("mail", "refunds"),))
+        cluster,
+        seen(1, is_complete=True, topics=(TopicObserved("refunds", 1, 1, 6),), groups=(group("mail", "refunds"),)),
     )
     assert list(Topic.objects.values_list("name", flat=True)) == ["refunds"]
     assert list(Group.objects.values_list("name", flat=True)) == ["mail"]
@@ -220,8 +224,8 @@ def test_deleted_topic_takes_its_lag_with_it(cluster: Cluster) -> None:
 
 def test_events_of_a_watch_are_written_with_what_the_rows_say(cluster: Cluster) -> None:
     apply(cluster, everything())
-    changed = Happened(key="boot:2", at=NOW, kind="subscription_changed", group="billing", client_id="c0")
-    joined = Happened(key="boot:3", at=NOW, kind="member_joined", group="billing", client_id="c1")
+    changed = ObservedEvent(key="boot:2", at=NOW, kind="subscription_changed", group="billing", client_id="c0")
+    joined = ObservedEvent(key="boot:3", at=NOW, kind="member_joined", group="billing", client_id="c1")
     apply(cluster, seen(1, groups=(group(expression="A", members=2),), happened=(changed, joined)))
     facts = dict(RebalanceEvent.objects.values_list("kind", "facts"))
     assert facts == {
@@ -236,9 +240,9 @@ def test_snapshot_after_a_gap_tells_who_came_and_went_as_found(cluster: Cluster)
     later = seen(
         1,
         is_complete=True,
-        topics=(TopicSeen("orders", 1, 1, 6),),
+        topics=(TopicObserved("orders", 1, 1, 6),),
         groups=(group(members=2),),
-        committed=(CommittedSeen("billing", QUEUE, 10),),
+        committed=(CommitObserved("billing", QUEUE, 10),),
     )
     apply(cluster, later)
     assert list(RebalanceEvent.objects.values_list("kind", "client_id", "source")) == [("joined", "c1", "poll")]
@@ -280,9 +284,9 @@ def test_failure_leaves_the_rows_as_they_were(cluster: Cluster) -> None:
 
 
 def test_brokers_that_are_not_listed_any_more_are_deleted(cluster: Cluster) -> None:
-    listed = [BrokerSeen(name=name, broker_id=0, address=f"{name}:1") for name in ("a", "b")]
+    listed = [BrokerObserved(name=name, broker_id=0, address=f"{name}:1") for name in ("a", "b")]
     synchroniser.apply_brokers(cluster, listed, NOW)
-    failing = BrokerSeen(name="a", broker_id=0, address="a:1", error="refused")
+    failing = BrokerObserved(name="a", broker_id=0, address="a:1", error="refused")
     synchroniser.apply_brokers(cluster, [failing], NOW + timedelta(seconds=1))
     row = cluster.brokers.get()
     assert (row.name, row.last_error, row.seen_at) == ("a", "refused", NOW)

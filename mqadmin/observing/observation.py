@@ -1,7 +1,8 @@
 """What brokers said, in one form whether it was watched or polled. None means "not asked", an empty tuple "none".
 
-Moments are aware datetimes: `at` of a `Seen` by our clock, all others by the clock of the broker that told them.
-`reports.py` makes these of a watch's answer, `polling.py` of Apache's; `plan.py` turns them into changes of rows.
+Moments are aware datetimes: `at` of an `Observation` by our clock, others by the clock of the broker that told them.
+`watch_observation.py` makes these of the answer to a watch, `polling.py` of what Apache answers; `plan.py` turns them
+into changes of rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from remoting.wire.bodies.message_queue import MessageQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSeen:
+class BrokerObserved:
     name: str
     broker_id: int
     address: str
@@ -24,7 +25,7 @@ class BrokerSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSeen:
+class TopicObserved:
     """Counts summed over the brokers that have it; `perm` of all of them together."""
 
     name: str
@@ -34,7 +35,7 @@ class TopicSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueSeen:
+class QueueObserved:
     queue: MessageQueue
     min_offset: int
     max_offset: int
@@ -42,7 +43,7 @@ class QueueSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class CommittedSeen:
+class CommitObserved:
     """`behind_since`: store time of the message at `committed_offset`; None at the end, or not told."""
 
     group: str
@@ -52,7 +53,7 @@ class CommittedSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSeen:
+class MemberObserved:
     client_id: str
     address: str
     language: str
@@ -80,25 +81,25 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSeen:
+class GroupObserved:
     """`settings` None: another request than the one for the configuration. `subscriptions`: key → version."""
 
     name: str
-    settings: GroupSettingsSeen | None = None
-    consumption: ConsumptionSeen | None = None
-    members: tuple[MemberSeen, ...] | None = None
+    settings: GroupSettingsObserved | None = None
+    consumption: ConsumptionObserved | None = None
+    members: tuple[MemberObserved, ...] | None = None
     subscriptions: Mapping[SubscriptionKey, int] | None = None
     owners: Mapping[MessageQueue, Owner] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSettingsSeen:
+class GroupSettingsObserved:
     is_consume_enabled: bool
     retry_times_max: int
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumptionSeen:
+class ConsumptionObserved:
     """How the members said they consume; "" where nobody said it."""
 
     message_model: str
@@ -107,7 +108,7 @@ class ConsumptionSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Observation:
     """`is_complete`: topics and groups that are not named here do not exist any more.
 
     `only_broker`: the one broker that holds all of the cluster; "" where there may be several.
@@ -116,13 +117,13 @@ class Seen:
     at: datetime
     is_complete: bool
     only_broker: str = ""
-    topics: tuple[TopicSeen, ...] = ()
+    topics: tuple[TopicObserved, ...] = ()
     gone_topics: tuple[str, ...] = ()
-    queues: tuple[QueueSeen, ...] = ()
-    groups: tuple[GroupSeen, ...] = ()
+    queues: tuple[QueueObserved, ...] = ()
+    groups: tuple[GroupObserved, ...] = ()
     gone_groups: tuple[str, ...] = ()
-    committed: tuple[CommittedSeen, ...] = ()
-    happened: tuple[Happened, ...] = ()
+    committed: tuple[CommitObserved, ...] = ()
+    happened: tuple[ObservedEvent, ...] = ()
 
     @property
     def fact_count(self) -> int:
@@ -130,7 +131,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
+class ObservedEvent:
     """An event of the watch that concerns a group's members: `kind` as in `remoting.wire.bodies.watch`."""
 
     key: str

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mqadmin.clusters.facts import CommittedSeen, SubscriptionKey, TopicSeen
-from mqadmin.clusters.gateway import Gateway, GatewayError
-from mqadmin.clusters.polling import Cursors, Sample, in_turn, sample
+from mqadmin.observing.gateway import Gateway, GatewayError
+from mqadmin.observing.observation import CommitObserved, SubscriptionKey, TopicObserved
+from mqadmin.observing.polling import Cursors, Sample, in_turn, sample
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -59,8 +59,8 @@ def test_answers_become_facts(broker: ScriptedBroker) -> None:
     assert found.error is None
     assert found.seen.is_complete
     assert found.rocketmq_name == "DefaultCluster"
-    assert found.seen.topics == (TopicSeen("orders", 4, 8, 6),)
-    assert found.seen.committed == (CommittedSeen("billing", MessageQueue("orders", BROKER_NAME, 0), 5),)
+    assert found.seen.topics == (TopicObserved("orders", 4, 8, 6),)
+    assert found.seen.committed == (CommitObserved("billing", MessageQueue("orders", BROKER_NAME, 0), 5),)
     assert [(queue.min_offset, queue.max_offset) for queue in found.seen.queues] == [(1, 9)]
     (group,) = found.seen.groups
     assert [member.client_id for member in group.members or ()] == ["c1"]

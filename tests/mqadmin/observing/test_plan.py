@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from mqadmin.clusters import plan
-from mqadmin.clusters.facts import (
-    CommittedSeen,
-    ConsumptionSeen,
-    GroupSeen,
-    GroupSettingsSeen,
-    MemberSeen,
-    Owner,
-    QueueSeen,
-    SubscriptionKey,
-    TopicSeen,
-)
 from mqadmin.clusters.models import Group, Member, QueueOffset, Subscription, Topic, TopicKind
-from mqadmin.clusters.plan import GroupProgress, QueueEnd
+from mqadmin.observing import plan
+from mqadmin.observing.observation import (
+    CommitObserved,
+    ConsumptionObserved,
+    GroupObserved,
+    GroupSettingsObserved,
+    MemberObserved,
+    Owner,
+    QueueObserved,
+    SubscriptionKey,
+    TopicObserved,
+)
+from mqadmin.observing.plan import GroupProgress, QueueEnd
 from remoting.wire.bodies.message_queue import MessageQueue
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -46,15 +46,15 @@ def end(max_offset: int, last_stored_at: datetime | None = None, history: bytes 
 
 
 def advanced(
-    row: QueueOffset | None, max_offset: int | None, committed: CommittedSeen | None = None, **progress: Any
+    row: QueueOffset | None, max_offset: int | None, committed: CommitObserved | None = None, **progress: Any
 ) -> list[QueueOffset]:
     facts = GroupProgress(GROUP, {QUEUE: committed} if committed else {}, **progress)
     ends = {} if max_offset is None else {QUEUE: end(max_offset)}
     return plan.queue_offsets(facts, {QUEUE: row} if row else {}, ends, NOW)
 
 
-def committed(offset: int, behind_since: datetime | None = None) -> CommittedSeen:
-    return CommittedSeen("billing", QUEUE, offset, behind_since)
+def committed(offset: int, behind_since: datetime | None = None) -> CommitObserved:
+    return CommitObserved("billing", QUEUE, offset, behind_since)
 
 
 @pytest.mark.parametrize(
@@ -76,25 +76,25 @@ def test_kind_of_a_topic_follows_from_its_name(name: str, kind: TopicKind) -> No
 
 def test_unchanged_topic_is_not_written() -> None:
     row = Topic(pk=1, name="orders", read_queue_count=4, write_queue_count=4, perm=6, seen_at=EARLIER)
-    seen = TopicSeen("orders", 4, 4, 6)
+    seen = TopicObserved("orders", 4, 4, 6)
     assert plan.topics(1, {"orders": row}, [seen], NOW, frozenset()) == []
-    more = TopicSeen("orders", 8, 8, 6)
+    more = TopicObserved("orders", 8, 8, 6)
     assert plan.topics(1, {"orders": row}, [more], NOW, frozenset()) == [row]
     assert (row.read_queue_count, row.seen_at) == (8, NOW)
 
 
 def test_queue_of_a_topic_without_a_row_is_left_out() -> None:
-    seen = [QueueSeen(QUEUE, 0, 5, NOW)]
+    seen = [QueueObserved(QUEUE, 0, 5, NOW)]
     assert plan.topic_queues({}, {}, seen, NOW) == []
     rows = plan.topic_queues({"orders": 3}, {}, seen, NOW)
     assert [(row.topic_id, row.max_offset) for row in rows] == [(3, 5)]
 
 
 def test_unchanged_queue_is_not_written() -> None:
-    row = plan.topic_queues({"orders": 3}, {}, [QueueSeen(QUEUE, 0, 5, NOW)], NOW)[0]
+    row = plan.topic_queues({"orders": 3}, {}, [QueueObserved(QUEUE, 0, 5, NOW)], NOW)[0]
     row.pk = 1
     identity = plan.QueueIdentity(3, "broker-a", 0)
-    assert plan.topic_queues({"orders": 3}, {identity: row}, [QueueSeen(QUEUE, 0, 5, NOW)], NOW) == []
+    assert plan.topic_queues({"orders": 3}, {identity: row}, [QueueObserved(QUEUE, 0, 5, NOW)], NOW) == []
 
 
 def test_lag_is_never_below_zero_and_not_known_without_an_offset() -> None:
@@ -148,7 +148,7 @@ def test_last_message_of_a_queue_has_waited_since_it_was_stored() -> None:
 
 
 def test_without_a_store_time_it_waits_since_it_was_first_observed() -> None:
-    (queue,) = plan.topic_queues({"orders": 3}, {}, [QueueSeen(QUEUE, 0, 9, None)], EARLIER)
+    (queue,) = plan.topic_queues({"orders": 3}, {}, [QueueObserved(QUEUE, 0, 9, None)], EARLIER)
     facts = GroupProgress(GROUP, {QUEUE: committed(5)})
     (row,) = plan.queue_offsets(facts, {}, {QUEUE: end(9, history=queue.max_history)}, NOW)
     assert (row.behind_since, row.behind_method) == (EARLIER, "observed")
@@ -187,9 +187,9 @@ def test_owner_is_who_pulls_and_nobody_is_not_unknown() -> None:
     assert (row.owner, row.owner_since) == ("", None)
 
 
-def member(client_id: str = "c1", **fields: Any) -> MemberSeen:
+def member(client_id: str = "c1", **fields: Any) -> MemberObserved:
     values: dict[str, Any] = {"address": "10.0.0.7:1", "language": "JAVA", "version": 493}
-    return MemberSeen(client_id=client_id, **(values | fields))
+    return MemberObserved(client_id=client_id, **(values | fields))
 
 
 def member_row(client_id: str, **fields: Any) -> Member:
@@ -243,10 +243,10 @@ def test_newer_version_of_the_same_expression_is_the_same_row() -> None:
 
 def test_way_of_consuming_stays_known_while_nobody_is_online() -> None:
     row = Group(pk=1, name="billing", message_model="CLUSTERING", seen_at=EARLIER)
-    offline = GroupSeen(
+    offline = GroupObserved(
         name="billing",
-        settings=GroupSettingsSeen(is_consume_enabled=True, retry_times_max=16),
-        consumption=ConsumptionSeen("", "", ""),
+        settings=GroupSettingsObserved(is_consume_enabled=True, retry_times_max=16),
+        consumption=ConsumptionObserved("", "", ""),
         members=(),
     )
     plan.groups(1, {"billing": row}, [offline], NOW)
@@ -255,17 +255,21 @@ def test_way_of_consuming_stays_known_while_nobody_is_online() -> None:
 
 def test_members_that_were_not_asked_for_stay_as_they_are() -> None:
     row = Group(pk=1, name="billing", member_count=3, members_seen_at=EARLIER, seen_at=EARLIER)
-    assert plan.groups(1, {"billing": row}, [GroupSeen(name="billing")], NOW) == []
+    assert plan.groups(1, {"billing": row}, [GroupObserved(name="billing")], NOW) == []
     assert (row.member_count, row.members_seen_at) == (3, EARLIER)
 
 
 def test_group_of_rocketmq_itself_is_marked() -> None:
-    rows = plan.groups(1, {}, [GroupSeen(name="TOOLS_CONSUMER"), GroupSeen(name="billing")], NOW)
+    rows = plan.groups(1, {}, [GroupObserved(name="TOOLS_CONSUMER"), GroupObserved(name="billing")], NOW)
     assert [row.is_system for row in rows] == [True, False]
 
 
 def test_queue_that_nobody_told_of_was_never_written_to() -> None:
-    seen = [TopicSeen("orders", 2, 3, 6), TopicSeen("SCHEDULE_TOPIC_XXXX", 18, 18, 6), TopicSeen("gone", 1, 1, 6)]
+    seen = [
+        TopicObserved("orders", 2, 3, 6),
+        TopicObserved("SCHEDULE_TOPIC_XXXX", 18, 18, 6),
+        TopicObserved("gone", 1, 1, 6),
+    ]
     known = {plan.QueueIdentity(3, "broker-a", 1)}
     rows = plan.unwritten_queues({"orders": 3, "SCHEDULE_TOPIC_XXXX": 4}, known, seen, "broker-a", NOW)
     assert [(row.topic_id, row.queue_id, row.max_offset) for row in rows] == [(3, 0, 0), (3, 2, 0)]

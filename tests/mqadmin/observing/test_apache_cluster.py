@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from mqadmin.clusters import following, leases, sampling
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
+from mqadmin.observing import following, leases, sampling
 from tests.support.apache import BROKER_NAME, CLUSTER, ApacheRocketMQ
 from tests.support.java import require_apache, require_driver
 from tests.support.java_client import JavaClient

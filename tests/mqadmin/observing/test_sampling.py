@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from mqadmin.clusters import sampling
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
 from mqadmin.lag import history
 from mqadmin.lag.models import LagHistory
+from mqadmin.observing import sampling
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData

@@ -18,9 +18,6 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import Model, Q
 
-from mqadmin.clusters import plan
-from mqadmin.clusters.bulk import chunks, update, upsert
-from mqadmin.clusters.facts import BrokerSeen, CommittedSeen, GroupSeen, Seen, SubscriptionKey
 from mqadmin.clusters.models import (
     Broker,
     Cluster,
@@ -33,6 +30,9 @@ from mqadmin.clusters.models import (
 )
 from mqadmin.lag import measuring
 from mqadmin.live.events import Change, ChangeKind, tell_after_commit
+from mqadmin.observing import plan
+from mqadmin.observing.bulk import chunks, update, upsert
+from mqadmin.observing.observation import BrokerObserved, CommitObserved, GroupObserved, Observation, SubscriptionKey
 from mqadmin.rebalances import recording
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -56,7 +56,7 @@ class Touched:
 
 def apply(
     cluster: Cluster,
-    seen: Seen,
+    seen: Observation,
     *,
     is_watched: bool,
     at_the_end: Callable[[], None] = lambda: None,
@@ -74,7 +74,7 @@ def apply(
         return application.run(at_the_end)
 
 
-def apply_brokers(cluster: Cluster, seen: Sequence[BrokerSeen], at: datetime) -> None:
+def apply_brokers(cluster: Cluster, seen: Sequence[BrokerObserved], at: datetime) -> None:
     """Brokers that the name servers do not list any more are deleted."""
     with transaction.atomic():
         rows = {(row.name, row.broker_id): row for row in cluster.brokers.all()}
@@ -106,7 +106,9 @@ def tick(
 class _Application:
     """One call of `apply`: the facts, and what it has changed so far."""
 
-    def __init__(self, cluster: Cluster, seen: Seen, *, is_watched: bool, between_parts: Callable[[], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, seen: Observation, *, is_watched: bool, between_parts: Callable[[], None]
+    ) -> None:
         self._cluster = cluster
         self._seen = seen
         self._is_watched = is_watched
@@ -178,7 +180,7 @@ class _Application:
         """Rows of all groups that the facts name."""
         named = {fact.name: fact for fact in self._seen.groups}
         for fact in self._seen.committed:
-            named.setdefault(fact.group, GroupSeen(name=fact.group))
+            named.setdefault(fact.group, GroupObserved(name=fact.group))
         rows = {group.name: group for group in _by_name(Group, self._cluster, named)}
         self._had_members_seen = {name for name, group in rows.items() if group.members_seen_at is not None}
         changed = plan.groups(self._cluster.pk, rows, named.values(), self._seen.at)
@@ -189,7 +191,7 @@ class _Application:
         self._touched.group_ids |= {rows[group.name].pk for group in changed}
         return rows
 
-    def _members(self, groups: Mapping[str, Group], told: Sequence[GroupSeen]) -> None:
+    def _members(self, groups: Mapping[str, Group], told: Sequence[GroupObserved]) -> None:
         ids = [groups[fact.name].pk for fact in told]
         members: defaultdict[int, dict[str, Member]] = defaultdict(dict)
         subscriptions: defaultdict[int, dict[SubscriptionKey, Subscription]] = defaultdict(dict)
@@ -254,7 +256,7 @@ class _Application:
             self._refresh_ages(group_ids)
 
     def _progress(self, groups: Mapping[str, Group]) -> dict[int, plan.GroupProgress]:
-        committed: defaultdict[str, dict[MessageQueue, CommittedSeen]] = defaultdict(dict)
+        committed: defaultdict[str, dict[MessageQueue, CommitObserved]] = defaultdict(dict)
         for offset in self._seen.committed:
             committed[offset.group][offset.queue] = offset
         owners = {fact.name: fact.owners for fact in self._seen.groups if fact.members is not None}
@@ -338,7 +340,7 @@ class _Application:
 
 
 def _subscription_diff(
-    fact: GroupSeen, members: plan.MemberChanges, subscriptions: plan.SubscriptionChanges
+    fact: GroupObserved, members: plan.MemberChanges, subscriptions: plan.SubscriptionChanges
 ) -> dict[str, list[dict[str, str]]]:
     """Client id → topics whose expression is another than before. Who just came or went did not change its mind."""
     came_or_went = {*members.joined, *members.gone}

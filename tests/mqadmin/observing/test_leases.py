@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from mqadmin.clusters import leases
 from mqadmin.clusters.models import Cluster
+from mqadmin.observing import leases
 
 pytestmark = pytest.mark.django_db
 

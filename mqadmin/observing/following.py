@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from mqadmin.clusters import leases, synchroniser
-from mqadmin.clusters.facts import BrokerSeen
-from mqadmin.clusters.gateway import Gateway, GatewayError, NotWatchable
 from mqadmin.clusters.models import Broker, Cluster, ClusterKind
-from mqadmin.clusters.reachability import note_reachable, note_unreachable
-from mqadmin.clusters.reports import moment_or_none, seen_by_watch
 from mqadmin.lag import measuring
+from mqadmin.observing import leases, synchroniser
+from mqadmin.observing.gateway import Gateway, GatewayError, NotWatchable
+from mqadmin.observing.observation import BrokerObserved
+from mqadmin.observing.reachability import note_reachable, note_unreachable
+from mqadmin.observing.watch_observation import moment_or_none, observation_of_watch
 from remoting.wire.bodies.route import MASTER_ID
 from remoting.wire.bodies.watch import SchedulerState, WatchBody
 from remoting.wire.headers.watch import WatchResponseHeader
@@ -100,7 +100,7 @@ class Follower:
         cluster.rocketmq_name = master.cluster
         cluster.save(update_fields=["rocketmq_name"])
         brokers = [
-            BrokerSeen(name=master.broker_name, broker_id=int(broker_id), address=address)
+            BrokerObserved(name=master.broker_name, broker_id=int(broker_id), address=address)
             for broker_id, address in master.broker_addrs.items()
         ]
         synchroniser.apply_brokers(cluster, brokers, timezone.now())
@@ -133,7 +133,7 @@ class Follower:
             with transaction.atomic():
                 note_position()
             return
-        seen = seen_by_watch(body, boot=header.boot, is_snapshot=header.is_snapshot, now=now)
+        seen = observation_of_watch(body, boot=header.boot, is_snapshot=header.is_snapshot, now=now)
         synchroniser.apply(cluster, seen, is_watched=True, at_the_end=note_position, between_parts=self._renew_if_due)
 
     def _tick(self, cluster: Cluster) -> None:

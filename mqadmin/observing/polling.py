@@ -13,20 +13,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from mqadmin.clusters.facts import (
-    BrokerSeen,
-    CommittedSeen,
-    ConsumptionSeen,
-    GroupSeen,
-    GroupSettingsSeen,
-    MemberSeen,
-    QueueSeen,
-    Seen,
+from mqadmin.observing.gateway import BrokerTables, Failures, Gateway, PartialError
+from mqadmin.observing.observation import (
+    BrokerObserved,
+    CommitObserved,
+    ConsumptionObserved,
+    GroupObserved,
+    GroupSettingsObserved,
+    MemberObserved,
+    Observation,
+    QueueObserved,
     SubscriptionKey,
-    TopicSeen,
+    TopicObserved,
 )
-from mqadmin.clusters.gateway import BrokerTables, Failures, Gateway, PartialError
-from mqadmin.clusters.reports import moment_or_none
+from mqadmin.observing.watch_observation import moment_or_none
 from remoting.wire.bodies.groups import ConsumerConnection
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.route import BrokerData
@@ -51,8 +51,8 @@ class Sample:
     """`error` names the brokers that did not answer; what the others said is in `seen`."""
 
     rocketmq_name: str
-    brokers: tuple[BrokerSeen, ...]
-    seen: Seen
+    brokers: tuple[BrokerObserved, ...]
+    seen: Observation
     cursors: Cursors
     request_count: int
     error: PartialError | None
@@ -134,9 +134,9 @@ def _whole_answers(
     return {pair: answer for pair, answer in answers.items() if pair[1] not in in_doubt}
 
 
-def _brokers(known: Sequence[BrokerData], failures: Failures) -> tuple[BrokerSeen, ...]:
+def _brokers(known: Sequence[BrokerData], failures: Failures) -> tuple[BrokerObserved, ...]:
     return tuple(
-        BrokerSeen(
+        BrokerObserved(
             name=broker.broker_name,
             broker_id=int(broker_id),
             address=address,
@@ -155,19 +155,19 @@ def _seen(
     now: datetime,
     *,
     is_complete: bool,
-) -> Seen:
-    return Seen(
+) -> Observation:
+    return Observation(
         at=now,
         is_complete=is_complete,
         topics=_topics(tables.values()) if is_complete else (),
         queues=tuple(
-            QueueSeen(queue, offset.min_offset, offset.max_offset, moment_or_none(offset.last_update_timestamp))
+            QueueObserved(queue, offset.min_offset, offset.max_offset, moment_or_none(offset.last_update_timestamp))
             for queues in stats.values()
             for queue, offset in queues.items()
         ),
         groups=tuple(_groups(tables.values(), connections)),
         committed=tuple(
-            CommittedSeen(group, MessageQueue(topic, masters[address], queue_id), committed_offset)
+            CommitObserved(group, MessageQueue(topic, masters[address], queue_id), committed_offset)
             for address, table in tables.items()
             for (topic, group), queues in table.committed.items()
             for queue_id, committed_offset in queues.items()
@@ -175,14 +175,14 @@ def _seen(
     )
 
 
-def _topics(tables: Iterable[BrokerTables]) -> tuple[TopicSeen, ...]:
+def _topics(tables: Iterable[BrokerTables]) -> tuple[TopicObserved, ...]:
     """Sums over brokers, so they are told only when all answered."""
     homes: defaultdict[str, list[TopicConfig]] = defaultdict(list)
     for table in tables:
         for name, config in table.topics.items():
             homes[name].append(config)
     return tuple(
-        TopicSeen(
+        TopicObserved(
             name,
             sum(config.read_queue_nums for config in configs),
             sum(config.write_queue_nums for config in configs),
@@ -201,37 +201,37 @@ def _either(perms: Iterable[int]) -> int:
 
 def _groups(
     tables: Iterable[BrokerTables], connections: Mapping[tuple[str, str], ConsumerConnection | None]
-) -> Iterable[GroupSeen]:
+) -> Iterable[GroupObserved]:
     answers: defaultdict[str, list[ConsumerConnection | None]] = defaultdict(list)
     for (_, group), connection in connections.items():
         answers[group].append(connection)
-    settings: dict[str, GroupSettingsSeen | None] = {}
+    settings: dict[str, GroupSettingsObserved | None] = {}
     for table in tables:
         for _, group in table.committed:
             settings.setdefault(group, None)
         for group, config in table.groups.items():
-            settings[group] = GroupSettingsSeen(config.consume_enable, config.retry_max_times)
+            settings[group] = GroupSettingsObserved(config.consume_enable, config.retry_max_times)
     for group, setting in settings.items():
         yield _group(group, setting, answers.get(group))
 
 
 def _group(
-    name: str, settings: GroupSettingsSeen | None, answers: Sequence[ConsumerConnection | None] | None
-) -> GroupSeen:
+    name: str, settings: GroupSettingsObserved | None, answers: Sequence[ConsumerConnection | None] | None
+) -> GroupObserved:
     """The brokers' answers together: who is connected to any of them is a member."""
     if answers is None:
-        return GroupSeen(name=name, settings=settings)
-    members: dict[str, MemberSeen] = {}
+        return GroupObserved(name=name, settings=settings)
+    members: dict[str, MemberObserved] = {}
     subscriptions: dict[SubscriptionKey, int] = {}
     consumption = None
     for answer in answers:
         if answer is None:
             continue
-        consumption = ConsumptionSeen(
+        consumption = ConsumptionObserved(
             answer.message_model or "", answer.consume_type or "", answer.consume_from_where or ""
         )
         for client in answer.connection_set:
-            members[client.client_id] = MemberSeen(
+            members[client.client_id] = MemberObserved(
                 client_id=client.client_id,
                 address=client.client_addr,
                 language=client.language,
@@ -240,7 +240,7 @@ def _group(
         for entry in answer.subscription_table.values():
             key = SubscriptionKey("", entry.topic, entry.sub_string, entry.expression_type)
             subscriptions[key] = entry.sub_version
-    return GroupSeen(
+    return GroupObserved(
         name=name,
         settings=settings,
         consumption=consumption,
