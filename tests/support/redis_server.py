@@ -1,4 +1,4 @@
-"""A private Redis on a unix socket, for tests that want the real one."""
+"""A private Redis (or Valkey) on a unix socket, for tests that want a real server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.waiting import wait_until
 
 
 class RedisServer:
-    """Starts on entering, is gone on leaving. `url` as REDIS_URL takes it."""
+    """Starts on entering the context and is killed on leaving it. `url` is a value for REDIS_URL."""
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "redis.sock"
@@ -33,21 +33,21 @@ class RedisServer:
 
     def start(self) -> None:
         self._child = Child(redis_command(_binary(), self.socket), self._log)
-        wait_until(self._answers, what="an answer from Redis")
+        wait_until(lambda: answers(self.socket), what="an answer from Redis")
 
     def stop(self) -> None:
         if self._child is not None:
             self._child.kill()
             self._child = None
 
-    def _answers(self) -> bool:
-        client = redis.Redis(unix_socket_path=str(self.socket))
+
+def answers(socket: Path) -> bool:
+    """Says whether a Redis that listens on the unix socket answers PING."""
+    with redis.Redis(unix_socket_path=str(socket)) as client:
         try:
             return bool(client.ping())
         except redis.ConnectionError:
             return False
-        finally:
-            client.close()
 
 
 def _binary() -> Path:
