@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from consumer.models import HostedGroup
 from mqadmin.audit.models import AuditEntry, Outcome
-from mqadmin.clusters import hosted
 from mqadmin.clusters.models import Cluster
+from mqadmin.hosting.hosted import hosted_group
 from mqadmin.live.events import Change, ChangeKind, tell_after_commit
 
 SET_WANTED_INSTANCES = "set_wanted_instances"
@@ -48,7 +48,7 @@ def set_wanted_instances(person: Person, cluster_name: str, group_name: str, wan
 def check_set_wanted_instances(person: Person, cluster: Cluster, group_name: str, wanted: int) -> None:
     if not isinstance(person, PermissionsMixin) or not person.has_perm(_MAY_SCALE):
         raise ActionRefused(_("You may not change how many instances run: ask an administrator for the right."))
-    if hosted.facts(cluster, group_name) is None:
+    if hosted_group(cluster.namesrv, group_name) is None:
         raise ActionRefused(
             _("%(group)s is not hosted by this project: its number of instances is set where it runs.")
             % {"group": group_name}

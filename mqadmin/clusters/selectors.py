@@ -15,7 +15,7 @@ from django.db.models import Aggregate, Count, F, Model, OrderBy, OuterRef, Q, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from mqadmin.clusters import hosted, rows
+from mqadmin.clusters import rows
 from mqadmin.clusters.models import (
     Broker,
     Cluster,
@@ -223,7 +223,6 @@ def group_page(cluster_name: str, group_name: str) -> GroupPage:
         departed=rows.member_rows(cluster, departed, ()),
         queues=queues,
         subscriptions=tuple(rows.subscription_row(cluster, subscription) for subscription in subscriptions),
-        hosted=hosted.facts(cluster, group_name),
     )
 
 

@@ -207,16 +207,6 @@ class TopicQueueRow:
 
 
 @dataclass(frozen=True, slots=True)
-class HostedFacts:
-    """A group whose instances our own project's workers run."""
-
-    wanted_instances: int
-    running_instances: int
-    starting_instances: int
-    instances_max: int
-
-
-@dataclass(frozen=True, slots=True)
 class GroupRow:
     name: str
     is_system: bool
@@ -327,4 +317,3 @@ class GroupPage:
     departed: tuple[MemberRow, ...]
     queues: tuple[QueueRow, ...]
     subscriptions: tuple[SubscriptionRow, ...]
-    hosted: HostedFacts | None

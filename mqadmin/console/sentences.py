@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from django.utils.translation import gettext, ngettext
 
 from mqadmin.clusters.models import ClusterState
-from mqadmin.clusters.shapes import BrokerRow, ClusterCard, ClusterHead, HostedFacts, ListPage, Overview, TopicPage
+from mqadmin.clusters.shapes import BrokerRow, ClusterCard, ClusterHead, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
+from mqadmin.hosting.hosted import HostedInstances
 from mqadmin.lag.verdicts import NEEDS_ATTENTION
 
 
@@ -70,18 +71,18 @@ def cluster_words(card: ClusterCard, brokers: Sequence[BrokerRow]) -> str:
     return " ".join(words)
 
 
-def hosted_words(hosted: HostedFacts) -> str:
+def hosted_words(hosted: HostedInstances) -> str:
     """How many of the wanted instances run."""
     words = [
         ngettext(
             "This project hosts it: %(running)s of %(n)s wanted instance runs.",
             "This project hosts it: %(running)s of %(n)s wanted instances run.",
-            hosted.wanted_instances,
+            hosted.wanted,
         )
-        % {"running": count_text(hosted.running_instances), "n": count_text(hosted.wanted_instances)}
+        % {"running": count_text(hosted.running), "n": count_text(hosted.wanted)}
     ]
-    if hosted.starting_instances:
-        starting = hosted.starting_instances
+    if hosted.starting:
+        starting = hosted.starting
         words.append(ngettext("%(n)s is starting.", "%(n)s are starting.", starting) % {"n": count_text(starting)})
     return " ".join(words)
 

@@ -21,6 +21,7 @@ from mqadmin.console.members import member_lines
 from mqadmin.console.queue_lines import queue_lines
 from mqadmin.console.subscription_matrix import subscription_matrix
 from mqadmin.console.timeline import timeline
+from mqadmin.hosting.hosted import hosted_instances
 from mqadmin.rebalances import selectors as rebalances
 
 
@@ -81,9 +82,11 @@ def _page(cluster: str, group: str) -> GroupPage:
 
 
 def _tab(request: HttpRequest, tab: str, page: GroupPage, context: dict[str, Any]) -> HttpResponse:
-    if page.hosted is not None:
+    hosted = hosted_instances(page.cluster.namesrv, page.group.name)
+    if hosted is not None:
         context |= {
-            "hosted_words": sentences.hosted_words(page.hosted),
+            "hosted": hosted,
+            "hosted_words": sentences.hosted_words(hosted),
             "may_scale": request.user.has_perm("mq_consumer.change_hostedgroup"),
         }
     frame = {"page": page, "tab": tab, "tab_template": f"console/group_{tab}.html", "tabs": _tabs(page)}

@@ -7,9 +7,9 @@ from django.contrib.auth.models import AbstractUser, Permission
 
 from consumer.models import HostedGroup, InstanceLease
 from mqadmin.audit.models import AuditEntry
-from mqadmin.clusters import hosted
 from mqadmin.clusters.actions import ActionRefused, set_wanted_instances
 from mqadmin.clusters.models import Cluster
+from mqadmin.hosting.hosted import hosted_instances
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +63,7 @@ def test_group_that_runs_elsewhere_is_refused(cluster: Cluster, ann: AbstractUse
 
 def test_group_of_the_same_name_on_another_cluster_is_not_ours(cluster: Cluster, ann: AbstractUser) -> None:
     prod = Cluster.objects.create(name="prod", namesrv="10.0.0.1:9876")
-    assert hosted.facts(prod, "billing") is None
+    assert hosted_instances(prod.namesrv, "billing") is None
     with pytest.raises(ActionRefused, match="not hosted"):
         set_wanted_instances(ann, "prod", "billing", 1)
     assert wanted() == 2
@@ -73,7 +73,7 @@ def test_facts_count_what_runs_and_what_starts(cluster: Cluster) -> None:
     group = HostedGroup.objects.get()
     for state in ("running", "running", "starting", "wanted", "ended", "stopping"):
         InstanceLease.objects.create(group=group, state=state)
-    facts = hosted.facts(cluster, "billing")
-    assert facts is not None
-    assert (facts.wanted_instances, facts.running_instances, facts.starting_instances) == (2, 2, 2)
-    assert facts.instances_max == project.MQADMIN_INSTANCES
+    instances = hosted_instances(cluster.namesrv, "billing")
+    assert instances is not None
+    assert (instances.wanted, instances.running, instances.starting) == (2, 2, 2)
+    assert instances.instances_max == project.MQADMIN_INSTANCES

@@ -167,7 +167,6 @@ def test_group_page_shows_members_with_their_queues_and_who_left(cluster: Cluste
     assert [row.client_id for row in page.departed] == ["c2"]
     assert [queue.owner for queue in page.queues] == ["c1", "c1", "", None]
     assert len(page.subscriptions) == 1
-    assert page.hosted is None
 
 
 def test_topic_page_shows_its_queues_and_who_reads_it(cluster: Cluster) -> None:
