@@ -65,33 +65,33 @@ class Parts:
     def __init__(
         self, config: BrokerConfig, store: MessageStore, requests: RequestTable, clock: Clock = system_clock
     ) -> None:
-        facts = config.store / "config"
+        config_dir = config.store / "config"
         self.config = config
         self.clock = clock
         self.store = store
         self.settings = Settings(config)
         self.watch = Watch(clock)
-        self.topics = Topics(facts, config, self._topic_changed)
-        self.groups = Groups(facts, config, self.watch.group_changed)
+        self.topics = Topics(config_dir, config, self._topic_changed)
+        self.groups = Groups(config_dir, config, self.watch.group_changed)
         self.members = Members(clock, self.watch, self._notifies)
         self.calls = MemberCalls(self.members)
         self.locks = QueueLocks()
-        self.offsets = Offsets(facts, self.watch.committed)
-        self.request_modes = RequestModes(facts)
-        self.kv_config = KVConfig(facts)
+        self.offsets = Offsets(config_dir, self.watch.committed)
+        self.request_modes = RequestModes(config_dir)
+        self.kv_config = KVConfig(config_dir)
         self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
         self.filters = SubscriptionFilters(has_sql=config.property_filter)
         self.put: Rates[str] = Rates()
         self.got: Rates[tuple[str, str]] = Rates()
         self.put_days = DayTotals(lambda: self.put.total, clock)
         self.got_days = DayTotals(lambda: self.got.total, clock)
-        self.levels = LevelHistory(facts, parse_levels(config.delay_levels))
+        self.levels = LevelHistory(config_dir, parse_levels(config.delay_levels))
         self.accepting = Accepting(store, self.levels, clock, config)
-        delay_file = ProgressFile(facts / "delayOffset.json")
+        delay_file = ProgressFile(config_dir / "delayOffset.json")
         self.delays = DelayedDelivery(store, self.levels, delay_file, self._sooner, clock)
         self.timers = TimerDelivery(store, store.path, self._sooner, clock)
         self.transactions = Transactions(
-            *(store, self.accepting, self.members, TransactionProgress(facts, self.offsets), config),
+            *(store, self.accepting, self.members, TransactionProgress(config_dir, self.offsets), config),
             before_giving_up=self._make_check_max_topic,
             on_sooner=self._sooner,
             clock=clock,
@@ -139,7 +139,7 @@ class Parts:
         ]
 
     def open(self) -> None:
-        """Raises FactsUnreadable, OSError, StoreError."""
+        """Raises ConfigFileUnreadable, OSError, StoreError."""
         self.topics.load()
         self.groups.load()
         self.offsets.load()
@@ -201,7 +201,7 @@ class Parts:
         self.topics.create_for_send_back(CHECK_MAX_TIME_TOPIC, 1, PERM_READ_WRITE)
 
     def _levels_changed(self) -> None:
-        """What was submitted before keeps the levels that it was accepted with. Raises FactsUnwritable."""
+        """What was submitted before keeps the levels that it was accepted with. Raises ConfigFileUnwritable."""
         self.accepting.store_submitted()
         end, low = self.store.max_commit_log_offset, self.store.min_commit_log_offset
         if self.levels.change(parse_levels(self.config.delay_levels), end=end, low=low):

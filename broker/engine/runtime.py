@@ -36,7 +36,7 @@ NAME_SERVER_SHARE = 0.2
 
 
 class BrokerRuntime:
-    """`start` raises StoreError, FactsUnreadable, DelayLevelError, ListenError, OSError; `stop` cleans up then too."""
+    """`start` raises StoreError, ConfigFileUnreadable, DelayLevelError, ListenError, OSError; `stop` cleans up then."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self.config = config

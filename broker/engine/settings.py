@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker.engine.config import BrokerConfig
-from broker.engine.config_files import FactsUnreadable, FactsUnwritable, save_json
+from broker.engine.config_files import ConfigFileUnreadable, load_or_backup, save_config_file
 from broker.engine.retention.rules import check_hours
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.store.values import SEGMENT_BYTES
@@ -152,7 +152,7 @@ class Settings:
         self.on_changed: dict[str, list[Callable[[], None]]] = {}
 
     def load(self) -> None:
-        """Takes over what was changed in an earlier life. Raises FactsUnreadable, naming what makes no sense."""
+        """Takes over what was changed in an earlier life. Raises ConfigFileUnreadable, naming what makes no sense."""
         for name, text in self._read_file().items():
             setting = self._table.get(name)
             if setting is None or setting.field is None:
@@ -163,7 +163,7 @@ class Settings:
                 try:
                     setattr(self._config, setting.field, setting.parse(text))
                 except ValueError as error:
-                    raise FactsUnreadable(f"{self._path}: {name}={text}: {error}") from error
+                    raise ConfigFileUnreadable(f"{self._path}: {name}={text}: {error}") from error
 
     def listen(self, name: str, changed: Callable[[], None]) -> None:
         """`changed` is called after `name` has a new value. It must not fail."""
@@ -180,7 +180,7 @@ class Settings:
         """All or nothing; an unknown name is left out, as Apache does.
 
         Raises MessageError (NO_PERMISSION for one that cannot change, INVALID_PARAMETER for a value that makes no
-        sense), FactsUnwritable.
+        sense), ConfigFileUnwritable.
         """
         if not NEVER.isdisjoint(wanted):
             raise MessageError("Can not update config in black list.", ResponseCode.NO_PERMISSION)
@@ -224,21 +224,10 @@ class Settings:
             raise MessageError(f"{name}={text[:100]}: {error}", ResponseCode.INVALID_PARAMETER) from error
 
     def _read_file(self) -> dict[str, str]:
-        backup = self._path.with_name(f"{FILE_NAME}.bak")
-        for path in (self._path, backup):
-            try:
-                return read_properties(path.read_text("utf-8"))
-            except FileNotFoundError:
-                continue
-            except (OSError, UnicodeDecodeError) as error:
-                raise FactsUnreadable(f"{path}: {error}; mend it or move it away") from error
-        return {}
+        return load_or_backup(self._path, lambda content: read_properties(content.decode())) or {}
 
     def _save(self, kept: Mapping[str, str]) -> None:
-        try:
-            save_json(self._path, write_properties(kept).encode())
-        except OSError as error:
-            raise FactsUnwritable(self._path, error) from error
+        save_config_file(self._path, write_properties(kept))
 
 
 def _now_ms() -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from broker.engine.config import BrokerConfig
-from broker.engine.config_files import load_json, save_facts
+from broker.engine.config_files import load_config_file, save_config_file
 from broker.engine.topics.topic_configs import next_version
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupTable
@@ -42,8 +42,8 @@ class Groups:
         self._table = SubscriptionGroupTable()
 
     def load(self) -> None:
-        """Reads the file and adds what a broker always has. Raises FactsUnreadable, FactsUnwritable."""
-        self._table = load_json(self._path, SubscriptionGroupTable) or SubscriptionGroupTable()
+        """Reads the file and adds what a broker always has. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
+        self._table = load_config_file(self._path, SubscriptionGroupTable) or SubscriptionGroupTable()
         groups = dict(self._table.subscription_group_table)
         for name in _SYSTEM_GROUPS:
             groups.setdefault(name, SubscriptionGroupConfig(group_name=name))
@@ -57,7 +57,7 @@ class Groups:
     def find(self, name: str) -> SubscriptionGroupConfig | None:
         """The group, made where that is allowed; None for one that may not be, or has an illegal name.
 
-        Raises FactsUnwritable.
+        Raises ConfigFileUnwritable.
         """
         group = self._table.subscription_group_table.get(name)
         if group is not None:
@@ -66,7 +66,7 @@ class Groups:
         return self._table.subscription_group_table.get(name)
 
     def make(self, group_names: Iterable[str]) -> None:
-        """Those of them that are missing and may be, with one write for all. Raises FactsUnwritable."""
+        """Those of them that are missing and may be, with one write for all. Raises ConfigFileUnwritable."""
         known = self._table.subscription_group_table
         if not self._config.creates_groups:
             return
@@ -96,7 +96,7 @@ class Groups:
                 self._on_changed(name)
 
     def delete(self, name: str) -> bool:
-        """False when there was none. Raises FactsUnwritable."""
+        """False when there was none. Raises ConfigFileUnwritable."""
         groups = dict(self._table.subscription_group_table)
         if groups.pop(name, None) is None:
             return False
@@ -105,10 +105,10 @@ class Groups:
         return True
 
     def _save(self, groups: dict[str, SubscriptionGroupConfig]) -> None:
-        """On disk first, known after it. Raises FactsUnwritable."""
+        """On disk first, known after it. Raises ConfigFileUnwritable."""
         version = next_version(self._table.data_version)
         table = msgspec.structs.replace(self._table, subscription_group_table=groups, data_version=version)
-        save_facts(self._path, table)
+        save_config_file(self._path, table)
         self._table = table
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from broker.engine.config_files import load_json, save_json
+from broker.engine.config_files import load_config_file, replace_file
 from remoting.wire.bodies.consume_stats import CommittedOffsets, read_committed_offsets, write_committed_offsets
 
 logger = logging.getLogger(__name__)
@@ -45,8 +45,8 @@ class Offsets:
         self.on_forgotten: Callable[[], None] = lambda: None
 
     def load(self) -> None:
-        """Raises FactsUnreadable."""
-        document = load_json(self._path, _File)
+        """Raises ConfigFileUnreadable."""
+        document = load_config_file(self._path, _File)
         if document is not None:
             self._table = read_committed_offsets(msgspec.json.encode({"offsetTable": document.offset_table}))
 
@@ -153,7 +153,7 @@ class Offsets:
             return
         self._is_changed = False
         try:
-            await asyncio.to_thread(save_json, self._path, self.encode())
+            await asyncio.to_thread(replace_file, self._path, self.encode())
         except OSError:
             self._is_changed = True
             raise

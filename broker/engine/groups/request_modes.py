@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from broker.engine.config_files import load_json, save_facts
+from broker.engine.config_files import load_config_file, save_config_file
 from remoting.wire.bodies.assignment import RequestMode, RequestModeTable
 
 FILE_NAME = "messageRequestMode.json"
@@ -21,17 +21,17 @@ class RequestModes:
         self._table = RequestModeTable()
 
     def load(self) -> None:
-        """Raises FactsUnreadable."""
-        self._table = load_json(self._path, RequestModeTable) or RequestModeTable()
+        """Raises ConfigFileUnreadable."""
+        self._table = load_config_file(self._path, RequestModeTable) or RequestModeTable()
 
     @property
     def table(self) -> RequestModeTable:
         return self._table
 
     def put(self, mode: RequestMode) -> None:
-        """On disk first, known after it. Raises FactsUnwritable."""
+        """On disk first, known after it. Raises ConfigFileUnwritable."""
         modes = self._table.message_request_mode_map
         groups = modes.get(mode.topic, {}) | {mode.consumer_group: mode}
         table = msgspec.structs.replace(self._table, message_request_mode_map=modes | {mode.topic: groups})
-        save_facts(self._path, table)
+        save_config_file(self._path, table)
         self._table = table

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from broker.engine.config_files import load_json, save_facts
+from broker.engine.config_files import load_config_file, save_config_file
 from remoting.wire.bodies.kv_config import KVConfigFile
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
@@ -23,8 +23,8 @@ class KVConfig:
         self._file = KVConfigFile()
 
     def load(self) -> None:
-        """Raises FactsUnreadable."""
-        self._file = load_json(self._path, KVConfigFile) or KVConfigFile()
+        """Raises ConfigFileUnreadable."""
+        self._file = load_config_file(self._path, KVConfigFile) or KVConfigFile()
 
     def get(self, namespace: str, key: str) -> str | None:
         return self._file.config_table.get(namespace, {}).get(key)
@@ -45,12 +45,12 @@ class KVConfig:
         self._save(namespace, tables.get(namespace, {}) | {key: value})
 
     def delete(self, namespace: str, key: str) -> None:
-        """Of what is not there, too. Raises FactsUnwritable."""
+        """Of what is not there, too. Raises ConfigFileUnwritable."""
         table = dict(self._file.config_table.get(namespace, {}))
         if table.pop(key, None) is not None:
             self._save(namespace, table)
 
     def _save(self, namespace: str, table: dict[str, str]) -> None:
         file = msgspec.structs.replace(self._file, config_table=self._file.config_table | {namespace: table})
-        save_facts(self._path, file)
+        save_config_file(self._path, file)
         self._file = file

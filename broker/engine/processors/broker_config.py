@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.engine.config_files import FactsUnreadable
+from broker.engine.config_files import ConfigFileUnreadable
 from broker.engine.serving.requests import Request
 from broker.engine.settings import Settings
 from remoting.wire.bodies.document import write_body
@@ -36,6 +36,6 @@ class UpdateBrokerConfig:
             ) from error
         try:
             self._settings.change(read_properties(text))
-        except FactsUnreadable as error:
+        except ConfigFileUnreadable as error:
             raise MessageError(str(error), ResponseCode.SERVICE_NOT_AVAILABLE) from error
         return response(request.command, ResponseCode.SUCCESS)

@@ -49,7 +49,7 @@ class UpdateGroup:
         self._held_pulls = held_pulls
 
     def __call__(self, request: Request) -> Command:
-        """Raises BodyError, MessageError naming what cannot be, FactsUnwritable; then no group has changed."""
+        """Raises BodyError, MessageError naming what cannot be, ConfigFileUnwritable; then no group has changed."""
         self._put([read_body(SubscriptionGroupConfig, request.command.body)])
         return response(request.command, ResponseCode.SUCCESS)
 
@@ -79,7 +79,7 @@ class DeleteGroup:
         self._held_pulls = held_pulls
 
     def __call__(self, request: Request) -> Command:
-        """A group that isn't there is deleted already. Raises FactsUnwritable."""
+        """A group that isn't there is deleted already. Raises ConfigFileUnwritable."""
         header = read_header(DeleteGroupHeader, request.command.ext_fields)
         self._groups.delete(header.group_name)
         self._assignments.forget_group(header.group_name)

@@ -43,7 +43,7 @@ class Heartbeat:
         return response(command, ResponseCode.SUCCESS, ext_fields=fields)
 
     def _make_what_is_new(self, consumers: list[ConsumerData]) -> None:
-        """Groups and retry topics, with one write each, however many there are. Raises FactsUnwritable."""
+        """Groups and retry topics, with one write each, however many there are. Raises ConfigFileUnwritable."""
         names = [consumer.group_name for consumer in consumers]
         self._groups.make(names)
         known = self._groups.table.subscription_group_table

@@ -47,7 +47,7 @@ class UpdateTopic:
         self._topics = topics
 
     def __call__(self, request: Request) -> Command:
-        """Raises MessageError naming what cannot be, FactsUnwritable; then nothing has changed."""
+        """Raises MessageError naming what cannot be, ConfigFileUnwritable; then nothing has changed."""
         header = read_header(CreateTopicHeader, request.command.ext_fields)
         wanted = TopicConfig(
             topic_name=header.topic,
@@ -85,7 +85,7 @@ class DeleteTopic:
         self._store = store
 
     def __call__(self, request: Request) -> Command:
-        """A topic that isn't there is deleted already. Raises MessageError, FactsUnwritable, OSError."""
+        """A topic that isn't there is deleted already. Raises MessageError, ConfigFileUnwritable, OSError."""
         name = read_header(TopicHeader, request.command.ext_fields).topic
         if not name.strip():
             raise MessageError("The specified topic is blank.", ResponseCode.INVALID_PARAMETER)

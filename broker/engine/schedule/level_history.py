@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from pathlib import Path
 
-from broker.engine.config_files import load_json, save_facts
+from broker.engine.config_files import load_config_file, save_config_file
 from broker.engine.schedule.levels import DelayLevels, parse_levels
 from remoting.wire.bodies.document import Document
 
@@ -31,12 +31,12 @@ class LevelsFile(Document, kw_only=True):
 class LevelHistory:
     """`current` counts for what is stored now. `first` is the table where no file says otherwise.
 
-    Raises FactsUnreadable, DelayLevelError.
+    Raises ConfigFileUnreadable, DelayLevelError.
     """
 
     def __init__(self, folder: Path, first: DelayLevels) -> None:
         self._path = folder / FILE_NAME
-        file = load_json(self._path, LevelsFile)
+        file = load_config_file(self._path, LevelsFile)
         tables = [(one.commit_log_offset, parse_levels(one.levels)) for one in file.tables] if file else []
         self._is_kept = bool(tables)
         self._tables = tables or [(0, first)]
@@ -60,7 +60,7 @@ class LevelHistory:
     def change(self, levels: DelayLevels, *, end: int, low: int) -> bool:
         """`levels` count from `end` of the log on; what counted only before `low`, its start, is forgotten.
 
-        False when they did already; the first table is kept then. Raises FactsUnwritable: nothing is changed then.
+        False when they did already; the first table is kept then. Raises ConfigFileUnwritable: nothing is changed then.
         """
         if levels == self.current:
             if not self._is_kept:
@@ -74,5 +74,5 @@ class LevelHistory:
 
     def _save(self, tables: list[tuple[int, DelayLevels]]) -> None:
         lines = [LevelsSince(commit_log_offset=since, levels=str(table)) for since, table in tables]
-        save_facts(self._path, LevelsFile(tables=lines))
+        save_config_file(self._path, LevelsFile(tables=lines))
         self._tables, self._is_kept = tables, True

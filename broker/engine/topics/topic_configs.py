@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from broker.engine.config import BrokerConfig
-from broker.engine.config_files import load_json, save_facts
+from broker.engine.config_files import load_config_file, save_config_file
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_INHERIT, PERM_READ_WRITE, DataVersion, TopicConfig, TopicTable
@@ -48,8 +48,8 @@ class Topics:
         self._table = TopicTable()
 
     def load(self) -> None:
-        """Reads the file and adds what a broker always has. Raises FactsUnreadable, FactsUnwritable."""
-        self._table = load_json(self._path, TopicTable) or TopicTable()
+        """Reads the file and adds what a broker always has. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
+        self._table = load_config_file(self._path, TopicTable) or TopicTable()
         topics = dict(self._table.topic_config_table)
         for topic in self._system_topics():
             topics.setdefault(topic.topic_name, topic)
@@ -88,7 +88,7 @@ class Topics:
     def create_on_send(self, name: str, template_name: str, queue_nums: int) -> TopicConfig | None:
         """None when the template doesn't exist or doesn't allow it.
 
-        Raises MessageError for an illegal name, FactsUnwritable.
+        Raises MessageError for an illegal name, ConfigFileUnwritable.
         """
         existing = self.find(name)
         template = self.find(template_name)
@@ -137,7 +137,7 @@ class Topics:
                 self._on_changed(name)
 
     def grow(self, name: str, queue_nums: int) -> None:
-        """At least so many queues for a topic that is there. Raises FactsUnwritable."""
+        """At least so many queues for a topic that is there. Raises ConfigFileUnwritable."""
         topic = self.find(name)
         if topic is not None and min(topic.read_queue_nums, topic.write_queue_nums) < queue_nums:
             wider = {
@@ -147,7 +147,7 @@ class Topics:
             self._add(msgspec.structs.replace(topic, **wider))
 
     def delete(self, name: str) -> bool:
-        """False when there was none. Raises FactsUnwritable."""
+        """False when there was none. Raises ConfigFileUnwritable."""
         topics = dict(self._table.topic_config_table)
         if topics.pop(name, None) is None:
             return False
@@ -161,10 +161,10 @@ class Topics:
         return topic
 
     def _save(self, topics: dict[str, TopicConfig]) -> None:
-        """On disk first, known after it. Raises FactsUnwritable."""
+        """On disk first, known after it. Raises ConfigFileUnwritable."""
         version = next_version(self._table.data_version)
         table = msgspec.structs.replace(self._table, topic_config_table=topics, data_version=version)
-        save_facts(self._path, table)
+        save_config_file(self._path, table)
         self._table = table
 
 

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from broker.engine.config import BROKER_PORT, NAMESRV_PORT, BrokerConfig
-from broker.engine.config_files import FactsUnreadable, FactsUnwritable
+from broker.engine.config_files import ConfigFileUnreadable, ConfigFileUnwritable
 from broker.engine.retention.rules import check_hours
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.store.errors import StoreError
@@ -108,7 +108,7 @@ class Command(BaseCommand):
         try:
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
                 runner.run(self._run(config))
-        except (StoreError, FactsUnreadable, FactsUnwritable, ListenError) as error:
+        except (StoreError, ConfigFileUnreadable, ConfigFileUnwritable, ListenError) as error:
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"{error.filename or config.store}: {error.strerror or error}") from error

@@ -8,7 +8,7 @@ import pytest
 
 from broker.engine import parts as parts_module
 from broker.engine.config import BrokerConfig
-from broker.engine.config_files import FactsUnreadable
+from broker.engine.config_files import ConfigFileUnreadable
 from broker.engine.groups import member_calls
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.schedule.driver import Driver
@@ -324,7 +324,7 @@ async def test_facts_that_cannot_be_read_stop_the_start_and_stay_as_they_are(tmp
         (facts / name).write_bytes(b"{torn")
     runtime = BrokerRuntime(config)
     try:
-        with pytest.raises(FactsUnreadable, match="move both away"):
+        with pytest.raises(ConfigFileUnreadable, match="move both away"):
             await runtime.start()
     finally:
         await runtime.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.config import BrokerConfig
-from broker.engine.config_files import FactsUnreadable
+from broker.engine.config_files import ConfigFileUnreadable
 from broker.engine.settings import FILE_NAME, SETTINGS, Settings
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
@@ -103,5 +103,5 @@ def test_settings_that_were_spoiled_by_hand_are_named(tmp_path):
     settings_of(tmp_path)[0].change({"timerMaxDelaySec": "60"})
     (tmp_path / "config" / FILE_NAME).write_text("timerMaxDelaySec=lots\n")
 
-    with pytest.raises(FactsUnreadable, match="timerMaxDelaySec=lots"):
+    with pytest.raises(ConfigFileUnreadable, match="timerMaxDelaySec=lots"):
         settings_of(tmp_path)[0].load()

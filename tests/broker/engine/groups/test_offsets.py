@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.config_files import FactsUnreadable
+from broker.engine.config_files import ConfigFileUnreadable
 from broker.engine.groups.offsets import FILE_NAME, Offsets
 
 
@@ -54,7 +54,7 @@ async def test_an_unreadable_file_is_replaced_by_its_backup_and_said(tmp_path, c
 
 def test_unreadable_files_stop_the_start_with_a_remedy(tmp_path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"{torn")
-    with pytest.raises(FactsUnreadable, match="mend one of them, or move both away"):
+    with pytest.raises(ConfigFileUnreadable, match="mend one of them, or move both away"):
         offsets_in(tmp_path)
 
 

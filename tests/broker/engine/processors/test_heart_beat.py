@@ -105,13 +105,13 @@ async def test_many_new_groups_are_written_down_with_one_write_each_for_groups_a
     """A write waits for the disk twice, and everybody waits with it."""
     written: list[str] = []
     for module in (groups_module, topics_module):
-        save = module.save_facts
+        save = module.save_config_file
 
         def noting(path: Path, document: object, save=save) -> None:
             written.append(path.name)
             save(path, document)
 
-        monkeypatch.setattr(module, "save_facts", noting)
+        monkeypatch.setattr(module, "save_config_file", noting)
     groups = [f"group-{number}" for number in range(50)]
     assert beat(parts, *groups, "not a name", groups[0]).code == ResponseCode.SUCCESS
     assert written == ["subscriptionGroup.json", "topics.json"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.config_files import FactsUnreadable
+from broker.engine.config_files import ConfigFileUnreadable
 from broker.engine.schedule.level_history import FILE_NAME, LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS, parse_levels
 
@@ -53,7 +53,7 @@ def test_history_keeps_the_last_of_changes_between_which_nothing_was_stored(tmp_
 def test_history_that_cannot_be_read_stops_the_start(tmp_path):
     (tmp_path / FILE_NAME).write_text("{torn")
 
-    with pytest.raises(FactsUnreadable):
+    with pytest.raises(ConfigFileUnreadable):
         LevelHistory(tmp_path, ONE)
 
 
