@@ -16,16 +16,9 @@ os.environ.setdefault("MQADMIN_DATABASE_POOL", "1")
 # Before anything that imports models.
 pages = get_asgi_application()
 
-from channels.auth import AuthMiddlewareStack  # noqa: E402
-from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from channels.routing import ProtocolTypeRouter  # noqa: E402
 
 from mqadmin.healthz import before  # noqa: E402
-from mqadmin.live.routing import websocket_urlpatterns  # noqa: E402
+from mqadmin.live.routing import live_application  # noqa: E402
 
-application = ProtocolTypeRouter(
-    {
-        "http": before(pages),
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
-    }
-)
+application = ProtocolTypeRouter({"http": before(pages), "websocket": live_application()})

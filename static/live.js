@@ -1,14 +1,15 @@
 /*
- * Live pages: one websocket, and the page's regions fetched again when it says that something changed.
+ * Live pages: one websocket per page. When it says that something changed, htmx fetches the page's region again.
  *
- * The socket only says *that*; what the page shows always comes from the server's own template, so a live page and a
- * reloaded one can't differ. Around each exchange of a region this script keeps what a reader would miss: scroll, the
- * order of rows under the pointer, and a short flash on the cells that changed.
+ * The socket carries no figures; what a page shows always comes from the server's own template, so an updated page and
+ * a reloaded one can't differ. When a region is replaced, this script keeps what its reader would lose: the scroll
+ * position and the order of rows under the pointer. Cells whose text changed flash once.
  *
- * Marks in the markup
- *   body[data-live]           paths of sockets, with a blank between; body[data-live-kinds] the changes that concern it
+ * Attributes in the markup
+ *   body[data-subscribe]      the message that subscribes to what the page shows (mqadmin/live/subscriptions.py)
  *   [data-row], [data-cell]   a row's key inside table[id] or ol[id]; a cell that flashes when its text changes
- *   time.age, time.lasting, time[data-clock]   kept true each second, or written in the viewer's zone
+ *   time.age, time.lasting, time[data-clock]   updated each second, or written in the viewer's time zone
+ *   [data-scrolls]            scrolls sideways: gets data-more="left right" at the sides where there is more
  */
 (() => {
   "use strict";
@@ -17,8 +18,11 @@
   const BACKOFF_MS = [500, 1000, 2000, 4000, 8000, 15000];
   const STEADY_MS = 15000; // a cell that changed this recently goes on changing: no flash, it would only blink
   const DISCONNECTED_AFTER_MS = 5000; // a shorter gap is "reconnecting", not worth alarm
-  const GREETING_WITHIN_MS = 10000;
-  const NOT_LOGGED_IN = 4401; // as mqadmin/live/sockets.py closes
+  const SUBSCRIBED_WITHIN_MS = 10000;
+  // close codes of mqadmin/live/sockets.py
+  const INVALID_MESSAGE = 4400;
+  const NOT_LOGGED_IN = 4401;
+  const NOT_ALLOWED = 4403;
   const NOT_FOUND = 4404;
 
   /* ---- times ---- */
@@ -42,7 +46,7 @@
     return `${Math.floor(seconds / 86400)} d ${twoDigits(Math.floor((seconds % 86400) / 3600))} h`;
   }
 
-  function keepTimes(root) {
+  function updateTimes(root) {
     for (const time of root.querySelectorAll("time.lasting")) {
       const seconds = Math.floor((Date.now() - Date.parse(time.dateTime)) / 1000);
       if (seconds >= 10) time.textContent = exactly(seconds);
@@ -160,109 +164,106 @@
       const region = document.getElementById(id);
       if (!region) continue;
       writeLocalTimes(region);
-      keepTimes(region);
+      updateTimes(region);
       restore(region, seen);
     }
     snapshots.clear();
   });
 
-  /* ---- refreshing ---- */
+  /* ---- fetching the region again ---- */
 
-  const kinds = (document.body.dataset.liveKinds || "").split(" ").filter(Boolean);
   let refreshTimer = 0;
   let refreshedAt = 0;
-  let isMissing = false; // something changed while nobody looked
+  let isStale = false; // something changed while the page was hidden
 
   function refresh() {
     if (document.hidden) {
-      isMissing = true;
+      isStale = true;
       return;
     }
     if (refreshTimer) return;
     const wait = Math.max(0, refreshedAt + REFRESH_SPACING_MS - Date.now());
     refreshTimer = setTimeout(() => {
       refreshTimer = 0;
-      isMissing = false;
+      isStale = false;
       refreshedAt = Date.now();
       document.body.dispatchEvent(new CustomEvent("live"));
     }, wait);
   }
 
-  document.addEventListener("visibilitychange", () => isMissing && refresh());
+  document.addEventListener("visibilitychange", () => isStale && refresh());
 
-  /* ---- the sockets, and what the dot says about them ---- */
+  /* ---- the socket, and the words about it in the top bar ---- */
 
-  const dot = document.getElementById("live-dot");
-  const lost = new Map(); // path → since when
-  let dotTimer = 0;
+  const indicator = document.getElementById("live-state");
+  let disconnectedAt = 0; // 0 while connected, and before the first connection failed
+  let indicatorTimer = 0;
 
   function show(state, text) {
-    if (dot.dataset.state === state && dot.lastElementChild.textContent === text) return;
-    dot.dataset.state = state;
-    dot.lastElementChild.textContent = text;
+    if (indicator.dataset.state === state && indicator.lastElementChild.textContent === text) return;
+    indicator.dataset.state = state;
+    indicator.lastElementChild.textContent = text;
   }
 
   function showConnection() {
-    clearTimeout(dotTimer);
-    if (!lost.size) {
+    clearTimeout(indicatorTimer);
+    if (!disconnectedAt) {
       show("live", words.live);
       return;
     }
-    const since = Math.min(...lost.values());
-    const left = since + DISCONNECTED_AFTER_MS - Date.now();
+    const left = disconnectedAt + DISCONNECTED_AFTER_MS - Date.now();
     if (left > 0) {
       show("reconnecting", words.reconnecting);
-      dotTimer = setTimeout(showConnection, left);
+      indicatorTimer = setTimeout(showConnection, left);
     } else {
-      show("disconnected", words.disconnected.replace("{}", new Date(since).toLocaleTimeString("en-GB")));
+      show("disconnected", words.disconnected.replace("{}", new Date(disconnectedAt).toLocaleTimeString("en-GB")));
     }
   }
 
-  function connect(path, attempt) {
+  function connect(attempt) {
     const scheme = location.protocol === "https:" ? "wss" : "ws";
-    const socket = new WebSocket(`${scheme}://${location.host}${path}`);
-    let isGreeted = false;
-    let watchdog = 0;
+    const socket = new WebSocket(`${scheme}://${location.host}/ws/`);
+    let isSubscribed = false;
+    let silenceMs = SUBSCRIBED_WITHIN_MS;
+    let silenceTimer = 0;
 
-    function expectWord(withinMs) {
-      clearTimeout(watchdog);
-      watchdog = setTimeout(() => socket.close(), withinMs);
+    function restartSilenceTimer() {
+      clearTimeout(silenceTimer);
+      silenceTimer = setTimeout(() => socket.close(), silenceMs);
     }
 
-    function greet(heartbeatS) {
-      isGreeted = true;
+    function onSubscribed(heartbeatS) {
+      isSubscribed = true;
       silenceMs = heartbeatS * 2000 + 1000;
-      if (lost.delete(path)) refresh(); // what came meanwhile was missed
+      if (disconnectedAt) refresh(); // what changed meanwhile was missed
+      disconnectedAt = 0;
       showConnection();
     }
 
-    let silenceMs = GREETING_WITHIN_MS;
-    expectWord(silenceMs);
-    socket.addEventListener("message", (message) => {
-      const event = JSON.parse(message.data);
-      if (event.type === "hello") greet(event.heartbeat_s);
-      if (event.type === "changed" && concernsPage(event.changes)) refresh();
-      expectWord(silenceMs);
-    });
-    socket.addEventListener("close", (event) => {
-      clearTimeout(watchdog);
-      removeEventListener("offline", onOffline);
-      if (event.code === NOT_LOGGED_IN) location.reload();
-      if (!lost.has(path)) lost.set(path, Date.now());
-      showConnection();
-      const next = isGreeted ? 0 : attempt + 1;
-      const wait = event.code === NOT_FOUND ? BACKOFF_MS.at(-1) : BACKOFF_MS[Math.min(next, BACKOFF_MS.length - 1)];
-      setTimeout(connect, wait * (0.75 + Math.random() / 2), path, next);
-    });
     const onOffline = () => socket.close();
     addEventListener("offline", onOffline);
-  }
-
-  function concernsPage(changes) {
-    return !kinds.length || changes.some((change) => kinds.includes(change.kind));
+    restartSilenceTimer();
+    socket.addEventListener("open", () => socket.send(document.body.dataset.subscribe));
+    socket.addEventListener("message", (message) => {
+      const event = JSON.parse(message.data);
+      if (event.type === "subscribed") onSubscribed(event.heartbeat_s);
+      if (event.type === "changed") refresh();
+      restartSilenceTimer();
+    });
+    socket.addEventListener("close", (event) => {
+      clearTimeout(silenceTimer);
+      removeEventListener("offline", onOffline);
+      if (event.code === NOT_LOGGED_IN || event.code === NOT_ALLOWED) location.reload(); // the server says what to do
+      disconnectedAt ||= Date.now();
+      showConnection();
+      const next = isSubscribed ? 0 : attempt + 1;
+      const isHopeless = event.code === INVALID_MESSAGE || event.code === NOT_FOUND;
+      const wait = isHopeless ? BACKOFF_MS.at(-1) : BACKOFF_MS[Math.min(next, BACKOFF_MS.length - 1)];
+      setTimeout(connect, wait * (0.75 + Math.random() / 2), next);
+    });
   }
 
   writeLocalTimes(document);
-  if (words.ago) setInterval(() => keepTimes(document), 1000);
-  if (dot) for (const path of document.body.dataset.live.split(" ")) connect(path, 0);
+  if (words.ago) setInterval(() => updateTimes(document), 1000);
+  if (indicator) connect(0);
 })();

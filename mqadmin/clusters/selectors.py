@@ -7,7 +7,7 @@ Lists are filtered, sorted and cut by the database. An unknown cluster, topic or
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -88,6 +88,21 @@ def overview() -> Overview:
 
 def cluster_names() -> list[str]:
     return list(Cluster.objects.order_by("name").values_list("name", flat=True))
+
+
+def existing(names: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of (cluster, group) that exist; group "" stands for the cluster itself. Two queries at most."""
+    clusters = {cluster for cluster, group in names if not group}
+    groups = {(cluster, group) for cluster, group in names if group}
+    found: set[tuple[str, str]] = set()
+    if clusters:
+        found |= {(name, "") for name in Cluster.objects.filter(name__in=clusters).values_list("name", flat=True)}
+    if groups:
+        of_names = Group.objects.filter(
+            cluster__name__in={cluster for cluster, _ in groups}, name__in={group for _, group in groups}
+        )
+        found |= groups & set(of_names.values_list("cluster__name", "name"))
+    return found
 
 
 def cluster_head(cluster_name: str) -> ClusterHead:

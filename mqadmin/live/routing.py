@@ -1,12 +1,30 @@
-"""Addresses of the websockets: a page's own address below `/ws/`."""
+"""The websocket side of the web process: who may open a socket, and the one address of all of them."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
 from django.urls import path
 
-from mqadmin.live.sockets import LiveSocket
+from mqadmin.live.heartbeats import HEARTBEAT_S, Heartbeats
+from mqadmin.live.sockets import CHANGED_INTERVAL_S, SUBSCRIBE_WITHIN_S, LiveSocket
 
-websocket_urlpatterns = [
-    path("ws/clusters/<slug:cluster>/", LiveSocket.as_asgi()),
-    path("ws/clusters/<slug:cluster>/groups/<path:group>/", LiveSocket.as_asgi()),
-]
+PATH = "ws/"
+
+
+def live_application(
+    *,
+    heartbeat_s: float = HEARTBEAT_S,
+    changed_interval_s: float = CHANGED_INTERVAL_S,
+    subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
+) -> Any:
+    """An ASGI application for websockets, with a heartbeat of its own."""
+    socket = LiveSocket.as_asgi(
+        heartbeats=Heartbeats(heartbeat_s),
+        changed_interval_s=changed_interval_s,
+        subscribe_within_s=subscribe_within_s,
+    )
+    return AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter([path(PATH, socket)])))

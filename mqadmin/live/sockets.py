@@ -1,11 +1,14 @@
-"""The websocket of an open page: says what changed, and that it is alive.
+"""The websocket of an open page: one per page, whatever it shows. It says what changed, and that it is alive.
 
-    client ← {"type": "hello", "heartbeat_s": 10}       after the page was let in
+    client → {"type": "subscribe", "subscriptions": […]}   once, within 10 s (subscriptions.py)
+    client ← {"type": "subscribed", "heartbeat_s": 10}
     client ← {"type": "changed", "changes": [{"kind", "cluster", "group", "revision"}, …]}
-    client ← {"type": "heartbeat"}                      nothing for two of them: the page says "disconnected"
+    client ← {"type": "heartbeat"}                         none within two intervals: the page says "disconnected"
 
-Close code 4401: not logged in. 4404: no such cluster or group. What a page sends is ignored. However much changes, a
-page hears of it at most twice a second; of several changes of one kind it hears the latest.
+Close codes: 4400 no subscribe message within the limits; 4401 not logged in, or not any more; 4403 the account may not
+see it any more; 4404 no such cluster or group. However much changes, a page hears of it at most twice a second; of
+several changes of the same kind and thing it hears the latest. What is subscribed is checked then, who is logged in
+again at every heartbeat (heartbeats.py); an idle socket asks the database nothing else.
 """
 
 from __future__ import annotations
@@ -16,78 +19,118 @@ from typing import Any
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 
-from mqadmin.clusters.models import Cluster, Group
+from mqadmin.clusters import selectors
 from mqadmin.live.events import live_group
+from mqadmin.live.heartbeats import Heartbeats
+from mqadmin.live.subscriptions import InvalidMessage, Subscription, read_subscribe
+from mqadmin.live.viewers import CLOSE_NOT_LOGGED_IN, Viewer, viewer_of
 
-HEARTBEAT_S = 10.0
+SUBSCRIBE_WITHIN_S = 10.0
 # Between two "changed" of one page.
 CHANGED_INTERVAL_S = 0.5
-CLOSE_NOT_LOGGED_IN = 4401
+CLOSE_INVALID_MESSAGE = 4400
 CLOSE_NOT_FOUND = 4404
 
 
 class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
-    """One page's; it joins the live group of the cluster, or of the group, that its address names."""
+    """One page's socket. All that it sends after "subscribed" is sent by its own loop, in order."""
 
-    heartbeat_s = HEARTBEAT_S
-    changed_interval_s = CHANGED_INTERVAL_S
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        heartbeats: Heartbeats,
+        changed_interval_s: float = CHANGED_INTERVAL_S,
+        subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self._joined = ""
-        self._group = ""
-        self._loop_tasks: list[asyncio.Task[None]] = []
-        # Latest change per kind, waiting to be told.
-        self._changes: dict[str, dict[str, Any]] = {}
-        self._has_changes = asyncio.Event()
+        self.viewer = Viewer("", None, "")
+        self._heartbeats = heartbeats
+        self._changed_interval_s = changed_interval_s
+        self._subscribe_within_s = subscribe_within_s
+        # By cluster and group; empty until the page has subscribed.
+        self._subscriptions: dict[tuple[str, str], Subscription] = {}
+        self._joined: set[str] = set()
+        self._loop_task: asyncio.Task[None] | None = None
+        # What the loop is to send: the latest change per thing and kind, a heartbeat, a close.
+        self._changes: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._is_heartbeat_due = False
+        self._close_code = 0
+        self._has_work = asyncio.Event()
 
     async def connect(self) -> None:
         # Accepted first: a refusal before that reaches a browser as 1006 without the reason.
         await self.accept()
-        if not self.scope["user"].is_authenticated:
+        user = self.scope["user"]
+        if not user.is_authenticated:
             await self.close(CLOSE_NOT_LOGGED_IN)
             return
-        names = self.scope["url_route"]["kwargs"]
-        cluster, self._group = names["cluster"], names.get("group", "")
-        if not await _exists(cluster, self._group):
-            await self.close(CLOSE_NOT_FOUND)
-            return
-        self._joined = live_group(cluster, self._group)
-        await self.channel_layer.group_add(self._joined, self.channel_name)
-        await self.send_json({"type": "hello", "heartbeat_s": self.heartbeat_s})
-        self._loop_tasks = [asyncio.create_task(self._beat()), asyncio.create_task(self._tell())]
+        self.viewer = viewer_of(self.scope["session"].session_key, user)
+        self._loop_task = asyncio.create_task(self._wait_for_subscribe())
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002 - the name is Channels'
-        for task in self._loop_tasks:
-            task.cancel()
-        if self._joined:
-            await self.channel_layer.group_discard(self._joined, self.channel_name)
+        self._heartbeats.remove(self)
+        if self._loop_task is not None:
+            self._loop_task.cancel()
+        for joined in self._joined:
+            await self.channel_layer.group_discard(joined, self.channel_name)
 
-    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None, **kwargs: Any) -> None:
-        """A page has nothing to say."""
+    async def receive(self, text_data: str | None = None, **_: Any) -> None:
+        try:
+            if self._subscriptions or text_data is None:
+                raise InvalidMessage("one subscribe message is all that a page may send")
+            subscriptions = read_subscribe(text_data)
+        except InvalidMessage:
+            await self.close(CLOSE_INVALID_MESSAGE)
+            return
+        self._subscriptions = {(wanted.cluster, wanted.group): wanted for wanted in subscriptions}
+        if await _existing(self._subscriptions.keys()) != self._subscriptions.keys():
+            await self.close(CLOSE_NOT_FOUND)
+            return
+        self._joined = {live_group(cluster, group) for cluster, group in self._subscriptions}
+        for joined in self._joined:
+            await self.channel_layer.group_add(joined, self.channel_name)
+        await self.send_json({"type": "subscribed", "heartbeat_s": self._heartbeats.interval_s})
+        if self._loop_task is not None:
+            self._loop_task.cancel()
+        self._loop_task = asyncio.create_task(self._send_loop())
+        self._heartbeats.add(self)
 
     async def live_changed(self, event: dict[str, Any]) -> None:
+        """Receives a Channels event: changes of one live group, some of them of things that others show."""
         for change in event["changes"]:
-            if change["group"] == self._group:
-                self._changes[change["kind"]] = change
-                self._has_changes.set()
+            key = change["cluster"], change["group"]
+            subscription = self._subscriptions.get(key)
+            if subscription is not None and subscription.covers(change["kind"]):
+                self._changes[*key, change["kind"]] = change
+                self._has_work.set()
 
-    async def _beat(self) -> None:
+    def send_heartbeat_soon(self) -> None:
+        self._is_heartbeat_due = True
+        self._has_work.set()
+
+    def close_soon(self, code: int) -> None:
+        self._close_code = code
+        self._has_work.set()
+
+    async def _wait_for_subscribe(self) -> None:
+        await asyncio.sleep(self._subscribe_within_s)
+        await self.close(CLOSE_INVALID_MESSAGE)
+
+    async def _send_loop(self) -> None:
         while True:
-            await asyncio.sleep(self.heartbeat_s)
-            await self.send_json({"type": "heartbeat"})
+            await self._has_work.wait()
+            self._has_work.clear()
+            if self._close_code:
+                await self.close(self._close_code)
+                return
+            if self._is_heartbeat_due:
+                self._is_heartbeat_due = False
+                await self.send_json({"type": "heartbeat"})
+            if self._changes:
+                changes, self._changes = self._changes, {}
+                await self.send_json({"type": "changed", "changes": list(changes.values())})
+                await asyncio.sleep(self._changed_interval_s)
 
-    async def _tell(self) -> None:
-        while True:
-            await self._has_changes.wait()
-            self._has_changes.clear()
-            changes, self._changes = self._changes, {}
-            await self.send_json({"type": "changed", "changes": list(changes.values())})
-            await asyncio.sleep(self.changed_interval_s)
 
-
-@database_sync_to_async  # type: ignore[untyped-decorator]
-def _exists(cluster: str, group: str) -> bool:
-    if group:
-        return Group.objects.filter(cluster__name=cluster, name=group).exists()
-    return Cluster.objects.filter(name=cluster).exists()
+_existing = database_sync_to_async(selectors.existing)

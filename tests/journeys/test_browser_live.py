@@ -24,7 +24,7 @@ def assert_not_reloaded(page: Page) -> None:
 
 
 def is_live(page: Page) -> None:
-    expect(page.locator("#live-dot")).to_have_attribute("data-state", "live")
+    expect(page.locator("#live-state")).to_have_attribute("data-state", "live")
 
 
 def names(table: Locator) -> list[str]:
@@ -124,11 +124,11 @@ def test_a_page_says_that_it_is_disconnected_and_catches_up(site: Site, shop: Pa
     is_live(shop)
     mark(shop)
     site.stop_web()
-    expect(shop.locator("#live-dot")).to_have_attribute("data-state", "reconnecting")
-    expect(shop.locator("#live-dot")).to_have_text(re.compile(r"disconnected since \d\d:\d\d:\d\d"), timeout=15_000)
+    expect(shop.locator("#live-state")).to_have_attribute("data-state", "reconnecting")
+    expect(shop.locator("#live-state")).to_have_text(re.compile(r"disconnected since \d\d:\d\d:\d\d"), timeout=15_000)
     site.tell("lag_becomes", group="billing", lag=77)
     site.start_web()
-    expect(shop.locator("#live-dot")).to_have_attribute("data-state", "live", timeout=30_000)
+    expect(shop.locator("#live-state")).to_have_attribute("data-state", "live", timeout=30_000)
     expect(shop.locator("#figures [data-cell=lag]")).to_have_text("77")
     assert_not_reloaded(shop)
 

@@ -115,7 +115,7 @@ def open_page(visitor: BrowserContext) -> Iterator[Callable[[str], Page]]:
         pages.append(page)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(address)
-        expect(page.locator("#live-dot")).to_have_attribute("data-state", "live")
+        expect(page.locator("#live-state")).to_have_attribute("data-state", "live")
         page.evaluate("window.notReloaded = true")
         return page
 

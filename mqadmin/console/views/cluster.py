@@ -11,7 +11,8 @@ from mqadmin.clusters import selectors
 from mqadmin.clusters.shapes import BrokerRow, SchedulerFacts
 from mqadmin.console import attention, sentences
 from mqadmin.console.known import or_404
-from mqadmin.console.live_page import Live, cluster_socket, live_page
+from mqadmin.console.live_page import live_page
+from mqadmin.live.subscriptions import Subscription
 
 # deliveries later than this are not "at their time" any more
 LATE_AFTER_MS = 1000
@@ -42,8 +43,7 @@ def cluster(request: HttpRequest, cluster: str) -> HttpResponse:
         "attention_rest": page.card.attention_count - len(groups),
         "is_undriven": any(line.status == "undriven" for line in schedulers),
     }
-    live = Live((cluster_socket(cluster),))
-    return live_page(request, "cluster", context, live=live, cluster=cluster, section="cluster")
+    return live_page(request, "cluster", context, shows=[Subscription(cluster)], cluster=cluster, section="cluster")
 
 
 def _schedulers(brokers: tuple[BrokerRow, ...]) -> list[SchedulerLine]:

@@ -16,12 +16,13 @@ from mqadmin.clusters import actions, selectors
 from mqadmin.clusters.shapes import GroupPage
 from mqadmin.console import sentences
 from mqadmin.console.known import or_404
-from mqadmin.console.live_page import Live, group_socket, live_page
+from mqadmin.console.live_page import live_page
 from mqadmin.console.members import member_lines
 from mqadmin.console.queue_lines import queue_lines
 from mqadmin.console.subscription_matrix import subscription_matrix
 from mqadmin.console.timeline import timeline
 from mqadmin.hosting.hosted import hosted_instances
+from mqadmin.live.subscriptions import Subscription
 from mqadmin.rebalances import selectors as rebalances
 
 
@@ -94,7 +95,7 @@ def _tab(request: HttpRequest, tab: str, page: GroupPage, context: dict[str, Any
         request,
         "group",
         {**frame, **context},
-        live=Live((group_socket(page.cluster.name, page.group.name),)),
+        shows=[Subscription(page.cluster.name, page.group.name)],
         cluster=page.cluster.name,
         section="groups",
     )

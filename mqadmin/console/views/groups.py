@@ -12,8 +12,9 @@ from mqadmin.clusters.models import Verdict
 from mqadmin.console import sentences
 from mqadmin.console.known import or_404
 from mqadmin.console.listing import Listing, read_listing
-from mqadmin.console.live_page import Live, cluster_socket, live_page
+from mqadmin.console.live_page import live_page
 from mqadmin.live.events import ChangeKind
+from mqadmin.live.subscriptions import Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ def groups(request: HttpRequest, cluster: str) -> HttpResponse:
         "previous_url": listing.at_page(page.number - 1),
         "next_url": listing.at_page(page.number + 1),
     }
-    live = Live((cluster_socket(cluster),), (ChangeKind.GROUPS,))
-    return live_page(request, "groups", context, live=live, cluster=cluster, section="groups")
+    shows = [Subscription(cluster, kinds=(ChangeKind.GROUPS,))]
+    return live_page(request, "groups", context, shows=shows, cluster=cluster, section="groups")
 
 
 def _picks(listing: Listing, counts: dict[str, int]) -> list[Pick]:

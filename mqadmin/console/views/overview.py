@@ -9,10 +9,8 @@ from mqadmin.clusters import selectors
 from mqadmin.clusters.models import ClusterState
 from mqadmin.clusters.shapes import ClusterHead, Overview
 from mqadmin.console import attention, sentences
-from mqadmin.console.live_page import Live, cluster_socket, live_page
-
-# a page opens a socket per cluster; beyond this many it is kept fresh for the first ones
-SOCKETS_MAX = 6
+from mqadmin.console.live_page import live_page
+from mqadmin.live.subscriptions import Subscription
 
 
 @require_safe
@@ -34,8 +32,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         "attention_rest": found.attention_count - len(groups),
         "first_steps": empty,
     }
-    paths = tuple(cluster_socket(card.head.name) for card in found.clusters[:SOCKETS_MAX])
-    return live_page(request, "overview", context, live=Live(paths), section="overview")
+    shows = [Subscription(card.head.name) for card in found.clusters]
+    return live_page(request, "overview", context, shows=shows, section="overview")
 
 
 def _empty_cluster(found: Overview) -> ClusterHead | None:

@@ -8,9 +8,10 @@ from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
 from mqadmin.console.known import or_404
-from mqadmin.console.live_page import Live, cluster_socket, live_page
+from mqadmin.console.live_page import live_page
 from mqadmin.console.timeline import timeline
 from mqadmin.live.events import ChangeKind
+from mqadmin.live.subscriptions import Subscription
 from mqadmin.rebalances import selectors as rebalance_selectors
 
 
@@ -20,5 +21,5 @@ def rebalances(request: HttpRequest, cluster: str) -> HttpResponse:
         head = selectors.cluster_head(cluster)
     events = rebalance_selectors.of_cluster(head.id, before=request.GET.get("before", ""))
     context = {"head": head, "events": events, "entries": timeline(events.rows), "now": timezone.now()}
-    live = Live((cluster_socket(cluster),), (ChangeKind.REBALANCES,))
-    return live_page(request, "rebalances", context, live=live, cluster=cluster, section="rebalances")
+    shows = [Subscription(cluster, kinds=(ChangeKind.REBALANCES,))]
+    return live_page(request, "rebalances", context, shows=shows, cluster=cluster, section="rebalances")

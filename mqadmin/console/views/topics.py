@@ -11,9 +11,10 @@ from mqadmin.clusters.models import TopicKind
 from mqadmin.console import sentences
 from mqadmin.console.known import or_404
 from mqadmin.console.listing import read_listing
-from mqadmin.console.live_page import Live, cluster_socket, live_page
+from mqadmin.console.live_page import live_page
 from mqadmin.console.templatetags.marks import topic_kind
 from mqadmin.live.events import ChangeKind
+from mqadmin.live.subscriptions import Subscription
 
 ALL_KINDS = "all"
 
@@ -50,14 +51,14 @@ def topics(request: HttpRequest, cluster: str) -> HttpResponse:
         "previous_url": listing.at_page(page.number - 1),
         "next_url": listing.at_page(page.number + 1),
     }
-    live = Live((cluster_socket(cluster),), (ChangeKind.TOPICS,))
-    return live_page(request, "topics", context, live=live, cluster=cluster, section="topics")
+    shows = [Subscription(cluster, kinds=(ChangeKind.TOPICS,))]
+    return live_page(request, "topics", context, shows=shows, cluster=cluster, section="topics")
 
 
 @require_safe
 def topic(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
     with or_404():
         page = selectors.topic_page(cluster, topic)
-    live = Live((cluster_socket(cluster),), (ChangeKind.TOPICS, ChangeKind.GROUPS))
+    shows = [Subscription(cluster, kinds=(ChangeKind.TOPICS, ChangeKind.GROUPS))]
     context = {"page": page, "words": sentences.topic_words(page)}
-    return live_page(request, "topic", context, live=live, cluster=cluster, section="topics")
+    return live_page(request, "topic", context, shows=shows, cluster=cluster, section="topics")

@@ -1,9 +1,11 @@
-"""The websocket of an open page, through the whole ASGI application."""
+"""The websocket of an open page, through authentication and routing: what it hears, and when it is closed."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +14,31 @@ from asgiref.sync import sync_to_async
 from channels.layers import channel_layers
 from django.conf import settings as project
 from django.contrib.auth import get_user_model
-from django.db import transaction
+from django.contrib.sessions.models import Session
+from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from mqadmin.asgi import application
 from mqadmin.clusters.models import Cluster, Group
-from mqadmin.live import events, sockets
+from mqadmin.live import events, sockets, viewers
 from mqadmin.live.events import Change, ChangeKind
+from mqadmin.live.heartbeats import HEARTBEAT_S
+from mqadmin.live.routing import live_application
+from mqadmin.live.subscriptions import MESSAGE_CHARS_MAX, SUBSCRIPTIONS_MAX
 from tests.support.page_socket import PageSocket
 from tests.support.redis_server import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ORIGIN = (b"origin", b"http://localhost")
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets.LiveSocket, "changed_interval_s", 0.05)
+BILLING = {"cluster": "local", "group": "billing"}
+QUICK_HEARTBEAT_S = 0.05
 
 
 @pytest.fixture
 def session() -> str:
+    """The session key of ann, who is logged in."""
     cluster = Cluster.objects.create(name="local", namesrv="127.0.0.1:9876")
     for name in ("billing", "%RETRY|odd_1"):
         Group.objects.create(cluster=cluster, name=name, seen_at=timezone.now())
@@ -44,16 +48,27 @@ def session() -> str:
     return client.cookies[project.SESSION_COOKIE_NAME].value
 
 
-def opened(path: str, session: str = "", origin: tuple[bytes, bytes] = ORIGIN) -> PageSocket:
+def opened(session: str = "", origin: tuple[bytes, bytes] = ORIGIN, **limits: float) -> PageSocket:
     cookie = (b"cookie", f"{project.SESSION_COOKIE_NAME}={session}".encode())
-    return PageSocket(application, path, headers=[origin, cookie])
+    application = live_application(changed_interval_s=0.05, **limits)
+    return PageSocket(application, "/ws/", headers=[origin, cookie])
+
+
+async def subscribe(socket: PageSocket, *subscriptions: dict[str, Any]) -> None:
+    await socket.say(json.dumps({"type": "subscribe", "subscriptions": subscriptions}))
+
+
+async def subscribed(session: str, *subscriptions: dict[str, Any], **limits: float) -> PageSocket:
+    socket = opened(session, **limits)
+    await socket.connect()
+    await subscribe(socket, *subscriptions)
+    assert (await socket.heard())["type"] == "subscribed"
+    return socket
 
 
 @pytest.fixture
 async def page(session: str) -> AsyncIterator[PageSocket]:
-    socket = opened("/ws/clusters/local/groups/billing/", session)
-    await socket.connect()
-    assert await socket.heard() == {"type": "hello", "heartbeat_s": sockets.HEARTBEAT_S}
+    socket = await subscribed(session, BILLING)
     yield socket
     await socket.disconnect()
 
@@ -64,6 +79,14 @@ async def tell(*changes: Change) -> None:
 
 def of_billing(revision: int, kind: ChangeKind = ChangeKind.GROUP) -> Change:
     return Change(kind, "local", "billing", revision)
+
+
+async def test_page_learns_how_often_the_heartbeat_comes(session: str) -> None:
+    socket = opened(session)
+    await socket.connect()
+    await subscribe(socket, {"cluster": "local"})
+    assert await socket.heard() == {"type": "subscribed", "heartbeat_s": HEARTBEAT_S}
+    await socket.disconnect()
 
 
 async def test_page_hears_what_changed(page: PageSocket) -> None:
@@ -94,56 +117,173 @@ async def test_page_hears_nothing_of_other_groups_and_clusters(
 
 
 async def test_cluster_page_hears_of_the_cluster(session: str) -> None:
-    socket = opened("/ws/clusters/local/", session)
-    await socket.connect()
-    await socket.heard()
+    socket = await subscribed(session, {"cluster": "local"})
     await tell(of_billing(1), Change(ChangeKind.GROUPS, "local"))
     heard = await socket.heard()
     assert [change["kind"] for change in heard["changes"]] == ["groups"]
     await socket.disconnect()
 
 
-async def test_quiet_socket_says_that_it_is_alive(session: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets.LiveSocket, "heartbeat_s", 0.05)
-    socket = opened("/ws/clusters/local/", session)
-    await socket.connect()
-    await socket.heard()
+async def test_page_hears_only_the_kinds_that_it_shows(session: str) -> None:
+    socket = await subscribed(session, {"cluster": "local", "kinds": ["topics"]})
+    await tell(Change(ChangeKind.GROUPS, "local"), Change(ChangeKind.CLUSTER, "local"))
+    assert await socket.receive_nothing()
+    await tell(Change(ChangeKind.TOPICS, "local"))
+    assert (await socket.heard())["type"] == "changed"
+    await socket.disconnect()
+
+
+async def test_one_socket_hears_of_all_that_its_page_shows(session: str) -> None:
+    names = [f"c{number:02}" for number in range(20)]
+    await sync_to_async(Cluster.objects.bulk_create)(Cluster(name=name, namesrv="10.0.0.1:9876") for name in names)
+    socket = await subscribed(session, BILLING, *({"cluster": name} for name in names))
+    await tell(Change(ChangeKind.CLUSTER, "c00"), Change(ChangeKind.GROUPS, "c19"), of_billing(1))
+    heard = {(change["cluster"], change["group"]) for change in (await socket.heard())["changes"]}
+    while len(heard) < 3:
+        heard |= {(change["cluster"], change["group"]) for change in (await socket.heard())["changes"]}
+    assert heard == {("c00", ""), ("c19", ""), ("local", "billing")}
+    await socket.disconnect()
+
+
+async def test_idle_socket_says_that_it_is_alive(session: str) -> None:
+    socket = await subscribed(session, {"cluster": "local"}, heartbeat_s=QUICK_HEARTBEAT_S)
+    assert await socket.heard() == {"type": "heartbeat"}
     assert await socket.heard() == {"type": "heartbeat"}
     await socket.disconnect()
 
 
-async def test_what_a_page_says_is_ignored(page: PageSocket) -> None:
-    await page.say("not even json")
-    await tell(of_billing(1))
-    assert (await page.heard())["type"] == "changed"
+INVALID_MESSAGES = {
+    "not JSON": "not even json",
+    "another type": json.dumps({"type": "hello"}),
+    "nothing subscribed": json.dumps({"type": "subscribe", "subscriptions": []}),
+    "too many": json.dumps({"type": "subscribe", "subscriptions": [BILLING] * (SUBSCRIPTIONS_MAX + 1)}),
+    "a kind that does not exist": json.dumps({"type": "subscribe", "subscriptions": [{**BILLING, "kinds": ["x"]}]}),
+    "a name too long": json.dumps({"type": "subscribe", "subscriptions": [{"cluster": "x" * 256}]}),
+    "too long": " " * MESSAGE_CHARS_MAX + json.dumps({"type": "subscribe", "subscriptions": [BILLING]}),
+    "half a character": '{"type": "subscribe", "subscriptions": [{"cluster": "\ud800"}]}',
+}
+
+
+@pytest.mark.parametrize("message", INVALID_MESSAGES.values(), ids=INVALID_MESSAGES)
+async def test_page_that_sends_anything_else_is_closed(session: str, message: str) -> None:
+    socket = opened(session)
+    await socket.connect()
+    await socket.say(message)
+    assert await socket.close_code() == sockets.CLOSE_INVALID_MESSAGE
+
+
+async def test_page_subscribes_once(page: PageSocket) -> None:
+    await subscribe(page, {"cluster": "local"})
+    assert await page.close_code() == sockets.CLOSE_INVALID_MESSAGE
+
+
+async def test_page_that_never_subscribes_is_closed(session: str) -> None:
+    socket = opened(session, subscribe_within_s=0.05)
+    await socket.connect()
+    assert await socket.close_code() == sockets.CLOSE_INVALID_MESSAGE
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/ws/clusters/nowhere/", "/ws/clusters/local/groups/nobody/", "/ws/clusters/nowhere/groups/billing/"],
+    "unknown",
+    [{"cluster": "nowhere"}, {"cluster": "local", "group": "nobody"}, {"cluster": "nowhere", "group": "billing"}],
+    ids=["cluster", "group", "group of an unknown cluster"],
 )
-async def test_page_of_a_thing_that_is_not_there_is_told_so(session: str, path: str) -> None:
-    socket = opened(path, session)
+async def test_page_of_a_thing_that_is_not_there_is_told_so(session: str, unknown: dict[str, Any]) -> None:
+    socket = opened(session)
     await socket.connect()
+    await subscribe(socket, BILLING, unknown)
     assert await socket.close_code() == sockets.CLOSE_NOT_FOUND
 
 
 async def test_group_of_an_odd_name_has_a_socket(session: str) -> None:
-    socket = opened("/ws/clusters/local/groups/%RETRY|odd_1/", session)
-    await socket.connect()
-    assert (await socket.heard())["type"] == "hello"
+    socket = await subscribed(session, {"cluster": "local", "group": "%RETRY|odd_1"})
     await socket.disconnect()
 
 
 async def test_stranger_hears_nothing(session: str) -> None:
-    socket = opened("/ws/clusters/local/", session="made up")
+    socket = opened("made up")
     await socket.connect()
-    assert await socket.close_code() == sockets.CLOSE_NOT_LOGGED_IN
+    assert await socket.close_code() == viewers.CLOSE_NOT_LOGGED_IN
 
 
 async def test_page_of_another_site_is_refused(session: str) -> None:
-    socket = opened("/ws/clusters/local/", session, origin=(b"origin", b"http://evil.example"))
+    socket = opened(session, origin=(b"origin", b"http://evil.example"))
     assert not await socket.connect()
+
+
+def log_out(session: str) -> None:
+    Session.objects.filter(session_key=session).delete()
+
+
+def let_the_session_expire(session: str) -> None:
+    Session.objects.filter(session_key=session).update(expire_date=timezone.now() - timedelta(seconds=1))
+
+
+def change_the_password(session: str) -> None:
+    ann = get_user_model().objects.get()
+    ann.set_password("another horse battery")
+    ann.save()
+
+
+def deactivate(session: str) -> None:
+    get_user_model().objects.update(is_active=False)
+
+
+def delete(session: str) -> None:
+    get_user_model().objects.all().delete()
+
+
+@pytest.mark.parametrize(
+    ("happens", "code"),
+    [
+        (log_out, viewers.CLOSE_NOT_LOGGED_IN),
+        (let_the_session_expire, viewers.CLOSE_NOT_LOGGED_IN),
+        (change_the_password, viewers.CLOSE_NOT_LOGGED_IN),
+        (deactivate, viewers.CLOSE_NOT_ALLOWED),
+        (delete, viewers.CLOSE_NOT_ALLOWED),
+    ],
+)
+async def test_open_page_of_somebody_who_may_not_look_any_more_is_closed(session: str, happens: Any, code: int) -> None:
+    socket = await subscribed(session, BILLING, heartbeat_s=QUICK_HEARTBEAT_S)
+    await sync_to_async(happens)(session)
+    assert await closed_after_heartbeats(socket) == code
+
+
+async def closed_after_heartbeats(socket: PageSocket) -> int:
+    while True:
+        answer = await socket.receive_output()
+        if answer["type"] == "websocket.close":
+            return int(answer["code"])
+        assert json.loads(answer["text"]) == {"type": "heartbeat"}
+
+
+def test_a_thousand_viewers_are_checked_with_four_queries(session: str) -> None:
+    ann = viewers.viewer_of(session, get_user_model().objects.get())
+    gone = [viewers.Viewer(f"session {number}", number, "hash") for number in range(10_000, 10_999)]
+    with CaptureQueriesContext(connection) as asked:
+        codes = viewers.close_codes([ann, *gone])
+    assert len(asked) == 4
+    assert codes == dict.fromkeys(gone, viewers.CLOSE_NOT_ALLOWED)
+
+
+async def test_sockets_of_one_process_are_checked_together(session: str) -> None:
+    application = live_application(heartbeat_s=QUICK_HEARTBEAT_S)
+    cookie = (b"cookie", f"{project.SESSION_COOKIE_NAME}={session}".encode())
+    pages = [PageSocket(application, "/ws/", headers=[ORIGIN, cookie]) for _ in range(5)]
+    for socket in pages:
+        await socket.connect()
+        await subscribe(socket, BILLING)
+        await socket.heard()
+    asked = CaptureQueriesContext(connection)
+    await sync_to_async(asked.__enter__)()
+    for _ in range(3):
+        for socket in pages:
+            assert await socket.heard() == {"type": "heartbeat"}
+    await sync_to_async(asked.__exit__)(None, None, None)
+    # Two for each heartbeat; a fourth may have begun.
+    assert len(asked) <= 2 * 4
+    for socket in pages:
+        await socket.disconnect()
 
 
 async def test_page_is_told_after_the_transaction_and_not_of_one_that_failed(page: PageSocket) -> None:
@@ -175,9 +315,7 @@ def redis_layer(tmp_path: Path, settings: Any) -> Iterator[RedisServer]:
 
 @pytest.mark.redis
 async def test_events_pass_through_a_real_redis(redis_layer: RedisServer, session: str) -> None:
-    socket = opened("/ws/clusters/local/groups/billing/", session)
-    await socket.connect()
-    await socket.heard()
+    socket = await subscribed(session, BILLING)
     await asyncio.to_thread(events.tell, [of_billing(9)])
     assert (await socket.heard())["changes"][0]["revision"] == 9
     await socket.disconnect()

@@ -1,0 +1,73 @@
+"""Who looks at a page, and whether they still may: checked when a socket subscribes and at every heartbeat.
+
+Every account that is active and logged in may see every cluster, so one check of the account covers all that its page
+subscribes to. Many viewers are checked with few queries: two for each VIEWERS_PER_QUERY of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+
+CLOSE_NOT_LOGGED_IN = 4401
+CLOSE_NOT_ALLOWED = 4403
+# SQLite builds exist that take no more than 999 parameters.
+VIEWERS_PER_QUERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """A session and its account. `auth_hash` changes with the account's password."""
+
+    session_key: str
+    user_id: Any
+    auth_hash: str
+
+
+def viewer_of(session_key: str, user: AbstractBaseUser) -> Viewer:
+    """The viewer of a socket that was opened with this session."""
+    return Viewer(session_key, user.pk, user.get_session_auth_hash())
+
+
+def close_codes(viewers: Collection[Viewer]) -> dict[Viewer, int]:
+    """Returns those who may not look any more, each with the code that closes their sockets.
+
+    CLOSE_NOT_LOGGED_IN: logged out, session expired, or password changed. CLOSE_NOT_ALLOWED: account deactivated or
+    deleted.
+    """
+    codes: dict[Viewer, int] = {}
+    for batch in _batches(viewers):
+        sessions = _open_sessions(batch)
+        hashes = _auth_hashes(batch)
+        for viewer in batch:
+            if viewer.user_id not in hashes:
+                codes[viewer] = CLOSE_NOT_ALLOWED
+            elif viewer.session_key not in sessions or hashes[viewer.user_id] != viewer.auth_hash:
+                codes[viewer] = CLOSE_NOT_LOGGED_IN
+    return codes
+
+
+def _batches(viewers: Collection[Viewer]) -> Iterator[list[Viewer]]:
+    remaining = iter(set(viewers))
+    while batch := list(islice(remaining, VIEWERS_PER_QUERY)):
+        yield batch
+
+
+def _open_sessions(viewers: Collection[Viewer]) -> set[str]:
+    keys = {viewer.session_key for viewer in viewers}
+    found = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    return set(found.values_list("session_key", flat=True))
+
+
+def _auth_hashes(viewers: Collection[Viewer]) -> dict[Any, str]:
+    """Primary key → auth hash, of the accounts that are active."""
+    ids = {viewer.user_id for viewer in viewers}
+    found = get_user_model()._default_manager.filter(pk__in=ids, is_active=True)
+    return {user.pk: user.get_session_auth_hash() for user in found.only("pk", "password")}
