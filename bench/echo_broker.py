@@ -19,7 +19,7 @@ QUEUES = 4
 _STORED = {"msgId": "7F00000100002A9F0000000000000000", "queueId": "0", "queueOffset": "0"}
 
 
-class EchoBroker(Handler):
+class EchoBroker(Handler[Connection]):
     """Name server and broker on one port."""
 
     def __init__(self) -> None:

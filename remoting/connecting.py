@@ -1,4 +1,4 @@
-"""Making a TCP connection to a broker or name server, and why none could be made."""
+"""Makes a TCP connection to a broker or name server, or says in a few words why none could be made."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import errno
 import os
 import socket
 
-from remoting.connection import Connection, Handler
+from remoting.client_connection import ClientConnection
+from remoting.complaints import ComplaintLog
+from remoting.connection import Handler
 
 
 class ConnectError(ConnectionError):
-    """No connection could be made to `address`; `reason` in a few words."""
+    """Raised when no connection could be made to `address` ("host:port"); `reason` is a few words."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"cannot connect to {address}: {reason}")
@@ -20,19 +22,17 @@ class ConnectError(ConnectionError):
 
 
 async def connect(
-    host: str,
-    port: int,
-    handler: Handler,
-    timeout_ms: int,
-    *,
-    stops_reading_when_full: bool = True,
-) -> Connection:
-    """Raises ConnectError."""
+    host: str, port: int, handler: Handler[ClientConnection], timeout_ms: int, *, complaints: ComplaintLog | None = None
+) -> ClientConnection:
+    """Connects to `host`, a name or an address, and returns the open connection.
+
+    Raises ConnectError when nothing listens there, the name is unknown, or `timeout_ms` has passed.
+    """
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             _, connection = await loop.create_connection(
-                lambda: Connection(handler, stops_reading_when_full=stops_reading_when_full), host, port
+                lambda: ClientConnection(handler, complaints=complaints), host, port
             )
     except TimeoutError as error:
         raise ConnectError(f"{host}:{port}", f"nothing answered within {timeout_ms} ms") from error
@@ -42,7 +42,7 @@ async def connect(
 
 
 def _reason(error: OSError) -> str:
-    """ "Connection refused", without asyncio's wrapping."""
+    """Returns the operating system's words, such as "Connection refused", without asyncio's around them."""
     if error.errno is not None and error.errno in errno.errorcode and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return error.strerror or str(error)

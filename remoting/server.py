@@ -8,8 +8,10 @@ import logging
 import resource
 import sys
 
-from remoting.connection import Connection, Handler
-from remoting.shares import Shares
+from remoting.complaints import ComplaintLog
+from remoting.connection import Handler
+from remoting.memory_budget import MemoryBudget
+from remoting.server_connection import ConnectionLimits, FairTurns, ServerConnection
 from remoting.wire.command import Command
 
 logger = logging.getLogger(__name__)
@@ -23,52 +25,60 @@ IDLE_SCAN_INTERVAL_S = 10.0
 CLOSE_GRACE_S = 1.0
 # Of the files that the process may have open, unless told otherwise: room is left for its own files.
 CONNECTIONS_SHARE = 0.3
-REFUSAL_LOG_INTERVAL_S = 10.0
 
 
 class ListenError(Exception):
-    """A port cannot be listened on; the text names the address and the remedy."""
+    """Raised when a port cannot be listened on; the text names the address and the remedy."""
 
 
-class Server(Handler):
-    """Counts its connections, closes idle and stuck ones, closes all at the end. Events go on to `handler`.
+class Server(Handler[ServerConnection]):
+    """Accepts connections, counts them, closes idle and stuck ones, and passes their events on to `handler`.
 
     Beyond `connections_max` a new connection is closed at once: descriptors for its own files must be left to the
     process. None means `connections_share` of the limit of open files.
+
+    `budget`, `limits` and `complaints` are given to each new connection; `complaints` is public, so that the handler
+    can write its own through it.
     """
 
     def __init__(
         self,
-        handler: Handler,
+        handler: Handler[ServerConnection],
         *,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         idle_scan_interval_s: float = IDLE_SCAN_INTERVAL_S,
+        close_grace_s: float = CLOSE_GRACE_S,
         connections_max: int | None = None,
         connections_share: float = CONNECTIONS_SHARE,
-        shares: Shares | None = None,
+        budget: MemoryBudget | None = None,
+        limits: ConnectionLimits | None = None,
+        complaints: ComplaintLog | None = None,
     ) -> None:
         self._handler = handler
         self._idle_timeout_s = idle_timeout_s
         self._idle_scan_interval_s = idle_scan_interval_s
-        self.shares = shares or Shares()
+        self._close_grace_s = close_grace_s
+        self._connections_max = connections_max or _connections_max(connections_share)
+        self._turns = FairTurns()
         self._server: asyncio.Server | None = None
         self._idle_scan: asyncio.TimerHandle | None = None
-        self._connections_max = connections_max or _connections_max(connections_share)
-        self._refusal_logged_s = -REFUSAL_LOG_INTERVAL_S
-        self.connections: set[Connection] = set()
+        self.budget = budget or MemoryBudget()
+        self.limits = limits or ConnectionLimits()
+        self.complaints = complaints or ComplaintLog()
+        self.connections: set[ServerConnection] = set()
 
     async def listen(self, host: str, port: int) -> int:
-        """The port listened on (a free one for 0). Raises ListenError."""
+        """Binds, serves, and returns the port (a free one for 0). Raises ListenError."""
         bound = await self.bind(host, port)
         await self.serve()
         return bound
 
     async def bind(self, host: str, port: int) -> int:
-        """Takes the port (a free one for 0) without letting anybody in yet. Raises ListenError."""
+        """Binds without accepting connections yet, and returns the port (a free one for 0). Raises ListenError."""
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                lambda: Connection(self, shares=self.shares), host, port, backlog=BACKLOG, start_serving=False
+                self._new_connection, host, port, backlog=BACKLOG, start_serving=False
             )
         except OSError as error:
             raise ListenError(_listen_error_text(host, port, error)) from error
@@ -76,40 +86,43 @@ class Server(Handler):
         return bound
 
     async def serve(self) -> None:
-        """Lets clients in. `bind` comes first."""
+        """Accepts connections from now on. `bind` comes first."""
         assert self._server is not None
         await self._server.start_serving()
         self._schedule_idle_scan()
 
     async def close(self) -> None:
-        """Stops listening and closes every connection; returns when all are gone."""
+        """Stops listening and closes all connections; returns when they are closed."""
         if self._idle_scan is not None:
             self._idle_scan.cancel()
         if self._server is not None:
             self._server.close()
-        await asyncio.gather(*(connection.closed_within(CLOSE_GRACE_S) for connection in self.connections))
+        await asyncio.gather(*(connection.closed_within(self._close_grace_s) for connection in self.connections))
 
-    def connected(self, connection: Connection) -> None:
+    # Handler
+
+    def connected(self, connection: ServerConnection) -> None:
         if len(self.connections) >= self._connections_max:
-            self._refuse(connection)
+            message = "%s: closed, %d connections are open already"
+            host = connection.peer_host[0]
+            self.complaints.warn(host, "too many connections", message, connection.peer, len(self.connections))
+            connection.abort()
             return
         self.connections.add(connection)
         self._handler.connected(connection)
 
-    def _refuse(self, connection: Connection) -> None:
-        now_s = asyncio.get_running_loop().time()
-        if now_s - self._refusal_logged_s >= REFUSAL_LOG_INTERVAL_S:
-            self._refusal_logged_s = now_s
-            logger.warning("%s: closed, %d connections are open already", connection.peer, len(self.connections))
-        connection.abort()
-
-    def requests_received(self, connection: Connection, requests: list[Command]) -> None:
+    def requests_received(self, connection: ServerConnection, requests: list[Command]) -> None:
         self._handler.requests_received(connection, requests)
 
-    def disconnected(self, connection: Connection, error: Exception | None) -> None:
+    def disconnected(self, connection: ServerConnection, error: Exception | None) -> None:
         if connection in self.connections:
             self.connections.remove(connection)
             self._handler.disconnected(connection, error)
+
+    def _new_connection(self) -> ServerConnection:
+        return ServerConnection(
+            self, budget=self.budget, turns=self._turns, complaints=self.complaints, limits=self.limits
+        )
 
     def _schedule_idle_scan(self) -> None:
         loop = asyncio.get_running_loop()
@@ -122,10 +135,12 @@ class Server(Handler):
             if now_s - connection.last_active_s > self._idle_timeout_s:
                 logger.info("%s: nothing came for %g s; closing the connection", connection.peer, self._idle_timeout_s)
                 connection.abort()
+        self.complaints.report_left_out()
         self._schedule_idle_scan()
 
 
 def _connections_max(share: float) -> int:
+    """Returns `share` of the files that the process may have open."""
     open_files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return int(open_files_max * share) if open_files_max != resource.RLIM_INFINITY else sys.maxsize
 

@@ -19,12 +19,14 @@ FACES = ("mqadmin.console", "mqadmin.api", "mqadmin.live")
 # What reaches a broker; the rest of `remoting` is names and values.
 TALKING = (
     "remoting.client",
+    "remoting.client_connection",
     "remoting.complaints",
     "remoting.connecting",
     "remoting.connection",
+    "remoting.memory_budget",
     "remoting.requester",
     "remoting.server",
-    "remoting.shares",
+    "remoting.server_connection",
 )
 
 # Where the broker is put together.

@@ -17,8 +17,10 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from remoting.client.errors import ConnectionLost, NotConnected, RequestTimedOut
 from remoting.client.single_flight import SingleFlight
+from remoting.client_connection import ClientConnection
+from remoting.complaints import ComplaintLog
 from remoting.connecting import ConnectError, connect
-from remoting.connection import Connection, Handler
+from remoting.connection import Handler
 from remoting.wire.codes import ResponseCode, request_name
 from remoting.wire.command import Command, response
 
@@ -37,7 +39,7 @@ CLOSE_GRACE_S = 1.0
 HANDLER_TASKS_MAX = 256
 
 Answer = Command | None
-RequestHandler = Callable[[Connection, Command], Answer | Awaitable[Answer]]
+RequestHandler = Callable[[ClientConnection, Command], Answer | Awaitable[Answer]]
 AddressCallback = Callable[[str], None]
 
 
@@ -52,7 +54,7 @@ class Connections:
         self,
         on_request: Mapping[int, RequestHandler] | None = None,
         *,
-        connected: Callable[[str, Connection], None] | None = None,
+        connected: Callable[[str, ClientConnection], None] | None = None,
         connection_lost: AddressCallback | None = None,
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
     ) -> None:
@@ -60,11 +62,12 @@ class Connections:
         self.connected = connected
         self.connection_lost = connection_lost
         self._connect_timeout_ms = connect_timeout_ms
-        self._open: dict[str, Connection] = {}
-        self._all: set[Connection] = set()
-        self._connecting: SingleFlight[str, Connection] = SingleFlight()
+        self._open: dict[str, ClientConnection] = {}
+        self._all: set[ClientConnection] = set()
+        self._connecting: SingleFlight[str, ClientConnection] = SingleFlight()
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle_scan: asyncio.TimerHandle | None = None
+        self._complaints = ComplaintLog()
         self._is_closed = False
 
     async def request(self, address: str, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Command:
@@ -85,7 +88,7 @@ class Connections:
         connection = await self._writable(address, command, timeout_ms, deadline_s)
         connection.requester.send_oneway(command)
 
-    async def get(self, address: str, timeout_ms: int = CONNECT_TIMEOUT_MS) -> Connection:
+    async def get(self, address: str, timeout_ms: int = CONNECT_TIMEOUT_MS) -> ClientConnection:
         """The open connection to `address`, made when there is none. Raises NotConnected."""
         connection = self._open.get(address)
         if connection is not None and connection.is_open:
@@ -127,7 +130,7 @@ class Connections:
             del self._open[address]  # its other requests may still be answered; the server closes it
         return answer
 
-    async def _writable(self, address: str, command: Command, timeout_ms: int, deadline_s: float) -> Connection:
+    async def _writable(self, address: str, command: Command, timeout_ms: int, deadline_s: float) -> ClientConnection:
         connection = self._open.get(address)
         if connection is None or not connection.is_open:
             connection = await self.get(address, min(_left_ms(deadline_s), self._connect_timeout_ms))
@@ -141,27 +144,27 @@ class Connections:
                 raise RequestTimedOut(address, command.code, timeout_ms) from error
         return connection
 
-    async def _connect(self, address: str) -> Connection:
+    async def _connect(self, address: str) -> ClientConnection:
         if self._is_closed:
             raise NotConnected(address, "this client was closed")
         host, port = _split(address)
         peer = _Peer(self, address)
         try:
-            connection = await connect(host, port, peer, self._connect_timeout_ms, stops_reading_when_full=False)
+            connection = await connect(host, port, peer, self._connect_timeout_ms, complaints=self._complaints)
         except ConnectError as error:
             raise NotConnected(address, error.reason) from error
         self._open[address] = connection
         self._schedule_idle_scan()
         return connection
 
-    def _close_if_silent(self, address: str, connection: Connection) -> None:
+    def _close_if_silent(self, address: str, connection: ClientConnection) -> None:
         if asyncio.get_running_loop().time() - connection.last_active_s >= SILENT_S:
             logger.warning("%s: nothing came for %.0f s; closing the connection", address, SILENT_S)
             connection.abort()
 
     # what `_Peer` reports
 
-    def _made(self, address: str, connection: Connection) -> None:
+    def _made(self, address: str, connection: ClientConnection) -> None:
         self._all.add(connection)
         if self.connected is not None:
             try:
@@ -169,14 +172,14 @@ class Connections:
             except Exception:  # the connection itself is good, and others wait for it
                 logger.exception("%s: greeting a new connection failed", address)
 
-    def _gone(self, address: str, connection: Connection) -> None:
+    def _gone(self, address: str, connection: ClientConnection) -> None:
         self._all.discard(connection)
         if self._open.get(address) is connection:
             del self._open[address]
             if self.connection_lost is not None and not self._is_closed:
                 self.connection_lost(address)
 
-    def _handle(self, connection: Connection, request: Command) -> None:
+    def _handle(self, connection: ClientConnection, request: Command) -> None:
         handler = self.on_request.get(request.code)
         if handler is None:
             remark = f" request type {request.code} not supported"
@@ -192,7 +195,7 @@ class Connections:
         else:
             _reply(connection, request, answer)
 
-    def _start(self, connection: Connection, request: Command, answer: Awaitable[Answer]) -> None:
+    def _start(self, connection: ClientConnection, request: Command, answer: Awaitable[Answer]) -> None:
         if len(self._tasks) >= HANDLER_TASKS_MAX:
             if inspect.iscoroutine(answer):
                 answer.close()
@@ -217,29 +220,30 @@ class Connections:
             if now_s - connection.last_active_s > IDLE_CLOSE_S and connection.requester.pending_count == 0:
                 self._open = {address: one for address, one in self._open.items() if one is not connection}
                 connection.close()
+        self._complaints.report_left_out()
         if self._all:
             self._schedule_idle_scan()
 
 
-class _Peer(Handler):
+class _Peer(Handler[ClientConnection]):
     """Knows the address under which its connection was asked for."""
 
     def __init__(self, connections: Connections, address: str) -> None:
         self._connections = connections
         self._address = address
 
-    def connected(self, connection: Connection) -> None:
+    def connected(self, connection: ClientConnection) -> None:
         self._connections._made(self._address, connection)
 
-    def requests_received(self, connection: Connection, requests: list[Command]) -> None:
+    def requests_received(self, connection: ClientConnection, requests: list[Command]) -> None:
         for request in requests:
             self._connections._handle(connection, request)
 
-    def disconnected(self, connection: Connection, error: Exception | None) -> None:  # noqa: ARG002
+    def disconnected(self, connection: ClientConnection, error: Exception | None) -> None:  # noqa: ARG002
         self._connections._gone(self._address, connection)
 
 
-async def _reply_later(connection: Connection, request: Command, answer: Awaitable[Answer]) -> None:
+async def _reply_later(connection: ClientConnection, request: Command, answer: Awaitable[Answer]) -> None:
     try:
         reply = await answer
     except Exception as error:
@@ -248,7 +252,7 @@ async def _reply_later(connection: Connection, request: Command, answer: Awaitab
     _reply(connection, request, reply)
 
 
-def _reply(connection: Connection, request: Command, answer: Answer) -> None:
+def _reply(connection: ClientConnection, request: Command, answer: Answer) -> None:
     if answer is not None and not request.is_oneway:
         connection.send(answer)
 

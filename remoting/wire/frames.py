@@ -39,7 +39,7 @@ class FrameReader:
         self.frame_bytes_max = frame_bytes_max
 
     @property
-    def kept_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         """What was fed and has not come out."""
         return len(self._buffer)
 

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from remoting import requester as requester_module
+from remoting.memory_budget import MemoryBudget
 from remoting.requester import Requester
-from remoting.shares import Shares
 from remoting.wire.codes import ONEWAY_FLAG, RESPONSE_FLAG, RequestCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import FrameError
@@ -19,7 +18,7 @@ def sent() -> list[Command]:
 
 @pytest.fixture
 def requester(sent: list[Command]) -> Requester:
-    return Requester(sent.append, Shares())
+    return Requester(sent.append, MemoryBudget())
 
 
 async def test_responses_find_their_requests_in_any_order(requester: Requester, sent: list[Command]) -> None:
@@ -88,8 +87,8 @@ async def test_each_command_gets_its_own_opaque(requester: Requester, sent: list
     await waiting
 
 
-async def test_requests_in_flight_are_bounded(requester: Requester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requester_module, "PENDING_MAX", 2)
+async def test_requests_in_flight_are_bounded(sent: list[Command]) -> None:
+    requester = Requester(sent.append, MemoryBudget(), pending_max=2)
     waiting = [requester.request(Command(code=1), 1000) for _ in range(2)]
     with pytest.raises(ConnectionError, match="2 requests wait"):
         requester.request(Command(code=1), 1000)
@@ -101,20 +100,20 @@ async def test_a_command_that_cannot_be_written_leaves_nothing_waiting() -> None
     def refuse(command: Command) -> None:
         raise FrameError("too long")
 
-    requester = Requester(refuse, Shares())
+    requester = Requester(refuse, MemoryBudget())
     with pytest.raises(FrameError):
         requester.request(Command(code=1), 1000)
     assert requester.pending_count == 0
 
 
 async def test_requests_of_all_connections_together_are_bounded() -> None:
-    shares = Shares(pending_max=2)
-    one, other = Requester(lambda _: None, shares), Requester(lambda _: None, shares)
+    budget = MemoryBudget(pending_max=2)
+    one, other = Requester(lambda _: None, budget), Requester(lambda _: None, budget)
     waiting = [one.request(Command(code=1), 60_000), other.request(Command(code=1), 60_000)]
     with pytest.raises(ConnectionError, match="2 requests wait"):
         one.request(Command(code=1), 60_000)
     other.fail_all(ConnectionError("gone"))
     waiting.append(one.request(Command(code=1), 60_000))
     one.fail_all(ConnectionError("gone"))
-    assert shares.pending_count == 0
+    assert budget.pending_count == 0
     assert all(isinstance(error, ConnectionError) for error in await asyncio.gather(*waiting, return_exceptions=True))

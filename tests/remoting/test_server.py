@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 import uvloop
 
-from remoting import connection as connection_module
+from remoting.client_connection import ClientConnection
+from remoting.complaints import ComplaintLog
 from remoting.connecting import connect
 from remoting.connection import Connection
 from remoting.server import ListenError, Server
+from remoting.server_connection import ConnectionLimits
 from remoting.wire.command import Command, response
 from remoting.wire.frames import encode_frame
 from tests.support.memory_network import Recorder
@@ -50,7 +52,7 @@ class Echo(Recorder):
 class Listening:
     """A server with `Echo` on a free port, and client connections to it that end with the block."""
 
-    def __init__(self, **settings: float) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.echo = Echo()
         self.server = Server(self.echo, **settings)
         self.port = 0
@@ -62,8 +64,8 @@ class Listening:
     async def __aexit__(self, *_: object) -> None:
         await self.server.close()
 
-    async def connect(self) -> Connection:
-        return await connect("127.0.0.1", self.port, Recorder(), 1000, stops_reading_when_full=False)
+    async def connect(self) -> ClientConnection:
+        return await connect("127.0.0.1", self.port, Recorder(), 1000)
 
     async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.port)
@@ -148,15 +150,12 @@ def test_a_connection_cut_in_the_middle_of_a_frame_leaves_nothing_behind(run: Ru
     run(main())
 
 
-def test_a_slow_reader_is_served_on_when_it_reads_and_costs_bounded_memory(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection_module, "WRITE_BUFFER_BYTES_MAX", 4_000_000)
+def test_a_slow_reader_is_served_on_when_it_reads_and_costs_bounded_memory(run: Run) -> None:
     body = bytes(100_000)
     frame = encode_frame(Command(code=34, body=body))
 
     async def main() -> None:
-        async with Listening() as listening:
+        async with Listening(limits=ConnectionLimits(write_buffer_bytes_max=4_000_000)) as listening:
             slow = socket.create_connection(("127.0.0.1", listening.port))
             slow.setblocking(False)
             loop = asyncio.get_running_loop()
@@ -165,8 +164,7 @@ def test_a_slow_reader_is_served_on_when_it_reads_and_costs_bounded_memory(
             await asyncio.sleep(0.05)
             (connection,) = listening.server.connections
             assert len(listening.echo.requests) < 300
-            assert connection._transport is not None
-            assert connection._transport.get_write_buffer_size() < 4_000_000 + 64 * 100_200
+            assert connection.unsent_bytes < 4_000_000 + 64 * 100_200
             left = 1000 * len(encode_frame(Command(code=0, opaque=0, flag=1, body=body)))
             while left > 100_000:
                 left -= len(await asyncio.wait_for(loop.sock_recv(slow, 1_000_000), 5))
@@ -207,11 +205,9 @@ def test_closing_fails_requests_in_flight_at_the_client_and_ends_every_connectio
     run(main())
 
 
-def test_closing_does_not_wait_for_slow_readers_one_after_the_other(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remoting.server.CLOSE_GRACE_S", 0.3)
-
+def test_closing_does_not_wait_for_slow_readers_one_after_the_other(run: Run) -> None:
     async def main() -> None:
-        listening = Listening()
+        listening = Listening(close_grace_s=0.3)
         async with listening:
             sockets = [socket.create_connection(("127.0.0.1", listening.port)) for _ in range(10)]
             await eventually(lambda: len(listening.server.connections) == 10)
@@ -285,3 +281,24 @@ def test_one_connection_too_many_is_closed_and_the_others_go_on(run: Run, caplog
 
     run(main())
     assert caplog.text.count("2 connections are open already") == 1
+
+
+def test_streams_that_are_not_ours_are_logged_once_a_host_and_minute(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    now_s = 0.0
+    complaints = ComplaintLog(clock=lambda: now_s)
+
+    async def main() -> None:
+        nonlocal now_s
+        async with Listening(complaints=complaints, idle_scan_interval_s=0.01) as listening:
+            for _ in range(5):
+                reader, writer = await listening.raw()
+                writer.write(b"GET / HTTP/1.1\r\n\r\n")
+                assert await asyncio.wait_for(reader.read(), 5) == b""
+                writer.close()
+            assert caplog.text.count("this is HTTP") == 1
+            now_s = 60.0
+            await eventually(lambda: "127.0.0.1, broken stream: 4 more in 60 s were not logged" in caplog.text)
+
+    run(main())

@@ -15,7 +15,7 @@ from remoting.wire.command import Command, response
 Answer = Callable[[Connection, Command], Command | None]
 
 
-class AnsweringServer(Handler):
+class AnsweringServer(Handler[Connection]):
     """`async with AnsweringServer() as server:` — `address` is its own; `asked` holds every request so far.
 
     Success with nothing else is the answer to what `answers` does not name.

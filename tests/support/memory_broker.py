@@ -40,7 +40,7 @@ Answer = Command | None
 Fault = Callable[[Command], Answer]
 
 
-class MemoryBroker(Handler):
+class MemoryBroker(Handler[Connection]):
     """`async with MemoryBroker() as broker:` listens on a free port, which is `address` and `namesrv`."""
 
     def __init__(self) -> None:

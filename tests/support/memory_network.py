@@ -1,4 +1,4 @@
-"""Two ends of a connection joined in memory: real `Connection`s, no socket, and a pipe that tests can hold or cut.
+"""Two ends of a connection joined in memory: real connections, no socket, and a pipe that tests can hold or cut.
 
 Bytes sent leave for the other end in the next turn of the loop, in pieces of at most `piece_bytes`.
 """
@@ -8,11 +8,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from remoting.client_connection import ClientConnection
+from remoting.complaints import ComplaintLog
 from remoting.connection import Connection, Handler
-from remoting.wire.command import Command
+from remoting.memory_budget import MemoryBudget
+from remoting.server_connection import ConnectionLimits, FairTurns, ServerConnection
+from remoting.wire.command import Command, response
 
 
-class Recorder(Handler):
+class Recorder(Handler[Connection]):
     """A handler that writes down what happens and answers nothing by itself."""
 
     def __init__(self) -> None:
@@ -30,6 +34,20 @@ class Recorder(Handler):
 
     def disconnected(self, connection: Connection, error: Exception | None) -> None:
         self.lost.append(error)
+
+
+class Answering(Recorder):
+    """Answers every request with `body_bytes` zeros."""
+
+    def __init__(self, body_bytes: int = 0) -> None:
+        super().__init__()
+        self.body_bytes = body_bytes
+
+    def requests_received(self, connection: Connection, requests: list[Command]) -> None:
+        super().requests_received(connection, requests)
+        for request in requests:
+            if not request.is_oneway:
+                connection.send(response(request, 0, body=bytes(self.body_bytes)))
 
 
 class MemoryTransport(asyncio.Transport):
@@ -76,6 +94,9 @@ class MemoryTransport(asyncio.Transport):
         self._is_reading = True
         if self.other is not None:
             self._loop.call_soon(self.other.deliver)
+
+    def is_reading(self) -> bool:
+        return self._is_reading
 
     def is_closing(self) -> bool:
         return self._is_closing
@@ -133,11 +154,24 @@ class MemoryTransport(asyncio.Transport):
 
 
 class Pipe:
-    """`client` and `server` are the two connections; `to_server` and `to_client` the two directions."""
+    """`client` and `server` are the two connections; `to_server` and `to_client` the two directions.
 
-    def __init__(self, client_handler: Handler, server_handler: Handler) -> None:
-        self.client = Connection(client_handler, stops_reading_when_full=False)
-        self.server = Connection(server_handler)
+    `budget`, `turns` and `complaints` are the server's, which it would share with other connections.
+    """
+
+    def __init__(
+        self,
+        client_handler: Handler[ClientConnection],
+        server_handler: Handler[ServerConnection],
+        *,
+        limits: ConnectionLimits | None = None,
+    ) -> None:
+        limits = limits or ConnectionLimits()
+        self.budget, self.turns, self.complaints = MemoryBudget(), FairTurns(), ComplaintLog()
+        self.client = ClientConnection(client_handler, write_buffer_bytes_max=limits.write_buffer_bytes_max)
+        self.server = ServerConnection(
+            server_handler, budget=self.budget, turns=self.turns, complaints=self.complaints, limits=limits
+        )
         self.to_server = MemoryTransport(self.client, ("127.0.0.1", 10911))
         self.to_client = MemoryTransport(self.server, ("127.0.0.1", 50000))
         self.to_server.other, self.to_client.other = self.to_client, self.to_server

@@ -22,7 +22,7 @@ import asyncio
 import logging
 from math import inf
 
-from remoting.connection import Connection
+from remoting.server_connection import ServerConnection
 from remoting.wire.codes import RequestCode, ResponseCode, request_name
 from remoting.wire.command import Command
 from remoting.wire.errors import MessageError
@@ -106,10 +106,10 @@ class Overload:
 
     def __init__(self, beat: LoopBeat) -> None:
         self._beat = beat
-        self._heartbeats: dict[Connection, int] = {}
+        self._heartbeats: dict[ServerConnection, int] = {}
         self._heartbeats_bytes = 0
 
-    def check(self, command: Command, connection: Connection) -> None:
+    def check(self, command: Command, connection: ServerConnection) -> None:
         """Raises MessageError: SYSTEM_BUSY for a request that has waited too long, SYSTEM_ERROR for a body that would
         take too long.
         """
@@ -135,7 +135,7 @@ class Overload:
                 ResponseCode.SYSTEM_BUSY,
             )
 
-    def _check_heartbeat(self, size: int, connection: Connection) -> None:
+    def _check_heartbeat(self, size: int, connection: ServerConnection) -> None:
         """Those of known clients are taken as long as they don't grow."""
         growth = size - self._heartbeats.get(connection, 0)
         if growth <= 0:
@@ -148,5 +148,5 @@ class Overload:
         self._heartbeats[connection] = size
         self._heartbeats_bytes += growth
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: ServerConnection) -> None:
         self._heartbeats_bytes -= self._heartbeats.pop(connection, 0)

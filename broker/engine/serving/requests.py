@@ -11,7 +11,8 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping
 
-from remoting.connection import Connection, Handler
+from remoting.connection import Handler
+from remoting.server_connection import ServerConnection
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError, WireError
@@ -27,7 +28,7 @@ class Request:
 
     __slots__ = ("command", "connection")
 
-    def __init__(self, command: Command, connection: Connection) -> None:
+    def __init__(self, command: Command, connection: ServerConnection) -> None:
         self.command = command
         self.connection = connection
 
@@ -35,17 +36,17 @@ class Request:
 Processor = Callable[[Request], Command | None]
 
 
-class RequestTable(Handler):
+class RequestTable(Handler[ServerConnection]):
     """Request code → processor, filled once before anybody is let in. `on_lost` hear of connections that are gone."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._processors: dict[int, Processor] = {}
-        self.on_lost: list[Callable[[Connection], None]] = []
+        self.on_lost: list[Callable[[ServerConnection], None]] = []
         # Called when all requests of one read were handed out: what they left to be done together is done then.
         self.after_read: list[Callable[[], None]] = []
         # Called before a processor is; raises MessageError for what shall not be handled.
-        self.check: Callable[[Command, Connection], None] = _no_check
+        self.check: Callable[[Command, ServerConnection], None] = _no_check
 
     def fill(self, processors: Mapping[int, Processor]) -> None:
         self._processors.update(processors)
@@ -54,10 +55,10 @@ class RequestTable(Handler):
     def codes(self) -> frozenset[int]:
         return frozenset(self._processors)
 
-    def connected(self, connection: Connection) -> None:
+    def connected(self, connection: ServerConnection) -> None:
         logger.debug("%s: %s connected", self._name, connection.peer)
 
-    def requests_received(self, connection: Connection, requests: list[Command]) -> None:
+    def requests_received(self, connection: ServerConnection, requests: list[Command]) -> None:
         for index, command in enumerate(requests):
             if index and connection.is_turn_over:
                 connection.put_back(requests[index:])
@@ -68,7 +69,7 @@ class RequestTable(Handler):
         for finish in self.after_read:
             finish()
 
-    def disconnected(self, connection: Connection, error: Exception | None) -> None:
+    def disconnected(self, connection: ServerConnection, error: Exception | None) -> None:
         logger.debug("%s: %s disconnected%s", self._name, connection.peer, f": {error}" if error else "")
         for forget in self.on_lost:
             forget(connection)
@@ -98,7 +99,7 @@ class RequestTable(Handler):
             return response(command, ResponseCode.SYSTEM_ERROR, text)
 
 
-def _no_check(command: Command, connection: Connection) -> None:
+def _no_check(command: Command, connection: ServerConnection) -> None:
     """Everything is handled."""
 
 

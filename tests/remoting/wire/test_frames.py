@@ -110,7 +110,7 @@ def test_no_more_commands_come_out_than_are_asked_for_and_none_is_lost() -> None
     assert reader.feed(b"\0", 0) == []
     assert [command.code for command in reader.feed(b"", 2)] == [2, 3]
     assert [command.code for command in reader.feed(b"", 2)] == [4]
-    assert reader.kept_bytes == 3
+    assert reader.buffered_bytes == 3
 
 
 def test_a_header_that_no_client_has_breaks_the_stream() -> None:

@@ -13,9 +13,8 @@ import pytest
 from broker.engine.config import BrokerConfig
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.serving import held_pulls as held_pulls_module
-from remoting import connection as connection_module
-from remoting.connection import Connection
-from remoting.shares import Shares
+from remoting.memory_budget import MemoryBudget
+from remoting.server_connection import ConnectionLimits, ServerConnection
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
@@ -26,17 +25,17 @@ from tests.support.waiting import eventually
 
 MIB = 1024 * 1024
 RECEIVED_BYTES_MAX = 4 * MIB
-OWED_BYTES_MAX = 4 * MIB
+UNSENT_BYTES_MAX = 4 * MIB
 INCOMPRESSIBLE = random.Random(1).randbytes(200_000)
 # What one connection may have more, before it is noticed: an answer under way.
 ONE_ANSWER_BYTES = MIB
 
 
 @pytest.fixture
-async def house(tmp_path, monkeypatch):
-    monkeypatch.setattr(connection_module, "WRITE_BUFFER_BYTES_MAX", MIB)
+async def house(tmp_path):
     runtime = BrokerRuntime(BrokerConfig(store=tmp_path / "store", port=0, namesrv_port=0, flush="async"))
-    runtime._server.shares = Shares(received_bytes_max=RECEIVED_BYTES_MAX, owed_bytes_max=OWED_BYTES_MAX)
+    runtime._server.limits = ConnectionLimits(write_buffer_bytes_max=MIB)
+    runtime._server.budget = MemoryBudget(received_bytes_max=RECEIVED_BYTES_MAX, unsent_bytes_max=UNSENT_BYTES_MAX)
     await runtime.start()
     house = House(runtime)
     await house.admin.create_topic(house.broker, TopicConfig(topic_name="orders"))
@@ -59,16 +58,16 @@ def hostile(house: House, count: int) -> Iterator[list[socket.socket]]:
             one.close()
 
 
-def connections(house: House) -> set[Connection]:
+def connections(house: House) -> set[ServerConnection]:
     return house.runtime._server.connections
 
 
 def received_bytes(house: House) -> int:
-    return sum(connection._reader.kept_bytes for connection in connections(house))
+    return sum(connection._reader.buffered_bytes for connection in connections(house))
 
 
-def owed_bytes(house: House) -> int:
-    return sum(connection.owed_bytes for connection in connections(house))
+def unsent_bytes(house: House) -> int:
+    return sum(connection.unsent_bytes for connection in connections(house))
 
 
 async def push(one: socket.socket, data: bytes) -> None:
@@ -110,8 +109,8 @@ async def test_half_sent_requests_of_many_clients_stay_within_their_bound(house)
             most = max(most, received_bytes(house))
         await eventually(lambda: len(connections(house)) < 12)
         assert most <= RECEIVED_BYTES_MAX
-        assert house.runtime._server.shares.received_bytes == received_bytes(house)
-    await eventually(lambda: house.runtime._server.shares.received_bytes == 0)
+        assert house.runtime._server.budget.received_bytes == received_bytes(house)
+    await eventually(lambda: house.runtime._server.budget.received_bytes == 0)
     assert await is_served(house)
 
 
@@ -125,9 +124,9 @@ async def test_answers_that_many_clients_do_not_read_stay_within_their_bound(hou
             await push(one, pull(queue_id) * 100)
         for _ in range(50):
             assert await is_served(house)
-            most = max(most, owed_bytes(house))
-        assert MIB < most <= OWED_BYTES_MAX + ONE_ANSWER_BYTES
-    await eventually(lambda: owed_bytes(house) == 0)
+            most = max(most, unsent_bytes(house))
+        assert MIB < most <= UNSENT_BYTES_MAX + ONE_ANSWER_BYTES
+    await eventually(lambda: unsent_bytes(house) == 0)
     assert await is_served(house)
 
 
