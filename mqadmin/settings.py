@@ -84,6 +84,7 @@ INSTALLED_APPS = [
     "mqadmin.lag",
     "mqadmin.rebalances",
     "mqadmin.audit",
+    "mqadmin.actions",
     "mqadmin.hosting",
     "mqadmin.live",
     "mqadmin.console",

@@ -59,6 +59,11 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.observing": FACES,
     "mqadmin.lag": FACES,
     "mqadmin.rebalances": FACES,
+    # Actions know no subject but clusters; the audit knows nobody.
+    "mqadmin.actions": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.audit": ("mqadmin", *TALKING),
+    "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.lag", "mqadmin.rebalances"),
     "examples": ("broker", "mqadmin", "bench", "consumer.engine"),
 }
 # An engine may import itself. The words for what changed are spoken by those who tell and those who show.
@@ -81,6 +86,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "mqadmin.observing": ("mqadmin.live.events",),
     "mqadmin.lag": ("mqadmin.live.events",),
     "mqadmin.rebalances": ("mqadmin.live.events",),
+    "mqadmin.audit": ("mqadmin.audit",),
+    "mqadmin.hosting": ("mqadmin.live.events",),
 }
 # The wire core touches neither socket nor file nor event loop. `time` and `os` serve the message id's clock and pid.
 PURE_CORE_FORBIDDEN = ("asyncio", "socket", "selectors", "threading", "subprocess", "pathlib", "io", "ssl", "logging")

@@ -1,28 +1,44 @@
-"""One row per action on a cluster, done or refused. Written once, never changed."""
+"""One row per run of an action: done, partial, failed, unknown or refused. Written once, never changed."""
 
 from __future__ import annotations
+
+import uuid
 
 from django.db import models
 from django.utils import timezone
 
+SUBJECT_CHARS_MAX = 255
+REASON_CHARS_MAX = 2000
+
 
 class Outcome(models.TextChoices):
     DONE = "done", "done"
+    PARTIAL = "partial", "done in part"
+    FAILED = "failed", "failed"
+    UNKNOWN = "unknown", "not known"
     REFUSED = "refused", "refused"
 
 
 class AuditEntry(models.Model):
-    """Names instead of keys: the entry outlives the person, the cluster and the thing."""
+    """Names instead of keys: the entry outlives the person, the cluster and the thing.
 
+    `before` and `after` are values of the subject, or of each item by its name; null where it is not known. `items`:
+    {"item", "state", "words"} per item. `undo` names the action that takes it back, with its arguments.
+    """
+
+    run = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     at = models.DateTimeField(default=timezone.now, db_index=True)
     actor = models.CharField(max_length=150)
     action = models.CharField(max_length=60)
     cluster = models.CharField(max_length=100)
-    subject = models.CharField(max_length=255)
+    subject = models.CharField(max_length=SUBJECT_CHARS_MAX)
+    arguments = models.JSONField(default=dict, blank=True)
     before = models.JSONField(default=dict, blank=True)
     after = models.JSONField(default=dict, blank=True)
+    items = models.JSONField(default=list, blank=True)
     outcome = models.CharField(max_length=8, choices=Outcome)
-    reason = models.CharField(max_length=500, blank=True, default="")
+    reason = models.CharField(max_length=REASON_CHARS_MAX, blank=True, default="")
+    undo = models.JSONField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"{self.actor}: {self.action} {self.cluster}/{self.subject} {self.outcome}"

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext, ngettext
 
+from mqadmin.actions.declaration import ItemState
+from mqadmin.actions.runs import Result
+from mqadmin.audit.models import Outcome
 from mqadmin.clusters.models import ClusterState
 from mqadmin.clusters.shapes import BrokerRow, ClusterCard, ClusterHead, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
@@ -94,6 +97,25 @@ def wanted_words(group: str, wanted: int) -> str:
         "%(n)s instances of %(group)s are wanted. Workers follow within seconds.",
         wanted,
     ) % {"n": count_text(wanted), "group": group}
+
+
+def outcome_words(result: Result) -> str:
+    """Sums up what became of a run; its items say the rest."""
+    match result.outcome:
+        case Outcome.DONE if all(one.state == ItemState.UNCHANGED for one in result.items):
+            return gettext("Nothing was changed: it was so already.")
+        case Outcome.DONE:
+            return gettext("It was carried out.")
+        case Outcome.PARTIAL:
+            good = sum(one.state in (ItemState.DONE, ItemState.UNCHANGED) for one in result.items)
+            return gettext("%(good)s of %(n)s items are as wanted; the others say why they are not.") % {
+                "good": count_text(good),
+                "n": count_text(len(result.items)),
+            }
+        case Outcome.UNKNOWN:
+            return gettext("It may have been carried out: no answer came. Look at what is there now.")
+        case Outcome.FAILED | Outcome.REFUSED:
+            return gettext("Nothing was changed.")
 
 
 def topic_words(page: TopicPage) -> str:

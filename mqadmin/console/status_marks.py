@@ -48,6 +48,11 @@ MARKS: dict[str, Mark] = {
     # what became of an action
     "done": Mark(gettext_lazy("DONE"), _DISC, "ok"),
     "refused": Mark(gettext_lazy("REFUSED"), _SQUARE, "stalled"),
+    "failed": Mark(gettext_lazy("FAILED"), _SQUARE, "stalled"),
+    "unchanged": Mark(gettext_lazy("UNCHANGED"), _DOT, "quiet"),
+    "skipped": Mark(gettext_lazy("SKIPPED"), _RING, "stopped"),
+    "running": Mark(gettext_lazy("RUNNING"), _RING, "quiet"),
+    "warning": Mark(gettext_lazy("WARNING"), _TRIANGLE, "slow"),
     "note": Mark(gettext_lazy("NOTE"), _DOT, "quiet"),
 }
 

@@ -6,8 +6,10 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
+from mqadmin.console import action_pages
+from mqadmin.console.views.action import action, action_run
 from mqadmin.console.views.cluster import cluster
-from mqadmin.console.views.group import group_rebalances, health, instances, members, subscriptions
+from mqadmin.console.views.group import group_rebalances, health, members, subscriptions
 from mqadmin.console.views.groups import groups
 from mqadmin.console.views.overview import overview
 from mqadmin.console.views.rebalances import rebalances
@@ -35,7 +37,13 @@ urlpatterns = [
     path("clusters/<slug:cluster>/groups/<name:group>/members/", members, name="group_members"),
     path("clusters/<slug:cluster>/groups/<name:group>/subscriptions/", subscriptions, name="group_subscriptions"),
     path("clusters/<slug:cluster>/groups/<name:group>/rebalances/", group_rebalances, name="group_rebalances"),
-    path("clusters/<slug:cluster>/groups/<name:group>/instances/", instances, name="group_instances"),
+    path(
+        "clusters/<slug:cluster>/groups/<name:group>/instances/",
+        action,
+        {"page": action_pages.SET_WANTED_INSTANCES},
+        name="group_instances",
+    ),
     path("clusters/<slug:cluster>/groups/<name:group>/", health, name="group"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
+    path("actions/<uuid:run>/", action_run, name="action_run"),
 ]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from mqadmin.clusters import actions, selectors
+from mqadmin.actions import runner
+from mqadmin.actions.declaration import fingerprint
+from mqadmin.clusters import selectors
 from mqadmin.clusters.shapes import GroupPage
 from mqadmin.console import sentences
 from mqadmin.console.known import or_404
@@ -21,6 +21,7 @@ from mqadmin.console.members import member_lines
 from mqadmin.console.queue_lines import queue_lines
 from mqadmin.console.subscription_matrix import subscription_matrix
 from mqadmin.console.timeline import timeline
+from mqadmin.hosting import set_wanted_instances
 from mqadmin.hosting.hosted import hosted_instances
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.rebalances import selectors as rebalances
@@ -60,23 +61,6 @@ def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResp
     return _tab(request, "rebalances", page, context)
 
 
-@require_POST
-def instances(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    """How many instances of a hosted group shall run; ends on its members, where one sees them come and go."""
-    _page(cluster, group)
-    wanted = request.POST.get("wanted", "")
-    if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 6):
-        messages.error(request, gettext("The number of instances must be a whole number. Nothing was changed."))
-    else:
-        try:
-            actions.set_wanted_instances(request.user, cluster, group, int(wanted))
-        except actions.ActionRefused as refusal:
-            messages.error(request, str(refusal))
-        else:
-            messages.success(request, sentences.wanted_words(group, int(wanted)))
-    return redirect("group_members", cluster, group)
-
-
 def _page(cluster: str, group: str) -> GroupPage:
     with or_404():
         return selectors.group_page(cluster, group)
@@ -88,7 +72,8 @@ def _tab(request: HttpRequest, tab: str, page: GroupPage, context: dict[str, Any
         context |= {
             "hosted": hosted,
             "hosted_words": sentences.hosted_words(hosted),
-            "may_scale": request.user.has_perm("mq_consumer.change_hostedgroup"),
+            "may_scale": runner.may(request.user, set_wanted_instances.DECLARATION.name),
+            "fingerprint": fingerprint({"": set_wanted_instances.wanted_values(hosted.wanted)}),
         }
     frame = {"page": page, "tab": tab, "tab_template": f"console/group_{tab}.html", "tabs": _tabs(page)}
     return live_page(

@@ -1,0 +1,117 @@
+"""Arguments of actions: one declaration that gives the typed value, the form, and a schema.
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class ResizeTopic:
+        topic: Annotated[str, forms.CharField(label=_("Topic"), max_length=127)]
+        queues: Annotated[int, CountField(label=_("Queues"), min_value=1, max_value=1024)] = 8
+
+The annotation's form field validates, and its label, help text, choices and limits are the words and the schema. A
+field of the dataclass without a default is required; a missing value takes the default. A boolean's default is False,
+since a form leaves an unchecked box out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from mqadmin.actions.declaration import Action
+from mqadmin.clusters.models import Cluster
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    A = TypeVar("A", bound=DataclassInstance)
+else:
+    A = TypeVar("A")
+
+COUNT_DIGITS_MAX = 9
+
+
+class CountField(forms.IntegerField):
+    """A whole number in ASCII digits; Django's own field also takes other digits and a fraction of 0."""
+
+    def to_python(self, value: Any) -> int | None:
+        if value in self.empty_values:
+            return None
+        text = str(value).strip()
+        if not (text.isascii() and text.isdigit() and len(text) <= COUNT_DIGITS_MAX):
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return int(text)
+
+
+class InvalidArguments(Exception):
+    """Arguments that cannot be; `errors` holds the sentences by argument, "" for those about no single one."""
+
+    def __init__(self, errors: Mapping[str, list[str]]) -> None:
+        super().__init__(" ".join(sentence for sentences in errors.values() for sentence in sentences))
+        self.errors = dict(errors)
+
+    @classmethod
+    def of(cls, error: ValidationError) -> InvalidArguments:
+        """Converts Django's own."""
+        if not hasattr(error, "error_dict"):
+            return cls({"": error.messages})
+        return cls({"" if name == "__all__" else name: words for name, words in error.message_dict.items()})
+
+
+def arguments_form(
+    action: Action[Any, Any],
+    cluster: Cluster,
+    subject: str = "",
+    data: Mapping[str, Any] | None = None,
+) -> forms.Form:
+    """Makes the form of an action on a cluster; `subject` "" where the form asks for its name."""
+    form = _form_class(action.arguments)(data)
+    if action.adapt is not None:
+        action.adapt(form, cluster, subject)
+    return form
+
+
+def read_arguments(action: Action[A, Any], cluster: Cluster, values: Mapping[str, Any]) -> A:
+    """Validates what a form, a JSON document or a command line gave. Raises InvalidArguments."""
+    form = arguments_form(action, cluster, str(values.get(action.subject, "")), values)
+    unknown = [name for name in values if name not in form.fields]
+    if unknown:
+        names = ", ".join(sorted(unknown))[:200]
+        raise InvalidArguments({"": [_("There is no argument %(names)s.") % {"names": names}]})
+    if not form.is_valid():
+        raise InvalidArguments.of(ValidationError(form.errors.as_data()))
+    given = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in form.cleaned_data.items()
+        if not _is_missing(form.fields[name], value)
+    }
+    return action.arguments(**given)
+
+
+def arguments_json(arguments: DataclassInstance) -> dict[str, Any]:
+    """The arguments as plain JSON."""
+    values = dataclasses.asdict(arguments)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _is_missing(field: forms.Field, value: Any) -> bool:
+    return not field.required and value in field.empty_values
+
+
+def _form_class(arguments: type[Any]) -> type[forms.Form]:
+    hints = get_type_hints(arguments, include_extras=True)
+    fields = {one.name: _form_field(one, hints[one.name]) for one in dataclasses.fields(arguments)}
+    return type(f"{arguments.__name__}Form", (forms.Form,), fields)
+
+
+def _form_field(argument: dataclasses.Field[Any], hint: Any) -> forms.Field:
+    (declared,) = (one for one in hint.__metadata__ if isinstance(one, forms.Field))
+    field = deepcopy(declared)
+    has_default = argument.default is not dataclasses.MISSING
+    field.required = not has_default
+    if has_default:
+        field.initial = argument.default
+    return field

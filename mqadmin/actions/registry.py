@@ -1,0 +1,28 @@
+"""All actions by name. Subjects register theirs when Django starts (`AppConfig.ready`); nothing is added later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mqadmin.actions.declaration import Action
+
+ACTIONS: dict[str, Action[Any, Any]] = {}
+
+
+class UnknownAction(LookupError):
+    """No action has this name."""
+
+
+def register(*actions: Action[Any, Any]) -> None:
+    """Adds actions. Raises ValueError for a name that is taken."""
+    for action in actions:
+        if ACTIONS.setdefault(action.name, action) is not action:
+            raise ValueError(f"two actions are named {action.name!r}: give one another name")
+
+
+def find(name: str) -> Action[Any, Any]:
+    """Finds an action by name. Raises UnknownAction."""
+    try:
+        return ACTIONS[name]
+    except KeyError:
+        raise UnknownAction(name) from None

@@ -1,0 +1,89 @@
+"""Which page runs which action: its address, where it stands, and where it ends.
+
+The page itself is made from the action's declaration (`views/action.py`); a new action needs a row here and a line in
+`urls.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext
+
+from mqadmin.actions.runs import Result
+from mqadmin.audit.models import Outcome
+from mqadmin.clusters import selectors
+from mqadmin.console import sentences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionPage:
+    """`url_name` takes the cluster, and the subject where `has_subject`. `section` is the navigation's.
+
+    `subject_url_name` is the page of the subject. `ends` answers a run in its own way; else the run's own page does.
+    `require` raises ObjectDoesNotExist for a subject that the console does not know.
+    """
+
+    action: str
+    url_name: str
+    section: str
+    subject_url_name: str
+    has_subject: bool = True
+    ends: Callable[[HttpRequest, Result], HttpResponse] | None = None
+    require: Callable[[str, str], object] | None = None
+
+    def address(self, cluster: str, subject: str = "") -> str:
+        return reverse(self.url_name, args=[cluster, subject] if self.has_subject else [cluster])
+
+    def subject_address(self, cluster: str, subject: str) -> str:
+        return reverse(self.subject_url_name, args=[cluster, subject])
+
+
+def _members_with_notice(request: HttpRequest, result: Result) -> HttpResponse:
+    """Ends on the group's members, where one sees them come and go."""
+    if result.outcome == Outcome.DONE:
+        words = sentences.wanted_words(result.subject, result.arguments["wanted"])
+        link = format_html('<a href="{}">{}</a>', run_address(result), gettext("What was done"))
+        messages.success(request, format_html("{} {}", words, link))
+    else:
+        messages.error(request, gettext("%(reason)s Nothing was changed.") % {"reason": result.reason})
+    return redirect("group_members", result.cluster, result.subject)
+
+
+SET_WANTED_INSTANCES = ActionPage(
+    action="set_wanted_instances",
+    url_name="group_instances",
+    section="groups",
+    subject_url_name="group",
+    ends=_members_with_notice,
+    require=selectors.group_page,
+)
+
+PAGES: Mapping[str, ActionPage] = {page.action: page for page in (SET_WANTED_INSTANCES,)}
+
+
+def run_address(result: Result) -> str:
+    """The page of a run."""
+    return reverse("action_run", args=[result.run_id])
+
+
+def undo_address(result: Result) -> str | None:
+    """The page that previews taking a run back; None where nothing does."""
+    if result.undo is None:
+        return None
+    page = PAGES[result.undo.action]
+    return f"{page.address(result.cluster, result.subject)}?{_query(result.undo.arguments)}"
+
+
+def _query(arguments: Mapping[str, Any]) -> str:
+    query = QueryDict(mutable=True)
+    for name, value in arguments.items():
+        query.setlist(name, [str(one) for one in value] if isinstance(value, list) else [str(value)])
+    return query.urlencode()

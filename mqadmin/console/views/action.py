@@ -1,0 +1,175 @@
+"""Pages that run an action, made from its declaration, and the page of a run.
+
+GET shows the form; with arguments in the address it shows the preview below it, so a link opens the same preview. POST
+carries out and leads to the page of the run.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.forms import Form
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from mqadmin.actions import registry, runner, runs
+from mqadmin.actions.arguments import InvalidArguments
+from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Preview
+from mqadmin.actions.runs import InProgress, Refusal, Result
+from mqadmin.clusters import selectors
+from mqadmin.console import sentences
+from mqadmin.console.action_pages import PAGES, ActionPage, undo_address
+from mqadmin.console.action_values import item_line
+from mqadmin.console.known import or_404
+
+HTTP_STATUS = {Refusal.ARGUMENTS: 422, Refusal.CONFIRMATION: 422}
+REFUSED_HTTP_STATUS = 409
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def action(request: HttpRequest, page: ActionPage, cluster: str, **names: str) -> HttpResponse:
+    """Shows an action's form and preview, or carries it out."""
+    subject = next(iter(names.values()), "")
+    with or_404():
+        selectors.cluster_head(cluster)
+        if page.require is not None:
+            page.require(cluster, subject)
+    if request.method == "POST":
+        return _run(request, page, cluster, subject)
+    if not runner.may(request.user, page.action):
+        raise PermissionDenied
+    values = _values(page, cluster, subject, request.GET)
+    is_complete = bool(set(values) & set(request.GET)) or not _asked(page, runner.form(page.action, cluster), subject)
+    form = runner.form(page.action, cluster, subject, values if is_complete else None)
+    return _show(request, page, cluster, subject, form)
+
+
+@require_safe
+def action_run(request: HttpRequest, run: uuid.UUID) -> HttpResponse:
+    """What became of a run, item by item; for whoever started it, and for those who may read the audit."""
+    found = runs.find(run)
+    if found is None:
+        raise Http404
+    if found.actor != request.user.get_username() and not request.user.has_perm("mq_audit.view_auditentry"):
+        raise PermissionDenied
+    page = PAGES[found.action]
+    context: dict[str, Any] = {"run": found, "title": registry.find(found.action).title, **_frame(page, found.cluster)}
+    match found:
+        case Result():
+            is_there = not found.items or any(one.after != {} for one in found.items)
+            context |= {
+                "items": [(one, item_line(found.subject, one.item, one.before, one.after)) for one in found.items],
+                "words": sentences.outcome_words(found),
+                "undo_url": undo_address(found),
+                "subject_url": page.subject_address(found.cluster, found.subject) if is_there else "",
+            }
+        case InProgress():
+            context["is_running"] = True
+    return _page(request, "console/action_run.html", context)
+
+
+def _frame(page: ActionPage, cluster: str) -> dict[str, Any]:
+    """Where the page stands: crumbs and navigation."""
+    word = gettext("Topics") if page.section == "topics" else gettext("Groups")
+    return {
+        "here": cluster,
+        "section": page.section,
+        "section_word": word,
+        "section_url": reverse(page.section, args=[cluster]),
+    }
+
+
+def _run(request: HttpRequest, page: ActionPage, cluster: str, subject: str) -> HttpResponse:
+    values = _values(page, cluster, subject, request.POST)
+    result = runner.run(
+        request.user,
+        page.action,
+        cluster,
+        values,
+        key=request.POST.get("key", ""),
+        fingerprint=request.POST.get("fingerprint"),
+        confirmation=request.POST.get("confirmation", ""),
+    )
+    if isinstance(result, Result) and page.ends is not None:
+        return page.ends(request, result)
+    if isinstance(result, InProgress) or result.refusal is None:
+        return redirect("action_run", result.run_id)
+    if result.refusal == Refusal.PERMISSION:
+        raise PermissionDenied
+    form = runner.form(page.action, cluster, subject, values)
+    if result.refusal == Refusal.ARGUMENTS:
+        _add_errors(form, result.errors)
+    return _show(request, page, cluster, subject, form, result)
+
+
+def _show(
+    request: HttpRequest, page: ActionPage, cluster: str, subject: str, form: Form, refused: Result | None = None
+) -> HttpResponse:
+    declared = registry.find(page.action)
+    preview: Preview[Any] | None = None
+    reason = ""
+    if form.is_bound and form.is_valid():
+        try:
+            values = _values(page, cluster, subject, form.data)
+            preview = runner.preview(request.user, page.action, cluster, values)
+        except InvalidArguments as error:
+            _add_errors(form, error.errors)
+        except (ActionRefused, ActionUnavailable) as error:
+            reason = str(error)
+    subject = subject or str(form.data.get(declared.subject, "")).strip()
+    context = {
+        "page": page,
+        "title": declared.title,
+        "cluster": cluster,
+        "subject": subject,
+        "subject_url": page.subject_address(cluster, subject) if page.has_subject else "",
+        "form": form,
+        "fields": [form[name] for name in _asked(page, form, subject if page.has_subject else "")],
+        "hidden": [form[name].as_hidden() for name in form.fields],
+        "preview": preview,
+        "items": [
+            (change, item_line(subject, change.item, change.before, change.after))
+            for change in (preview.changes if preview else ())
+        ],
+        "is_confirmed_by_name": declared.is_confirmed_by_name,
+        "key": uuid.uuid4(),
+        "reason": reason or (refused.reason if refused and refused.refusal not in HTTP_STATUS else ""),
+        "confirmation_error": refused.reason if refused and refused.refusal == Refusal.CONFIRMATION else "",
+        **_frame(page, cluster),
+    }
+    refusal = refused.refusal if refused is not None else None
+    status = HTTP_STATUS.get(refusal, REFUSED_HTTP_STATUS) if refusal is not None else 200
+    return _page(request, "console/action.html", context, status)
+
+
+def _asked(page: ActionPage, form: Form, subject: str) -> list[str]:
+    """The arguments that the form asks for: the subject is in the address, where it has one."""
+    return [name for name in form.fields if not (subject and name == registry.find(page.action).subject)]
+
+
+def _values(page: ActionPage, cluster: str, subject: str, data: QueryDict | Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that a query or a form gave, as the form's own widgets read them."""
+    form = runner.form(page.action, cluster, subject)
+    values = {
+        name: field.widget.value_from_datadict(data, {}, name) for name, field in form.fields.items() if name in data
+    }
+    return values | ({registry.find(page.action).subject: subject} if subject else {})
+
+
+def _add_errors(form: Form, errors: Mapping[str, Any]) -> None:
+    for name, words in errors.items():
+        if name not in form.errors:
+            form.add_error(name or None, list(words))
+
+
+def _page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    response = render(request, template, context, status=status)
+    add_never_cache_headers(response)
+    return response
