@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 
 from broker.engine.config import BrokerConfig
 from broker.engine.day_totals import LOOK_INTERVAL_S as DAY_LOOK_INTERVAL_S
@@ -218,8 +219,9 @@ class Parts:
         self.put_days.look()
         self.got_days.look()
 
-    def _count(self, appended: Appended) -> None:
-        self.put.count(appended.topic)
+    def _count(self, appended: list[Appended]) -> None:
+        for topic, number in Counter([one.topic for one in appended]).items():
+            self.put.count(topic, number)
 
     async def _expire_members(self) -> None:
         self.members.close_silent(self.config.member_expiry_s)

@@ -1,7 +1,7 @@
 """The property string of a message: `name 0x01 value 0x02 name 0x01 value 0x02 …`.
 
-Written with the last 0x02, as Java writes it since 5.2; read with or without. A segment shorter than three
-characters, without 0x01, or with an empty name or value is skipped, as every RocketMQ reader does.
+Written with the last 0x02, as Java writes it since 5.2; read with or without. A segment
+without 0x01, or with an empty name or value, is skipped, as every RocketMQ reader does.
 Java: `MessageDecoder.string2messageProperties`, `messageProperties2String`, `MessageConst`.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 NAME_END = "\x01"
 VALUE_END = "\x02"
-_SEGMENT_CHARS_MIN = 3
 
 
 class Property:
@@ -71,8 +70,6 @@ def decode_properties(text: str) -> dict[str, str]:
     """The properties in `text`, later ones winning. Never raises."""
     properties: dict[str, str] = {}
     for segment in text.split(VALUE_END):
-        if len(segment) < _SEGMENT_CHARS_MIN:
-            continue
         name, _, value = segment.partition(NAME_END)
         if name and value:
             properties[name] = value

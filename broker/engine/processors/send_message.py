@@ -99,7 +99,9 @@ class SendMessage:
         waits = _waits(request, properties)
         if is_half(properties, draft.reconsume_times):
             answer = self._transactions.begin(draft, properties, answer)
-        self._accepting.submit(draft, properties, waits=waits, answer=answer)
+            self._accepting.submit_batch([draft], waits=waits, answer=answer)
+        else:
+            self._accepting.submit(draft, properties, waits=waits, answer=answer)
 
     def _is_dead(self, header: SendMessageHeader, client_version: int) -> bool:
         """Whether a retry that a consumer sends itself has had enough. Raises MessageError for an unknown group.
@@ -184,8 +186,10 @@ class SendMessage:
             }
             if unique_key is not None:
                 fields["transactionId"] = unique_key
-            if (handle := recall_handle(properties, self._config.name)) is not None:
-                fields["recallHandle"] = handle
+            if Property.TIMER_OUT_MS in properties:
+                handle = recall_handle(properties, self._config.name)
+                if handle is not None:
+                    fields["recallHandle"] = handle
             connection.send(response(command, code, ext_fields=fields))
 
         return answer

@@ -145,11 +145,14 @@ class DelayedDelivery:
 
     # what the store reports
 
-    def appended(self, appended: Appended) -> None:
-        """A message was stored, in whatever topic."""
-        if appended.topic != SCHEDULE_TOPIC:
-            return
-        level = self._levels.get(str(appended.queue_id + 1))
+    def appended(self, appended: list[Appended]) -> None:
+        """Looks for the first messages of levels among those that were stored, in whatever topic."""
+        for one in appended:
+            if one.topic == SCHEDULE_TOPIC:
+                self._level_grew(one.queue_id + 1)
+
+    def _level_grew(self, number: int) -> None:
+        level = self._levels.get(str(number))
         if level is not None and level.lanes[-1].stored_due_ms is None:
             self._queues.look(level, level.lanes[-1])
             self._on_sooner()

@@ -12,9 +12,10 @@ from broker.engine.store.values import MessageDraft
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from remoting.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC
-from remoting.wire.properties import Property, encode_properties
+from remoting.wire.properties import Property
 
 TIMER_PROPERTIES = (Property.TIMER_DELIVER_MS, Property.TIMER_DELAY_MS, Property.TIMER_DELAY_SEC)
+_TIMER_NAMES = frozenset(TIMER_PROPERTIES)
 
 
 def delay_level(properties: dict[str, str]) -> int:
@@ -33,7 +34,7 @@ def delay_level(properties: dict[str, str]) -> int:
 
 def wants_timer(properties: dict[str, str]) -> bool:
     """Whether a sender asks for an exact time, and did not get it before; a delay level wins over it."""
-    return Property.TIMER_OUT_MS not in properties and any(name in properties for name in TIMER_PROPERTIES)
+    return not _TIMER_NAMES.isdisjoint(properties) and Property.TIMER_OUT_MS not in properties
 
 
 def enter_timer(draft: MessageDraft, properties: dict[str, str], now_ms: int, max_delay_s: int) -> bool:
@@ -59,7 +60,7 @@ def enter_timer(draft: MessageDraft, properties: dict[str, str], now_ms: int, ma
     properties[Property.REAL_QID] = str(draft.queue_id)
     draft.topic = TIMER_TOPIC
     draft.queue_id = 0
-    draft.properties_text = encode_properties(properties)
+    draft.set_properties(properties)
     draft.tags_code = -(slot + 1) if is_marker else due_ms
     return True
 
@@ -84,5 +85,5 @@ def enter_schedule(
     properties[Property.REAL_QID] = str(draft.queue_id)
     draft.topic = SCHEDULE_TOPIC
     draft.queue_id = level - 1
-    draft.properties_text = encode_properties(properties)
+    draft.set_properties(properties)
     draft.tags_code = now_ms + levels.delay_ms(level)

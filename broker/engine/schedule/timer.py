@@ -172,18 +172,22 @@ class TimerDelivery:
 
     # what the store reports and asks
 
-    def appended(self, appended: Appended) -> None:
-        """A message was stored, in whatever topic."""
-        if appended.topic == TIMER_TOPIC and appended.queue_id == 0:
-            first = self._order.first
-            timer = timer_of(appended.tags_code, appended.queue_offset)
-            self._order.add(timer)
-            self._waiting_count += 1
-            if first is None or timer < first:
-                self._on_sooner()
-        elif appended.commit_log_offset - self._counted_to > SAVE_INTERVAL_BYTES and self._waiting_count:
-            self._counted_to = appended.commit_log_offset
+    def appended(self, appended: list[Appended]) -> None:
+        """Takes up the timers among the messages that were stored, in whatever topic."""
+        for one in appended:
+            if one.topic == TIMER_TOPIC and one.queue_id == 0:
+                self._add(timer_of(one.tags_code, one.queue_offset))
+        end = appended[-1].commit_log_offset
+        if end - self._counted_to > SAVE_INTERVAL_BYTES and self._waiting_count:
+            self._counted_to = end
             self._save_soon()
+
+    def _add(self, timer: Timer) -> None:
+        first = self._order.first
+        self._order.add(timer)
+        self._waiting_count += 1
+        if first is None or timer < first:
+            self._on_sooner()
 
     def pinned(self) -> int | None:
         """The commit-log offset of the oldest message that waits; an entry that is lost pins nothing."""

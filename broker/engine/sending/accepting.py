@@ -24,9 +24,7 @@ from broker.engine.store.values import Appended, MessageDraft
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from remoting.wire.limits import PROPERTIES_BYTES_MAX
-from remoting.wire.properties import Property, encode_properties
 from remoting.wire.stored_message import TRANSACTION_COMMIT, TRANSACTION_MASK
-from remoting.wire.tags import tags_code
 
 __all__ = ["Accepting", "Answer", "refusal"]
 
@@ -71,8 +69,7 @@ class Accepting:
         if level > 0 and can_wait:
             enter_schedule(draft, properties, level, self._levels.current, self._clock())
         elif not (can_wait and wants_timer(properties) and self._enter_timer(draft, properties)):
-            draft.properties_text = encode_properties(properties)
-            draft.tags_code = tags_code(properties.get(Property.TAGS))
+            draft.set_properties(properties)
         self.check_size(len(draft.body), draft.properties_text)
         self._submit(_Submission([draft], waits, answer), len(draft.body))
 

@@ -161,14 +161,19 @@ class HeldPulls:
             self._set_deadline_timer()
         return True
 
-    def appended(self, appended: Appended) -> None:
-        """A message entered a queue."""
-        pulls = self._by_queue.get((appended.topic, appended.queue_id))
-        if pulls is None:
+    def appended(self, appended: list[Appended]) -> None:
+        """Wakes the pulls that wait for these messages."""
+        if not self._by_queue:
             return
+        for one in appended:
+            pulls = self._by_queue.get((one.topic, one.queue_id))
+            if pulls is not None:
+                self._wake_wanting(one, list(pulls))
+
+    def _wake_wanting(self, appended: Appended, pulls: list[HeldPull]) -> None:
         properties = cache(lambda: self._readable_properties(appended))
         ends_s: float | None = None
-        for pull in list(pulls):
+        for pull in pulls:
             if pull.properties_match is not None:
                 now_s = perf_counter()
                 ends_s = ends_s or now_s + FILTERING_S_MAX

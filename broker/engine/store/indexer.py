@@ -23,8 +23,8 @@ def has_queue_entry(sys_flag: int) -> bool:
     return sys_flag & TRANSACTION_MASK not in (TRANSACTION_PREPARED, TRANSACTION_ROLLBACK)
 
 
-def keys_of(sys_flag: int, properties_text: str) -> list[str]:
-    return [] if sys_flag & TRANSACTION_MASK == TRANSACTION_ROLLBACK else message_keys(properties_text)
+def has_keys(sys_flag: int) -> bool:
+    return sys_flag & TRANSACTION_MASK != TRANSACTION_ROLLBACK
 
 
 class Indexer:
@@ -65,7 +65,7 @@ class Indexer:
                 queue.put_holes(facts.queue_offset, facts.commit_log_offset)
             queue.reserve(1)
             queue.put(facts.commit_log_offset, facts.total_bytes, self.derived_tags_code(facts))
-        keys = keys_of(facts.sys_flag, facts.properties_text)
+        keys = message_keys(facts.properties_text) if has_keys(facts.sys_flag) else []
         if keys:
             self._keys.reserve(len(keys), facts.commit_log_offset)
             self._keys.put(hash_topic(facts.topic), keys, facts.commit_log_offset, facts.store_timestamp_ms)

@@ -23,11 +23,10 @@ from broker.engine.store.errors import IndexesStale, RecordRefused
 from broker.engine.store.files import data_chunks
 from broker.engine.store.layout import file_name, hash_topic
 from broker.engine.store.mapped_files import MappedFiles
+from broker.engine.store.values import index_keys
 
 SLOT_COUNT = 131_072
 ENTRIES_PER_FILE = 262_144
-# One message may bring that many key words; more are not indexed.
-KEYS_PER_MESSAGE_MAX = 64
 
 # magic, first and last commit-log offset, first and last store timestamp, entries; count 0 means "still growing".
 _HEADER = struct.Struct(">8sqqqqi")
@@ -73,15 +72,18 @@ class KeyFile:
             self._mapped.allocate(self.path, start, self._entries_at + room * _ENTRY.size)
             self._room = room
 
-    def put(self, key_hash: int, commit_log_offset: int, timestamp_ms: int) -> None:
-        mapping = self._mapping
-        slot_at = _HEADER_BYTES + key_hash % self._slot_count * _SLOT.size
-        (previous,) = _SLOT.unpack_from(mapping, slot_at)
-        _ENTRY.pack_into(mapping, self._entries_at + self.count * _ENTRY.size, key_hash, commit_log_offset, previous)
-        self.count += 1
-        _SLOT.pack_into(mapping, slot_at, self.count)
-        if self.count == 1:
+    def put(self, key_hashes: list[int], commit_log_offset: int, timestamp_ms: int) -> None:
+        """Adds an entry for each key of one message; `reserve` took their space."""
+        mapping, number = self._mapping, self.count
+        if not number:
             self.first_timestamp_ms = timestamp_ms
+        for key_hash in key_hashes:
+            slot_at = _HEADER_BYTES + key_hash % self._slot_count * _SLOT.size
+            (previous,) = _SLOT.unpack_from(mapping, slot_at)
+            _ENTRY.pack_into(mapping, self._entries_at + number * _ENTRY.size, key_hash, commit_log_offset, previous)
+            number += 1
+            _SLOT.pack_into(mapping, slot_at, number)
+        self.count = number
         self.last_timestamp_ms = timestamp_ms
 
     def find(self, key_hash: int) -> Iterator[int]:
@@ -219,8 +221,8 @@ class KeyIndex:
         file = self._files[-1]
         if not self._changed or self._changed[-1] is not file:
             self._changed.append(file)
-        for key in keys:
-            file.put(crc32(key.encode("utf-8", "replace"), topic_crc), commit_log_offset, timestamp_ms)
+        hashes = [crc32(key.encode("utf-8", "replace"), topic_crc) for key in keys]
+        file.put(hashes, commit_log_offset, timestamp_ms)
 
     def find(self, topic: str, key: str, begin_ms: int, end_ms: int) -> Iterator[int]:
         """Commit-log offsets of messages that may have the key, newest first; some may not, or be out of the time."""
@@ -248,15 +250,8 @@ class KeyIndex:
 
 
 def message_keys(properties_text: str) -> list[str]:
-    """The unique key, and each word of KEYS, at most 64: what a message can be found by."""
-    keys: list[str] = []
-    unique_key = _value(properties_text, "UNIQ_KEY\x01")
-    if unique_key:
-        keys.append(unique_key)
-    words = _value(properties_text, "KEYS\x01")
-    if words:
-        keys += words.split(None, KEYS_PER_MESSAGE_MAX)[: KEYS_PER_MESSAGE_MAX - 1]
-    return keys
+    """Returns what a message is indexed by, from its properties as they are stored."""
+    return index_keys(_value(properties_text, "UNIQ_KEY\x01"), _value(properties_text, "KEYS\x01"))
 
 
 def _value(text: str, name: str) -> str | None:

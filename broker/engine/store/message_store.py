@@ -50,7 +50,7 @@ from broker.engine.store.verify import verify_store
 from remoting.wire.stored_message import StoredMessage, decode_message
 
 Clock = Callable[[], int]
-OnAppended = Callable[[Appended], None]
+OnAppended = Callable[[list[Appended]], None]
 
 # Each costs a descriptor; a store may have more queues than the process has descriptors.
 _MAPPED_FILES_MAX = 4096
@@ -61,7 +61,8 @@ def system_clock() -> int:
 
 
 class MessageStore:
-    """`on_appended` are called in order after each append, on the loop; `recovery` says what opening it found.
+    """`on_appended` are called in order, on the loop, once with all messages of an append; `recovery` says what opening
+    the store found.
 
     `retention` takes the oldest segments away; `pins` are asked before it does, so that what waits in the store
     (delayed, timer, half messages) is never taken.
@@ -205,8 +206,7 @@ class MessageStore:
             raise self._fence.put_up("indexing what was written", error) from error
         self._checkpoint_if_due()
         for listener in self.on_appended:
-            for one in appended:
-                listener(one)
+            listener(appended)
         return appended
 
     def _reserve_indexes(self, batch: Sequence[Prepared], start: int) -> None:

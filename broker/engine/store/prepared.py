@@ -1,4 +1,4 @@
-"""Messages on their way into the log: what can be made of a draft before it has a place, and its record there."""
+"""Prepares drafts before they have a place in the log, and packs their records when they have."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from broker.engine.store.consume_queue import ConsumeQueue
-from broker.engine.store.indexer import has_queue_entry, keys_of
+from broker.engine.store.indexer import has_keys, has_queue_entry
+from broker.engine.store.key_index import message_keys
 from broker.engine.store.layout import pack_record, record_bytes, stored_properties
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.values import Appended, MessageDraft
+from remoting.wire.stored_message import TRANSACTION_MASK
 
 
 class Prepared(NamedTuple):
-    """A draft that can be stored: what its record and its index entries need, before it has a place."""
+    """Holds what a draft's record and index entries need, before it has a place."""
 
     draft: MessageDraft
     queue: ConsumeQueue
@@ -24,21 +26,21 @@ class Prepared(NamedTuple):
 
 
 def prepare(queues: QueueTable, draft: MessageDraft) -> Prepared:
-    """Raises RecordRefused for what no record can hold, or no queue can be named."""
+    """Encodes the draft's properties and finds its queue. Raises RecordRefused where the record or its queue cannot be
+    made."""
     queue = queues.get_or_create(draft.topic, draft.queue_id)
     properties = stored_properties(draft.properties_text)
-    return Prepared(
-        draft,
-        queue,
-        properties,
-        keys_of(draft.sys_flag, draft.properties_text),
-        record_bytes(draft, queue.topic_part, properties),
-        has_queue_entry(draft.sys_flag),
-    )
+    total_bytes = record_bytes(draft, queue.topic_part, properties)
+    keys = draft.keys if draft.keys is not None else message_keys(draft.properties_text)
+    if not draft.sys_flag & TRANSACTION_MASK:
+        return Prepared(draft, queue, properties, keys, total_bytes, has_entry=True)
+    if not has_keys(draft.sys_flag):
+        keys = []
+    return Prepared(draft, queue, properties, keys, total_bytes, has_queue_entry(draft.sys_flag))
 
 
 def pack(batch: Sequence[Prepared], start: int, now_ms: int) -> tuple[list[Appended], list[bytes]]:
-    """Their places and their records, side by side from the commit-log offset `start` on."""
+    """Returns the places and the records of `batch`, side by side from the commit-log offset `start` on."""
     taken: dict[ConsumeQueue, int] = {}
     appended: list[Appended] = []
     records: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The values that go into and come out of the store, and its settings. Plain data, no behaviour.
+"""The values that go into and come out of the store, and its settings. Plain data.
 
 An `offset` is either a `queue_offset` (number of an entry in one queue) or a `commit_log_offset` (byte position in the
 log); `max_offset` is one past the last, `min_offset` the first readable.
@@ -6,15 +6,20 @@ log); `max_offset` is one past the last, `min_offset` the first readable.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
 import msgspec
 
+from remoting.wire.properties import Property, encode_properties
+from remoting.wire.tags import tags_code
+
 SEGMENT_BYTES = 256 * 1024 * 1024
 QUEUE_FILE_ENTRIES = 300_000
+# One message may bring that many keys; more are not indexed.
+KEYS_PER_MESSAGE_MAX = 64
 # 1s 5s 10s 30s 1m … 10m 20m 30m 1h 2h: `messageDelayLevel` of RocketMQ, level 1 first.
 DELAY_LEVELS_MS = (
     *(1_000, 5_000, 10_000, 30_000),
@@ -42,9 +47,10 @@ class StoreConfig:
 
 
 class MessageDraft(msgspec.Struct, kw_only=True, gc=False):
-    """A message to be stored. `tags_code` is the hash of its tags, for the schedule topic its due time in ms.
+    """Holds a message to be stored. `tags_code` is the hash of its tags, for the schedule topic its due time in ms.
 
     `body` is stored as it is. `properties_text` may end with 0x02 or not; an old `__CRC32#` in it is dropped.
+    `keys` are the words that the message can be found by; None has the store look for them in `properties_text`.
     The IPv6 bits of `sys_flag` are set from the hosts.
     """
 
@@ -60,6 +66,21 @@ class MessageDraft(msgspec.Struct, kw_only=True, gc=False):
     prepared_transaction_offset: int = 0
     properties_text: str = ""
     tags_code: int = 0
+    keys: list[str] | None = None
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Encodes `properties`, and takes tags code and keys from them, so that nobody has to parse them again."""
+        self.properties_text = encode_properties(properties)
+        self.tags_code = tags_code(properties.get(Property.TAGS))
+        self.keys = index_keys(properties.get(Property.UNIQ_KEY), properties.get(Property.KEYS))
+
+
+def index_keys(unique_key: str | None, words: str | None) -> list[str]:
+    """Returns what a message is indexed by: its unique key, and each word of KEYS, at most 64 together."""
+    keys = [unique_key] if unique_key else []
+    if words:
+        keys += words.split(None, KEYS_PER_MESSAGE_MAX)[: KEYS_PER_MESSAGE_MAX - 1]
+    return keys
 
 
 class Appended(msgspec.Struct, gc=False):

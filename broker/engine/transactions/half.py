@@ -63,8 +63,7 @@ def enter_half_topic(draft: MessageDraft, properties: dict[str, str]) -> None:
     draft.topic = HALF_TOPIC
     draft.queue_id = HALF_QUEUE
     draft.sys_flag &= ~TRANSACTION_MASK
-    draft.properties_text = encode_properties(properties)
-    draft.tags_code = tags_code(properties.get(Property.TAGS))
+    draft.set_properties(properties)
 
 
 def immunity_ms(properties: dict[str, str], timeout_ms: int) -> int:

@@ -174,10 +174,11 @@ class Transactions:
 
         return stored
 
-    def appended(self, appended: Appended) -> None:
-        """A message was stored, in whatever topic."""
-        if appended.topic == HALF_TOPIC and appended.queue_id == HALF_QUEUE:
-            self._wait(appended.queue_offset, self._clock() + self._config.transaction_timeout_ms)
+    def appended(self, appended: list[Appended]) -> None:
+        """Takes up the half messages among those that were stored, in whatever topic."""
+        for one in appended:
+            if one.topic == HALF_TOPIC and one.queue_id == HALF_QUEUE:
+                self._wait(one.queue_offset, self._clock() + self._config.transaction_timeout_ms)
 
     def _wait(self, queue_offset: int, due_ms: int) -> None:
         first_ms = self._undecided.next_due_ms

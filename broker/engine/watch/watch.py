@@ -88,8 +88,9 @@ class Watch:
     def scheduler_changed(self) -> None:
         self._add(kinds.SCHEDULER_CHANGED, Touched())
 
-    def appended(self, appended: Appended) -> None:
-        self._grown.add((appended.topic, appended.queue_id))
+    def appended(self, appended: list[Appended]) -> None:
+        """Notes which queues grew."""
+        self._grown.update([(one.topic, one.queue_id) for one in appended])
 
     def committed(self, group: str, topic: str, queue_id: int) -> None:
         self._committed.add((group, topic, queue_id))

@@ -52,7 +52,7 @@ class Driven(BrokerParts):
         text = "REAL_TOPIC\x01orders\x02REAL_QID\x010\x02DELAY\x013\x02"
         due_ms = self.clock() + 10_000
         message = draft(body, topic=SCHEDULE_TOPIC, queue_id=2, properties_text=text, tags_code=due_ms)
-        self.delivery.appended(self.store.append(message))
+        self.delivery.appended([self.store.append(message)])
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ class Holding:
 
     def append(self, topic="orders", queue_id=0, queue_offset=0, tags_code=0) -> None:
         self.max_offsets[(topic, queue_id)] = queue_offset + 1
-        self.pulls.appended(Appended(topic, queue_id, queue_offset, 0, 100, 0, tags_code))
+        self.pulls.appended([Appended(topic, queue_id, queue_offset, 0, 100, 0, tags_code)])
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ import pytest
 
 from broker.engine.store.errors import IndexesStale
 from broker.engine.store.files import FileLayer
-from broker.engine.store.key_index import KEYS_PER_MESSAGE_MAX, KeyIndex, message_keys
+from broker.engine.store.key_index import KeyIndex, message_keys
 from broker.engine.store.layout import hash_topic
 from broker.engine.store.mapped_files import MappedFiles
+from broker.engine.store.values import KEYS_PER_MESSAGE_MAX
 
 ALWAYS = (0, 1 << 60)
 

@@ -14,6 +14,7 @@ import pytest
 from broker.engine.store import key_lookup
 from broker.engine.store.consume_queue import ConsumeQueue
 from broker.engine.store.errors import RecordRefused, StoreClosed, StoreFenced, StoreFull
+from broker.engine.store.key_index import message_keys
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, Boundary, ReadStatus, StoreConfig
 from remoting.wire.names import SCHEDULE_TOPIC
@@ -132,12 +133,33 @@ def test_a_queue_id_that_no_field_holds_is_refused(store: MessageStore, queue_id
     assert store.topics() == set()
 
 
-def test_listeners_hear_of_every_message_in_order(store: MessageStore) -> None:
-    heard: list[Appended] = []
-    store.on_appended.append(heard.append)
-    expected = [store.append(draft(tags="a")), *store.append_batch([draft(), draft(tags="b")])]
-    assert heard == expected
-    assert [one.tags_code for one in heard] == [tags_code("a"), 0, tags_code("b")]
+def test_listeners_are_called_once_an_append_with_its_messages_in_order(store: MessageStore) -> None:
+    calls: list[list[Appended]] = []
+    store.on_appended.append(calls.append)
+    expected = [[store.append(draft(tags="a"))], store.append_batch([draft(), draft(tags="b")])]
+    assert calls == expected
+    assert [one.tags_code for call in calls for one in call] == [tags_code("a"), 0, tags_code("b")]
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"UNIQ_KEY": "U", "KEYS": "a b", "TAGS": "paid"}, id="all"),
+        pytest.param({"KEYS": " ".join(f"k{number}" for number in range(70))}, id="too-many-keys"),
+        pytest.param({"MY_KEYS": "a", "X_UNIQ_KEY": "b", "KEYS": "c"}, id="names-that-end-alike"),
+        pytest.param({"UNIQ_KEY": "schl\u00fcssel", "KEYS": "\u4e2d\u6587 \ud800"}, id="not-ascii"),
+    ],
+)
+def test_keys_taken_from_properties_are_those_that_recovery_finds_in_the_record(
+    store: MessageStore, properties: dict[str, str]
+) -> None:
+    one = draft()
+    one.set_properties(properties)
+    record = store.message_at(store.append(one).commit_log_offset)
+    assert record is not None
+    assert [key.encode("utf-8", "replace").decode() for key in one.keys or []] == message_keys(record.properties_text)
+    assert one.tags_code == tags_code(record.tags)
 
 
 def test_transactions_prepared_and_rolled_back_get_no_queue_entry(store: MessageStore) -> None:

@@ -71,20 +71,20 @@ async def test_what_happens_in_one_breath_is_told_together(watch) -> None:
 async def test_a_busy_queue_is_one_progress_event_per_interval(watch) -> None:
     watcher = Watcher(watch)
     for queue_offset in range(1000):
-        watch.appended(appended(queue_offset))
+        watch.appended([appended(queue_offset)])
     watch.committed("billing", "orders", 0)
     await eventually(lambda: watcher.told)
     assert watcher.told == [[kinds.PROGRESS]]
     assert watcher.touched[0].queues == {("orders", 0)}
     assert watcher.touched[0].commits == {("billing", "orders", 0)}
-    watch.appended(appended(1000))
+    watch.appended([appended(1000)])
     await eventually(lambda: len(watcher.told) == 2)
     assert watch.revision == 3
 
 
 async def test_progress_costs_no_events_while_nobody_watches(watch) -> None:
     for queue_offset in range(10):
-        watch.appended(appended(queue_offset))
+        watch.appended([appended(queue_offset)])
     assert watch.revision == 1
     watcher = Watcher(watch)
     await eventually(lambda: watcher.told)
