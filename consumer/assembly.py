@@ -1,4 +1,4 @@
-"""From what was declared to a consumer that runs: the one place where Django and the engine meet."""
+"""Makes a consumer of a group's declared listeners: the one place where Django and the engine meet."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 
 from django.db import close_old_connections, connections
 
+from consumer.engine.config import ConsumerConfig
+from consumer.engine.consume_concurrently import ConcurrentLimits
 from consumer.engine.listening import Listener
 from consumer.engine.message import Message
-from consumer.engine.push_consumer import ConsumerConfig, PushConsumer
+from consumer.engine.push_consumer import PushConsumer
 from consumer.listener import GroupSpec
 
 
@@ -19,31 +21,31 @@ def make_consumer(spec: GroupSpec, namesrv: str) -> PushConsumer:
     config = ConsumerConfig(
         namesrv=namesrv,
         group=spec.group,
-        threads=spec.threads,
         max_reconsume_times=spec.max_reconsume_times,
         start=spec.start,
+        concurrent=ConcurrentLimits(threads=spec.threads),
     )
     listeners = {topic: _with_connections(listener) for topic, listener in spec.listeners.items()}
     return PushConsumer(config, listeners, at_thread_end=connections.close_all)
 
 
 def _with_connections(listener: Listener) -> Listener:
-    """A sync listener gets what a request gets: no database connection that is too old or broken.
+    """Closes old and broken database connections around each call of a sync listener, as Django does for a request.
 
-    An async one runs on the event loop, where the ORM does its work in threads of its own.
+    An async one runs on the event loop, where the ORM works in threads of its own.
     """
     if listener.is_async:
         return listener
-    return replace(listener, call=_between_cleanings(listener.call))
+    return replace(listener, call=_closing_old_connections(listener.call))
 
 
-def _between_cleanings(call: Callable[[Message], Any]) -> Callable[[Message], Any]:
+def _closing_old_connections(call: Callable[[Message], Any]) -> Callable[[Message], Any]:
     @functools.wraps(call)
-    def cleaned(message: Message) -> Any:
+    def wrapper(message: Message) -> Any:
         close_old_connections()
         try:
             return call(message)
         finally:
             close_old_connections()
 
-    return cleaned
+    return wrapper

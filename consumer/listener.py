@@ -14,9 +14,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from consumer.engine.config import THREADS_MAX
 from consumer.engine.listening import Listener, is_async_callable
 from consumer.engine.message import Message
-from consumer.engine.push_consumer import THREADS_MAX
 from consumer.engine.start_position import StartRule, start_rule
 from consumer.engine.subscriptions import subscribe
 from remoting.wire.errors import MessageError

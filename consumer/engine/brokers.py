@@ -1,7 +1,7 @@
-"""What one consumer group asks of the brokers, by message queue instead of by address.
+"""The requests of one consumer group to the brokers, by message queue instead of by address.
 
-Finds the broker by the routes, counts nothing, retries nothing: callers know what a failure means for them. Every
-method raises ClientError, or BodyError and HeaderError for an answer that cannot be read.
+Finds the broker in the routes; retries nothing, since callers decide what a failure means. Every method raises
+ClientError, or BodyError and HeaderError for an answer that cannot be read.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ class Brokers:
         self._admin = Admin(client.connections)
 
     async def pull(self, header: PullMessageHeader, broker_name: str, broker_id: int) -> Command:
-        """The answer, whatever its code."""
+        """Returns the answer, whatever its code."""
         address = self._read_address(broker_name, broker_id)
         request = Command(code=RequestCode.PULL_MESSAGE, ext_fields=write_header(header))
         return await self._client.connections.request(address, request, PULL_TIMEOUT_MS)
 
     async def member_ids(self, topic: str) -> list[str]:
-        """The group's members as one broker of the topic, chosen at random, knows them."""
+        """Returns the client ids of the group's members that a broker of the topic, chosen at random, lists."""
         route = await self._client.routes.get(topic)
         names = [broker.broker_name for broker in route.broker_datas]
         if not names:
             raise NotConnected(f"topic {topic!r}", "its route names no broker")
         return await self._admin.consumer_ids(self._read_address(random.choice(names)), self._group)
 
-    async def stored_offset(self, queue: MessageQueue) -> int | None:
-        """The group's committed offset; None when the broker has none."""
+    async def committed_offset(self, queue: MessageQueue) -> int | None:
+        """Returns the group's committed offset; None when the broker has none."""
         address = self._read_address(queue.broker_name)
         return await self._admin.query_offset(address, self._group, queue.topic, queue.queue_id)
 
@@ -67,7 +67,7 @@ class Brokers:
         await self._client.connections.oneway(self._read_address(queue.broker_name), request)
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
-        """Returns when the broker has it."""
+        """Returns when the broker has acknowledged it."""
         address = self._read_address(queue.broker_name)
         await self._admin.update_offset(address, self._group, queue.topic, queue.queue_id, offset)
 

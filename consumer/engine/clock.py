@@ -1,4 +1,4 @@
-"""The one place where the engine looks at the time of day."""
+"""The wall clock of the consumer engine: the only module of it that reads one."""
 
 from __future__ import annotations
 

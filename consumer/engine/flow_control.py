@@ -1,7 +1,7 @@
-"""When a queue is not pulled for a while, so that memory stays bounded.
+"""Decides when a queue is not pulled, so that memory stays bounded.
 
 The limits of one queue are RocketMQ's; those of the whole consumer are divided among its queues, as RocketMQ divides
-its per-topic thresholds, so that a member that suddenly owns every queue does not hold them all in memory.
+its per-topic thresholds, so that a member that suddenly owns every queue does not exhaust its memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FlowControl:
     bytes_for_consumer: int = 256 * _MIB
 
     def limits(self, queue_count: int) -> Limits:
-        """Of each of `queue_count` queues; a queue may always hold something."""
+        """Returns the limits of each of `queue_count` queues; each is 1 at least."""
         share = max(1, queue_count)
         return Limits(
             messages_max=max(1, min(self.messages_for_queue, self.messages_for_consumer // share)),
@@ -43,7 +43,7 @@ class FlowControl:
 
 
 def reason_to_wait(process_queue: ProcessQueue, limits: Limits) -> str | None:
-    """Why `process_queue` should not be pulled now; None when it should."""
+    """Returns why `process_queue` must not be pulled now; None when it may."""
     if process_queue.message_count > limits.messages_max:
         return f"{process_queue.message_count} messages wait (at most {limits.messages_max})"
     if process_queue.body_bytes > limits.bytes_max:

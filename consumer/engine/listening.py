@@ -1,4 +1,4 @@
-"""What a group's consumer calls for a topic, and calling it."""
+"""A topic's listener function, and how it is called."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from consumer.engine.message import Message
 
 
 class Later(Exception):
-    """What a listener raises when a message must come back later and nothing is wrong with the code.
+    """Raised by a listener to consume the message later (Java `RECONSUME_LATER`).
 
-    It counts as any other failure, but the log has one line of it and no traceback.
+    It counts as any other failure, but is logged in one line without a traceback.
     """
 
 
@@ -21,7 +21,7 @@ class Later(Exception):
 class Listener:
     """`call` takes a Message. A sync one runs in a thread, an async one on the event loop.
 
-    Returning means consumed, raising means later; the value returned is of no interest.
+    Returning means consumed, raising means later; the returned value is ignored.
     """
 
     topic: str
@@ -31,7 +31,7 @@ class Listener:
 
 
 class NotAwaited(TypeError):
-    """A listener declared as a plain function returned something to be awaited."""
+    """A listener that is a plain function returned an awaitable."""
 
 
 def call_sync(listener: Listener, message: Message) -> None:
@@ -48,5 +48,5 @@ async def call_async(listener: Listener, message: Message) -> None:
 
 
 def is_async_callable(call: Callable[..., Any]) -> bool:
-    """Also for an object whose `__call__` is a coroutine function."""
+    """Returns True for coroutine functions, and for objects whose `__call__` is one."""
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from consumer.engine.process_queue import CachedMessage
-from consumer.engine.subscriptions import first_topic
+from consumer.engine.subscriptions import original_topic
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.compression import decompress
 from remoting.wire.properties import Property
@@ -22,8 +22,8 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 class Message(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Immutable. For a test of a listener `Message(topic="orders", body=b"{}")` is enough.
 
-    `topic` is what the sender named, also on a retry; `queue` and `queue_offset` are where it was read. `id` is the
-    sender's unique key, else the broker's id. `reconsume_times`: how often it came back.
+    `topic` is what the producer sent to, also on a retry; `queue` and `queue_offset` are where it was pulled. `id` is
+    the producer's unique key, else the broker's id. `reconsume_times`: how often it was sent back.
     """
 
     topic: str
@@ -37,11 +37,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def text(self) -> str:
-        """The body as UTF-8. Raises UnicodeDecodeError."""
+        """Returns the body as UTF-8 text. Raises UnicodeDecodeError."""
         return self.body.decode()
 
     def json(self) -> Any:
-        """The body read as JSON. Raises ValueError."""
+        """Returns the body parsed as JSON. Raises ValueError."""
         return json.loads(self.body)
 
     @property
@@ -54,7 +54,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def born_at(self) -> datetime:
-        """When the sender made it, by the sender's clock."""
+        """Returns when the producer made it, by the producer's clock."""
         return datetime.fromtimestamp(self.born_ms / 1000, UTC)
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ def to_message(cached: CachedMessage) -> Message:
     """Raises BodyError when a compressed body cannot be read."""
     stored = cached.stored
     return Message(
-        topic=first_topic(stored),
+        topic=original_topic(stored),
         body=decompress(stored.body, stored.sys_flag),
         properties=MappingProxyType(stored.properties),
         id=stored.message_id,

@@ -1,32 +1,28 @@
 """The window of one message queue: what was pulled and is not finished (Java `ProcessQueue`).
 
-Owns the messages by queue offset, and the one rule that keeps progress honest: the offset to commit is that of the
-smallest message not finished yet, never more. With nothing unfinished it is where the next pull starts,
-so that messages that were filtered out behind the last one count too; Java leaves them to the next pull.
+Owns the messages by queue offset, and the rule for the offset to commit: that of the smallest unfinished message. With
+nothing unfinished it is where the next pull starts, so that messages that were filtered out behind the last one count
+too; Java leaves them to the next pull.
 
-Knows no clock, no socket and no listener; it is touched by the event loop alone, except `CachedMessage.started_ms`,
-which a consuming thread sets.
-
-Messages of a dropped window belong to another member: their results are ignored.
+Knows no clock, no socket and no listener. Only the event loop uses it, except `CachedMessage.started_ms`, which a
+consuming thread sets. Messages of a dropped process queue belong to another member: their results are ignored.
 """
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import Iterable
 
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.stored_message import StoredMessage
 
-# How many heads one look for overdue messages takes at most.
+# Messages that one scan for overdue ones returns at most.
 OVERDUE_MESSAGES_MAX = 16
 
 
 class CachedMessage:
-    """One pulled message and where it is in its short life here.
-
-    `started_ms`: when its listener was called, 0 before. `reconsume_times` counts local retries too.
-    """
+    """A pulled message. `started_ms`: when its listener was called, else 0. `reconsume_times` counts local retries."""
 
     __slots__ = ("process_queue", "reconsume_times", "started_ms", "stored")
 
@@ -52,9 +48,10 @@ class ProcessQueue:
         # Offsets in a heap; finished ones leave it when they reach the top.
         self._offsets: list[int] = []
         self._next_offset = -1
+        self._removed: asyncio.Event | None = None
 
     def put(self, messages: Iterable[StoredMessage], next_offset: int) -> list[CachedMessage]:
-        """Takes pulled messages in; those that are new, in order. One that is here already stays as it is.
+        """Adds pulled messages; returns those that were not here before, in order.
 
         `next_offset`: where the next pull starts.
         """
@@ -72,22 +69,32 @@ class ProcessQueue:
         return added
 
     def remove(self, cached: CachedMessage) -> int:
-        """Progress once `cached` is finished: the next offset to consume, -1 when it was not here."""
+        """Removes a finished message; returns the offset to commit then, -1 when nothing was here."""
         if not self._messages:
             return -1
         offset = cached.stored.queue_offset
         if self._messages.pop(offset, None) is not None:
             self.body_bytes -= len(cached.stored.body)
+            if self._removed is not None:
+                self._removed.set()
         first = self.offset_min
         return self._next_offset if first is None else first
+
+    async def wait_for_removal(self) -> None:
+        """Returns after the next `remove()`. Caller: the queue's pull loop, which alone waits for room."""
+        self._removed = asyncio.Event()
+        try:
+            await self._removed.wait()
+        finally:
+            self._removed = None
 
     def holds(self, cached: CachedMessage) -> bool:
         return self._messages.get(cached.stored.queue_offset) is cached
 
     def overdue(self, now_ms: int, timeout_ms: int) -> list[CachedMessage]:
-        """Messages at the head whose listener has run for longer than `timeout_ms`: they pin the progress.
+        """Returns the smallest offsets' messages whose listeners have run for longer than `timeout_ms`.
 
-        A message that waits for a thread is not overdue, nor is one behind another that waits.
+        They hold up the offset to commit. A message that waits for a thread is not overdue, nor is one behind it.
         """
         found: list[CachedMessage] = []
         for offset in sorted(self._messages)[:OVERDUE_MESSAGES_MAX]:
@@ -98,7 +105,7 @@ class ProcessQueue:
         return found
 
     def drop(self) -> None:
-        """Another member owns the queue from now on; what is here is forgotten."""
+        """Removes everything, for good: another member owns the queue from now on."""
         self.is_dropped = True
         self._messages.clear()
         self._offsets.clear()
@@ -126,7 +133,3 @@ class ProcessQueue:
         """Distance between the smallest and the largest offset cached."""
         first, last = self.offset_min, self.offset_max
         return 0 if first is None or last is None else last - first
-
-    def oldest_started_ms(self) -> int:
-        """Since when the listener that runs longest has been running; 0 when none runs."""
-        return min((cached.started_ms for cached in self._messages.values() if cached.started_ms), default=0)

@@ -1,4 +1,4 @@
-"""What an answer to a pull means. Pure: a command to a value, or an error with a delay."""
+"""Reads a broker's answer to a pull: into a value, or an error with the delay until the next try. Pure."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _STATUSES: dict[int, PullStatus] = {
     ResponseCode.PULL_OFFSET_MOVED: PullStatus.OFFSET_ILLEGAL,
 }
 _RETRY_AFTER_MS: dict[int, int] = {ResponseCode.FLOW_CONTROL: 20}
-# The broker does not know us, or not with this subscription: a heartbeat cures it, and waiting 30 s for one does not.
-HEARTBEAT_CURES: frozenset[int] = frozenset(
+# The broker does not know this member or its subscription; the regular heartbeat would come up to 30 s later.
+NEEDS_HEARTBEAT: frozenset[int] = frozenset(
     {
         ResponseCode.SUBSCRIPTION_NOT_EXIST,
         ResponseCode.SUBSCRIPTION_NOT_LATEST,
@@ -50,7 +50,7 @@ class PullRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PullAnswer:
-    """`next_offset` is where to pull next; `messages` are those that the subscription really wants."""
+    """`next_offset` is where to pull next; `messages` are those that match the subscription."""
 
     status: PullStatus
     next_offset: int
@@ -66,5 +66,5 @@ def read_pull_answer(answer: Command, subscriptions: Subscriptions) -> PullAnswe
     header = read_header(PullMessageResponseHeader, answer.ext_fields)
     messages: list[StoredMessage] = []
     if status is PullStatus.FOUND:
-        messages = [message for message in decode_messages(answer.body) if subscriptions.wants(message)]
+        messages = [message for message in decode_messages(answer.body) if subscriptions.matches(message)]
     return PullAnswer(status, header.next_begin_offset, header.suggest_which_broker_id, messages)

@@ -1,8 +1,8 @@
-"""Rebalance rounds as they come due (Java `RebalanceService`, `RebalanceImpl`).
+"""Rebalances when it is due (Java `RebalanceService`, `RebalanceImpl`).
 
-Each round asks, per topic, which queues there are and who is in the group, lets `allocation` and `rebalance` decide,
-and carries the decision out. A topic's failure leaves its queues as they are and does not stop the others.
-A notification only sets a flag, so it can be called from anywhere on the loop.
+Each rebalance asks, per topic, for its queues and the group's members, lets `allocation` and `rebalance` decide, and
+carries the decision out. A topic's failure leaves its queues as they are and does not stop the others. `wake()` only
+sets a flag, so that it can be called from anywhere on the event loop.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import time
 
 from consumer.engine.brokers import Brokers
 from consumer.engine.clock import Clock
-from consumer.engine.complaints import Complaints
 from consumer.engine.owned_queues import OwnedQueues
-from consumer.engine.rebalance import RoundTimer, decide
+from consumer.engine.rebalance import RebalanceTimer, decide
+from consumer.engine.recurring_warnings import RecurringWarnings
 from consumer.engine.subscriptions import Subscriptions
 from remoting.allocation import allocate
 from remoting.client.errors import ClientError, RouteNotFound
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rebalancer:
-    """`start()` runs the first round at once; `stop()` returns when no round runs any more."""
+    """`start()` begins the first rebalance at once; `stop()` returns when none runs any more."""
 
     def __init__(
         self,
@@ -47,9 +47,9 @@ class Rebalancer:
         self._strategy = strategy
         self._owned = owned
         self._clock = clock
-        self._complaints = Complaints(logger)
+        self._warnings = RecurringWarnings(logger)
         self._woken = asyncio.Event()
-        self._timer = RoundTimer()
+        self._timer = RebalanceTimer()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -64,7 +64,7 @@ class Rebalancer:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def wake(self) -> None:
-        """Who belongs to the group, or what there is to own, has changed."""
+        """Rebalances soon: the members of the group, or the queues of a topic, have changed."""
         self._woken.set()
 
     def _route_changed(self, topic: str) -> None:
@@ -76,11 +76,11 @@ class Rebalancer:
             await self._wait_until_due()
             self._woken.clear()
             try:
-                is_balanced = await self._round()
+                is_balanced = await self._rebalance()
             except Exception:
-                logger.exception("group %s: a rebalance round failed", self._subscriptions.group)
+                logger.exception("group %s: a rebalance failed", self._subscriptions.group)
                 is_balanced = False
-            self._timer.round_done(_monotonic_ms(), is_balanced=is_balanced)
+            self._timer.rebalanced(_monotonic_ms(), is_balanced=is_balanced)
 
     async def _wait_until_due(self) -> None:
         while (wait_ms := self._timer.wait_ms(_monotonic_ms(), is_woken=self._woken.is_set())) > 0:
@@ -93,34 +93,30 @@ class Rebalancer:
             except TimeoutError:
                 return
 
-    async def _round(self) -> bool:
-        """True when every topic is balanced. Without a name server it is over at once: said once, not per topic."""
-        is_balanced = await self._meet_brokers()
+    async def _rebalance(self) -> bool:
+        """Returns True when every topic is balanced; ends at the first topic when no name server answers."""
+        is_balanced = await self._find_brokers()
         for topic in self._subscriptions.topics if is_balanced else ():
             try:
-                is_balanced &= await self._balance(topic)
+                is_balanced &= await self._rebalance_topic(topic)
             except NameServersUnreachable as error:
-                self._complaints.warn("brokers", f"group {self._subscriptions.group} waits: {error}")
+                self._warnings.warn("brokers", f"group {self._subscriptions.group} waits: {error}")
                 return False
             except RouteNotFound as error:
                 is_balanced = False
-                if not is_retry_topic(topic):  # the broker makes it after the first heartbeat
-                    self._complaints.warn(
-                        topic, f"group {self._subscriptions.group} waits for topic {topic!r}: {error}"
-                    )
+                if not is_retry_topic(topic):  # the broker creates it after the first heartbeat
+                    self._warnings.warn(topic, f"group {self._subscriptions.group} waits for topic {topic!r}: {error}")
             except (ClientError, WireError) as error:
                 is_balanced = False
-                self._complaints.warn(
-                    topic, f"group {self._subscriptions.group} cannot balance topic {topic!r}: {error}"
-                )
+                self._warnings.warn(topic, f"group {self._subscriptions.group} cannot balance topic {topic!r}: {error}")
             else:
-                self._complaints.settled(topic)
+                self._warnings.resolved(topic)
         return is_balanced
 
-    async def _meet_brokers(self) -> bool:
-        """A group whose topics do not exist yet still says hello, to every broker that would create them.
+    async def _find_brokers(self) -> bool:
+        """Sends the first heartbeat, also for topics that do not exist yet, to every broker that would create them.
 
-        False when there is nobody to ask.
+        Returns False when no name server answers.
         """
         if self._client.routes.broker_addresses(with_slaves=False):
             return True
@@ -130,33 +126,33 @@ class Rebalancer:
             except RouteNotFound:
                 continue
             except (ClientError, WireError) as error:
-                self._complaints.warn("brokers", f"group {self._subscriptions.group} waits: {error}")
+                self._warnings.warn("brokers", f"group {self._subscriptions.group} waits: {error}")
                 return False
-        self._complaints.settled("brokers")
+        self._warnings.resolved("brokers")
         await self._client.heartbeats.send_now()
         return True
 
-    async def _balance(self, topic: str) -> bool:
+    async def _rebalance_topic(self, topic: str) -> bool:
         queues = await self._client.routes.subscribe_queues(topic)
         members = await self._members(topic)
         me = self._client.client_id
         if me not in members:
             text = f"group {self._subscriptions.group}: the broker does not list this member for topic {topic!r} yet"
-            self._complaints.warn(f"member {topic}", text)
+            self._warnings.warn(f"member {topic}", text)
             return False
-        wanted = allocate(self._strategy, queues, members, me)
-        changes = decide(wanted, self._owned.of_topic(topic), self._clock())
+        allocated = allocate(self._strategy, queues, members, me)
+        changes = decide(allocated, self._owned.of_topic(topic), self._clock())
         if changes.is_empty:
             return True
         for queue in changes.stuck:
-            logger.error("group %s: %s was not pulled for too long, taken anew", self._subscriptions.group, queue)
-        await self._owned.give_up([*changes.remove, *changes.stuck])
+            logger.error("group %s: %s was not pulled for too long; taken again", self._subscriptions.group, queue)
+        await self._owned.release([*changes.remove, *changes.stuck])
         return await self._take(changes.add)
 
     async def _members(self, topic: str) -> list[str]:
-        """As a broker says it; where it has not heard of us, as it says it after a heartbeat.
+        """Returns the members that a broker lists; asks again after a heartbeat when it does not list this one.
 
-        Taking its first word would give up every queue whenever a broker was restarted.
+        Without the second question every restart of a broker would release all queues.
         """
         members = await self._brokers.member_ids(topic)
         if self._client.client_id not in members:
@@ -170,8 +166,8 @@ class Rebalancer:
         for failure in failures:
             if not isinstance(failure, ClientError | WireError):
                 raise failure
-            text = f"group {self._subscriptions.group} cannot learn where to start: {failure}"
-            self._complaints.warn("take", text)
+            text = f"group {self._subscriptions.group} cannot determine where to start: {failure}"
+            self._warnings.warn("take", text)
         return not failures
 
 

@@ -1,4 +1,4 @@
-"""What a member says of itself when asked (307): true numbers, no placeholders."""
+"""A member's answer to GET_CONSUMER_RUNNING_INFO (Java `ConsumerRunningInfo`)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def running_info(
             PROP_CLIENT_VERSION: "V5_3_1",
             PROP_CONSUMER_START_TIMESTAMP: str(started_ms),
         },
-        subscriptions=subscriptions.document(),
+        subscriptions=subscriptions.to_wire(),
         queues={process_queue.queue: _queue_info(process_queue, offsets) for process_queue in process_queues},
         statuses={topic: statistics.status(topic) for topic in subscriptions.topics},
     )
@@ -52,7 +52,7 @@ def _queue_info(process_queue: ProcessQueue, offsets: OffsetStore) -> ProcessQue
         cached_msg_min_offset=process_queue.offset_min or 0,
         cached_msg_max_offset=process_queue.offset_max or 0,
         cached_msg_size_in_mib=process_queue.body_bytes // _MIB,
-        commit_offset=offsets.known(process_queue.queue) or 0,
+        commit_offset=offsets.held_offset(process_queue.queue) or 0,
         droped=process_queue.is_dropped,
         last_pull_timestamp=process_queue.last_pull_ms,
         last_consume_timestamp=process_queue.last_consume_ms,

@@ -1,7 +1,7 @@
-"""Returns a failed message to the broker.
+"""Sends a message that must be consumed later back to the broker (Java `sendMessageBack`).
 
-First by request 36 to the broker that stores it; if that fails for whatever reason, by sending a copy to the group's
-retry topic on any broker. Only if both fail does the message stay here.
+First by CONSUMER_SEND_MSG_BACK to the broker that stores it; if that fails for whatever reason, by sending a copy to
+the group's retry topic on any broker. If both fail, the message stays in its process queue.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 
 from consumer.engine.brokers import Brokers
 from consumer.engine.process_queue import CachedMessage
-from consumer.engine.subscriptions import first_topic
+from consumer.engine.subscriptions import original_topic
 from remoting.client.errors import ClientError
 from remoting.client.producer import Producer
 from remoting.wire.errors import WireError
@@ -20,7 +20,7 @@ from remoting.wire.properties import Property
 
 logger = logging.getLogger(__name__)
 
-# The broker decides: level 3 + how often it came back.
+# The broker then takes level 3 + reconsume times.
 BROKER_DECIDES = 0
 FIRST_RETRY_LEVEL = 3
 
@@ -35,7 +35,7 @@ class SendBack:
         self._max_reconsume_times = max_reconsume_times
 
     async def send(self, cached: CachedMessage, delay_level: int = BROKER_DECIDES) -> bool:
-        """True when a broker has stored it."""
+        """Returns True when a broker has stored it."""
         try:
             await self._brokers.send_back(cached.process_queue.queue.broker_name, self._header(cached, delay_level))
         except (ClientError, WireError) as error:
@@ -51,18 +51,18 @@ class SendBack:
             group=self._group,
             delay_level=delay_level,
             origin_msg_id=cached.stored.message_id,
-            origin_topic=first_topic(cached.stored),
+            origin_topic=original_topic(cached.stored),
             unit_mode=False,
             max_reconsume_times=self._max_reconsume_times,
             bname=cached.process_queue.queue.broker_name,
         )
 
     async def _send_copy(self, cached: CachedMessage) -> bool:
-        """What the properties say in Java's copy travels in the header, as Java's producer does it."""
+        """Sends a copy with the properties of Java's; reconsume times go in the header, as from Java's producer."""
         stored = cached.stored
         properties = dict(stored.properties)
         properties.setdefault(Property.ORIGIN_MESSAGE_ID, stored.message_id)
-        properties[Property.RETRY_TOPIC] = first_topic(stored)
+        properties[Property.RETRY_TOPIC] = original_topic(stored)
         properties[Property.DELAY] = str(FIRST_RETRY_LEVEL + cached.reconsume_times)
         properties.pop(Property.TRAN_MSG, None)
         try:

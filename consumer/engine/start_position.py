@@ -1,8 +1,8 @@
-"""Where a queue is read from first (Java `RebalancePushImpl.computePullFromWhere`).
+"""Where a queue is pulled from first (Java `RebalancePushImpl.computePullFromWhere`).
 
-A stored offset always wins; the group's own word only counts where nothing is stored. Brokers answer 0 instead of
-"nothing stored" for a queue whose first message is still hot, so a young topic is read from its beginning whatever
-the group says: that is RocketMQ's rule.
+A committed offset always wins; the group's start rule counts only where nothing is committed. Brokers answer 0 instead
+of "nothing committed" for a queue whose first message is still in memory, so a young topic is consumed from its
+beginning whatever the rule says: RocketMQ does so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from remoting.wire.names import is_retry_topic
 
 
 class ConsumeFrom(Enum):
-    """Values are what a heartbeat says."""
+    """Values as in the heartbeat."""
 
     LAST = "CONSUME_FROM_LAST_OFFSET"
     FIRST = "CONSUME_FROM_FIRST_OFFSET"
@@ -33,20 +33,20 @@ class StartRule:
     timestamp_ms: int = 0
 
 
-def start_rule(word: str | datetime) -> StartRule:
-    """ "last", "first", or a moment with its time zone. Raises ValueError for anything else."""
-    if isinstance(word, datetime):
-        if word.tzinfo is None:
-            raise ValueError(f"consume_from={word!r} has no time zone")
-        return StartRule(ConsumeFrom.TIMESTAMP, int(word.timestamp() * 1000))
+def start_rule(value: str | datetime) -> StartRule:
+    """Returns the rule for "last", "first", or a datetime with its time zone. Raises ValueError for anything else."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"consume_from={value!r} has no time zone")
+        return StartRule(ConsumeFrom.TIMESTAMP, int(value.timestamp() * 1000))
     try:
-        return {"last": StartRule(ConsumeFrom.LAST), "first": StartRule(ConsumeFrom.FIRST)}[word]
+        return {"last": StartRule(ConsumeFrom.LAST), "first": StartRule(ConsumeFrom.FIRST)}[value]
     except (KeyError, TypeError):
-        raise ValueError(f'consume_from={word!r} is neither "last", "first" nor a datetime') from None
+        raise ValueError(f'consume_from={value!r} is neither "last", "first" nor a datetime') from None
 
 
-class OffsetQuestions(Protocol):
-    """What a broker can be asked; raises ClientError when it does not answer."""
+class OffsetQueries(Protocol):
+    """Offsets that a broker can be asked for; raises ClientError when it does not answer."""
 
     async def max_offset(self, queue: MessageQueue) -> int: ...
 
@@ -55,44 +55,44 @@ class OffsetQuestions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StartPosition:
-    """`offset` is the next to consume; `because` names the rule, for the log."""
+    """`offset` is the next to consume; `reason` is for the log."""
 
     offset: int
-    because: str
+    reason: str
 
 
 async def start_position(
-    queue: MessageQueue, stored: int | None, rule: StartRule, broker: OffsetQuestions
+    queue: MessageQueue, committed: int | None, rule: StartRule, broker: OffsetQueries
 ) -> StartPosition:
-    """`stored` is the group's committed offset, None when there is none. Raises ClientError."""
-    if stored is not None:
-        return StartPosition(stored, "committed before")
-    ask = _RULES[rule.consume_from, is_retry_topic(queue.topic)]
-    return await ask(queue, rule, broker)
+    """`committed` is the group's committed offset, None when there is none. Raises ClientError."""
+    if committed is not None:
+        return StartPosition(committed, "committed before")
+    determine = _RULES[rule.consume_from, is_retry_topic(queue.topic)]
+    return await determine(queue, rule, broker)
 
 
-async def _beginning(queue: MessageQueue, rule: StartRule, broker: OffsetQuestions) -> StartPosition:  # noqa: ARG001
-    # Where 0 is gone the first pull corrects it.
+async def _beginning(queue: MessageQueue, rule: StartRule, broker: OffsetQueries) -> StartPosition:  # noqa: ARG001
+    # If offset 0 has been deleted, the answer to the first pull corrects it.
     return StartPosition(0, "nothing committed: from the beginning")
 
 
-async def _end(queue: MessageQueue, rule: StartRule, broker: OffsetQuestions) -> StartPosition:  # noqa: ARG001
+async def _end(queue: MessageQueue, rule: StartRule, broker: OffsetQueries) -> StartPosition:  # noqa: ARG001
     return StartPosition(await broker.max_offset(queue), "nothing committed: from the end")
 
 
-async def _moment(queue: MessageQueue, rule: StartRule, broker: OffsetQuestions) -> StartPosition:
+async def _timestamp(queue: MessageQueue, rule: StartRule, broker: OffsetQueries) -> StartPosition:
     offset = await broker.offset_at(queue, rule.timestamp_ms)
     return StartPosition(offset, f"nothing committed: from time {rule.timestamp_ms}")
 
 
-_Ask = Callable[[MessageQueue, StartRule, OffsetQuestions], Awaitable[StartPosition]]
+_Determine = Callable[[MessageQueue, StartRule, OffsetQueries], Awaitable[StartPosition]]
 
-# (rule, is it the retry topic) → what decides. Retries are never skipped but with TIMESTAMP, as in Java.
-_RULES: dict[tuple[ConsumeFrom, bool], _Ask] = {
+# (rule, whether the topic is the retry topic) → start. Retries are skipped with TIMESTAMP only, as in Java.
+_RULES: dict[tuple[ConsumeFrom, bool], _Determine] = {
     (ConsumeFrom.LAST, False): _end,
     (ConsumeFrom.LAST, True): _beginning,
     (ConsumeFrom.FIRST, False): _beginning,
     (ConsumeFrom.FIRST, True): _beginning,
-    (ConsumeFrom.TIMESTAMP, False): _moment,
+    (ConsumeFrom.TIMESTAMP, False): _timestamp,
     (ConsumeFrom.TIMESTAMP, True): _end,
 }

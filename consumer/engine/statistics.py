@@ -1,6 +1,7 @@
-"""Rates of one consumer by topic, for its running info. Pure; time is an argument of the clock.
+"""Rates of one consumer by topic, for its running info (Java `ConsumerStatsManager`).
 
-Buckets of ten seconds for the last hour: rates and times are those of the last minute, failures of the last hour.
+Kept in buckets of ten seconds for the last hour: rates and durations are those of the last minute, failures those of
+the last hour.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ class Statistics:
         self._clock = clock
         self._topics: dict[str, deque[_Bucket]] = {}
 
-    def consumed(self, topic: str, took_ms: float, *, is_ok: bool) -> None:
+    def consumed(self, topic: str, duration_ms: float, *, is_ok: bool) -> None:
         bucket = self._bucket(topic)
-        bucket.consume_ms += took_ms
+        bucket.consume_ms += duration_ms
         if is_ok:
             bucket.ok += 1
         else:
             bucket.failed += 1
 
-    def pulled(self, topic: str, count: int, took_ms: float) -> None:
+    def pulled(self, topic: str, count: int, duration_ms: float) -> None:
         bucket = self._bucket(topic)
         bucket.pulled += count
         bucket.pulls += 1
-        bucket.pull_ms += took_ms
+        bucket.pull_ms += duration_ms
 
     def status(self, topic: str) -> ConsumeStatus:
         now = self._clock() // BUCKET_MS

@@ -1,8 +1,8 @@
-"""What a group wants to hear, as a heartbeat says it.
+"""The subscriptions of a consumer group, as each member's heartbeat carries them.
 
-All members of a group must say the same. A member's `sub_version` is when it started and does not move: after a
-deployment with another expression the newer members' word stands, where Java's members overwrite each other with
-every rebalance.
+All members of a group must have the same. A member's `sub_version` is the time of its start and does not change: after
+a deployment with another expression that of the newest members stays in force, where Java's members overwrite each
+other with every rebalance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Subscriptions:
     def topics(self) -> tuple[str, ...]:
         return tuple(self.expressions)
 
-    def document(self) -> list[SubscriptionData]:
+    def to_wire(self) -> list[SubscriptionData]:
         return [
             SubscriptionData(
                 topic=topic,
@@ -41,8 +41,8 @@ class Subscriptions:
             for topic, expression in self.expressions.items()
         ]
 
-    def wants(self, message: StoredMessage) -> bool:
-        """The check on the text: the broker's is by hash, and hashes collide."""
+    def matches(self, message: StoredMessage) -> bool:
+        """Compares the tag's text: the broker compares hash codes, which collide."""
         expression = self.expressions.get(message.topic)
         return expression is None or expression.matches_all or expression.matches(message.tags)
 
@@ -58,8 +58,8 @@ def subscribe(group: str, tags_by_topic: Mapping[str, str], now_ms: int) -> Subs
     return Subscriptions(group, now_ms, expressions)
 
 
-def first_topic(message: StoredMessage) -> str:
-    """The topic that the message was sent to first, also when it comes back from the retry topic."""
+def original_topic(message: StoredMessage) -> str:
+    """Returns the topic that the producer sent the message to, also when it was pulled from the retry topic."""
     if is_retry_topic(message.topic):
         return message.properties.get(Property.RETRY_TOPIC, message.topic)
     return message.topic

@@ -1,8 +1,8 @@
-"""Who runs listeners: threads for sync ones, tasks on the event loop for async ones.
+"""Calls listeners: sync ones in threads, async ones in tasks on the event loop.
 
-Both take cached messages in order and report each with its error and time; reports always arrive on the event loop.
-What waits in an inbox is bounded by the flow control of the queues it was pulled from. A worker never touches a
-process queue: it looks whether it was dropped, no more.
+Both take cached messages in order and report each call's error and duration; reports always arrive on the event loop.
+The messages that wait in an inbox are bounded by the flow control of their queues. A worker changes no process queue:
+it only reads whether it was dropped.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from consumer.engine.clock import Clock
 from consumer.engine.listening import Listener, call_async, call_sync
 from consumer.engine.message import to_message
 from consumer.engine.process_queue import CachedMessage
-from consumer.engine.subscriptions import first_topic
+from consumer.engine.subscriptions import original_topic
 
-# An async listener that never waits may keep the loop for so long before others have their turn.
+# Async listeners that never await may keep the event loop for so long before other tasks run.
 LOOP_SLICE_S = 0.005
-# For threads that have nothing left to do.
+# How long a close waits for idle threads.
 JOIN_TIMEOUT_S = 2.0
 
 
 class NoListener(LookupError):
-    """A retry came back of a topic that this group does not listen to any more."""
+    """The group has no listener for the topic: a retry of one whose listener was removed."""
 
 
 @dataclass(slots=True)
-class Report:
+class ListenerReport:
     """`error` None: the listener returned. `is_skipped`: the queue was lost before the listener was called."""
 
     cached: CachedMessage
     error: BaseException | None = None
-    took_ms: float = 0.0
+    duration_ms: float = 0.0
     is_skipped: bool = False
 
 
-Reported = Callable[[Report], None]
+Reported = Callable[[ListenerReport], None]
 
 
 class Workers(Protocol):
     def submit(self, cached: CachedMessage) -> None: ...
 
     def discard_waiting(self) -> int:
-        """Forgets what has not begun; how many that were."""
+        """Removes the messages that no listener has begun; returns their number."""
         ...
 
     async def close(self) -> None: ...
@@ -57,7 +57,7 @@ class Workers(Protocol):
 
 def listener_for(listeners: Mapping[str, Listener], cached: CachedMessage) -> Listener:
     """Raises NoListener."""
-    topic = first_topic(cached.stored)
+    topic = original_topic(cached.stored)
     listener = listeners.get(topic)
     if listener is None:
         raise NoListener(f"no listener for topic {topic!r}")
@@ -65,10 +65,9 @@ def listener_for(listeners: Mapping[str, Listener], cached: CachedMessage) -> Li
 
 
 class ThreadWorkers(Workers):
-    """Up to `count` threads, made when first needed. `at_thread_end` runs in each as its last act.
+    """Up to `count` threads, made when first needed. `at_thread_end` runs in each before it ends.
 
-    The threads are daemons: a listener that never returns must not keep the process alive after its stop was asked
-    and waited for.
+    The threads are daemons: a listener that never returns must not keep the process alive after the consumer's stop.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class ThreadWorkers(Workers):
         self._at_thread_end = at_thread_end
         self._loop = asyncio.get_running_loop()
         self._inbox: queue.SimpleQueue[CachedMessage | None] = queue.SimpleQueue()
-        self._reports: deque[Report] = deque()
+        self._reports: deque[ListenerReport] = deque()
         self._is_delivering = False
         self._threads: list[threading.Thread] = []
 
@@ -108,7 +107,7 @@ class ThreadWorkers(Workers):
             discarded += 1
 
     async def close(self) -> None:
-        """Ends the idle threads and waits for them; one that hangs in its listener is left behind."""
+        """Ends idle threads and waits for them; one that hangs in its listener is left behind."""
         for _ in self._threads:
             self._inbox.put(None)
         await asyncio.to_thread(self._join)
@@ -131,9 +130,9 @@ class ThreadWorkers(Workers):
             if self._at_thread_end is not None:
                 self._at_thread_end()
 
-    def _consume(self, cached: CachedMessage) -> Report:
+    def _consume(self, cached: CachedMessage) -> ListenerReport:
         if cached.process_queue.is_dropped:
-            return Report(cached, is_skipped=True)
+            return ListenerReport(cached, is_skipped=True)
         began_s = time.perf_counter()
         cached.started_ms = self._clock()
         error: BaseException | None = None
@@ -141,10 +140,10 @@ class ThreadWorkers(Workers):
             call_sync(listener_for(self._listeners, cached), to_message(cached))
         except BaseException as raised:  # SystemExit in a listener ends neither thread nor process
             error = raised
-        return Report(cached, error, (time.perf_counter() - began_s) * 1000)
+        return ListenerReport(cached, error, (time.perf_counter() - began_s) * 1000)
 
-    def _report(self, report: Report) -> None:
-        """One wake-up of the loop for all reports that pile up before it looks."""
+    def _report(self, report: ListenerReport) -> None:
+        """Wakes the event loop once for all reports that arrive before it runs."""
         self._reports.append(report)
         if not self._is_delivering:
             self._is_delivering = True
@@ -154,7 +153,7 @@ class ThreadWorkers(Workers):
                 return  # the loop was closed while a listener hung
 
     def _deliver(self) -> None:
-        # Before looking: a report that comes after the last look wakes the loop again.
+        # Cleared before the reports are read: one that arrives after the last read wakes the loop again.
         self._is_delivering = False
         while self._reports:
             self._reported(self._reports.popleft())
@@ -202,9 +201,9 @@ class LoopWorkers(Workers):
                 slice_end_s = began_s + LOOP_SLICE_S
             self._reported(await self._consume(cached, began_s))
 
-    async def _consume(self, cached: CachedMessage, began_s: float) -> Report:
+    async def _consume(self, cached: CachedMessage, began_s: float) -> ListenerReport:
         if cached.process_queue.is_dropped:
-            return Report(cached, is_skipped=True)
+            return ListenerReport(cached, is_skipped=True)
         cached.started_ms = self._clock()
         error: BaseException | None = None
         try:
@@ -213,7 +212,7 @@ class LoopWorkers(Workers):
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            error = cancelled  # something that the listener awaited was cancelled, not we
+            error = cancelled  # what the listener awaited was cancelled, not this task
         except Exception as raised:
             error = raised
-        return Report(cached, error, (time.perf_counter() - began_s) * 1000)
+        return ListenerReport(cached, error, (time.perf_counter() - began_s) * 1000)

@@ -17,7 +17,7 @@ def spec(call: object, *, is_async: bool) -> GroupSpec:
 
 def test_a_consumer_is_what_the_group_declares() -> None:
     config = make_consumer(spec(print, is_async=False), "127.0.0.1:9876").config
-    assert (config.group, config.threads, config.max_reconsume_times, config.namesrv) == (
+    assert (config.group, config.concurrent.threads, config.max_reconsume_times, config.namesrv) == (
         "billing",
         7,
         3,
@@ -35,7 +35,7 @@ def test_a_sync_listener_is_called_between_two_cleanings_of_connections(monkeypa
 
     consumer = make_consumer(spec(listen, is_async=False), "127.0.0.1:9876")
     with pytest.raises(ValueError):  # noqa: PT011
-        consumer._listeners["orders"].call(Message(topic="orders", body=b""))
+        consumer.listeners["orders"].call(Message(topic="orders", body=b""))
     assert steps == ["clean", "listen", "clean"]
 
 
@@ -43,4 +43,4 @@ def test_an_async_listener_is_called_as_it_is() -> None:
     async def listen(message: Message) -> None: ...
 
     consumer = make_consumer(spec(listen, is_async=True), "127.0.0.1:9876")
-    assert consumer._listeners["orders"].call is listen
+    assert consumer.listeners["orders"].call is listen

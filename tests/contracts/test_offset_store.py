@@ -40,13 +40,13 @@ async def make_store(request: pytest.FixtureRequest) -> AsyncIterator[MakeStore]
 async def test_nothing_is_stored_at_first(make_store: MakeStore) -> None:
     store = make_store()
     assert await store.load(QUEUE) is None
-    assert store.known(QUEUE) is None
+    assert store.held_offset(QUEUE) is None
 
 
 async def test_what_was_surely_persisted_is_loaded_by_another(make_store: MakeStore) -> None:
     store = make_store()
     store.advance(QUEUE, 17)
-    assert await store.persist_surely([QUEUE, OTHER]) == []
+    assert await store.persist_and_confirm([QUEUE, OTHER]) == []
     assert await make_store().load(QUEUE) == 17
     assert await make_store().load(OTHER) is None
 
@@ -67,7 +67,7 @@ async def test_only_the_queues_asked_for_are_persisted(make_store: MakeStore) ->
     store = make_store()
     store.advance(QUEUE, 17)
     store.advance(OTHER, 18)
-    await store.persist_surely([OTHER])
+    await store.persist_and_confirm([OTHER])
     assert await make_store().load(QUEUE) is None
 
 
@@ -75,23 +75,23 @@ async def test_progress_only_grows_but_a_reset_goes_anywhere(make_store: MakeSto
     store = make_store()
     store.advance(QUEUE, 17)
     store.advance(QUEUE, 5)
-    assert store.known(QUEUE) == 17
+    assert store.held_offset(QUEUE) == 17
     store.reset(QUEUE, 5)
-    assert store.known(QUEUE) == 5
+    assert store.held_offset(QUEUE) == 5
 
 
 async def test_loading_forgets_what_was_known(make_store: MakeStore) -> None:
     store = make_store()
     store.advance(QUEUE, 17)
     await store.load(QUEUE)
-    assert store.known(QUEUE) is None
+    assert store.held_offset(QUEUE) is None
 
 
 async def test_a_forgotten_queue_is_not_persisted(make_store: MakeStore) -> None:
     store = make_store()
     store.advance(QUEUE, 17)
     store.forget(QUEUE)
-    await store.persist_surely([QUEUE])
+    await store.persist_and_confirm([QUEUE])
     assert await make_store().load(QUEUE) is None
 
 
@@ -99,5 +99,5 @@ async def test_the_remote_store_names_the_queues_that_it_could_not_persist() -> 
     client = ClientInstance("127.0.0.1:1")
     store = RemoteOffsetStore(Brokers(client, GROUP))
     store.advance(QUEUE, 17)
-    assert await store.persist_surely([QUEUE]) == [QUEUE]
+    assert await store.persist_and_confirm([QUEUE]) == [QUEUE]
     await client.close()

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from consumer.engine.config import ConsumerConfig
 from consumer.engine.listening import Listener
 from consumer.engine.message import Message
-from consumer.engine.push_consumer import ConsumerConfig, PushConsumer
+from consumer.engine.push_consumer import PushConsumer
 from consumer.engine.start_position import start_rule
 from remoting.client.admin import Admin
 from remoting.client.instance import ClientInstance

@@ -88,18 +88,20 @@ class Stage:
     def want(self, group: str, count: int) -> None:
         self.rows('UPDATE mq_consumer_hostedgroup SET wanted_instances = ? WHERE "group" = ?', count, group)
 
-    def group(self, name: str) -> GroupState:
+    def group(self, name: str) -> GroupState | None:
+        """Returns None until the first heartbeat of a member, which follows its start."""
         body = read_body(WatchBody, ask(self.broker.broker, Command(code=RequestCode.WATCH)).body)
-        found = [group for group in body.groups if group.config.group_name == name]
-        assert found, f"the broker knows no group {name}"
-        return found[0]
+        return next((group for group in body.groups if group.config.group_name == name), None)
 
     def members(self, group: str) -> set[str]:
-        return {member.client_id for member in self.group(group).members}
+        state = self.group(group)
+        return {member.client_id for member in state.members} if state is not None else set()
 
     def is_covered(self, group: str) -> bool:
         """Every queue of the topic was last pulled by a member that is online."""
         state = self.group(group)
+        if state is None:
+            return False
         members = {member.client_id for member in state.members}
         owners = {item.queue_id: item.client_id for item in state.assignments if item.topic == "orders"}
         return set(owners) == QUEUES and set(owners.values()) <= members

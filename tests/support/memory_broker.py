@@ -51,6 +51,7 @@ class MemoryBroker(Handler[Connection]):
         self.subscriptions: dict[str, dict[str, SubscriptionData]] = defaultdict(dict)
         self.held_retries: list[StoredMessage] = []
         self.holds_retries = False
+        self._cut_off: set[str] = set()
         self.faults: dict[int, Fault] = {}
         self.seen: list[tuple[int, dict[str, str]]] = []
         self.address = ""
@@ -113,6 +114,13 @@ class MemoryBroker(Handler[Connection]):
             fields = {"consumerGroup": group}
             connection.requester.send_oneway(Command(code=RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, ext_fields=fields))
 
+    def cut_off(self, client_id: str) -> None:
+        """Breaks the member's connection, and every later one that it sends a heartbeat on."""
+        self._cut_off.add(client_id)
+        for members in self.members.values():
+            if client_id in members:
+                members[client_id].abort()
+
     async def ask_member(self, group: str, client_id: str, request: Command) -> Command:
         return await self.members[group][client_id].request(request, 3000)
 
@@ -158,8 +166,11 @@ class MemoryBroker(Handler[Connection]):
         )
         return response(request, ResponseCode.SUCCESS, body=write_body(route))
 
-    def _heartbeat(self, connection: Connection, request: Command) -> Command:
+    def _heartbeat(self, connection: Connection, request: Command) -> Answer:
         data = read_heartbeat(request.body)
+        if data.client_id in self._cut_off:
+            connection.abort()
+            return None
         for consumer in data.consumer_data_set:
             group = consumer.group_name
             self.create_topic(retry_topic(group), 1)

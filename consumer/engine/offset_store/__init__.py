@@ -1,40 +1,52 @@
-"""Where a group's progress is kept. One contract, two stores; `tests/contracts/` holds it.
+"""Where a consumer group's progress is kept (Java `OffsetStore`): in memory while a queue is owned, and in a store.
 
-An offset is always the next to consume. In memory it is what this member knows of the queues it owns; the
-broker is the only truth, for ownership moves and the previous owner may be gone.
+An offset is always the next to consume. The copy in memory is what this member consumed of the queues that it owns;
+the store (the broker, for clustering) is the only truth, since another member may have owned the queue in between.
+`tests/contracts/test_offset_store.py` holds every implementation to the same contract.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Protocol
 
 from remoting.wire.bodies.message_queue import MessageQueue
 
 
-class OffsetStore(Protocol):
-    async def load(self, queue: MessageQueue) -> int | None:
-        """The stored offset, None when there is none; memory forgets what it held. Raises ClientError."""
-        ...
+class OffsetStore(ABC):
+    """Owns the offsets in memory; subclasses load and persist them."""
 
-    def known(self, queue: MessageQueue) -> int | None:
-        """What memory holds."""
-        ...
+    def __init__(self) -> None:
+        self._offsets: dict[MessageQueue, int] = {}
+
+    def held_offset(self, queue: MessageQueue) -> int | None:
+        """Returns the offset in memory."""
+        return self._offsets.get(queue)
 
     def advance(self, queue: MessageQueue, offset: int) -> None:
-        """Progress; a smaller offset than the known one changes nothing."""
-        ...
+        """Raises the offset in memory to `offset`; never lowers it."""
+        if offset > self._offsets.get(queue, -1):
+            self._offsets[queue] = offset
 
     def reset(self, queue: MessageQueue, offset: int) -> None:
-        """An operator's or the broker's word: also backwards."""
-        ...
+        """Sets the offset in memory, also backwards: for resets by operators and corrections by the broker."""
+        self._offsets[queue] = offset
 
-    def forget(self, queue: MessageQueue) -> None: ...
+    def forget(self, queue: MessageQueue) -> None:
+        """Removes the offset from memory; what is stored stays."""
+        self._offsets.pop(queue, None)
 
+    @abstractmethod
+    async def load(self, queue: MessageQueue) -> int | None:
+        """Returns the stored offset, None when there is none; removes the one in memory. Raises ClientError."""
+
+    @abstractmethod
     async def persist(self, queues: Iterable[MessageQueue]) -> None:
-        """Sends what is known of `queues` without waiting for an answer. Never raises: the next time comes."""
-        ...
+        """Sends the offsets of `queues` to the store without waiting for an answer; logs failures, never raises."""
 
-    async def persist_surely(self, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
-        """As `persist`, and returns when the store has it: the queues for which it could not be had."""
-        ...
+    @abstractmethod
+    async def persist_and_confirm(self, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
+        """Sends the offsets of `queues` to the store and waits for it; returns the queues that were not stored."""
+
+    def _held(self, queues: Iterable[MessageQueue]) -> dict[MessageQueue, int]:
+        return {queue: self._offsets[queue] for queue in queues if queue in self._offsets}

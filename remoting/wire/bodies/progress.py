@@ -8,7 +8,13 @@ from typing import Any
 import msgspec
 
 from remoting.wire.bodies.document import convert, read_object
-from remoting.wire.bodies.message_queue import MessageQueue, queue_to_json, read_queue_map, write_queue_map
+from remoting.wire.bodies.message_queue import (
+    MessageQueue,
+    queue_from_json,
+    queue_to_json,
+    read_queue_map,
+    write_queue_map,
+)
 from remoting.wire.command import Body
 
 Progress = Mapping[MessageQueue, int]
@@ -20,14 +26,22 @@ def write_reset(offsets: Progress) -> bytes:
 
 
 def read_reset(body: Body) -> dict[MessageQueue, int]:
-    """Raises BodyError."""
-    return _read(read_object("ResetOffsetBody", body).get("offsetTable"))
+    """Reads either form: the map that most clients get, or the list for C++. Raises BodyError."""
+    table = read_object("ResetOffsetBody", body).get("offsetTable")
+    if isinstance(table, list):
+        return {queue_from_json(entry): convert(int, entry.get("offset")) for entry in table}
+    return _read(table)
 
 
 def write_reset_for_cpp(offsets: Progress) -> bytes:
     """`ResetOffsetBodyForC`: the same as a list, which is what C++ clients read."""
     entries = [queue_to_json(queue) | {"offset": queue_offset} for queue, queue_offset in offsets.items()]
     return msgspec.json.encode({"offsetTable": entries})
+
+
+def write_client_progress(progress: Progress) -> bytes:
+    """`GetConsumerStatusBody` as one client answers 221."""
+    return msgspec.json.encode({"consumerTable": {}, "messageQueueTable": write_queue_map(progress.items())})
 
 
 def read_client_progress(body: Body) -> dict[MessageQueue, int]:

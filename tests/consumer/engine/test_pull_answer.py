@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumer.engine.pull_answer import HEARTBEAT_CURES, PullRefused, PullStatus, read_pull_answer
+from consumer.engine.pull_answer import NEEDS_HEARTBEAT, PullRefused, PullStatus, read_pull_answer
 from consumer.engine.subscriptions import subscribe
 from remoting.wire.codes import RESPONSE_FLAG, ResponseCode
 from remoting.wire.command import Command
@@ -59,7 +59,7 @@ def test_other_codes_are_refusals_with_a_delay(code: int, retry_after_ms: int, h
     with pytest.raises(PullRefused) as caught:
         read_pull_answer(answer(code, fields={}), SUBSCRIPTIONS)
     assert caught.value.retry_after_ms == retry_after_ms
-    assert (code in HEARTBEAT_CURES) == heartbeat_cures
+    assert (code in NEEDS_HEARTBEAT) == heartbeat_cures
 
 
 def test_an_answer_without_its_offsets_is_an_error() -> None:

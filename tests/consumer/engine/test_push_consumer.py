@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from consumer.engine import outcome
+from consumer.engine.config import ConsumerConfig
+from consumer.engine.consume_concurrently import ConcurrentLimits
 from consumer.engine.listening import Later, Listener
 from consumer.engine.message import Message
-from consumer.engine.push_consumer import ConsumerConfig, PushConsumer
+from consumer.engine.push_consumer import PushConsumer
 from consumer.engine.start_position import start_rule
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.running_info import read_running_info
@@ -56,17 +57,9 @@ class Members:
         self._running.remove(member)
         await member.stop()
 
-    async def lose(self, member: PushConsumer) -> None:
-        """As if its machine were gone: it says nothing more, and its connection breaks."""
-        self._running.remove(member)
-        parts = member._parts
-        member._persist_loop.cancel()
-        await parts.rebalancer.stop()
-        await parts.owned.stop_pulling()
-        await parts.client.heartbeats.close()
-        self.broker.members[GROUP][member.client_id].abort()
-        await parts.consuming.close()
-        await parts.client.close()
+    def lose(self, member: PushConsumer) -> None:
+        """As if its machine were gone: its connection breaks, and the broker hears no more of it."""
+        self.broker.cut_off(member.client_id)
 
     async def stop_all(self) -> None:
         for member in list(self._running):
@@ -117,7 +110,7 @@ async def test_a_sync_listener_runs_in_at_most_the_given_number_of_threads(
             running -= 1
 
     broker.put("orders", *[b"x"] * 200)
-    await members.start(listen, is_async=False, threads=3)
+    await members.start(listen, is_async=False, concurrent=ConcurrentLimits(threads=3))
     await eventually(lambda: len(seen) == 200)
     assert peak <= 3
     assert threading.main_thread() not in {thread for thread, _ in seen}
@@ -147,7 +140,7 @@ async def test_the_queues_of_a_lost_member_are_pulled_by_the_others_within_two_s
     first = await members.start(listener_into([]))
     second = await members.start(listener_into([]))
     await eventually(lambda: len(order_queues(first)) == len(order_queues(second)) == 4)
-    await members.lose(first)
+    members.lose(first)
     await eventually(lambda: order_queues(second) == list(range(8)), within_s=2)
 
 
@@ -177,7 +170,7 @@ async def test_a_stop_waits_for_the_listener_that_runs_and_leaves_the_rest_to_ot
         ended.append(message.queue_offset)
 
     broker.put("orders", *[b"x"] * 5, queue_id=0)
-    member = await members.start(listen, is_async=False, threads=1)
+    member = await members.start(listen, is_async=False, concurrent=ConcurrentLimits(threads=1))
     await eventually(began.is_set)
     stop = asyncio.create_task(members.stop(member))
     await asyncio.sleep(0.1)
@@ -283,9 +276,8 @@ async def test_a_message_that_the_broker_does_not_take_back_goes_to_the_retry_to
 
 
 async def test_a_message_that_nobody_takes_back_is_consumed_again_here_and_holds_up_progress(
-    broker: MemoryBroker, members: Members, monkeypatch: pytest.MonkeyPatch
+    broker: MemoryBroker, members: Members
 ) -> None:
-    monkeypatch.setattr(outcome, "LOCAL_RETRY_AFTER_S", 0.1)
     for code in (RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.SEND_MESSAGE_V2):
         broker.faults[code] = lambda request: response(request, ResponseCode.MESSAGE_ILLEGAL, "no")
     seen: list[int] = []
@@ -299,7 +291,7 @@ async def test_a_message_that_nobody_takes_back_is_consumed_again_here_and_holds
                 raise ValueError
 
     broker.put("orders", b"bad", *[b"good"] * 9, queue_id=0)
-    member = await members.start(listen)
+    member = await members.start(listen, concurrent=ConcurrentLimits(local_retry_after_s=0.1))
     await eventually(lambda: len(seen) >= 3)
     assert seen[:3] == [0, 1, 2]
     assert member.running_info().queues[queue].commit_offset == 0
@@ -426,12 +418,9 @@ async def test_an_overdue_message_is_sent_back_and_its_late_result_is_ignored(
         await may_end.wait()
 
     broker.put("orders", b"slow", queue_id=0)
-    member = await members.start(listen)
-    parts = member._parts
+    limits = ConcurrentLimits(consume_timeout_ms=10, overdue_scan_interval_s=0.05)
+    member = await members.start(listen, concurrent=limits)
     queue = MessageQueue("orders", "memory", 0)
-    await eventually(lambda: queue in member.queues and member.running_info().queues[queue].cached_msg_count == 1)
-    await asyncio.sleep(0.05)
-    parts.consuming.send_back_overdue(timeout_ms=10)
     await eventually(lambda: broker.held_retries)
     await eventually(lambda: member.running_info().queues[queue].commit_offset == 1)
     with caplog.at_level(logging.INFO):

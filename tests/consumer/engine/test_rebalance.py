@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from consumer.engine.process_queue import ProcessQueue
-from consumer.engine.rebalance import INTERVAL_MS, PULL_IDLE_MS_MAX, Changes, RoundTimer, decide
+from consumer.engine.rebalance import INTERVAL_MS, PULL_IDLE_MS_MAX, QueueChanges, RebalanceTimer, decide
 from remoting.wire.bodies.message_queue import MessageQueue
 
 NOW_MS = 1_000_000
@@ -20,13 +20,15 @@ def owned(*numbers: int) -> dict[MessageQueue, ProcessQueue]:
 @pytest.mark.parametrize(
     ("have", "want", "expected"),
     [
-        pytest.param([], [1, 0], Changes(add=(queue(0), queue(1)), remove=()), id="a first member takes all, in order"),
-        pytest.param([0, 1], [0, 1], Changes((), ()), id="nothing changes"),
-        pytest.param([0, 1, 2], [0], Changes(add=(), remove=(queue(1), queue(2))), id="another joined"),
-        pytest.param([0], [1], Changes(add=(queue(1),), remove=(queue(0),)), id="queues move"),
+        pytest.param(
+            [], [1, 0], QueueChanges(add=(queue(0), queue(1)), remove=()), id="a first member takes all, in order"
+        ),
+        pytest.param([0, 1], [0, 1], QueueChanges((), ()), id="nothing changes"),
+        pytest.param([0, 1, 2], [0], QueueChanges(add=(), remove=(queue(1), queue(2))), id="another joined"),
+        pytest.param([0], [1], QueueChanges(add=(queue(1),), remove=(queue(0),)), id="queues move"),
     ],
 )
-def test_a_round_takes_and_gives_up_what_differs(have: list[int], want: list[int], expected: Changes) -> None:
+def test_a_round_takes_and_gives_up_what_differs(have: list[int], want: list[int], expected: QueueChanges) -> None:
     changes = decide([queue(number) for number in want], owned(*have), NOW_MS)
     assert changes == expected
     assert changes.is_empty == (not expected.add and not expected.remove)
@@ -36,7 +38,7 @@ def test_a_queue_that_lost_its_loop_is_given_up_and_taken_anew() -> None:
     have = owned(0, 1)
     have[queue(1)].last_pull_ms = NOW_MS - PULL_IDLE_MS_MAX - 1
     changes = decide([queue(0), queue(1)], have, NOW_MS)
-    assert changes == Changes(add=(queue(1),), remove=(), stuck=(queue(1),))
+    assert changes == QueueChanges(add=(queue(1),), remove=(), stuck=(queue(1),))
 
 
 def test_a_dropped_queue_that_is_wanted_is_taken_anew() -> None:
@@ -46,7 +48,7 @@ def test_a_dropped_queue_that_is_wanted_is_taken_anew() -> None:
 
 
 def test_the_first_round_is_due_at_once() -> None:
-    assert RoundTimer().wait_ms(5, is_woken=False) == 0
+    assert RebalanceTimer().wait_ms(5, is_woken=False) == 0
 
 
 @pytest.mark.parametrize(
@@ -58,17 +60,17 @@ def test_the_first_round_is_due_at_once() -> None:
     ],
 )
 def test_the_next_round_is_due(since_ms: int, is_woken: bool, wait_ms: int) -> None:
-    timer = RoundTimer()
-    timer.round_done(1000, is_balanced=True)
+    timer = RebalanceTimer()
+    timer.rebalanced(1000, is_balanced=True)
     assert timer.wait_ms(1000 + since_ms, is_woken=is_woken) == wait_ms
 
 
 def test_rounds_that_fail_come_again_with_growing_pauses_until_one_succeeds() -> None:
-    timer = RoundTimer()
+    timer = RebalanceTimer()
     pauses = []
     for _ in range(6):
-        timer.round_done(0, is_balanced=False)
+        timer.rebalanced(0, is_balanced=False)
         pauses.append(timer.wait_ms(0, is_woken=False))
     assert pauses == [1000, 2000, 4000, 5000, 5000, 5000]
-    timer.round_done(0, is_balanced=True)
+    timer.rebalanced(0, is_balanced=True)
     assert timer.wait_ms(0, is_woken=False) == INTERVAL_MS

@@ -50,7 +50,7 @@ class Silence:
 async def test_a_queue_is_read_from(queue: MessageQueue, stored: int | None, rule: StartRule, offset: int) -> None:
     position = await start_position(queue, stored, rule, Answers())
     assert position.offset == offset
-    assert position.because == "committed before" if stored is not None else "nothing committed" in position.because
+    assert position.reason == "committed before" if stored is not None else "nothing committed" in position.reason
 
 
 async def test_no_answer_is_no_offset() -> None:

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from consumer.engine.subscriptions import first_topic, subscribe
+from consumer.engine.subscriptions import original_topic, subscribe
 from remoting.wire.errors import MessageError
 from remoting.wire.properties import encode_properties
 from remoting.wire.stored_message import StoredMessage
 
 
 def test_a_group_subscribes_to_its_topics_and_to_its_own_retries() -> None:
-    documents = subscribe("billing", {"orders": "TagA || TagA ||refunded", "invoices": "*"}, 5).document()
+    documents = subscribe("billing", {"orders": "TagA || TagA ||refunded", "invoices": "*"}, 5).to_wire()
     assert [(item.topic, item.sub_string, item.tags_set, item.sub_version) for item in documents] == [
         ("orders", "TagA || TagA ||refunded", ["TagA", "refunded"], 5),
         ("invoices", "*", [], 5),
@@ -46,4 +46,4 @@ def test_a_retry_is_a_message_of_the_topic_it_was_sent_to_first(
     topic: str, properties: dict[str, str], expected: str
 ) -> None:
     stored = StoredMessage(topic=topic, queue_id=0, properties_text=encode_properties(properties))
-    assert first_topic(stored) == expected
+    assert original_topic(stored) == expected

@@ -10,7 +10,7 @@ import pytest
 from consumer.engine.clock import now_ms
 from consumer.engine.listening import Listener, NotAwaited
 from consumer.engine.process_queue import CachedMessage, ProcessQueue
-from consumer.engine.workers import LoopWorkers, NoListener, Report, ThreadWorkers, Workers
+from consumer.engine.workers import ListenerReport, LoopWorkers, NoListener, ThreadWorkers, Workers
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.properties import encode_properties
 from remoting.wire.stored_message import StoredMessage
@@ -30,18 +30,18 @@ def cached(topic: str = "orders", count: int = 1, retry_of: str | None = None) -
     )
 
 
-def make_threads(count: int, call: Callable[..., Any], reports: list[Report], **options: Any) -> ThreadWorkers:
+def make_threads(count: int, call: Callable[..., Any], reports: list[ListenerReport], **options: Any) -> ThreadWorkers:
     return ThreadWorkers(count, {"orders": Listener("orders", call)}, reports.append, now_ms, name="t", **options)
 
 
-def make_tasks(count: int, call: Callable[..., Any], reports: list[Report]) -> LoopWorkers:
+def make_tasks(count: int, call: Callable[..., Any], reports: list[ListenerReport]) -> LoopWorkers:
     listeners = {"orders": Listener("orders", call, is_async=True)}
     return LoopWorkers(count, listeners, reports.append, now_ms, name="t")
 
 
 async def test_reports_arrive_on_the_event_loop_with_their_errors() -> None:
     loop_thread = threading.current_thread()
-    arrived: list[tuple[threading.Thread, Report]] = []
+    arrived: list[tuple[threading.Thread, ListenerReport]] = []
 
     def listen(message: object) -> None:
         raise SystemExit(3)
@@ -63,7 +63,7 @@ async def test_reports_arrive_on_the_event_loop_with_their_errors() -> None:
 
 async def test_each_thread_ends_with_its_last_act() -> None:
     ended: list[str] = []
-    reports: list[Report] = []
+    reports: list[ListenerReport] = []
     workers = make_threads(3, lambda message: None, reports, at_thread_end=lambda: ended.append("bye"))
     for message in cached(count=3):
         workers.submit(message)
@@ -75,7 +75,7 @@ async def test_each_thread_ends_with_its_last_act() -> None:
 async def test_a_function_that_forgets_to_be_async_is_told_so() -> None:
     async def coroutine(message: object) -> None: ...
 
-    reports: list[Report] = []
+    reports: list[ListenerReport] = []
     workers = make_threads(1, lambda message: coroutine(message), reports)
     workers.submit(cached()[0])
     await eventually(lambda: reports)
@@ -86,7 +86,7 @@ async def test_a_function_that_forgets_to_be_async_is_told_so() -> None:
 async def test_a_retry_of_a_topic_that_nobody_listens_to_any_more_is_an_error() -> None:
     async def listen(message: object) -> None: ...
 
-    reports: list[Report] = []
+    reports: list[ListenerReport] = []
     workers = make_tasks(1, listen, reports)
     workers.submit(cached("%RETRY%billing", retry_of="orders")[0])
     workers.submit(cached("%RETRY%billing", retry_of="closed")[0])
@@ -98,7 +98,7 @@ async def test_a_retry_of_a_topic_that_nobody_listens_to_any_more_is_an_error() 
 
 async def test_messages_of_a_lost_queue_are_skipped() -> None:
     called: list[object] = []
-    reports: list[Report] = []
+    reports: list[ListenerReport] = []
     workers = make_threads(1, called.append, reports)
     message = cached()[0]
     message.process_queue.drop()
@@ -112,7 +112,7 @@ async def test_messages_of_a_lost_queue_are_skipped() -> None:
 async def test_what_has_not_begun_can_be_discarded(kind: str) -> None:
     may_end = threading.Event()
     began: list[object] = []
-    reports: list[Report] = []
+    reports: list[ListenerReport] = []
 
     def listen(message: object) -> None:
         began.append(message)
@@ -136,7 +136,7 @@ async def test_what_has_not_begun_can_be_discarded(kind: str) -> None:
 async def test_an_async_listener_that_never_waits_leaves_others_their_turn() -> None:
     async def listen(message: object) -> None: ...
 
-    reports: list[Report] = []
+    reports: list[ListenerReport] = []
     workers = make_tasks(4, listen, reports)
     turns = 0
 
@@ -159,7 +159,7 @@ async def test_a_cancellation_inside_a_listener_is_its_own_failure() -> None:
     async def listen(message: object) -> None:
         raise asyncio.CancelledError
 
-    reports: list[Report] = []
+    reports: list[ListenerReport] = []
     workers = make_tasks(1, listen, reports)
     for message in cached(count=2):
         workers.submit(message)

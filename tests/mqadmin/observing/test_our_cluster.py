@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from channels.db import database_sync_to_async
 
+from consumer.engine.config import ConsumerConfig
 from consumer.engine.listening import Listener
-from consumer.engine.push_consumer import ConsumerConfig, PushConsumer
+from consumer.engine.push_consumer import PushConsumer
 from consumer.engine.start_position import start_rule
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Topic
 from mqadmin.rebalances.models import RebalanceEvent
