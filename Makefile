@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# tests/support/parallel.py says how many workers that are and what each gets.
+PARALLEL := -n auto --dist loadfile
+
 .DEFAULT_GOAL := help
 .PHONY: help install run test check lint format bench torture clean
 
@@ -29,7 +32,7 @@ run: $(VENV)/core.done
 	$(BIN)/python manage.py up --demo
 
 test: $(VENV)/dev.done
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 lint: $(VENV)/dev.done
 	$(BIN)/ruff format --check .

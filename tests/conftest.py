@@ -1,13 +1,17 @@
-"""What holds for every test: no error swallowed by an event loop, no process left behind."""
+"""What holds for every test: no error swallowed by an event loop, no process left behind, in CI none skipped."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import os
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import psutil
 import pytest
 from hypothesis import settings
+
+from tests.support import parallel
 
 # A busy machine is no failure of what is tested; pytest's own time-out ends what hangs.
 settings.register_profile("house", deadline=None)
@@ -15,6 +19,30 @@ settings.load_profile("house")
 
 # Long enough for a stopped process to be reaped, short enough to see one that stays.
 CHILDREN_GONE_WITHIN_S = 10.0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turns a skipped test into a failed one where CI=true: there, everything that a test needs must be installed."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI") == "true":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI must not: {report.longrepr[2]}"
+    return report
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sorts the tests of a parallel run as they are to be dealt out."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: parallel.place_of(item.nodeid))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    return parallel.workers()
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> parallel.Dealing:
+    return parallel.Dealing(config, log)
 
 
 class _Errors(logging.Handler):

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 STOP_GRACE_S = 15.0
-_PORTS_FROM, _PORTS_TO = 15_000, 32_000
+# Below the range out of which the system gives ports to outgoing connections: one of those could take a port before the
+# program that it is meant for has bound it. Each worker of a parallel run takes its own, so that no two pick the same.
+_PORTS_FROM, _PORTS_PER_WORKER, _PORT_RANGES = 15_000, 1_000, 17
 
 
 class Child:
@@ -88,13 +90,11 @@ class Child:
 
 
 def free_port(*neighbours: int) -> int:
-    """A port that is free now on 127.0.0.1, and whose neighbours at the given distances are free as well.
-
-    From below the range out of which the system gives ports to outgoing connections: one of those could take it
-    before the program that it is meant for has bound it.
-    """
+    """Returns a port that is free now on 127.0.0.1, and whose neighbours at the given distances are free as well."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = _PORTS_FROM + worker % _PORT_RANGES * _PORTS_PER_WORKER
     for _ in range(100):
-        port = random.randrange(_PORTS_FROM, _PORTS_TO)
+        port = random.randrange(first, first + _PORTS_PER_WORKER)
         if all(_is_free(port + distance) for distance in (0, *neighbours)):
             return port
     raise AssertionError(f"no free port with free neighbours {neighbours} in 100 tries")

@@ -1,6 +1,7 @@
 """The environment of a test run, set before Django reads its settings (loaded by `-p` in pyproject.toml).
 
-Every run has a data folder of its own, removed at the end, so that no test meets the state of an install.
+Every run has a data folder of its own, removed at its end, so that no test meets the state of an install. Each worker
+of a parallel run has a folder of its own in it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import os
 import shutil
 import tempfile
 
-if "MQADMIN_DATA" not in os.environ:
+if "PYTEST_XDIST_WORKER" in os.environ:
+    folder = os.path.join(os.environ["MQADMIN_DATA"], os.environ["PYTEST_XDIST_WORKER"])
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    os.environ["MQADMIN_DATA"] = folder
+elif "MQADMIN_DATA" not in os.environ:
     os.environ["MQADMIN_DATA"] = tempfile.mkdtemp(prefix="mqadmin-tests-")
     atexit.register(shutil.rmtree, os.environ["MQADMIN_DATA"], ignore_errors=True)
