@@ -1,4 +1,4 @@
-"""What can be wrong with an SQL92 expression, and with the values that it meets."""
+"""Errors of an SQL92 expression, and of its evaluation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from remoting.wire.errors import MessageError
 
 
 class FilterError(MessageError):
-    """The expression cannot be used; says where (counted from 1), what is wrong and what to write instead."""
+    """Raised for an expression that cannot be used.
+
+    The text says where (counted from 1), what is wrong and what to write instead; `position` counts from 0.
+    """
 
     def __init__(self, position: int, what: str, remedy: str) -> None:
         super().__init__(
@@ -17,4 +20,4 @@ class FilterError(MessageError):
 
 
 class Incomparable(Exception):
-    """A message's property doesn't fit the comparison, like 'ten' > 5: the whole expression lets it not through."""
+    """Raised where a property of a message does not fit its comparison, like 'ten' > 5: the message is kept out."""

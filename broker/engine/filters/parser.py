@@ -1,4 +1,4 @@
-"""SQL92 expressions as RocketMQ reads them (`SelectorParser`), made a tree.
+"""Parses SQL92 expressions into a tree, as RocketMQ does (`SelectorParser`).
 
 ```
 or          and (OR and)*
@@ -23,29 +23,28 @@ from dataclasses import dataclass
 
 from broker.engine.filters.errors import FilterError
 from broker.engine.filters.numbers import INTEGER_MAX, LONG_MAX
-from broker.engine.filters.tokens import Kind as Word
-from broker.engine.filters.tokens import Token, Tokens
+from broker.engine.filters.tokenizer import Token, Tokenizer, TokenKind
 from broker.engine.filters.tree import (
     NUMBERS,
-    AllOf,
-    AnyOf,
+    And,
     Comparison,
     Condition,
     Constant,
+    In,
     IsNull,
     Kind,
-    Named,
+    MessageProperty,
     Node,
     Not,
-    Nothing,
-    OneOf,
+    NullAfterEvaluating,
+    Or,
     PropertyAsCondition,
     TextTest,
 )
 
-# Every heartbeat carries it; reading one of this length holds up all others for some tens of milliseconds.
+# Every heartbeat carries it; parsing one of this length blocks the event loop for some tens of milliseconds.
 EXPRESSION_CHARS_MAX = 32_768
-# Reading takes six calls a level, of the thousand that Python allows.
+# Parsing takes six calls a level, of the thousand that Python allows.
 NESTING_MAX = 64
 # A thousand comparisons, which take a tenth of a second to become a function; the strings of an IN don't count.
 OPERANDS_MAX = 2_000
@@ -53,12 +52,16 @@ OPERANDS_MAX = 2_000
 _ORDERS = ("<", "<=", ">", ">=")
 _TEXT_TESTS = ("CONTAINS", "STARTSWITH", "ENDSWITH")
 _LITERALS = {"TRUE": True, "FALSE": False, "NULL": None}
-_NUMBER_WANTED = "compare properties and numbers with < <= > >=; strings only with =, <>, IN or CONTAINS"
+_ORDER_REMEDY = "compare properties and numbers with < <= > >=; strings only with =, <>, IN or CONTAINS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Operand:
-    """`is_literal`: a constant written so; a number behind a minus isn't in RocketMQ. `depth`: levels of the tree."""
+    """A part of the expression that was parsed, with its place.
+
+    `is_literal`: a constant without a minus before it; RocketMQ treats negative numbers as no literals. `depth` is the
+    number of levels of its tree.
+    """
 
     node: Node
     position: int
@@ -71,7 +74,7 @@ class _Operand:
 
 
 def parse(text: str) -> Node:
-    """A condition. Raises FilterError."""
+    """Returns the tree of an expression, which is a condition. Raises FilterError."""
     if len(text) > EXPRESSION_CHARS_MAX:
         what = f"it has {len(text)} characters, of {EXPRESSION_CHARS_MAX} allowed"
         raise FilterError(EXPRESSION_CHARS_MAX, what, "shorten it, for instance by an IN of fewer strings")
@@ -79,21 +82,23 @@ def parse(text: str) -> Node:
 
 
 class _Parser:
+    """One method a rule of the grammar; each raises FilterError."""
+
     def __init__(self, text: str) -> None:
-        self._tokens = Tokens(text)
+        self._tokens = Tokenizer(text)
         self._nesting = self._operands = 0
 
     def parse(self) -> Node:
         return _condition(self._or()).node
 
     def _or(self) -> _Operand:
-        return self._chain("OR", self._and, AnyOf)
+        return self._chain("OR", self._and, Or)
 
     def _and(self) -> _Operand:
-        return self._chain("AND", self._equality, AllOf)
+        return self._chain("AND", self._equality, And)
 
-    def _chain(self, keyword: str, part: Callable[[], _Operand], joined: type[AnyOf] | type[AllOf]) -> _Operand:
-        """One node for all parts, however many: a long chain is not a deep one."""
+    def _chain(self, keyword: str, part: Callable[[], _Operand], joined: type[Or] | type[And]) -> _Operand:
+        """Parses operands between the same keyword into one node, so that a long chain is not a deep tree."""
         first = part()
         if not self._tokens.is_at(keyword):
             return first
@@ -105,14 +110,14 @@ class _Parser:
     def _equality(self) -> _Operand:
         left = self._comparison()
         while self._tokens.is_at("=", "<>", "IS"):
-            sign = self._tokens.take()
-            if sign.text == "IS":
+            operator = self._tokens.take()
+            if operator.text == "IS":
                 left = self._is_null(left)
                 continue
             right = self._comparison()
             _check_equality(left, right)
             is_equal = Comparison("=", left.node, right.node)
-            left = _built(is_equal if sign.text == "=" else Not(is_equal), left, right)
+            left = _built(is_equal if operator.text == "=" else Not(is_equal), left, right)
         return left
 
     def _is_null(self, left: _Operand) -> _Operand:
@@ -124,39 +129,39 @@ class _Parser:
     def _comparison(self) -> _Operand:
         left = self._unary()
         while self._tokens.is_at("NOT", "BETWEEN", "IN", *_ORDERS, *_TEXT_TESTS):
-            sign = self._tokens.take()
-            if sign.text in _ORDERS:
-                left = _order(sign.text, left, self._unary())
+            operator = self._tokens.take()
+            if operator.text in _ORDERS:
+                left = _order(operator.text, left, self._unary())
                 continue
-            is_negated = sign.text == "NOT"
-            left = self._named_comparison(self._tokens.take() if is_negated else sign, left, is_negated=is_negated)
+            is_negated = operator.text == "NOT"
+            left = self._named_comparison(self._tokens.take() if is_negated else operator, left, is_negated=is_negated)
         return left
 
-    def _named_comparison(self, word: Token, left: _Operand, *, is_negated: bool) -> _Operand:
-        if word.kind is Word.KEYWORD and word.text == "BETWEEN":
+    def _named_comparison(self, keyword: Token, left: _Operand, *, is_negated: bool) -> _Operand:
+        if keyword.kind is TokenKind.KEYWORD and keyword.text == "BETWEEN":
             return self._between(left, is_negated=is_negated)
-        if word.kind is Word.KEYWORD and word.text == "IN":
+        if keyword.kind is TokenKind.KEYWORD and keyword.text == "IN":
             return self._in(left, is_negated=is_negated)
-        if word.kind is Word.KEYWORD and word.text in _TEXT_TESTS:
-            searched = self._string(word.text)
-            return _built(TextTest(word.text, left.node, searched, is_negated), left)
+        if keyword.kind is TokenKind.KEYWORD and keyword.text in _TEXT_TESTS:
+            searched = self._string(keyword.text)
+            return _built(TextTest(keyword.text, left.node, searched, is_negated), left)
         remedy = "behind it stands BETWEEN, IN, CONTAINS, STARTSWITH or ENDSWITH; else put NOT before the property"
-        raise FilterError(word.position, f"found {word} behind NOT", remedy)
+        raise FilterError(keyword.position, f"found {keyword} behind NOT", remedy)
 
     def _between(self, left: _Operand, *, is_negated: bool) -> _Operand:
         low = self._unary()
         self._tokens.expect("AND", "write BETWEEN 1 AND 10")
         high = self._unary()
         if is_negated:
-            return _joined(AnyOf, [_order("<", left, low), _order(">", left, high)])
+            return _joined(Or, [_order("<", left, low), _order(">", left, high)])
         inside = [_order(">=", left, low), _order("<=", left, high)]
-        lowest, highest = _written(low), _written(high)
+        lowest, highest = _literal_number(low), _literal_number(high)
         if lowest is not None and highest is not None and highest < lowest:
             raise FilterError(low.position, f"nothing is between {lowest} and {highest}", "name the smaller first")
-        return _joined(AllOf, inside)
+        return _joined(And, inside)
 
     def _in(self, left: _Operand, *, is_negated: bool) -> _Operand:
-        if not isinstance(left.node, Named):
+        if not isinstance(left.node, MessageProperty):
             raise FilterError(left.position, "IN stands behind something else than a property", "write name IN ('a')")
         remedy = "write IN ('a', 'b')"
         self._tokens.expect("(", remedy)
@@ -164,12 +169,12 @@ class _Parser:
         while self._tokens.take_if(","):
             texts.append(self._string("IN"))
         self._tokens.expect(")", remedy)
-        is_one = OneOf(left.node, frozenset(texts))
+        is_one = In(left.node, frozenset(texts))
         return _built(Not(is_one) if is_negated else is_one, left)
 
     def _string(self, keyword: str) -> str:
         token = self._tokens.take()
-        if token.kind is not Word.STRING:
+        if token.kind is not TokenKind.STRING:
             raise FilterError(token.position, f"found {token} behind {keyword}", "strings in single quotes stand there")
         return token.text
 
@@ -190,22 +195,22 @@ class _Parser:
 
     def _primary(self) -> _Operand:
         token = self._tokens.take()
-        self._operands += token.kind is not Word.SYMBOL
+        self._operands += token.kind is not TokenKind.SYMBOL
         if self._operands > OPERANDS_MAX:
             what = f"more than {OPERANDS_MAX} properties and constants"
             raise FilterError(token.position, what, "write a IN ('1', '2') for a = 1 OR a = 2")
         match token.kind:
-            case Word.STRING:
+            case TokenKind.STRING:
                 return _constant(Kind.STRING, token.text, token.position)
-            case Word.INTEGER:
+            case TokenKind.INTEGER:
                 return _integer(token)
-            case Word.DECIMAL:
+            case TokenKind.DECIMAL:
                 return _decimal(token)
-            case Word.NAME:
-                return _Operand(node=Named(token.text), position=token.position)
-            case Word.KEYWORD if token.text in _LITERALS:
+            case TokenKind.NAME:
+                return _Operand(node=MessageProperty(token.text), position=token.position)
+            case TokenKind.KEYWORD if token.text in _LITERALS:
                 return _constant(Kind.CONDITION, _LITERALS[token.text], token.position)
-            case Word.SYMBOL if token.text == "(":
+            case TokenKind.SYMBOL if token.text == "(":
                 inner = self._or()
                 self._tokens.expect(")", "close every ( with a )")
                 return inner
@@ -227,32 +232,32 @@ def _decimal(token: Token) -> _Operand:
 
 
 def _negative(operand: _Operand) -> _Operand:
-    """Of a number; of anything else RocketMQ makes NULL."""
+    """Returns the negative number; a minus before anything else is NULL in RocketMQ (`createNegate`)."""
     match operand.node:
         case Constant(kind, int() | float() as value) if kind in NUMBERS:
             return _Operand(node=Constant(kind, -value), position=operand.position)
     depth = operand.depth + 1
     _check_nesting(depth, operand.position)
-    return _Operand(node=Nothing(operand.node), position=operand.position, depth=depth)
+    return _Operand(node=NullAfterEvaluating(operand.node), position=operand.position, depth=depth)
 
 
 def _constant(kind: Kind, value: str | float | bool | None, position: int) -> _Operand:
     return _Operand(node=Constant(kind, value), position=position, is_literal=True)
 
 
-def _written(operand: _Operand) -> float | None:
-    """The number, if it is written without a minus."""
+def _literal_number(operand: _Operand) -> float | None:
+    """Returns the value of a number that is written without a minus, else None."""
     match operand.node:
         case Constant(kind, int() | float() as value) if kind in NUMBERS and operand.is_literal:
             return value
     return None
 
 
-def _joined(joined: type[AnyOf] | type[AllOf], operands: list[_Operand]) -> _Operand:
-    """Those within that are joined alike become parts of it: looked at in the same order, up to the same one."""
+def _joined(joined: type[Or] | type[And], operands: list[_Operand]) -> _Operand:
+    """Returns one node for all; operands of the same kind are merged into it, which evaluates the same in order."""
     parts: list[Node] = []
     for operand in operands:
-        parts += operand.node.parts if isinstance(operand.node, joined) else (operand.node,)
+        parts += operand.node.operands if isinstance(operand.node, joined) else (operand.node,)
     return _built(joined(tuple(parts)), *operands)
 
 
@@ -268,9 +273,10 @@ def _check_nesting(depth: int, position: int) -> None:
 
 
 def _condition(operand: _Operand) -> _Operand:
+    """Returns the operand as a condition. Raises FilterError where it can be none."""
     if operand.kind is Kind.CONDITION:
         return operand
-    if isinstance(operand.node, Named):
+    if isinstance(operand.node, MessageProperty):
         return _built(PropertyAsCondition(operand.node), operand)
     raise FilterError(operand.position, "it is neither true nor false", "compare it with something")
 
@@ -283,8 +289,8 @@ def _check_equality(left: _Operand, right: _Operand) -> None:
         raise FilterError(left.position, "a truth value is compared with another constant", "compare a property")
 
 
-def _order(sign: str, left: _Operand, right: _Operand) -> _Operand:
+def _order(operator: str, left: _Operand, right: _Operand) -> _Operand:
     for operand in (left, right):
         if operand.kind in (Kind.CONDITION, Kind.STRING):
-            raise FilterError(operand.position, "it has no order", _NUMBER_WANTED)
-    return _built(Comparison(sign, left.node, right.node), left, right)
+            raise FilterError(operand.position, "it has no order", _ORDER_REMEDY)
+    return _built(Comparison(operator, left.node, right.node), left, right)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from broker.engine.filters.code_generator import generated
+from broker.engine.filters.interpreter import interpreted
 from broker.engine.filters.parser import parse
-from broker.engine.filters.source import compiled
 
 
 class PropertyFilter:
-    """It never changes and may be shared."""
+    """Never changes and may be shared.
+
+    `matches` takes the properties of a message as `remoting/wire/properties_text.py` has them and returns whether the
+    message gets through.
+    """
 
     def __init__(self, text: str) -> None:
-        """Raises FilterError."""
+        """Raises FilterError where `text` is no SQL92 expression."""
         self.text = text
-        # Takes a message's properties as `remoting/wire/properties_text.py` has them; whether it gets through:
-        # unknown and incomparable ones don't.
-        self.matches = compiled(parse(text))
+        tree = parse(text)
+        self.matches = generated(tree) or interpreted(tree)

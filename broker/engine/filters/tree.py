@@ -1,12 +1,7 @@
-"""What an SQL92 expression says, as a tree (RocketMQ's `Expression` and those that extend it).
+"""An SQL92 expression as a tree (RocketMQ's `Expression` and its implementations in `org.apache.rocketmq.filter`).
 
-The kind of every operand is known when the expression is read: a property is a text or missing, a condition is true,
-false or unknown (None). A text that is no such number cannot be compared with one: Incomparable.
-
-| | left missing | right missing | both |
-|---|---|---|---|
-| `=` | unknown | false | true |
-| `<` and its like | unknown, right is not looked at | unknown | unknown |
+The kind of every operand is known when the expression is parsed: a property is a string or missing, a condition is
+true, false or NULL (unknown, None in Python). What the nodes evaluate to is in `interpreter.py`.
 """
 
 from __future__ import annotations
@@ -17,9 +12,10 @@ from typing import ClassVar
 
 
 class Kind(Enum):
-    """INTEGER and LONG are Java's 32 and 64 bits: a text that must fit the other operand fits the one or not.
+    """What an operand is.
 
-    NOTHING is what a minus makes of anything but a number: always NULL, and no condition.
+    INTEGER and LONG are Java's 32 and 64 bits; a property compared with a number must fit its kind. NULL is what a
+    minus makes of anything but a number; it is no condition.
     """
 
     CONDITION = "condition"
@@ -28,103 +24,111 @@ class Kind(Enum):
     INTEGER = "integer"
     LONG = "long"
     DOUBLE = "double"
-    NOTHING = "nothing"
+    NULL = "null"
 
 
 NUMBERS = frozenset((Kind.INTEGER, Kind.LONG, Kind.DOUBLE))
+# Kinds whose values are strings.
 TEXTS = frozenset((Kind.PROPERTY, Kind.STRING))
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """TRUE, FALSE and NULL are conditions. A DOUBLE is finite and not zero."""
+    """A literal. TRUE, FALSE and NULL are of kind CONDITION. A DOUBLE is finite and not zero."""
 
     kind: Kind
     value: str | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class MessageProperty:
+    """A property of the message, by its name."""
+
     kind: ClassVar[Kind] = Kind.PROPERTY
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """NULL, but looked at all the same: where `of` cannot be compared, the whole expression can't."""
+class NullAfterEvaluating:
+    """NULL; but the operand is evaluated first, and where that raises Incomparable, this does."""
 
-    kind: ClassVar[Kind] = Kind.NOTHING
-    of: Node
+    kind: ClassVar[Kind] = Kind.NULL
+    operand: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
+    """Base of the nodes that are true, false or NULL."""
+
     kind: ClassVar[Kind] = Kind.CONDITION
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Condition):
-    """`sign`: `=`, or `<` and its like, which stand between properties, numbers and nothing."""
+    """`operator` is =, <, <=, > or >=; `a <> b` is Not of =. The order operators have no string and no condition."""
 
-    sign: str
+    operator: str
     left: Node
     right: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Not(Condition):
-    of: Node
+    operand: Node
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf(Condition):
-    """True as soon as one is; unknown when one is and none is true. What stands behind a true one is not looked at."""
+class Or(Condition):
+    """Two or more conditions; evaluated from the left up to the first that is true."""
 
-    parts: tuple[Node, ...]
+    operands: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf(Condition):
-    """False as soon as one is; unknown when one is and none is false."""
+class And(Condition):
+    """Two or more conditions; evaluated from the left up to the first that is false."""
 
-    parts: tuple[Node, ...]
+    operands: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Condition):
-    of: Node
+    operand: Node
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyAsCondition(Condition):
-    """A text is never true: false when it is there, unknown when it is missing."""
+    """A property where a condition must stand, as in `a AND b = 1`."""
 
-    of: Named
+    operand: MessageProperty
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf(Condition):
-    """`IN`: unknown for a missing property."""
+class In(Condition):
+    """`a IN ('x', 'y')`."""
 
-    of: Named
+    operand: MessageProperty
     texts: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class TextTest(Condition):
-    """`word`: CONTAINS, STARTSWITH, ENDSWITH. False, negated or not, for what is no text, or if nothing is searched."""
+    """`operator` is CONTAINS, STARTSWITH or ENDSWITH; `searched` the string behind it."""
 
-    word: str
-    of: Node
+    operator: str
+    operand: Node
     searched: str
     is_negated: bool
 
 
-Node = Constant | Named | Nothing | Condition
+Node = Constant | MessageProperty | NullAfterEvaluating | Condition
 
 
 def common_type(left: Kind, right: Kind) -> Kind:
-    """What both sides of a comparison are converted to, unless one is a condition or both are texts under `=`."""
+    """Returns the kind of number that both sides of a comparison are converted to.
+
+    For comparisons without conditions, and not for `=` between two strings: those are compared as they are.
+    """
     kinds = (left, right)
     if Kind.DOUBLE in kinds or not NUMBERS.intersection(kinds):
         return Kind.DOUBLE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker.engine.filters import subscriptions as subscriptions_module
+from broker.engine.filters.property_filter import PropertyFilter
 from broker.engine.filters.subscriptions import EVERYTHING, SubscriptionFilters
 from broker.engine.processors.check_client_config import CheckClientConfig
 from broker.engine.serving.requests import Request
@@ -67,28 +67,34 @@ def test_class_filters_let_everything_through_as_rocketmqs_broker_does() -> None
     assert filters.of_group(SubscriptionData(topic="t", sub_string="x", class_filter_mode=True)) == EVERYTHING
 
 
-def test_an_expression_is_compiled_once_however_often_it_is_pulled(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[str] = []
-    real = subscriptions_module.PropertyFilter
-    monkeypatch.setattr(subscriptions_module, "PropertyFilter", lambda text: compiled.append(text) or real(text))
-    filters = SubscriptionFilters(has_sql=True)
+class Compiler:
+    """Compiles expressions and keeps count of them."""
+
+    def __init__(self) -> None:
+        self.compiled: list[str] = []
+
+    def __call__(self, text: str) -> PropertyFilter:
+        self.compiled.append(text)
+        return PropertyFilter(text)
+
+
+def test_an_expression_is_compiled_once_however_often_it_is_pulled() -> None:
+    compiler = Compiler()
+    filters = SubscriptionFilters(has_sql=True, compile_sql=compiler)
     for _ in range(3):
         filters.of_group(sql("a > 5"))
         filters.of_request("SQL92", "a > 5")
         with pytest.raises(MessageError):
             filters.of_group(sql("a >"))
 
-    assert compiled == ["a > 5", "a >"]
+    assert compiler.compiled == ["a > 5", "a >"]
 
 
-def test_the_expressions_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[str] = []
-    real = subscriptions_module.PropertyFilter
-    monkeypatch.setattr(subscriptions_module, "PropertyFilter", lambda text: compiled.append(text) or real(text))
-    monkeypatch.setattr(subscriptions_module, "KEPT_CHARS_MAX", 150)
-    filters = SubscriptionFilters(has_sql=True)
+def test_the_expressions_that_are_kept_are_bounded() -> None:
+    compiler = Compiler()
+    filters = SubscriptionFilters(has_sql=True, kept_chars_max=150, compile_sql=compiler)
     for text in ("a = 1", "a = 2", "a = 1", "a = 3", "a = 1", "a = 2"):
         filters.of_request("SQL92", text)
 
     # Two of 64 fit; the one that was used longest ago goes.
-    assert compiled == ["a = 1", "a = 2", "a = 3", "a = 2"]
+    assert compiler.compiled == ["a = 1", "a = 2", "a = 3", "a = 2"]
