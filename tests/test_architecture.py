@@ -81,7 +81,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "broker.engine.config",
     ),
     "consumer.engine": ("consumer.engine",),
-    "mqadmin.console": ("mqadmin.live.events", "mqadmin.live.subscriptions"),
+    "mqadmin.console": ("mqadmin.live.events", "mqadmin.live.revisions", "mqadmin.live.subscriptions"),
     "mqadmin.clusters": ("mqadmin.live.events",),
     "mqadmin.observing": ("mqadmin.live.events",),
     "mqadmin.lag": ("mqadmin.live.events",),

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 
 from mqadmin.actions.runs import Result
@@ -46,14 +47,17 @@ class ActionPage:
         return reverse(self.subject_url_name, args=[cluster, subject])
 
 
-def _members_with_notice(request: HttpRequest, result: Result) -> HttpResponse:
-    """Ends on the group's members, where one sees them come and go."""
+def _back_with_notice(request: HttpRequest, result: Result) -> HttpResponse:
+    """Ends where the form was sent from; without such a page on the group's members, who come and go now."""
     if result.outcome == Outcome.DONE:
         words = sentences.wanted_words(result.subject, result.arguments["wanted"])
         link = format_html('<a href="{}">{}</a>', run_address(result), gettext("What was done"))
         messages.success(request, format_html("{} {}", words, link))
     else:
         messages.error(request, gettext("%(reason)s Nothing was changed.") % {"reason": result.reason})
+    back = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(back, allowed_hosts=None):
+        return redirect(back)
     return redirect("group_members", result.cluster, result.subject)
 
 
@@ -62,7 +66,7 @@ SET_WANTED_INSTANCES = ActionPage(
     url_name="group_instances",
     section="groups",
     subject_url_name="group",
-    ends=_members_with_notice,
+    ends=_back_with_notice,
     require=selectors.group_page,
 )
 

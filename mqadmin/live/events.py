@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -19,6 +19,8 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
 from redis.exceptions import RedisError
+
+from mqadmin.live import revisions
 
 logger = logging.getLogger(__name__)
 
@@ -64,16 +66,18 @@ def tell_after_commit(changes: Sequence[Change]) -> None:
 
 def tell(changes: Sequence[Change]) -> None:
     """From synchronous code. A layer that cannot be reached is logged, and the pages fetch when they reconnect."""
+    by_live_group: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
+    for change in changes:
+        by_live_group[live_group(change.cluster, change.group)].append(asdict(change))
     try:
-        async_to_sync(_send)(changes)
+        # First: a page that hears of a change must not be given a fragment from before it.
+        revisions.renew(by_live_group)
+        async_to_sync(_send)(by_live_group)
     except (OSError, RedisError) as error:
         logger.warning("open pages were not told of %d changes: %s", len(changes), error)
 
 
-async def _send(changes: Sequence[Change]) -> None:
+async def _send(changes_by_live_group: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
     layer = get_channel_layer()
-    by_live_group: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
-    for change in changes:
-        by_live_group[live_group(change.cluster, change.group)].append(asdict(change))
-    for name, of_it in by_live_group.items():
-        await layer.group_send(name, {"type": EVENT_TYPE, "changes": of_it})
+    for name, changes in changes_by_live_group.items():
+        await layer.group_send(name, {"type": EVENT_TYPE, "changes": changes})

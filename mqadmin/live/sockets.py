@@ -20,7 +20,6 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 
 from mqadmin.clusters import selectors
-from mqadmin.live.events import live_group
 from mqadmin.live.heartbeats import Heartbeats
 from mqadmin.live.subscriptions import InvalidMessage, Subscription, read_subscribe
 from mqadmin.live.viewers import CLOSE_NOT_LOGGED_IN, Viewer, viewer_of
@@ -87,7 +86,7 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
         if await _existing(self._subscriptions.keys()) != self._subscriptions.keys():
             await self.close(CLOSE_NOT_FOUND)
             return
-        self._joined = {live_group(cluster, group) for cluster, group in self._subscriptions}
+        self._joined = {subscription.live_group for subscription in subscriptions}
         for joined in self._joined:
             await self.channel_layer.group_add(joined, self.channel_name)
         await self.send_json({"type": "subscribed", "heartbeat_s": self._heartbeats.interval_s})

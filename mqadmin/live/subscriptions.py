@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from mqadmin.live.events import ChangeKind
+from mqadmin.live.events import ChangeKind, live_group
 
 # An overview of that many clusters is kept fresh; what a page shows beyond it waits for a reload.
 SUBSCRIPTIONS_MAX = 400
@@ -32,6 +32,11 @@ class Subscription(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     cluster: Name
     group: Name = ""
     kinds: Annotated[tuple[ChangeKind, ...], Meta(max_length=len(ChangeKind))] = ()
+
+    @property
+    def live_group(self) -> str:
+        """The Channels group through which the changes come."""
+        return live_group(self.cluster, self.group)
 
     def covers(self, kind: str) -> bool:
         """Whether the page wants changes of this kind."""

@@ -1,4 +1,4 @@
-"""What holds for every test of the console: live events stay in this process unless a test wants Redis."""
+"""For every test of the console: live events and the cache stay in this process unless a test wants Redis."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 from channels.layers import channel_layers
+from django.core.cache import cache
 
 
 @pytest.fixture(autouse=True)
 def memory_layer(settings: Any) -> Iterator[None]:
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     channel_layers.backends.clear()
     yield
+    cache.clear()
     channel_layers.backends.clear()

@@ -61,9 +61,9 @@ def crumb(word: str, url_name: str, *names: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def live_region(context: Context, name: str) -> SafeString:
-    """Attributes of the element that live.js has fetched again, through this page's own address."""
+    """Attributes of the element that htmx replaces at the event "live", with what the page's own address answers."""
     return format_html(
         'id="{}" class="region" hx-get="{}" hx-trigger="live from:body" hx-swap="outerHTML" hx-sync="this:replace"',
         name,
-        context["request"].get_full_path(),
+        context["path"],
     )

@@ -27,7 +27,7 @@ from mqadmin.clusters import selectors
 from mqadmin.console import sentences
 from mqadmin.console.action_pages import PAGES, ActionPage, undo_address
 from mqadmin.console.action_values import item_line
-from mqadmin.console.known import or_404
+from mqadmin.console.live_page import or_404
 
 HTTP_STATUS = {Refusal.ARGUMENTS: 422, Refusal.CONFIRMATION: 422}
 REFUSED_HTTP_STATUS = 409

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -10,7 +11,6 @@ from django.views.decorators.http import require_safe
 from mqadmin.clusters import selectors
 from mqadmin.clusters.shapes import BrokerRow, SchedulerFacts
 from mqadmin.console import attention, sentences
-from mqadmin.console.known import or_404
 from mqadmin.console.live_page import live_page
 from mqadmin.live.subscriptions import Subscription
 
@@ -27,12 +27,17 @@ class SchedulerLine:
 
 @require_safe
 def cluster(request: HttpRequest, cluster: str) -> HttpResponse:
-    with or_404():
-        page = selectors.cluster_page(cluster)
+    return live_page(
+        request, "cluster", lambda: _context(cluster), shows=[Subscription(cluster)], cluster=cluster, section="cluster"
+    )
+
+
+def _context(cluster: str) -> dict[str, Any]:
+    page = selectors.cluster_page(cluster)
     groups = list(attention.group_lines(page.attention))
     schedulers = _schedulers(page.brokers)
     lines = [*attention.scheduler_lines(cluster, page.brokers), *groups]
-    context = {
+    return {
         "now": page.now,
         "head": page.card.head,
         "card": page.card,
@@ -43,7 +48,6 @@ def cluster(request: HttpRequest, cluster: str) -> HttpResponse:
         "attention_rest": page.card.attention_count - len(groups),
         "is_undriven": any(line.status == "undriven" for line in schedulers),
     }
-    return live_page(request, "cluster", context, shows=[Subscription(cluster)], cluster=cluster, section="cluster")
 
 
 def _schedulers(brokers: tuple[BrokerRow, ...]) -> list[SchedulerLine]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,10 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from mqadmin.actions import runner
 from mqadmin.actions.declaration import fingerprint
 from mqadmin.clusters import selectors
 from mqadmin.clusters.shapes import GroupPage
 from mqadmin.console import sentences
-from mqadmin.console.known import or_404
 from mqadmin.console.live_page import live_page
 from mqadmin.console.members import member_lines
 from mqadmin.console.queue_lines import queue_lines
@@ -37,53 +36,68 @@ class Tab:
 
 @require_safe
 def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    page = _page(cluster, group)
-    return _tab(request, "health", page, {"queues": queue_lines(page.queues)})
+    return _tab(request, "health", cluster, group, lambda page: {"queues": queue_lines(page.queues)})
 
 
 @require_safe
 def members(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    page = _page(cluster, group)
-    return _tab(request, "members", page, {"members": member_lines(page.members)})
+    return _tab(request, "members", cluster, group, lambda page: {"members": member_lines(page.members)})
 
 
 @require_safe
 def subscriptions(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    page = _page(cluster, group)
-    return _tab(request, "subscriptions", page, {"matrix": subscription_matrix(page.subscriptions)})
+    return _tab(
+        request, "subscriptions", cluster, group, lambda page: {"matrix": subscription_matrix(page.subscriptions)}
+    )
 
 
 @require_safe
 def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    page = _page(cluster, group)
-    events = rebalances.of_group(page.cluster.id, group, before=request.GET.get("before", ""))
-    context = {"events": events, "entries": timeline(events.rows), "now": page.now}
-    return _tab(request, "rebalances", page, context)
+    before = request.GET.get("before", "")
+
+    def context(page: GroupPage) -> dict[str, Any]:
+        events = rebalances.of_group(page.cluster.id, group, before=before)
+        return {"events": events, "entries": timeline(events.rows), "now": page.now}
+
+    return _tab(request, "rebalances", cluster, group, context)
 
 
-def _page(cluster: str, group: str) -> GroupPage:
-    with or_404():
-        return selectors.group_page(cluster, group)
-
-
-def _tab(request: HttpRequest, tab: str, page: GroupPage, context: dict[str, Any]) -> HttpResponse:
-    hosted = hosted_instances(page.cluster.namesrv, page.group.name)
-    if hosted is not None:
-        context |= {
-            "hosted": hosted,
-            "hosted_words": sentences.hosted_words(hosted),
-            "may_scale": runner.may(request.user, set_wanted_instances.DECLARATION.name),
-            "fingerprint": fingerprint({"": set_wanted_instances.wanted_values(hosted.wanted)}),
+def _tab(
+    request: HttpRequest, tab: str, cluster: str, group: str, tab_context: Callable[[GroupPage], dict[str, Any]]
+) -> HttpResponse:
+    def context() -> dict[str, Any]:
+        page = selectors.group_page(cluster, group)
+        return {
+            "page": page,
+            "tab": tab,
+            "tab_template": f"console/group_{tab}.html",
+            "tabs": _tabs(page),
+            **_hosted(page),
+            **tab_context(page),
         }
-    frame = {"page": page, "tab": tab, "tab_template": f"console/group_{tab}.html", "tabs": _tabs(page)}
+
     return live_page(
         request,
         "group",
-        {**frame, **context},
-        shows=[Subscription(page.cluster.name, page.group.name)],
-        cluster=page.cluster.name,
+        context,
+        shows=[Subscription(cluster, group)],
+        cluster=cluster,
         section="groups",
+        permissions=[set_wanted_instances.DECLARATION.permission],
     )
+
+
+def _hosted(page: GroupPage) -> dict[str, Any]:
+    """What the form that sets the number of instances needs; empty for a group that this project does not host."""
+    hosted = hosted_instances(page.cluster.namesrv, page.group.name)
+    if hosted is None:
+        return {}
+    return {
+        "hosted": hosted,
+        "hosted_words": sentences.hosted_words(hosted),
+        "scale_permission": set_wanted_instances.DECLARATION.permission,
+        "fingerprint": fingerprint({"": set_wanted_instances.wanted_values(hosted.wanted)}),
+    }
 
 
 def _tabs(page: GroupPage) -> list[Tab]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -10,7 +11,6 @@ from django.views.decorators.http import require_safe
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Verdict
 from mqadmin.console import sentences
-from mqadmin.console.known import or_404
 from mqadmin.console.listing import Listing, read_listing
 from mqadmin.console.live_page import live_page
 from mqadmin.live.events import ChangeKind
@@ -36,16 +36,22 @@ def groups(request: HttpRequest, cluster: str) -> HttpResponse:
         choice_name="status",
         choices=Verdict.values,
     )
-    with or_404():
-        page = selectors.groups(
-            cluster,
-            filter=listing.text,
-            verdict=listing.choice,
-            sort=listing.sort,
-            is_descending=listing.is_descending,
-            page=listing.page,
-        )
-    context = {
+    shows = [Subscription(cluster, kinds=(ChangeKind.GROUPS,))]
+    return live_page(
+        request, "groups", lambda: _context(cluster, listing), shows=shows, cluster=cluster, section="groups"
+    )
+
+
+def _context(cluster: str, listing: Listing) -> dict[str, Any]:
+    page = selectors.groups(
+        cluster,
+        filter=listing.text,
+        verdict=listing.choice,
+        sort=listing.sort,
+        is_descending=listing.is_descending,
+        page=listing.page,
+    )
+    return {
         "page": page,
         "listing": listing,
         "picks": _picks(listing, selectors.verdict_counts(cluster)),
@@ -53,8 +59,6 @@ def groups(request: HttpRequest, cluster: str) -> HttpResponse:
         "previous_url": listing.at_page(page.number - 1),
         "next_url": listing.at_page(page.number + 1),
     }
-    shows = [Subscription(cluster, kinds=(ChangeKind.GROUPS,))]
-    return live_page(request, "groups", context, shows=shows, cluster=cluster, section="groups")
 
 
 def _picks(listing: Listing, counts: dict[str, int]) -> list[Pick]:

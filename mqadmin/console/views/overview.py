@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -15,6 +17,11 @@ from mqadmin.live.subscriptions import Subscription
 
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
+    shows = [Subscription(name) for name in selectors.cluster_names()]
+    return live_page(request, "overview", _context, shows=shows, section="overview")
+
+
+def _context() -> dict[str, Any]:
     found = selectors.overview()
     clusters = list(attention.cluster_lines(card.head for card in found.clusters))
     groups = list(attention.group_lines(found.attention))
@@ -23,7 +30,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     headline, words = sentences.headline(found, attention_count), sentences.overview_words(found)
     if empty is not None:
         headline, words = sentences.first_steps_headline(empty), sentences.first_steps_words()
-    context = {
+    return {
         "overview": found,
         "now": found.now,
         "headline": headline,
@@ -32,8 +39,6 @@ def overview(request: HttpRequest) -> HttpResponse:
         "attention_rest": found.attention_count - len(groups),
         "first_steps": empty,
     }
-    shows = [Subscription(card.head.name) for card in found.clusters]
-    return live_page(request, "overview", context, shows=shows, section="overview")
 
 
 def _empty_cluster(found: Overview) -> ClusterHead | None:

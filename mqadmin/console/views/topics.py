@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
@@ -9,41 +11,47 @@ from django.views.decorators.http import require_safe
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import TopicKind
 from mqadmin.console import sentences
-from mqadmin.console.known import or_404
-from mqadmin.console.listing import read_listing
+from mqadmin.console.listing import Listing, read_listing
 from mqadmin.console.live_page import live_page
 from mqadmin.console.templatetags.marks import topic_kind
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 
 ALL_KINDS = "all"
+# The list shows normal topics unless one of these is chosen.
+FURTHER_KINDS = tuple(kind for kind in TopicKind if kind != TopicKind.NORMAL)
 
 
 @require_safe
 def topics(request: HttpRequest, cluster: str) -> HttpResponse:
-    kinds = [kind for kind in TopicKind if kind != TopicKind.NORMAL]
     listing = read_listing(
         request.GET,
         sorts=selectors.TOPIC_SORTS,
         default_sort="name",
         choice_name="kind",
-        choices=[*kinds, ALL_KINDS],
+        choices=[*FURTHER_KINDS, ALL_KINDS],
     )
-    with or_404():
-        page = selectors.topics(
-            cluster,
-            filter=listing.text,
-            kind="" if listing.choice == ALL_KINDS else listing.choice or TopicKind.NORMAL,
-            sort=listing.sort,
-            is_descending=listing.is_descending,
-            page=listing.page,
-        )
-    context = {
+    shows = [Subscription(cluster, kinds=(ChangeKind.TOPICS,))]
+    return live_page(
+        request, "topics", lambda: _topics(cluster, listing), shows=shows, cluster=cluster, section="topics"
+    )
+
+
+def _topics(cluster: str, listing: Listing) -> dict[str, Any]:
+    page = selectors.topics(
+        cluster,
+        filter=listing.text,
+        kind="" if listing.choice == ALL_KINDS else listing.choice or TopicKind.NORMAL,
+        sort=listing.sort,
+        is_descending=listing.is_descending,
+        page=listing.page,
+    )
+    return {
         "page": page,
         "listing": listing,
         "choices": [
             ("", gettext("normal topics")),
-            *((kind.value, topic_kind(kind)) for kind in kinds),
+            *((kind.value, topic_kind(kind)) for kind in FURTHER_KINDS),
             (ALL_KINDS, gettext("all kinds")),
         ],
         "choice_label": gettext("Kind"),
@@ -51,14 +59,14 @@ def topics(request: HttpRequest, cluster: str) -> HttpResponse:
         "previous_url": listing.at_page(page.number - 1),
         "next_url": listing.at_page(page.number + 1),
     }
-    shows = [Subscription(cluster, kinds=(ChangeKind.TOPICS,))]
-    return live_page(request, "topics", context, shows=shows, cluster=cluster, section="topics")
 
 
 @require_safe
 def topic(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
-    with or_404():
-        page = selectors.topic_page(cluster, topic)
     shows = [Subscription(cluster, kinds=(ChangeKind.TOPICS, ChangeKind.GROUPS))]
-    context = {"page": page, "words": sentences.topic_words(page)}
-    return live_page(request, "topic", context, shows=shows, cluster=cluster, section="topics")
+    return live_page(request, "topic", lambda: _topic(cluster, topic), shows=shows, cluster=cluster, section="topics")
+
+
+def _topic(cluster: str, topic: str) -> dict[str, Any]:
+    page = selectors.topic_page(cluster, topic)
+    return {"page": page, "words": sentences.topic_words(page)}

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
+from django.apps import apps
 from django.test import Client
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group
+from mqadmin.console.fragments import SharedFragments
 from tests.support import console_facts as facts
+
+
+@pytest.fixture(autouse=True)
+def _fragments_of_this_test() -> Iterator[None]:
+    """The fragments that pages share belong to the process; here to one test, and none expires during it."""
+    console = apps.get_app_config("mq_console")
+    before, console.fragments = console.fragments, SharedFragments(age_max_s=3600)
+    yield
+    console.fragments = before
 
 
 @pytest.fixture

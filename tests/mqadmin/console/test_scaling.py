@@ -35,6 +35,19 @@ def test_the_number_is_set_and_said(http, hosted):
     assert hosted.wanted_instances == 5
 
 
+@pytest.mark.parametrize(
+    ("next_url", "lands_on"),
+    [
+        ("/clusters/local/groups/billing/rebalances/?before=x", "/clusters/local/groups/billing/rebalances/?before=x"),
+        ("//evil.example/", MEMBERS),
+        ("https://evil.example/", MEMBERS),
+    ],
+)
+def test_it_ends_on_the_page_that_it_was_set_from_and_on_no_other_host(http, hosted, next_url, lands_on):
+    response = http.post(reverse("group_instances", args=["local", "billing"]), {"wanted": 3, "next": next_url})
+    assert response["Location"] == lands_on
+
+
 def test_nobody_wanted_is_a_number_too(http, hosted):
     assert "0 instances of billing are wanted." in set_to(http, 0)
 

@@ -1,0 +1,138 @@
+"""Live regions: one rendering serves all viewers who may see the same, and holds nothing of any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.signals import template_rendered
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from consumer.models import HostedGroup
+from mqadmin.live import events
+from mqadmin.live.events import Change, ChangeKind
+from tests.mqadmin.console.test_pages import EVERY_PAGE, page_ids
+
+BILLING = ["local", "billing"]
+
+
+def region(client: Client, url: str, language: str = "en") -> bytes:
+    response = client.get(url, headers={"HX-Request": "true", "Accept-Language": language})
+    assert response.status_code == 200
+    return bytes(response.content)
+
+
+def viewer(django_user_model: Any, name: str, *permissions: str) -> Client:
+    client = Client()
+    user = django_user_model.objects.create_user(name)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def rendered() -> Iterator[list[Any]]:
+    """Template name and context of each region that is rendered."""
+    found = []
+
+    def note(template: Any, context: Any, **_: Any) -> None:
+        if template.name and template.name.endswith("_region.html"):
+            found.append((template.name, context.flatten()))
+
+    template_rendered.connect(note)
+    yield found
+    template_rendered.disconnect(note)
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
+def test_a_region_is_rendered_once_for_fifty_viewers(django_user_model, group, rendered, name, args):
+    url = reverse(name, args=args)
+    viewers = [viewer(django_user_model, f"viewer{number}") for number in range(50)]
+    region(viewers[0], url)
+    with CaptureQueriesContext(connection) as asked:
+        for one in viewers[1:]:
+            region(one, url)
+    assert len(rendered) == 1
+    # Each asks who it is (session, account); the overview for the names of the clusters, a group's page for two
+    # kinds of permissions.
+    assert len(asked) <= 49 * 4
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
+def test_a_region_sees_neither_request_nor_viewer(http, group, rendered, name, args):
+    HostedGroup.objects.create(group="billing", wanted_instances=2, declared_instances=2)
+    text = region(http, reverse(name, args=args)).decode()
+    ((_, context),) = rendered
+    assert not {"request", "user", "perms", "csrf_token", "messages"} & set(context)
+    assert "csrfmiddlewaretoken" not in text
+    assert http.cookies["mqadmin_session"].value not in text
+
+
+def test_a_change_is_rendered_anew_at_once(http, group, rendered):
+    url = reverse("group", args=BILLING)
+    assert b"12,049" in region(http, url)
+    type(group).objects.filter(pk=group.pk).update(lag=777)
+    assert region(http, url).count(b"777") == 0, "nobody was told of it"
+    events.tell([Change(ChangeKind.GROUP, "local", "billing")])
+    assert b"777" in region(http, url)
+    assert len(rendered) == 2
+
+
+def test_a_change_of_another_cluster_renders_nothing(http, group, rendered):
+    url = reverse("groups", args=["local"])
+    region(http, url)
+    events.tell([Change(ChangeKind.GROUPS, "prod")])
+    region(http, url)
+    assert len(rendered) == 1
+
+
+def test_who_has_other_rights_gets_another_region(django_user_model, group, settings, rendered):
+    settings.MQADMIN_NAMESRV = group.cluster.namesrv
+    HostedGroup.objects.create(group="billing", wanted_instances=2, declared_instances=2)
+    url = reverse("group", args=BILLING)
+    reader, other_reader = viewer(django_user_model, "ann"), viewer(django_user_model, "bob")
+    operator = viewer(django_user_model, "eve", "change_hostedgroup")
+    assert b'id="scale"' not in region(reader, url)
+    assert b'id="scale"' in region(operator, url)
+    assert b'id="scale"' not in region(other_reader, url)
+    assert len(rendered) == 2
+
+
+def test_who_reads_another_language_gets_another_region(http, group, rendered):
+    url = reverse("group", args=BILLING)
+    region(http, url, "en")
+    region(http, url, "zh-hans")
+    assert len(rendered) == 2
+
+
+def test_who_asks_for_the_whole_page_sees_the_database_as_it_is(http, group):
+    url = reverse("group", args=BILLING)
+    http.get(url)
+    type(group).objects.filter(pk=group.pk).update(lag=777)
+    assert b"777" in http.get(url).content
+
+
+def test_a_group_that_is_gone_is_not_found_by_the_region_either(http, group):
+    url = reverse("group", args=BILLING)
+    group.delete()
+    assert http.get(url, headers={"HX-Request": "true"}).status_code == 404
+
+
+def test_without_its_cache_each_viewer_gets_a_region_of_its_own(http, group, settings, rendered, caplog):
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "unix:///nowhere/redis.sock",
+        }
+    }
+    url = reverse("group", args=BILLING)
+    region(http, url)
+    region(http, url)
+    assert len(rendered) == 2
+    assert "the cache cannot be reached" in caplog.text
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
