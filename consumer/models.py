@@ -1,8 +1,9 @@
-"""Instances that workers host: how many a group wants, who runs which, and which workers there are to run them.
+"""Hosted consumer instances: the wanted number per group, the lease of each instance, and the workers that run them.
 
-Leases only decide who starts. The broker's committed offset is the only truth about progress, and a running instance
-goes on consuming while this database is away. Rows are written by conditional updates: two processes may race, one
-wins (`hosting/leases.py`). No limit here is shorter than 15 s, since one writer of SQLite can wait for seconds.
+Leases only decide which process starts an instance. The broker's committed offset is the only truth about progress, and
+a running instance goes on consuming while this database is away. Rows are written by conditional updates, so that of
+two processes only one succeeds (`hosting/leases.py`). No heartbeat times out before 15 s, since SQLite's one writer can
+wait for seconds.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from django.utils import timezone
 
 
 class HostedGroup(models.Model):
-    """`wanted_instances` is the last word spoken: by the code when its own number changes, by people in between."""
+    """A group's wanted number of instances: set by the code when its own number changes, by operators in between."""
 
     group = models.CharField(max_length=120, unique=True)
     wanted_instances = models.PositiveIntegerField()
-    # What the listeners' code asked for when it was last looked at; 0 once no code declares the group.
+    # The number in the listeners' code at the last supervision.
     declared_instances = models.PositiveIntegerField()
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(auto_now=True)
@@ -28,7 +29,7 @@ class HostedGroup(models.Model):
 
 
 class LoopsWorker(models.Model):
-    """A Celery worker of the loops queue. `boot` is another at each start; `machine` as `hosting/machine.py` says."""
+    """A Celery worker of the loops queue. `boot` is new at each start; `machine` as in `hosting/machine.py`."""
 
     node = models.CharField(max_length=255, unique=True)
     boot = models.UUIDField()
@@ -45,30 +46,30 @@ class LoopsWorker(models.Model):
 
 
 class LeaseState(models.TextChoices):
-    WANTED = "wanted", "wanted"
+    PENDING = "pending", "pending"
     STARTING = "starting", "starting"
     RUNNING = "running", "running"
     STOPPING = "stopping", "stopping"
     ENDED = "ended", "ended"
 
 
-class Word(models.TextChoices):
+class DesiredState(models.TextChoices):
     RUN = "run", "run"
     STOP = "stop", "stop"
 
 
 class InstanceLease(models.Model):
-    """One instance from the moment it is wanted to its end.
+    """One instance, from the moment supervision places it on a worker to its end.
 
     `worker` names the Celery worker that is to run it, `worker_boot` the start of that worker that does, `pid` and
-    `process_start` the process (a child of the worker with prefork). `is_failure`: it ended by an error of its own, so
-    the next one waits a little.
+    `process_start` the process (a child of the worker with prefork). `desired_state` asks a running instance to stop.
+    `is_failure`: it ended by an error of its own, and the next one starts after a pause.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     group = models.ForeignKey(HostedGroup, on_delete=models.CASCADE, related_name="leases")
-    state = models.CharField(max_length=10, choices=LeaseState, default=LeaseState.WANTED)
-    wanted_word = models.CharField(max_length=4, choices=Word, default=Word.RUN)
+    state = models.CharField(max_length=10, choices=LeaseState, default=LeaseState.PENDING)
+    desired_state = models.CharField(max_length=4, choices=DesiredState, default=DesiredState.RUN)
     worker = models.CharField(max_length=255, blank=True, default="")
     worker_boot = models.UUIDField(null=True, blank=True)
     machine = models.CharField(max_length=255, blank=True, default="")

@@ -58,7 +58,7 @@ def host_instance(self: Any, lease_id: str) -> None:
 def supervise() -> None:
     """Brings the number of running instances to the wanted one."""
     supervisor.supervise(registry.groups, _offer)
-    supervisor.forget_the_past()
+    supervisor.prune()
 
 
 def _offer(lease_id: UUID, node: str) -> None:

@@ -1,44 +1,68 @@
 """Runs one hosted instance, from the claim of its lease to its end: a consumer on an event loop, its lease beside it.
 
 The lease never delays the consumer: a thread of its own waits for a database that is slow or away, and consuming goes
-on. An instance ends when its lease asks for it, when its worker shuts down, or by an error of its own.
+on. An instance ends when its lease asks for it, when its worker shuts down, when its process gets SIGTERM, or by an
+error of its own. SIGTERM reaches a process of a prefork pool when it is sent to the whole process group (systemd,
+containers), or when Celery terminates the task; the instance commits its offsets, then the process ends by the signal.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from django.db import close_old_connections, connections
 
 from consumer.assembly import make_consumer
 from consumer.conf import namesrv
-from consumer.engine.push_consumer import PushConsumer
 from consumer.hosting import leases
 from consumer.hosting.leases import Worker
 from consumer.listener import GroupSpec
-from consumer.models import Word
+from consumer.models import DesiredState
 from remoting.shutdown_signal import ShutdownSignal
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-BEAT_INTERVAL_S = 2.0
-# How long an instance that has ended waits for the database to hear of it.
-LAST_WORD_TIMEOUT_S = 5.0
+HEARTBEAT_INTERVAL_S = 2.0
+# How long an instance that has ended waits for the database.
+END_TIMEOUT_S = 5.0
+
+
+class HostedConsumer(Protocol):
+    @property
+    def client_id(self) -> str: ...
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class LeaseRow(Protocol):
+    """The steps of a lease's row, as the module `leases` takes them in the database."""
+
+    def mark_running(self, lease_id: UUID, client_id: str) -> None: ...
+
+    def heartbeat(self, lease_id: UUID) -> DesiredState: ...
+
+    def mark_stopping(self, lease_id: UUID) -> None: ...
+
+    def end(self, lease_id: UUID, reason: str, *, is_failure: bool = False) -> bool: ...
 
 
 def host(lease_id: UUID, worker: Worker, specs: Mapping[str, GroupSpec], shutdown: ShutdownSignal) -> None:
-    """Runs the instance until it is to stop; returns at once when the lease is not ours to run."""
+    """Runs the instance until it is to stop; returns at once when another worker has the lease, or it was withdrawn."""
     lease = leases.claim(lease_id, worker)
     if lease is None:
-        logger.info("lease %s was taken or called off before", lease_id)
+        logger.info("lease %s was taken or withdrawn before", lease_id)
         return
     spec = specs.get(lease.group.group)
     if spec is None:
@@ -47,29 +71,60 @@ def host(lease_id: UUID, worker: Worker, specs: Mapping[str, GroupSpec], shutdow
         logger.error("lease %s: %s", lease_id, reason)
         return
     connections.close_all()  # this thread needs none until the end
-    asyncio.run(_host(lease_id, make_consumer(spec, namesrv()), shutdown))
+    _run_in_process(lambda terminated: run(make_consumer(spec, namesrv()), LeaseKeeper(lease_id), shutdown, terminated))
 
 
-async def _host(lease_id: UUID, consumer: PushConsumer, shutdown: ShutdownSignal) -> None:
-    keeper = LeaseKeeper(lease_id)
+def _run_in_process(make_run: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+    """Runs on an event loop; SIGTERM sets the event first, and takes its effect when the run has ended."""
+
+    async def handling_sigterm() -> bool:
+        terminated = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, terminated.set)
+        try:
+            await make_run(terminated)
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+        return terminated.is_set()
+
+    if threading.current_thread() is not threading.main_thread():  # a pool of threads: Celery handles SIGTERM
+        asyncio.run(make_run(asyncio.Event()))
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    is_terminated = False
+    try:
+        is_terminated = asyncio.run(handling_sigterm())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if is_terminated:
+        signal.raise_signal(signal.SIGTERM)
+
+
+async def run(
+    consumer: HostedConsumer, keeper: LeaseKeeper, shutdown: ShutdownSignal, terminated: asyncio.Event
+) -> None:
+    """Runs `consumer` until its lease asks it to stop, or `shutdown` or `terminated` is set."""
     reason, is_failure = "", False
     try:
         await consumer.start()
-        reason = await _until_stopped(keeper, consumer, shutdown)
-        keeper.submit(leases.mark_stopping)
+        reason = await _until_stopped(keeper, consumer.client_id, shutdown, terminated)
+        keeper.mark_stopping()
         await consumer.stop()
     except Exception as error:
-        logger.exception("lease %s: the instance failed", lease_id)
+        logger.exception("lease %s: the instance failed", keeper.lease_id)
         reason, is_failure = f"{type(error).__name__}: {error}", True
     finally:
-        await keeper.close(partial(leases.end, reason=reason or "cancelled", is_failure=is_failure))
+        await keeper.end(reason or "cancelled", is_failure=is_failure)
 
 
-async def _until_stopped(keeper: LeaseKeeper, consumer: PushConsumer, shutdown: ShutdownSignal) -> str:
+async def _until_stopped(
+    keeper: LeaseKeeper, client_id: str, shutdown: ShutdownSignal, terminated: asyncio.Event
+) -> str:
     """Returns the reason."""
     waits = {
         asyncio.create_task(shutdown.wait(), name="shutdown"): "its worker stopped",
-        asyncio.create_task(keeper.keep(consumer.client_id), name="lease"): "it was asked to stop",
+        asyncio.create_task(terminated.wait(), name="SIGTERM"): "its process was terminated",
+        asyncio.create_task(keeper.keep_running(client_id), name="lease"): "it was asked to stop",
     }
     try:
         done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -83,49 +138,51 @@ async def _until_stopped(keeper: LeaseKeeper, consumer: PushConsumer, shutdown: 
 
 
 class LeaseKeeper:
-    """Talks to the database in one thread, in order, without ever holding up the event loop."""
+    """Writes the lease's row in a thread of its own, step after step, without blocking the event loop."""
 
-    def __init__(self, lease_id: UUID) -> None:
-        self._lease_id = lease_id
+    def __init__(
+        self, lease_id: UUID, row: LeaseRow = leases, heartbeat_interval_s: float = HEARTBEAT_INTERVAL_S
+    ) -> None:
+        self.lease_id = lease_id
+        self._row = row
+        self._heartbeat_interval_s = heartbeat_interval_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lease")
 
-    async def keep(self, client_id: str) -> None:
-        """Says that the instance runs, again and again; returns when it is wanted to stop."""
-        is_said = False
+    async def keep_running(self, client_id: str) -> None:
+        """Marks the instance as running and sends heartbeats; returns when the row asks it to stop."""
+        is_marked = False
         while True:
             try:
-                if not is_said:
-                    await self._run(partial(leases.mark_running, client_id=client_id))
-                    is_said = True
-                if await self._run(leases.beat) == Word.STOP:
+                if not is_marked:
+                    await self._submit(partial(self._row.mark_running, client_id=client_id))
+                    is_marked = True
+                if await self._submit(self._row.heartbeat) == DesiredState.STOP:
                     return
             except Exception as error:
-                logger.warning("lease %s: the database does not answer, consuming goes on: %s", self._lease_id, error)
-            await asyncio.sleep(BEAT_INTERVAL_S)
+                logger.warning("lease %s: the database does not answer, consuming goes on: %s", self.lease_id, error)
+            await asyncio.sleep(self._heartbeat_interval_s)
 
-    def submit(self, step: Callable[[UUID], object]) -> None:
-        """Does it soon; a failure is logged."""
-        self._thread.submit(self._logged, step)
+    def mark_stopping(self) -> None:
+        """Returns before it is written; a failure is logged."""
+        self._submit(self._row.mark_stopping).add_done_callback(self._log_failure)
 
-    async def close(self, last: Callable[[UUID], object]) -> None:
-        """Does `last` if the database lets it happen in time."""
+    async def end(self, reason: str, *, is_failure: bool) -> None:
+        """Ends the lease if the database answers in time (else supervision will), and the thread."""
         try:
-            async with asyncio.timeout(LAST_WORD_TIMEOUT_S):
-                await asyncio.shield(self._run(last))
+            async with asyncio.timeout(END_TIMEOUT_S):
+                await asyncio.shield(self._submit(partial(self._row.end, reason=reason, is_failure=is_failure)))
         except Exception as error:
-            logger.warning("lease %s could not be ended, supervision will: %r", self._lease_id, error)
+            logger.warning("lease %s could not be ended, supervision will: %r", self.lease_id, error)
         self._thread.submit(connections.close_all)
         self._thread.shutdown(wait=False, cancel_futures=False)
 
-    def _run(self, step: Callable[[UUID], T]) -> asyncio.Future[T]:
-        return asyncio.get_running_loop().run_in_executor(self._thread, self._fresh, step)
+    def _submit(self, step: Callable[[UUID], T]) -> asyncio.Future[T]:
+        return asyncio.get_running_loop().run_in_executor(self._thread, self._with_fresh_connection, step)
 
-    def _fresh(self, step: Callable[[UUID], T]) -> T:
+    def _with_fresh_connection(self, step: Callable[[UUID], T]) -> T:
         close_old_connections()
-        return step(self._lease_id)
+        return step(self.lease_id)
 
-    def _logged(self, step: Callable[[UUID], object]) -> None:
-        try:
-            self._fresh(step)
-        except Exception as error:
-            logger.warning("lease %s: %s", self._lease_id, error)
+    def _log_failure(self, done: asyncio.Future[None]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            logger.warning("lease %s: %s", self.lease_id, error)

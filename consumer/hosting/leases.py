@@ -1,4 +1,4 @@
-"""A lease's way from wanted to ended: each step a conditional update that says whether it was ours to do."""
+"""A lease's steps from pending to ended: each is a conditional update, so that of two processes only one takes it."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from consumer.hosting.machine import process_start, this_machine
-from consumer.models import InstanceLease, LeaseState, Word
+from consumer.models import DesiredState, InstanceLease, LeaseState
 from consumer.signals import instance_ended, instance_started
 
 logger = logging.getLogger(__name__)
 
 ALIVE = (LeaseState.STARTING, LeaseState.RUNNING, LeaseState.STOPPING)
-OPEN = (LeaseState.WANTED, *ALIVE)
+OPEN = (LeaseState.PENDING, *ALIVE)
 REASON_CHARS_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The Celery worker that hosts: node name and boot."""
+    """A Celery worker that hosts instances: its node name, and the id of this start of it."""
 
     node: str
     boot: UUID
 
 
 def claim(lease_id: UUID, worker: Worker) -> InstanceLease | None:
-    """The lease, ours to run; None when it was taken, called off or ended before."""
+    """Takes a pending lease for this process; returns None when it was taken, withdrawn or ended before."""
     now = timezone.now()
-    taken = InstanceLease.objects.filter(id=lease_id, state=LeaseState.WANTED, wanted_word=Word.RUN).update(
+    taken = InstanceLease.objects.filter(id=lease_id, state=LeaseState.PENDING, desired_state=DesiredState.RUN).update(
         state=LeaseState.STARTING,
         worker=worker.node,
         worker_boot=worker.boot,
@@ -55,14 +55,14 @@ def mark_running(lease_id: UUID, client_id: str) -> None:
         state=LeaseState.RUNNING, client_id=client_id, heartbeat_at=now
     )
     if changed:
-        _tell(instance_started, lease_id)
+        _send_on_commit(instance_started, lease_id)
 
 
-def beat(lease_id: UUID) -> Word:
-    """Says that the instance is alive; what it is wanted to do. A lease that others have ended says stop."""
+def heartbeat(lease_id: UUID) -> DesiredState:
+    """Writes the heartbeat; returns what the instance is to do: STOP also when the lease was ended by supervision."""
     if not InstanceLease.objects.filter(id=lease_id, state__in=ALIVE).update(heartbeat_at=timezone.now()):
-        return Word.STOP
-    return Word(InstanceLease.objects.values_list("wanted_word", flat=True).get(id=lease_id))
+        return DesiredState.STOP
+    return DesiredState(InstanceLease.objects.values_list("desired_state", flat=True).get(id=lease_id))
 
 
 def mark_stopping(lease_id: UUID) -> None:
@@ -71,26 +71,26 @@ def mark_stopping(lease_id: UUID) -> None:
 
 
 def end(lease_id: UUID, reason: str, *, is_failure: bool = False) -> bool:
-    """True when it was still open."""
+    """Returns True when it was still open."""
     ended = InstanceLease.objects.filter(id=lease_id, state__in=OPEN).update(
         state=LeaseState.ENDED, ended_at=timezone.now(), end_reason=reason[:REASON_CHARS_MAX], is_failure=is_failure
     )
     if ended:
-        _tell(instance_ended, lease_id)
+        _send_on_commit(instance_ended, lease_id)
     return bool(ended)
 
 
 def ask_to_stop(leases: QuerySet[InstanceLease]) -> int:
-    """How many of them run and will hear it."""
-    return leases.filter(state__in=ALIVE).update(wanted_word=Word.STOP)
+    """Sets the desired state of those that are alive; returns their number."""
+    return leases.filter(state__in=ALIVE).update(desired_state=DesiredState.STOP)
 
 
 def end_all(lease_ids: Iterable[UUID], reason: str) -> int:
     return sum(end(lease_id, reason) for lease_id in lease_ids)
 
 
-def _tell(signal: Signal, lease_id: UUID) -> None:
-    """Once it is committed: receivers look at the row, perhaps from another process."""
+def _send_on_commit(signal: Signal, lease_id: UUID) -> None:
+    """Sends when the transaction is committed: receivers read the row, perhaps from another process."""
     transaction.on_commit(partial(_send, signal, lease_id))
 
 

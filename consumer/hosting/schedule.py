@@ -1,4 +1,4 @@
-"""Supervision's place in beat's schedule, where django-celery-beat keeps one in the database."""
+"""Adds supervision to beat's schedule in the database (django-celery-beat)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from consumer.conf import jobs_queue
 NAME = "consumer: supervise instances"
 TASK = "consumer.tasks.supervise"
 EVERY_S = 2
-# A look that no worker has taken by then is pointless: the next one follows.
+# A run that no worker has taken by then is void: the next one follows.
 EXPIRES_S = 4
 
 
 def install_schedule(using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
-    """After every migrate. A row that is there already stays as people have made it."""
+    """Runs after every migrate. A row that exists stays as an operator has changed it."""
     if not apps.is_installed("django_celery_beat"):
         return
     from django_celery_beat.models import IntervalSchedule, PeriodicTask  # only there when it is installed

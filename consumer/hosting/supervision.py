@@ -1,15 +1,15 @@
-"""What must be done so that as many instances run as are wanted: pure decisions over what the rows say.
+"""Decides which leases to end, to stop and to make, so that the wanted number of instances runs. Pure.
 
-    lost       a lease whose instance is certainly gone, silent for too long, or never began
+    lost       leases whose instance is certainly gone, has not sent a heartbeat for too long, or never began
     surplus    leases beyond the wanted number: of the worker that hosts most of the group, the newest
-    missing    leases to make, each on a worker; never more than it has free slots, since a task that no process takes
-               waits unseen
+    missing    leases to make, each on a worker; never more than it has free slots, since Celery would keep a task that
+               no process can take
 
-Slots that do not suffice for all go to the groups that have the smallest part of what they want, in turn. An instance
-goes to the worker that hosts the fewest of its group, so that the death of one worker leaves members who take its
-queues at once. A group that came to lie on one worker all the same (the only one there was) is spread once another has
-room: first one instance more than wanted starts there, and when it runs an old one is surplus, so consuming never
-pauses. One group at a time, and only when there is nothing else to do.
+Where slots are short, groups get them in the order of the smallest share of their wanted number. An instance is placed
+on the worker that hosts the fewest of its group, so that members remain when a worker dies, and take its queues at
+once. A group whose instances are all on one worker (the only one at the time) is spread when another has room: first
+one instance more than wanted starts there, and when it runs an old one is surplus, so that consuming never pauses. One
+group at a time, and only when there is nothing else to do.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from consumer.models import LeaseState, Word
+from consumer.models import DesiredState, LeaseState
 
 # Not shorter than 15 s: see models.py.
 SILENT_AFTER = timedelta(seconds=30)
-# A task that no worker took by then is void, and its lease ends a little later.
+# Celery discards a task that no worker has taken by then; its lease ends a little later.
 OFFER_EXPIRES_S = 20
 UNTAKEN_AFTER = timedelta(seconds=OFFER_EXPIRES_S + 5)
-# How long failures count, and the longest pause that they cause.
+# How long failures count, and the longest pause before a new start that they cause.
 FAILURES_COUNT_FOR = timedelta(minutes=5)
 FAILURE_PAUSE_S_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseFacts:
+class LeaseSnapshot:
     """`worker`: the node that runs it or was offered it. `is_gone`: its process is certainly no more."""
 
     id: UUID
     group: str
     worker: str
     state: str
-    word: str
+    desired_state: str
     created_at: datetime
     heartbeat_at: datetime | None
     is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class HostingSnapshot:
     """`wanted`: group → number, 0 for a group that no code declares. `leases`: all that are open.
 
     `slots`: node → how many instances that worker holds; of workers that live and are not about to stop.
@@ -56,88 +56,90 @@ class Situation:
 
     now: datetime
     wanted: Mapping[str, int]
-    leases: Sequence[LeaseFacts]
+    leases: Sequence[LeaseSnapshot]
     slots: Mapping[str, int]
     failures: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A lease to make: of this group, on this worker."""
+class Placement:
+    """A lease to make, of `group` on `worker`."""
 
     group: str
     worker: str
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SupervisionPlan:
     """`lost` with the reason; `missing`: one entry per lease to make."""
 
     lost: tuple[tuple[UUID, str], ...] = ()
     surplus: tuple[UUID, ...] = ()
-    missing: tuple[Place, ...] = ()
+    missing: tuple[Placement, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         return not (self.lost or self.surplus or self.missing)
 
 
-def decide(situation: Situation) -> Plan:
-    lost = [(lease.id, reason) for lease in situation.leases if (reason := _reason_lost(lease, situation))]
+def decide(snapshot: HostingSnapshot) -> SupervisionPlan:
+    lost = [(lease.id, reason) for lease in snapshot.leases if (reason := _reason_lost(lease, snapshot))]
     gone = {lease_id for lease_id, _ in lost}
-    held = [lease for lease in situation.leases if lease.id not in gone]
-    staying = [lease for lease in held if lease.word == Word.RUN and lease.state != LeaseState.STOPPING]
-    surplus = [
-        lease.id for group, number in situation.wanted.items() for lease in _surplus(_of(group, staying), number)
+    held = [lease for lease in snapshot.leases if lease.id not in gone]
+    staying = [
+        lease for lease in held if lease.desired_state == DesiredState.RUN and lease.state != LeaseState.STOPPING
     ]
+    surplus = [lease.id for group, number in snapshot.wanted.items() for lease in _surplus(_of(group, staying), number)]
     staying = [lease for lease in staying if lease.id not in set(surplus)]
     # One that stops has its slot until it has ended.
-    room = _Room(situation.slots, held, staying)
-    plan = Plan(tuple(lost), tuple(surplus), tuple(_missing(situation, staying, room)))
-    return Plan(missing=_spread(situation, staying, room)) if plan.is_empty else plan
+    free_slots = _FreeSlots(snapshot.slots, held, staying)
+    plan = SupervisionPlan(tuple(lost), tuple(surplus), tuple(_missing(snapshot, staying, free_slots)))
+    return SupervisionPlan(missing=_spread(snapshot, staying, free_slots)) if plan.is_empty else plan
 
 
-class _Room:
-    """Which worker takes the next instance of a group; `take` fills one of its slots."""
+class _FreeSlots:
+    """The free slots of all workers; `take` uses one."""
 
-    def __init__(self, slots: Mapping[str, int], held: Iterable[LeaseFacts], staying: Iterable[LeaseFacts]) -> None:
+    def __init__(
+        self, slots: Mapping[str, int], held: Iterable[LeaseSnapshot], staying: Iterable[LeaseSnapshot]
+    ) -> None:
         self._free = Counter(slots)
         self._free.subtract(lease.worker for lease in held if lease.worker in slots)
         self._hosted = Counter((lease.group, lease.worker) for lease in staying)
 
-    def best(self, group: str) -> str | None:
-        """That hosts the fewest of the group, then that has the most free slots."""
+    def best_worker(self, group: str) -> str | None:
+        """Returns the worker with a free slot that hosts the fewest of the group; of these, the one with most slots."""
         nodes = [node for node, free in self._free.items() if free > 0]
         return min(nodes, key=lambda node: (self._hosted[group, node], -self._free[node], node), default=None)
 
-    def take(self, place: Place) -> None:
+    def take(self, place: Placement) -> None:
         self._free[place.worker] -= 1
         self._hosted[place.group, place.worker] += 1
 
 
-def _reason_lost(lease: LeaseFacts, situation: Situation) -> str | None:
-    if lease.state == LeaseState.WANTED:
-        if lease.worker not in situation.slots:
-            return "its worker went before it began"
-        return "no worker took it" if situation.now - lease.created_at > UNTAKEN_AFTER else None
+def _reason_lost(lease: LeaseSnapshot, snapshot: HostingSnapshot) -> str | None:
+    if lease.state == LeaseState.PENDING:
+        if lease.worker not in snapshot.slots:
+            return "its worker stopped before it began"
+        return "no worker took it" if snapshot.now - lease.created_at > UNTAKEN_AFTER else None
     if lease.is_gone:
         return "its process is gone"
     silent_since = lease.heartbeat_at or lease.created_at
-    return "silent for too long" if situation.now - silent_since > SILENT_AFTER else None
+    return "silent for too long" if snapshot.now - silent_since > SILENT_AFTER else None
 
 
-def _of(group: str, leases: Iterable[LeaseFacts]) -> list[LeaseFacts]:
+def _of(group: str, leases: Iterable[LeaseSnapshot]) -> list[LeaseSnapshot]:
     return [lease for lease in leases if lease.group == group]
 
 
-def _surplus(its: list[LeaseFacts], wanted: int) -> list[LeaseFacts]:
-    """Of one group. One that runs is stopped only as long as enough others run already."""
-    running = sum(lease.state == LeaseState.RUNNING for lease in its)
+def _surplus(own: list[LeaseSnapshot], wanted: int) -> list[LeaseSnapshot]:
+    """Chooses among the leases of one group. One that runs is surplus only while enough others run."""
+    running = sum(lease.state == LeaseState.RUNNING for lease in own)
     surplus = []
-    for _ in range(len(its) - wanted):
-        hosted = Counter(lease.worker for lease in its)
-        worst = max(its, key=lambda lease: (hosted[lease.worker], lease.created_at))
-        its = [lease for lease in its if lease is not worst]
+    for _ in range(len(own) - wanted):
+        hosted = Counter(lease.worker for lease in own)
+        worst = max(own, key=lambda lease: (hosted[lease.worker], lease.created_at))
+        own = [lease for lease in own if lease is not worst]
         if worst.state == LeaseState.RUNNING:
             if running <= wanted:
                 continue
@@ -146,44 +148,46 @@ def _surplus(its: list[LeaseFacts], wanted: int) -> list[LeaseFacts]:
     return surplus
 
 
-def _startable(situation: Situation) -> dict[str, int]:
-    """The wanted numbers of the groups that may start an instance now."""
+def _startable(snapshot: HostingSnapshot) -> dict[str, int]:
+    """Returns the wanted numbers of the groups that may start an instance now."""
     return {
         group: wanted
-        for group, wanted in situation.wanted.items()
-        if wanted > 0 and not _must_wait(situation.failures.get(group, ()), situation.now)
+        for group, wanted in snapshot.wanted.items()
+        if wanted > 0 and not _is_backing_off(snapshot.failures.get(group, ()), snapshot.now)
     }
 
 
-def _missing(situation: Situation, staying: Iterable[LeaseFacts], room: _Room) -> list[Place]:
-    candidates = _startable(situation)
+def _missing(snapshot: HostingSnapshot, staying: Iterable[LeaseSnapshot], free_slots: _FreeSlots) -> list[Placement]:
+    candidates = _startable(snapshot)
     have = Counter(lease.group for lease in staying)
-    missing: list[Place] = []
+    missing: list[Placement] = []
     while lacking := [group for group, wanted in candidates.items() if have[group] < wanted]:
         group = min(lacking, key=lambda name: (have[name] / candidates[name], name))
-        worker = room.best(group)
+        worker = free_slots.best_worker(group)
         if worker is None:
             break
-        missing.append(Place(group, worker))
-        room.take(missing[-1])
+        missing.append(Placement(group, worker))
+        free_slots.take(missing[-1])
         have[group] += 1
     return missing
 
 
-def _spread(situation: Situation, staying: Iterable[LeaseFacts], room: _Room) -> tuple[Place, ...]:
-    """One more instance for a group whose instances, two at least and all running, lie on one worker."""
-    for group in sorted(_startable(situation)):
-        its = _of(group, staying)
-        nodes = {lease.worker for lease in its}
-        is_settled = len(its) > 1 and all(lease.state == LeaseState.RUNNING for lease in its)
-        worker = room.best(group)
+def _spread(
+    snapshot: HostingSnapshot, staying: Iterable[LeaseSnapshot], free_slots: _FreeSlots
+) -> tuple[Placement, ...]:
+    """Places one more instance of a group whose instances, two at least and all running, are on one worker."""
+    for group in sorted(_startable(snapshot)):
+        own = _of(group, staying)
+        nodes = {lease.worker for lease in own}
+        is_settled = len(own) > 1 and all(lease.state == LeaseState.RUNNING for lease in own)
+        worker = free_slots.best_worker(group)
         if is_settled and len(nodes) == 1 and worker is not None and worker not in nodes:
-            return (Place(group, worker),)
+            return (Placement(group, worker),)
     return ()
 
 
-def _must_wait(failures: Sequence[datetime], now: datetime) -> bool:
-    """After n failures lately 2^n seconds pass before the next instance starts."""
+def _is_backing_off(failures: Sequence[datetime], now: datetime) -> bool:
+    """Returns True while less than 2^n seconds have passed since the last of n recent failures."""
     recent = [at for at in failures if now - at < FAILURES_COUNT_FOR]
     if not recent:
         return False

@@ -1,7 +1,7 @@
-"""Supervision carried out: reads the rows, lets `supervision.py` decide, writes and sends (every 2 s, by beat).
+"""Carries out supervision: reads the rows, lets `supervision.py` decide, writes rows and sends tasks (every 2 s).
 
 Reads first without a lock, since most times there is nothing to do; decides again under one before it writes, so that
-two supervisors at once do the work of one.
+two supervisors at the same time do the work of one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from consumer.hosting import leases
-from consumer.hosting.machine import is_gone
+from consumer.hosting.machine import is_process_gone
 from consumer.hosting.supervision import (
     FAILURES_COUNT_FOR,
     SILENT_AFTER,
-    LeaseFacts,
-    Plan,
-    Situation,
+    HostingSnapshot,
+    LeaseSnapshot,
+    SupervisionPlan,
     decide,
 )
 from consumer.listener import GroupSpec
@@ -37,15 +37,15 @@ KEEP_WORKERS_FOR = timedelta(days=1)
 Offer = Callable[[UUID, str], None]
 
 
-def supervise(specs: Mapping[str, GroupSpec], offer: Offer) -> Plan:
-    """One look and what follows from it. Raises what the database and `offer` raise."""
+def supervise(specs: Mapping[str, GroupSpec], offer: Offer) -> SupervisionPlan:
+    """Decides and carries it out, once. Raises what the database and `offer` raise."""
     declare(specs)
-    if decide(situation(specs)).is_empty:
-        return Plan()
+    if decide(snapshot(specs)).is_empty:
+        return SupervisionPlan()
     with transaction.atomic():
         # On SQLite the transaction itself is the lock.
         list(HostedGroup.objects.select_for_update().order_by("id"))
-        plan = decide(situation(specs))
+        plan = decide(snapshot(specs))
         made = _carry_out(plan)
     for lease in made:
         offer(lease.id, lease.worker)
@@ -53,7 +53,7 @@ def supervise(specs: Mapping[str, GroupSpec], offer: Offer) -> Plan:
 
 
 def declare(specs: Mapping[str, GroupSpec]) -> None:
-    """Makes rows of the groups that code declares; a number that has changed in the code is the new wanted number."""
+    """Makes rows for the declared groups; a number that has changed in the code becomes the wanted number."""
     known = {row.group: row for row in HostedGroup.objects.all()}
     for group, spec in specs.items():
         row = known.get(group)
@@ -66,7 +66,7 @@ def declare(specs: Mapping[str, GroupSpec]) -> None:
             logger.info("group %s: %d instances wanted, as its listeners say now", group, spec.wanted_instances)
 
 
-def situation(specs: Mapping[str, GroupSpec]) -> Situation:
+def snapshot(specs: Mapping[str, GroupSpec]) -> HostingSnapshot:
     now = timezone.now()
     rows = HostedGroup.objects.values_list("group", "wanted_instances")
     open_leases = InstanceLease.objects.filter(state__in=leases.OPEN).select_related("group")
@@ -77,17 +77,17 @@ def situation(specs: Mapping[str, GroupSpec]) -> Situation:
     for group, ended_at in recent:
         if ended_at is not None:
             failures.setdefault(group, []).append(ended_at)
-    return Situation(
+    return HostingSnapshot(
         now=now,
         wanted={group: wanted if group in specs else 0 for group, wanted in rows},
-        leases=[_facts(lease) for lease in open_leases],
+        leases=[_lease_snapshot(lease) for lease in open_leases],
         slots=_slots(),
         failures=failures,
     )
 
 
-def forget_the_past() -> None:
-    """Ended leases and workers of long ago."""
+def prune() -> None:
+    """Deletes leases that ended, and workers that sent their last heartbeat, long ago."""
     now = timezone.now()
     old_leases = InstanceLease.objects.filter(state=LeaseState.ENDED, ended_at__lt=now - KEEP_ENDED_FOR)
     if old_leases.exists():
@@ -97,35 +97,37 @@ def forget_the_past() -> None:
         old_workers.delete()
 
 
-def _facts(lease: InstanceLease) -> LeaseFacts:
-    return LeaseFacts(
+def _lease_snapshot(lease: InstanceLease) -> LeaseSnapshot:
+    return LeaseSnapshot(
         id=lease.id,
         group=lease.group.group,
         worker=lease.worker,
         state=lease.state,
-        word=lease.wanted_word,
+        desired_state=lease.desired_state,
         created_at=lease.created_at,
         heartbeat_at=lease.heartbeat_at,
-        is_gone=is_gone(lease.machine, lease.pid, lease.process_start),
+        is_gone=is_process_gone(lease.machine, lease.pid, lease.process_start),
     )
 
 
 def _slots() -> dict[str, int]:
     alive = LoopsWorker.objects.filter(is_stopping=False, heartbeat_at__gt=timezone.now() - SILENT_AFTER)
     return {
-        worker.node: worker.slots for worker in alive if not is_gone(worker.machine, worker.pid, worker.process_start)
+        worker.node: worker.slots
+        for worker in alive
+        if not is_process_gone(worker.machine, worker.pid, worker.process_start)
     }
 
 
-def _carry_out(plan: Plan) -> list[InstanceLease]:
-    """Leases made, to be offered once the transaction is committed."""
+def _carry_out(plan: SupervisionPlan) -> list[InstanceLease]:
+    """Returns the leases made, to be offered to their workers when the transaction is committed."""
     for lease_id, reason in plan.lost:
         if leases.end(lease_id, reason):
             lease = InstanceLease.objects.select_related("group").get(id=lease_id)
             logger.warning("group %s: an instance on %s was lost: %s", lease.group.group, lease.worker, reason)
     surplus = InstanceLease.objects.filter(id__in=plan.surplus)
     leases.ask_to_stop(surplus)
-    leases.end_all(surplus.filter(state=LeaseState.WANTED).values_list("id", flat=True), "called off")
+    leases.end_all(surplus.filter(state=LeaseState.PENDING).values_list("id", flat=True), "withdrawn")
     rows = {row.group: row for row in HostedGroup.objects.filter(group__in={place.group for place in plan.missing})}
     made = [InstanceLease.objects.create(group=rows[place.group], worker=place.worker) for place in plan.missing]
     for lease in made:

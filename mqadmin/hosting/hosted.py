@@ -31,7 +31,7 @@ def hosted_instances(namesrv: str, group_name: str) -> HostedInstances | None:
     return HostedInstances(
         wanted=group.wanted_instances,
         running=leases.filter(state=LeaseState.RUNNING).count(),
-        starting=leases.filter(state__in=(LeaseState.WANTED, LeaseState.STARTING)).count(),
+        starting=leases.filter(state__in=(LeaseState.PENDING, LeaseState.STARTING)).count(),
         instances_max=settings.MQADMIN_INSTANCES,
     )
 

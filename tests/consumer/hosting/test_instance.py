@@ -1,4 +1,4 @@
-"""A hosted instance whose database is away: the lease never stands in the consumer's way."""
+"""A hosted instance whose database is away: the lease never delays the consumer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import uuid
 import pytest
 from django.db import OperationalError
 
-from consumer.hosting import instance, leases
-from consumer.models import Word
+from consumer.hosting.instance import LeaseKeeper, run
+from consumer.models import DesiredState
 from remoting.shutdown_signal import ShutdownSignal
 from tests.support.waiting import eventually
 
@@ -32,76 +32,92 @@ class FakeConsumer:
         self.steps.append("stop")
 
 
-class FakeLeases:
-    """Answers instead of the database; `error` is what it raises while it is away."""
+class FakeRow:
+    """A lease's row without a database; `error` is raised while that is away."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.steps: list[str] = []
-        self.word = Word.RUN
+        self.desired_state = DesiredState.RUN
         self.error: Exception | None = None
-        for name in ("mark_running", "mark_stopping", "end"):
-            monkeypatch.setattr(leases, name, self._step(name))
-        monkeypatch.setattr(leases, "beat", self._beat)
-        monkeypatch.setattr(instance, "BEAT_INTERVAL_S", 0.01)
-        # No database is touched here, also not to look for old connections.
-        monkeypatch.setattr(instance, "close_old_connections", lambda: None)
 
-    def _step(self, name: str) -> object:
-        def step(lease_id: uuid.UUID, **details: object) -> None:
-            if self.error is not None:
-                raise self.error
-            self.steps.append(name if name != "end" else f"end: {details['reason']} {details['is_failure']}")
+    def mark_running(self, lease_id: uuid.UUID, client_id: str) -> None:
+        self._step("mark_running")
 
-        return step
+    def heartbeat(self, lease_id: uuid.UUID) -> DesiredState:
+        self._step("heartbeat")
+        return self.desired_state
 
-    def _beat(self, lease_id: uuid.UUID) -> Word:
+    def mark_stopping(self, lease_id: uuid.UUID) -> None:
+        self._step("mark_stopping")
+
+    def end(self, lease_id: uuid.UUID, reason: str, *, is_failure: bool = False) -> bool:
+        self._step(f"end: {reason} {is_failure}")
+        return True
+
+    def _step(self, name: str) -> None:
         if self.error is not None:
             raise self.error
-        self.steps.append("beat")
-        return self.word
+        self.steps.append(name)
 
 
-@pytest.fixture
-def rows(monkeypatch: pytest.MonkeyPatch) -> FakeLeases:
-    return FakeLeases(monkeypatch)
+class Instance:
+    """A run of an instance in a task."""
+
+    def __init__(self, start_error: Exception | None = None, database_error: Exception | None = None) -> None:
+        self.row = FakeRow()
+        self.row.error = database_error
+        self.consumer = FakeConsumer(start_error)
+        self.shutdown = ShutdownSignal()
+        self.terminated = asyncio.Event()
+        keeper = LeaseKeeper(LEASE, self.row, heartbeat_interval_s=0.01)
+        self._task = asyncio.create_task(run(self.consumer, keeper, self.shutdown, self.terminated))
+
+    async def ended(self) -> None:
+        await asyncio.wait_for(self._task, 10)
+        self.shutdown.close()
 
 
-async def test_an_instance_ends_when_its_lease_says_stop(rows: FakeLeases) -> None:
-    consumer = FakeConsumer()
-    hosting = asyncio.create_task(instance._host(LEASE, consumer, ShutdownSignal()))  # type: ignore[arg-type]
-    await eventually(lambda: "beat" in rows.steps)
-    rows.word = Word.STOP
-    await asyncio.wait_for(hosting, 5)
-    assert consumer.steps == ["start", "stop"]
-    assert rows.steps[0] == "mark_running"
-    assert rows.steps[-2:] == ["mark_stopping", "end: it was asked to stop False"]
+async def test_an_instance_ends_when_its_lease_asks_for_it() -> None:
+    instance = Instance()
+    await eventually(lambda: "heartbeat" in instance.row.steps)
+    instance.row.desired_state = DesiredState.STOP
+    await instance.ended()
+    assert instance.consumer.steps == ["start", "stop"]
+    assert instance.row.steps[0] == "mark_running"
+    assert instance.row.steps[-2:] == ["mark_stopping", "end: it was asked to stop False"]
 
 
-async def test_an_instance_ends_at_once_when_its_worker_stops_also_without_a_database(rows: FakeLeases) -> None:
-    rows.error = OperationalError("no such server")
-    consumer, shutdown = FakeConsumer(), ShutdownSignal()
-    hosting = asyncio.create_task(instance._host(LEASE, consumer, shutdown))  # type: ignore[arg-type]
-    await eventually(lambda: consumer.steps)
-    shutdown.set()
-    await asyncio.wait_for(hosting, 5)
-    assert consumer.steps == ["start", "stop"]
+async def test_an_instance_ends_at_once_when_its_worker_shuts_down_also_without_a_database() -> None:
+    instance = Instance(database_error=OperationalError("no such server"))
+    await eventually(lambda: instance.consumer.steps)
+    instance.shutdown.set()
+    await instance.ended()
+    assert instance.consumer.steps == ["start", "stop"]
 
 
-async def test_an_instance_goes_on_while_the_database_is_away_and_says_so_when_it_is_back(
-    rows: FakeLeases, caplog: pytest.LogCaptureFixture
+async def test_an_instance_stops_its_consumer_when_its_process_is_terminated() -> None:
+    instance = Instance()
+    await eventually(lambda: "heartbeat" in instance.row.steps)
+    instance.terminated.set()
+    await instance.ended()
+    assert instance.consumer.steps == ["start", "stop"]
+    assert instance.row.steps[-1] == "end: its process was terminated False"
+
+
+async def test_an_instance_goes_on_while_the_database_is_away_and_marks_its_row_when_it_is_back(
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    rows.error = OperationalError("no such server")
-    consumer, shutdown = FakeConsumer(), ShutdownSignal()
-    hosting = asyncio.create_task(instance._host(LEASE, consumer, shutdown))  # type: ignore[arg-type]
+    instance = Instance(database_error=OperationalError("no such server"))
     await eventually(lambda: "consuming goes on" in caplog.text)
-    assert consumer.steps == ["start"]
-    rows.error = None
-    await eventually(lambda: rows.steps[:2] == ["mark_running", "beat"])
-    shutdown.set()
-    await asyncio.wait_for(hosting, 5)
-    assert rows.steps[-1] == "end: its worker stopped False"
+    assert instance.consumer.steps == ["start"]
+    instance.row.error = None
+    await eventually(lambda: instance.row.steps[:2] == ["mark_running", "heartbeat"])
+    instance.shutdown.set()
+    await instance.ended()
+    assert instance.row.steps[-1] == "end: its worker stopped False"
 
 
-async def test_an_instance_that_fails_says_why(rows: FakeLeases) -> None:
-    await instance._host(LEASE, FakeConsumer(ValueError("no topic")), ShutdownSignal())  # type: ignore[arg-type]
-    assert rows.steps == ["end: ValueError: no topic True"]
+async def test_an_instance_that_fails_writes_its_error() -> None:
+    instance = Instance(start_error=ValueError("no topic"))
+    await instance.ended()
+    assert instance.row.steps == ["end: ValueError: no topic True"]

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from consumer.hosting.machine import is_gone, process_start, this_machine
+from consumer.hosting.machine import is_process_gone, process_start, this_machine
 
 
 def test_a_process_is_gone_when_its_pid_is_nobodys_or_anothers() -> None:
@@ -12,18 +12,18 @@ def test_a_process_is_gone_when_its_pid_is_nobodys_or_anothers() -> None:
     try:
         started = process_start(child.pid)
         assert started is not None
-        assert not is_gone(this_machine(), child.pid, started)
-        assert is_gone(this_machine(), child.pid, started - 1)
+        assert not is_process_gone(this_machine(), child.pid, started)
+        assert is_process_gone(this_machine(), child.pid, started - 1)
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert is_gone(this_machine(), child.pid, started)  # a zombie runs nothing
+        assert is_process_gone(this_machine(), child.pid, started)  # a zombie runs nothing
     finally:
         child.kill()
         child.wait()
-    assert is_gone(this_machine(), child.pid, started)
+    assert is_process_gone(this_machine(), child.pid, started)
 
 
 def test_nothing_is_said_of_processes_elsewhere_or_unknown() -> None:
-    assert not is_gone("another machine", os.getpid(), 1)
-    assert not is_gone(this_machine(), None, None)
-    assert not is_gone("", None, None)
+    assert not is_process_gone("another machine", os.getpid(), 1)
+    assert not is_process_gone(this_machine(), None, None)
+    assert not is_process_gone("", None, None)

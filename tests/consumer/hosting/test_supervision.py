@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from consumer.hosting.supervision import LeaseFacts, Place, Plan, Situation, decide
-from consumer.models import LeaseState, Word
+from consumer.hosting.supervision import HostingSnapshot, LeaseSnapshot, Placement, SupervisionPlan, decide
+from consumer.models import DesiredState, LeaseState
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+STOP = DesiredState.STOP
 
 
 def ago(seconds: float) -> datetime:
@@ -18,25 +19,25 @@ def ago(seconds: float) -> datetime:
 def lease(
     group: str = "billing",
     state: str = LeaseState.RUNNING,
-    word: str = Word.RUN,
+    desired_state: str = DesiredState.RUN,
     *,
     on: str = "one",
     age_s: float = 100,
     silent_s: float | None = 1,
     is_gone: bool = False,
-) -> LeaseFacts:
+) -> LeaseSnapshot:
     heartbeat_at = None if silent_s is None else ago(silent_s)
-    return LeaseFacts(uuid.uuid4(), group, on, state, word, ago(age_s), heartbeat_at, is_gone)
+    return LeaseSnapshot(uuid.uuid4(), group, on, state, desired_state, ago(age_s), heartbeat_at, is_gone)
 
 
 def plan(
-    wanted: dict[str, int], leases: list[LeaseFacts], slots: int | dict[str, int] = 8, **failures: list[datetime]
-) -> Plan:
+    wanted: dict[str, int], leases: list[LeaseSnapshot], slots: int | dict[str, int] = 8, **failures: list[datetime]
+) -> SupervisionPlan:
     """`slots`: of the worker "one", or node → number."""
-    return decide(Situation(NOW, wanted, leases, slots if isinstance(slots, dict) else {"one": slots}, failures))
+    return decide(HostingSnapshot(NOW, wanted, leases, slots if isinstance(slots, dict) else {"one": slots}, failures))
 
 
-def groups(result: Plan) -> list[str]:
+def groups(result: SupervisionPlan) -> list[str]:
     return [place.group for place in result.missing]
 
 
@@ -46,7 +47,7 @@ def groups(result: Plan) -> list[str]:
         pytest.param({"billing": 2}, [], 8, ["billing", "billing"], id="none run yet"),
         pytest.param({"billing": 2}, [lease(), lease()], 8, [], id="as many run as wanted"),
         pytest.param({"billing": 2}, [lease()], 8, ["billing"], id="one is missing"),
-        pytest.param({"billing": 2}, [lease(state=LeaseState.WANTED, age_s=1)] * 2, 8, [], id="those offered count"),
+        pytest.param({"billing": 2}, [lease(state=LeaseState.PENDING, age_s=1)] * 2, 8, [], id="those offered count"),
         pytest.param({"billing": 0}, [], 8, [], id="none is wanted"),
         pytest.param({"billing": 3}, [], 0, [], id="no slots, no offers"),
         pytest.param({"billing": 5}, [lease(), lease()], 3, ["billing"], id="never more than free slots"),
@@ -55,18 +56,22 @@ def groups(result: Plan) -> list[str]:
         pytest.param({"a": 2, "b": 2}, [lease("a"), lease("a")], 3, ["b"], id="the one that has less goes first"),
         pytest.param(
             {"billing": 1},
-            [lease(word=Word.STOP), lease(state=LeaseState.STOPPING)],
+            [lease(desired_state=STOP), lease(state=LeaseState.STOPPING)],
             3,
             ["billing"],
             id="those that stop do not count but keep their slots",
         ),
         pytest.param(
-            {"billing": 1}, [lease(word=Word.STOP), lease(word=Word.STOP)], 2, [], id="and may leave no slot at all"
+            {"billing": 1},
+            [lease(desired_state=STOP), lease(desired_state=STOP)],
+            2,
+            [],
+            id="and may leave no slot at all",
         ),
     ],
 )
 def test_leases_are_made_for_what_is_missing(
-    wanted: dict[str, int], leases: list[LeaseFacts], slots: int, missing: list[str]
+    wanted: dict[str, int], leases: list[LeaseSnapshot], slots: int, missing: list[str]
 ) -> None:
     result = plan(wanted, leases, slots)
     assert groups(result) == missing
@@ -81,10 +86,10 @@ def test_leases_are_made_for_what_is_missing(
         pytest.param(lease(state=LeaseState.STOPPING, is_gone=True), "its process is gone", id="also while it stops"),
         pytest.param(lease(silent_s=31), "silent for too long", id="no heartbeat"),
         pytest.param(lease(silent_s=None, age_s=31), "silent for too long", id="never a heartbeat"),
-        pytest.param(lease(state=LeaseState.WANTED, age_s=26, silent_s=None), "no worker took it", id="not taken"),
+        pytest.param(lease(state=LeaseState.PENDING, age_s=26, silent_s=None), "no worker took it", id="not taken"),
     ],
 )
-def test_a_lost_instance_is_replaced(facts: LeaseFacts, reason: str) -> None:
+def test_a_lost_instance_is_replaced(facts: LeaseSnapshot, reason: str) -> None:
     result = plan({"billing": 1}, [facts])
     assert result.lost == ((facts.id, reason),)
     assert groups(result) == ["billing"]
@@ -94,16 +99,16 @@ def test_a_lost_instance_is_replaced(facts: LeaseFacts, reason: str) -> None:
     "facts",
     [
         pytest.param(lease(silent_s=29), id="silent for less than the limit"),
-        pytest.param(lease(state=LeaseState.WANTED, age_s=24, silent_s=None), id="offered a while ago"),
+        pytest.param(lease(state=LeaseState.PENDING, age_s=24, silent_s=None), id="offered a while ago"),
     ],
 )
-def test_a_slow_instance_is_not_given_up_early(facts: LeaseFacts) -> None:
+def test_a_slow_instance_is_not_given_up_early(facts: LeaseSnapshot) -> None:
     assert plan({"billing": 1}, [facts]).is_empty
 
 
 def test_no_limit_is_shorter_than_a_starved_writer_of_sqlite_waits() -> None:
     assert plan({"billing": 1}, [lease(silent_s=15)]).is_empty
-    assert plan({"billing": 1}, [lease(state=LeaseState.WANTED, age_s=15, silent_s=None)]).is_empty
+    assert plan({"billing": 1}, [lease(state=LeaseState.PENDING, age_s=15, silent_s=None)]).is_empty
 
 
 def test_the_newest_are_surplus() -> None:
@@ -139,7 +144,7 @@ def test_an_instance_that_fails_by_itself_is_started_again_with_growing_pauses(
     assert bool(result.missing) == is_started
 
 
-WANTED, STARTING, STOPPING = LeaseState.WANTED, LeaseState.STARTING, LeaseState.STOPPING
+PENDING, STARTING, STOPPING = LeaseState.PENDING, LeaseState.STARTING, LeaseState.STOPPING
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ WANTED, STARTING, STOPPING = LeaseState.WANTED, LeaseState.STARTING, LeaseState.
         pytest.param({"a": 1}, [lease("a")], {"one": 4, "two": 4}, [], id="nothing is missing"),
         pytest.param({"a": 2}, [lease("a")], {"one": 9, "two": 1}, ["a two"], id="not where the other one is"),
         pytest.param(
-            {"a": 2}, [lease("a", WANTED, age_s=1)], {"one": 9, "two": 1}, ["a two"], id="nor where it is about to be"
+            {"a": 2}, [lease("a", PENDING, age_s=1)], {"one": 9, "two": 1}, ["a two"], id="nor where it is about to be"
         ),
         pytest.param({"a": 2}, [lease("a")], {"one": 4, "two": 0}, ["a one"], id="but where there is room"),
         pytest.param(
@@ -168,7 +173,7 @@ WANTED, STARTING, STOPPING = LeaseState.WANTED, LeaseState.STARTING, LeaseState.
         ),
         pytest.param(
             {"a": 2},
-            [lease("a", on="gone"), lease("a", word=Word.STOP, on="two")],
+            [lease("a", on="gone"), lease("a", desired_state=STOP, on="two")],
             {"one": 1, "two": 1},
             ["a one"],
             id="one that stops keeps the slot of its own worker only",
@@ -176,16 +181,16 @@ WANTED, STARTING, STOPPING = LeaseState.WANTED, LeaseState.STARTING, LeaseState.
     ],
 )
 def test_the_instances_of_a_group_go_to_different_workers(
-    wanted: dict[str, int], leases: list[LeaseFacts], slots: dict[str, int], missing: list[str]
+    wanted: dict[str, int], leases: list[LeaseSnapshot], slots: dict[str, int], missing: list[str]
 ) -> None:
     assert [f"{place.group} {place.worker}" for place in plan(wanted, leases, slots).missing] == missing
 
 
 def test_an_offer_to_a_worker_that_went_is_made_to_another() -> None:
-    offer = lease(state=WANTED, age_s=1, silent_s=None, on="two")
+    offer = lease(state=PENDING, age_s=1, silent_s=None, on="two")
     result = plan({"billing": 1}, [offer])
-    assert result.lost == ((offer.id, "its worker went before it began"),)
-    assert result.missing == (Place("billing", "one"),)
+    assert result.lost == ((offer.id, "its worker stopped before it began"),)
+    assert result.missing == (Placement("billing", "one"),)
 
 
 TWO = {"one": 4, "two": 4}
@@ -193,11 +198,11 @@ TWO = {"one": 4, "two": 4}
 
 def test_a_group_on_one_worker_is_spread_by_one_more_instance_and_then_one_less() -> None:
     old, new = lease(age_s=300), lease(age_s=200)
-    assert plan({"billing": 2}, [old, new], TWO) == Plan(missing=(Place("billing", "two"),))
-    for state in (WANTED, STARTING):
+    assert plan({"billing": 2}, [old, new], TWO) == SupervisionPlan(missing=(Placement("billing", "two"),))
+    for state in (PENDING, STARTING):
         assert plan({"billing": 2}, [old, new, lease(state=state, age_s=1, on="two")], TWO).is_empty
     moved = lease(age_s=1, on="two")
-    assert plan({"billing": 2}, [old, new, moved], TWO) == Plan(surplus=(new.id,))
+    assert plan({"billing": 2}, [old, new, moved], TWO) == SupervisionPlan(surplus=(new.id,))
     assert plan({"billing": 2}, [old, moved], TWO).is_empty
 
 
@@ -212,15 +217,15 @@ def test_a_group_on_one_worker_is_spread_by_one_more_instance_and_then_one_less(
     ],
 )
 def test_what_is_spread_or_cannot_be_stays(
-    wanted: dict[str, int], leases: list[LeaseFacts], slots: dict[str, int]
+    wanted: dict[str, int], leases: list[LeaseSnapshot], slots: dict[str, int]
 ) -> None:
     assert plan(wanted, leases, slots).is_empty
 
 
 def test_groups_are_spread_one_by_one_and_only_when_nothing_is_missing() -> None:
     together = [lease("a"), lease("a"), lease("b"), lease("b")]
-    assert plan({"a": 2, "b": 2}, together, TWO).missing == (Place("a", "two"),)
-    assert plan({"a": 2, "b": 2, "c": 1}, together, TWO).missing == (Place("c", "two"),)
+    assert plan({"a": 2, "b": 2}, together, TWO).missing == (Placement("a", "two"),)
+    assert plan({"a": 2, "b": 2, "c": 1}, together, TWO).missing == (Placement("c", "two"),)
 
 
 def test_a_group_whose_instances_fail_is_not_spread_until_they_may_start_again() -> None:

@@ -14,9 +14,9 @@ from consumer.engine.start_position import StartRule
 from consumer.hosting import leases, loops_worker
 from consumer.hosting.leases import Worker
 from consumer.hosting.machine import this_machine
-from consumer.hosting.supervisor import forget_the_past, supervise
+from consumer.hosting.supervisor import prune, supervise
 from consumer.listener import GroupSpec
-from consumer.models import HostedGroup, InstanceLease, LeaseState, LoopsWorker, Word
+from consumer.models import DesiredState, HostedGroup, InstanceLease, LeaseState, LoopsWorker
 from consumer.signals import instance_ended, instance_started
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,7 +73,7 @@ def test_declared_groups_get_rows_and_their_instances_are_offered(worker: Worker
     supervise(specs(billing=2, mailing=1), offered)
     assert set(HostedGroup.objects.values_list("group", "wanted_instances")) == {("billing", 2), ("mailing", 1)}
     assert len(offered) == 3
-    assert states() == ["wanted"] * 3
+    assert states() == ["pending"] * 3
     supervise(specs(billing=2, mailing=1), offered)
     assert len(offered) == 3
 
@@ -135,7 +135,7 @@ def test_surplus_instances_are_told_to_stop_and_those_not_begun_are_called_off(w
     leases.mark_running(offered[1], "client-2")
     HostedGroup.objects.update(wanted_instances=1)
     supervise(specs(billing=3), offered)
-    assert [leases.beat(lease_id) for lease_id in offered[:2]] == [Word.RUN, Word.STOP]
+    assert [leases.heartbeat(lease_id) for lease_id in offered[:2]] == [DesiredState.RUN, DesiredState.STOP]
     assert states() == ["running", "running", "ended"]
 
 
@@ -147,7 +147,7 @@ def test_the_instance_of_a_dead_process_is_ended_and_replaced(
     leases.mark_running(offered[0], "client-1")
     InstanceLease.objects.update(process_start=1)
     supervise(specs(billing=1), offered)
-    assert states() == ["ended", "wanted"]
+    assert states() == ["ended", "pending"]
     assert told == [("started", "billing"), ("ended", "its process is gone")]
     assert len(offered) == 2
 
@@ -177,7 +177,7 @@ def test_a_worker_that_stops_tells_its_instances_and_gets_no_new_ones(worker: Wo
     supervise(specs(billing=1), offered)
     leases.claim(offered[0], worker)
     loops_worker.mark_stopping(worker)
-    assert leases.beat(offered[0]) == Word.STOP
+    assert leases.heartbeat(offered[0]) == DesiredState.STOP
     leases.end(offered[0], "its worker stopped")
     supervise(specs(billing=1), offered)
     assert len(offered) == 1
@@ -186,9 +186,9 @@ def test_a_worker_that_stops_tells_its_instances_and_gets_no_new_ones(worker: Wo
 def test_an_instance_whose_lease_was_ended_by_others_is_to_stop(worker: Worker, offered: Offers) -> None:
     supervise(specs(billing=1), offered)
     leases.claim(offered[0], worker)
-    assert leases.beat(offered[0]) == Word.RUN
+    assert leases.heartbeat(offered[0]) == DesiredState.RUN
     leases.end(offered[0], "silent for too long")
-    assert leases.beat(offered[0]) == Word.STOP
+    assert leases.heartbeat(offered[0]) == DesiredState.STOP
 
 
 def test_a_receiver_that_fails_disturbs_nobody(
@@ -200,7 +200,7 @@ def test_a_receiver_that_fails_disturbs_nobody(
     supervise(specs(billing=1), offered)
     instance_ended.connect(broken)
     try:
-        assert leases.end(offered[0], "called off")
+        assert leases.end(offered[0], "withdrawn")
     finally:
         instance_ended.disconnect(broken)
     assert "no paper left" in caplog.text
@@ -208,11 +208,11 @@ def test_a_receiver_that_fails_disturbs_nobody(
 
 def test_the_past_is_forgotten_in_the_end(worker: Worker, offered: Offers) -> None:
     supervise(specs(billing=2), offered)
-    leases.end(offered[0], "called off")
-    leases.end(offered[1], "called off")
+    leases.end(offered[0], "withdrawn")
+    leases.end(offered[1], "withdrawn")
     InstanceLease.objects.filter(id=offered[0]).update(ended_at=timezone.now() - timedelta(days=8))
     LoopsWorker.objects.update(heartbeat_at=timezone.now() - timedelta(days=2))
-    forget_the_past()
+    prune()
     assert [lease.id for lease in InstanceLease.objects.all()] == [offered[1]]
     assert not LoopsWorker.objects.exists()
 
@@ -221,4 +221,4 @@ def test_supervision_finds_only_open_leases(worker: Worker, offered: Offers) -> 
     supervise(specs(billing=1), offered)
     leases.end(offered[0], "it was asked to stop")
     supervise(specs(billing=1), offered)
-    assert states() == [LeaseState.ENDED, LeaseState.WANTED]
+    assert states() == [LeaseState.ENDED, LeaseState.PENDING]

@@ -15,7 +15,7 @@ def group() -> HostedGroup:
 
 
 def test_what_runs_and_what_starts_is_counted(group: HostedGroup) -> None:
-    for state in ("running", "running", "starting", "wanted", "ended", "stopping"):
+    for state in ("running", "running", "starting", "pending", "ended", "stopping"):
         InstanceLease.objects.create(group=group, state=state)
     instances = hosted_instances(project.MQADMIN_NAMESRV, "billing")
     assert instances is not None
