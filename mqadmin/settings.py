@@ -86,6 +86,7 @@ INSTALLED_APPS = [
     "mqadmin.audit",
     "mqadmin.actions",
     "mqadmin.hosting",
+    "mqadmin.topics",
     "mqadmin.live",
     "mqadmin.console",
     "consumer",

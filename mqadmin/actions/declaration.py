@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -91,13 +91,14 @@ class Preview(Generic[P]):
     """What an action would do now.
 
     `plan` is what `carry_out` needs beyond the changes (addresses, configurations). `warnings` are sentences about what
-    is lost. `rests_on` holds further facts that the person's decision rests on.
+    is lost. `rests_on` is what the decision rests on, where that is not simply what the items are before: a count that
+    grows every second must not make each preview stale.
     """
 
     changes: tuple[Change, ...]
     plan: P
     warnings: tuple[str, ...] = ()
-    rests_on: Values = field(default_factory=dict)
+    rests_on: Values | None = None
 
     @property
     def has_changes(self) -> bool:
@@ -105,12 +106,14 @@ class Preview(Generic[P]):
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint({change.item: change.before for change in self.changes}, self.rests_on)
+        if self.rests_on is not None:
+            return fingerprint(self.rests_on)
+        return fingerprint({change.item: change.before for change in self.changes})
 
 
-def fingerprint(before: Mapping[str, Values | None], rests_on: Values | None = None) -> str:
-    """Digests what a preview saw. Equal digests mean that nothing changed that the decision rests on."""
-    text = json.dumps([before, rests_on or {}], sort_keys=True, separators=(",", ":"))
+def fingerprint(rests_on: Values) -> str:
+    """Digests what a decision rests on; an equal digest means that nothing of it has changed."""
+    text = json.dumps(rests_on, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -70,7 +70,21 @@ SET_WANTED_INSTANCES = ActionPage(
     require=selectors.group_page,
 )
 
-PAGES: Mapping[str, ActionPage] = {page.action: page for page in (SET_WANTED_INSTANCES,)}
+CREATE_TOPIC = ActionPage(
+    action="create_topic",
+    url_name="create_topic",
+    section="topics",
+    subject_url_name="topic",
+    has_subject=False,
+)
+DELETE_TOPIC = ActionPage(
+    action="delete_topic",
+    url_name="delete_topic",
+    section="topics",
+    subject_url_name="topic",
+)
+
+PAGES: Mapping[str, ActionPage] = {page.action: page for page in (SET_WANTED_INSTANCES, CREATE_TOPIC, DELETE_TOPIC)}
 
 
 def run_address(result: Result) -> str:

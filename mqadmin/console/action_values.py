@@ -11,9 +11,16 @@ from django.utils.translation import gettext, gettext_lazy
 
 from mqadmin.actions.declaration import Values
 from mqadmin.console.figures import count_text
+from mqadmin.console.templatetags.numbers import permission
 
 LABELS: dict[str, Promise] = {
     "wanted_instances": gettext_lazy("instances wanted"),
+    "read_queues": gettext_lazy("queues to read"),
+    "write_queues": gettext_lazy("queues to write"),
+    "perm": gettext_lazy("allows"),
+    "messages": gettext_lazy("messages stored"),
+    "groups": gettext_lazy("read by"),
+    "route": gettext_lazy("routed to"),
 }
 
 
@@ -71,4 +78,4 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-_WRITERS: dict[str, Callable[[Any], str]] = {}
+_WRITERS: dict[str, Callable[[Any], str]] = {"perm": permission}

@@ -32,6 +32,18 @@ urlpatterns = [
     path("theme/", theme, name="theme"),
     path("clusters/<slug:cluster>/", cluster, name="cluster"),
     path("clusters/<slug:cluster>/topics/", topics, name="topics"),
+    path(
+        "clusters/<slug:cluster>/create-topic/",
+        action,
+        {"page": action_pages.CREATE_TOPIC},
+        name="create_topic",
+    ),
+    path(
+        "clusters/<slug:cluster>/topics/<name:topic>/delete/",
+        action,
+        {"page": action_pages.DELETE_TOPIC},
+        name="delete_topic",
+    ),
     path("clusters/<slug:cluster>/topics/<name:topic>/", topic, name="topic"),
     path("clusters/<slug:cluster>/groups/", groups, name="groups"),
     path("clusters/<slug:cluster>/groups/<name:group>/members/", members, name="group_members"),

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from remoting.client.admin import Admin
 from remoting.client.connections import REQUEST_TIMEOUT_MS, Connections
-from remoting.client.errors import BrokerRefused, ClientError
+from remoting.client.errors import BrokerRefused, ClientError, ConnectionLost
 from remoting.client.name_servers import NameServers, NameServersUnreachable
 from remoting.wire.bodies.consume_stats import CommittedOffsets
 from remoting.wire.bodies.document import read_body
@@ -35,6 +35,10 @@ from remoting.wire.headers.watch import WatchResponseHeader
 REQUEST_TIMEOUT_S = 5.0
 # A whole sample; brokers that answered by then count.
 SAMPLE_TIMEOUT_S = 20.0
+# All requests of one change.
+CHANGE_TIMEOUT_S = 60.0
+# Of one topic, whose lag a preview asks for.
+READERS_ASKED_MAX = 20
 # Requests in flight at once: a sample must not crowd out a broker's clients.
 IN_FLIGHT_MAX = 8
 
@@ -80,6 +84,32 @@ class Failures:
         return PartialError(self.reasons) if self.reasons else None
 
 
+@dataclass(frozen=True, slots=True)
+class Master:
+    """A broker that takes changes."""
+
+    name: str
+    address: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOnBroker:
+    """A topic as one broker has it now. `lag` by group; None where the broker does not say."""
+
+    config: TopicConfig
+    message_count: int
+    lag: dict[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFailure:
+    """Why a change was not made. `is_unknown`: no answer came, so it may have been made."""
+
+    reason: str
+    is_unknown: bool
+
+
 class _CountedConnections(Connections):
     """Counts what a cycle costs the brokers."""
 
@@ -88,6 +118,12 @@ class _CountedConnections(Connections):
     async def request(self, address: str, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Command:
         self.request_count += 1
         return await super().request(address, command, timeout_ms)
+
+
+def ask(namesrv: str, call: Callable[[Gateway], Coroutine[Any, Any, V]]) -> V:
+    """Returns what `call` returns, with a gateway that is closed afterwards. For synchronous code."""
+    with Gateway(namesrv) as gateway:
+        return gateway._runner.run(call(gateway))
 
 
 class Gateway:
@@ -148,6 +184,95 @@ class Gateway:
 
         return self._fan_out(dict.fromkeys(wanted, ask), lambda pair: pair[0], failures)
 
+    # changes, and what they rest on
+
+    async def masters(self) -> list[Master]:
+        """Returns the masters by name. Raises GatewayError when no name server answers."""
+        try:
+            brokers = await self._brokers()
+        except (ClientError, WireError, ValueError) as error:
+            raise GatewayError(str(error)) from error
+        return [
+            Master(broker.broker_name, broker.master_addr, broker.cluster) for broker in brokers if broker.master_addr
+        ]
+
+    async def topic_configs(
+        self, addresses: Iterable[str], topic: str, failures: Failures
+    ) -> dict[str, TopicConfig | None]:
+        """Returns the topic's settings by address; None where a broker doesn't have it."""
+
+        async def config(address: str) -> TopicConfig | None:
+            return await self._admin.topic_config(address, topic)
+
+        return await _fan_out(dict.fromkeys(addresses, config), str, failures)
+
+    async def topic_on_brokers(
+        self, addresses: Iterable[str], topic: str, failures: Failures
+    ) -> dict[str, TopicOnBroker | None]:
+        """Returns what each broker has of the topic, its readers included; None where it doesn't have it."""
+
+        async def contents(address: str) -> TopicOnBroker | None:
+            return await self._topic_on_broker(address, topic)
+
+        return await _fan_out(dict.fromkeys(addresses, contents), str, failures)
+
+    async def topic_routes(self, topic: str, failures: Failures) -> dict[str, list[str]]:
+        """Returns to which brokers each name server routes the topic; [] where it knows no route."""
+
+        async def route(namesrv: str) -> list[str]:
+            try:
+                found = await self._admin.route(namesrv, topic)
+            except BrokerRefused as error:
+                if error.code == ResponseCode.TOPIC_NOT_EXIST:
+                    return []
+                raise
+            return sorted(queues.broker_name for queues in found.queue_datas)
+
+        servers = NameServers(self._namesrv, self._connections).addresses
+        return await _fan_out(dict.fromkeys(servers, route), str, failures)
+
+    async def create_topic(self, wanted: Mapping[str, TopicConfig]) -> dict[str, ChangeFailure]:
+        """Creates or changes the topic at each address; returns where that failed."""
+
+        async def create(address: str) -> None:
+            await self._admin.create_topic(address, wanted[address])
+
+        return await _changed(dict.fromkeys(wanted, create))
+
+    async def delete_topic(self, addresses: Iterable[str], topic: str) -> dict[str, ChangeFailure]:
+        """Deletes the topic on the brokers; returns where that failed."""
+
+        async def delete(address: str) -> None:
+            await self._admin.delete_topic(address, topic)
+
+        return await _changed(dict.fromkeys(addresses, delete))
+
+    async def delete_topic_route(self, servers: Iterable[str], topic: str, cluster: str) -> dict[str, ChangeFailure]:
+        """Deletes the topic's route to the brokers of a cluster on the name servers; returns where that failed."""
+
+        async def delete(namesrv: str) -> None:
+            await self._admin.delete_topic_route(namesrv, topic, cluster)
+
+        return await _changed(dict.fromkeys(servers, delete))
+
+    async def _topic_on_broker(self, address: str, topic: str) -> TopicOnBroker | None:
+        config = await self._admin.topic_config(address, topic)
+        if config is None:
+            return None
+        ends = await self._admin.topic_stats(address, topic)
+        lag: dict[str, int | None] = dict.fromkeys(sorted(await self._admin.groups_of_topic(address, topic)))
+        for group in list(lag)[:READERS_ASKED_MAX]:
+            lag[group] = await self._lag(address, group, topic)
+        count = sum(queue.max_offset - queue.min_offset for queue in ends.values())
+        return TopicOnBroker(config, count, lag)
+
+    async def _lag(self, address: str, group: str, topic: str) -> int | None:
+        try:
+            stats = await self._admin.consume_stats(address, group, topic)
+        except BrokerRefused:
+            return None
+        return sum(max(0, queue.broker_offset - queue.consumer_offset) for queue in stats.queues.values())
+
     # how it is asked
 
     def _run(self, call: Coroutine[Any, Any, V]) -> V:
@@ -188,6 +313,25 @@ class Gateway:
             if error.code == ResponseCode.TOPIC_NOT_EXIST:
                 return None
             raise
+
+
+async def _changed(calls: Mapping[str, Callable[[str], Awaitable[None]]]) -> dict[str, ChangeFailure]:
+    """Makes all changes, few at once; returns those that failed. All together take CHANGE_TIMEOUT_S at most."""
+    failures: dict[str, ChangeFailure] = {}
+    slots = asyncio.Semaphore(IN_FLIGHT_MAX)
+
+    async def change(address: str, call: Callable[[str], Awaitable[None]]) -> None:
+        try:
+            async with asyncio.timeout(CHANGE_TIMEOUT_S), slots:
+                await call(address)
+        except (ConnectionLost, TimeoutError) as error:
+            reason = str(error) or f"{address} did not answer within {CHANGE_TIMEOUT_S:.0f} s"
+            failures[address] = ChangeFailure(reason, is_unknown=True)
+        except (ClientError, WireError) as error:
+            failures[address] = ChangeFailure(str(error), is_unknown=False)
+
+    await asyncio.gather(*(change(address, call) for address, call in calls.items()))
+    return failures
 
 
 async def _fan_out(

@@ -21,6 +21,7 @@ from remoting.wire.bodies.document import read_body, write_body
 from remoting.wire.bodies.groups import (
     ConsumerConnection,
     ConsumerIds,
+    GroupList,
     SubscriptionGroupConfig,
     SubscriptionGroupTable,
 )
@@ -33,6 +34,7 @@ from remoting.wire.bodies.watch import WatchBody
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Body, Command
 from remoting.wire.headers.groups import ConsumerGroupHeader, GetConsumerRunningInfoHeader, GetConsumeStatsHeader
+from remoting.wire.headers.name_server import DeleteTopicInNameServerHeader
 from remoting.wire.headers.offsets import (
     OffsetResponseHeader,
     QueryConsumerOffsetHeader,
@@ -117,6 +119,37 @@ class Admin:
             attributes=",".join(_attribute(*item) for item in config.attributes.items()) or None,
         )
         await self._ask(address, RequestCode.UPDATE_AND_CREATE_TOPIC, header, about=f"topic {config.topic_name!r}")
+
+    async def topic_config(self, address: str, topic: str) -> TopicConfig | None:
+        """Returns the topic's settings on a broker; None where the broker doesn't have it."""
+        try:
+            answer = await self._ask(
+                address, RequestCode.GET_TOPIC_CONFIG, TopicHeader(topic=topic), about=f"topic {topic!r}"
+            )
+        except BrokerRefused as error:
+            if error.code == ResponseCode.TOPIC_NOT_EXIST:
+                return None
+            if error.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                # Apache's brokers of the 4 line know the whole table alone.
+                return (await self.topic_table(address)).topic_config_table.get(topic)
+            raise
+        return read_body(TopicConfig, answer.body)
+
+    async def delete_topic(self, address: str, topic: str) -> None:
+        """Deletes the topic on a broker: its settings, every group's progress on it, and its messages."""
+        header = TopicHeader(topic=topic)
+        await self._ask(address, RequestCode.DELETE_TOPIC_IN_BROKER, header, about=f"topic {topic!r}")
+
+    async def delete_topic_route(self, namesrv: str, topic: str, cluster: str) -> None:
+        """Deletes the topic's route to the brokers of a cluster on one name server."""
+        header = DeleteTopicInNameServerHeader(topic=topic, cluster_name=cluster)
+        await self._ask(namesrv, RequestCode.DELETE_TOPIC_IN_NAMESRV, header, about=f"topic {topic!r}")
+
+    async def groups_of_topic(self, address: str, topic: str) -> list[str]:
+        """Returns the groups that subscribe to the topic now, and those that committed an offset on it once."""
+        header = TopicHeader(topic=topic)
+        answer = await self._ask(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, header, about=f"topic {topic!r}")
+        return read_body(GroupList, answer.body).group_list
 
     async def create_group(self, address: str, config: SubscriptionGroupConfig) -> None:
         """Creates the group, or changes it to `config`."""

@@ -1,4 +1,4 @@
-"""Headers of the name server's own requests: 100, 101, 102, 205, 219, 327, 901."""
+"""Headers of the name server's own requests: 100, 101, 102, 205, 216, 219, 327, 901."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ class NamespaceHeader(Header, kw_only=True):
     """219."""
 
     namespace: str = ""
+
+
+class DeleteTopicInNameServerHeader(Header, kw_only=True):
+    """216. With `cluster_name` only that cluster's brokers leave the route."""
+
+    topic: str
+    cluster_name: str | None = None
 
 
 class BrokerNameHeader(Header, kw_only=True):

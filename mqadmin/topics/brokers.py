@@ -1,0 +1,79 @@
+"""What verbs on topics ask the brokers of a cluster, and how they name what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Change, ItemOutcome
+from mqadmin.clusters.models import Cluster
+from mqadmin.observing.gateway import ChangeFailure, Gateway, GatewayError, Master, ask
+from remoting.wire.bodies.topics import TopicConfig
+from remoting.wire.errors import MessageError
+from remoting.wire.limits import RETRY_TOPIC_CHARS_MAX
+from remoting.wire.names import check_topic, is_system_topic
+
+REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
+
+V = TypeVar("V")
+
+
+class TopicField(forms.CharField):
+    """The name of a topic under RocketMQ's rules."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(max_length=RETRY_TOPIC_CHARS_MAX, validators=[_check_name], **how)
+
+
+def _check_name(name: str) -> None:
+    try:
+        check_topic(name)
+    except MessageError as error:
+        raise ValidationError(str(error)) from error
+
+
+def ask_cluster(cluster: Cluster, call: Callable[[Gateway], Coroutine[Any, Any, V]]) -> V:
+    """Asks the brokers of a cluster. Raises ActionUnavailable when no name server answers."""
+    try:
+        return ask(cluster.namesrv, call)
+    except GatewayError as error:
+        raise ActionUnavailable(str(error)) from error
+
+
+def refuse_system_topic(topic: str, masters: Sequence[Master]) -> None:
+    """Raises ActionRefused for a topic that RocketMQ keeps for itself."""
+    own_names = {master.name for master in masters} | {master.cluster for master in masters}
+    if is_system_topic(topic) or topic.removesuffix(REPLY_TOPIC_SUFFIX) in own_names:
+        raise ActionRefused(
+            _("%(topic)s is a topic that RocketMQ keeps for itself: it can be neither created nor deleted.")
+            % {"topic": topic}
+        )
+
+
+def refuse_silence(masters: Sequence[Master], failures: Mapping[str, str]) -> None:
+    """Raises ActionUnavailable when none of the brokers answers."""
+    if not masters:
+        raise ActionUnavailable(_("The name server knows no broker of this cluster that takes changes."))
+    if all(master.address in failures for master in masters):
+        raise ActionUnavailable(" ".join(failures[master.address] for master in masters))
+
+
+def config_values(config: TopicConfig) -> dict[str, int]:
+    """The settings of a topic as previews compare them."""
+    return {"read_queues": config.read_queue_nums, "write_queues": config.write_queue_nums, "perm": config.perm}
+
+
+def settled(changes: Mapping[str, Change], failures: Mapping[str, ChangeFailure]) -> Iterator[ItemOutcome]:
+    """The outcomes of changes that were asked for by address."""
+    for address, change in changes.items():
+        failure = failures.get(address)
+        if failure is None:
+            yield change.done()
+        elif failure.is_unknown:
+            yield change.unknown(failure.reason)
+        else:
+            yield change.failed(failure.reason)

@@ -1,0 +1,198 @@
+"""Creates a topic on the brokers of a cluster, or changes its queues and permission where a broker has it already.
+
+UPDATE_AND_CREATE_TOPIC (17) to each master. Attributes, order and flags of a topic that is there stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from mqadmin.actions.arguments import CountField
+from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.clusters.models import Cluster
+from mqadmin.observing.gateway import Failures, Gateway, Master
+from mqadmin.topics import delete_topic
+from mqadmin.topics.brokers import (
+    TopicField,
+    ask_cluster,
+    config_values,
+    refuse_silence,
+    refuse_system_topic,
+    settled,
+)
+from remoting.wire.bodies.topics import PERM_READ, PERM_READ_WRITE, PERM_WRITE, TopicConfig
+from remoting.wire.names import is_dlq_topic, is_retry_topic
+
+# More than this our own broker refuses.
+QUEUES_MAX = 10_000
+QUEUES_DEFAULT = 8
+PERMISSIONS = (
+    (PERM_READ_WRITE, gettext_lazy("reading and writing")),
+    (PERM_READ, gettext_lazy("reading only")),
+    (PERM_WRITE, gettext_lazy("writing only")),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopic:
+    topic: Annotated[str, TopicField(label=gettext_lazy("Name"))]
+    read_queues: Annotated[
+        int,
+        CountField(
+            label=gettext_lazy("Queues to read"),
+            help_text=gettext_lazy("On each broker. A group can have as many members at work as there are queues."),
+            min_value=1,
+            max_value=QUEUES_MAX,
+        ),
+    ] = QUEUES_DEFAULT
+    write_queues: Annotated[
+        int,
+        CountField(
+            label=gettext_lazy("Queues to write"),
+            help_text=gettext_lazy("On each broker. Producers use these; as a rule as many as there are to read."),
+            min_value=1,
+            max_value=QUEUES_MAX,
+        ),
+    ] = QUEUES_DEFAULT
+    perm: Annotated[int, forms.TypedChoiceField(label=gettext_lazy("Allows"), choices=PERMISSIONS, coerce=int)] = (
+        PERM_READ_WRITE
+    )
+    brokers: Annotated[
+        tuple[str, ...],
+        forms.MultipleChoiceField(
+            label=gettext_lazy("Brokers"),
+            help_text=gettext_lazy("None chosen: all of them."),
+            widget=forms.CheckboxSelectMultiple,
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """What is sent to one broker, and what that changes."""
+
+    address: str
+    config: TopicConfig
+    change: Change
+
+
+Plan = tuple[Creation, ...]
+
+
+def preview(cluster: Cluster, arguments: CreateTopic) -> Preview[Plan]:
+    """Asks each chosen broker whether it has the topic. Raises ActionRefused, ActionUnavailable, ValidationError."""
+    failures = Failures()
+
+    async def look(gateway: Gateway) -> tuple[list[Master], dict[str, TopicConfig | None]]:
+        masters = await gateway.masters()
+        _check_chosen(arguments.brokers, masters)
+        masters = [one for one in masters if not arguments.brokers or one.name in arguments.brokers]
+        return masters, await gateway.topic_configs([one.address for one in masters], arguments.topic, failures)
+
+    masters, found = ask_cluster(cluster, look)
+    _refuse_reserved(arguments.topic, masters)
+    refuse_silence(masters, failures.reasons)
+    plan = tuple(_creation(arguments, one, found, failures) for one in masters)
+    changes = tuple(creation.change for creation in plan)
+    return Preview(changes, plan, tuple(_warnings(changes)))
+
+
+def carry_out(cluster: Cluster, _arguments: CreateTopic, preview: Preview[Plan]) -> Iterator[ItemOutcome]:
+    """Asks each broker that does not have the topic as wanted."""
+    yield from (change.unchanged() for change in preview.changes if not change.is_change)
+    wanted = {one.address: one for one in preview.plan if one.change.is_change}
+    if wanted:
+        configs = {address: one.config for address, one in wanted.items()}
+        failures = ask_cluster(cluster, lambda gateway: gateway.create_topic(configs))
+        yield from settled({address: one.change for address, one in wanted.items()}, failures)
+
+
+def undo(arguments: CreateTopic, outcomes: Sequence[ItemOutcome]) -> Undo | None:
+    """Names the deletion of a topic that was nowhere, or the settings that it had on all brokers alike."""
+    if any(one.state != ItemState.DONE for one in outcomes):
+        return None
+    before = outcomes[0].before
+    if before is None or any(one.before != before for one in outcomes):
+        return None
+    if before:
+        brokers = list(arguments.brokers)
+        return Undo(DECLARATION.name, {"topic": arguments.topic, **before, **({"brokers": brokers} if brokers else {})})
+    # On chosen brokers alone it may be elsewhere, too.
+    return None if arguments.brokers else Undo(delete_topic.DECLARATION.name, {"topic": arguments.topic})
+
+
+def adapt(form: forms.Form, cluster: Cluster, _subject: str) -> None:
+    """Offers the masters of the cluster; where there is one, there is nothing to choose."""
+    names = list(cluster.brokers.filter(broker_id=0).order_by("name").values_list("name", flat=True))
+    field = form.fields["brokers"]
+    field.choices = [(name, name) for name in names]  # type: ignore[attr-defined]
+    if len(names) < 2:
+        field.widget = field.hidden_widget()
+
+
+def _check_chosen(chosen: Sequence[str], masters: Sequence[Master]) -> None:
+    if missing := sorted(set(chosen) - {one.name for one in masters}):
+        words = _("The name server does not know %(names)s as brokers that take changes.")
+        raise ValidationError({"brokers": words % {"names": ", ".join(missing)}})
+
+
+def _refuse_reserved(topic: str, masters: Sequence[Master]) -> None:
+    refuse_system_topic(topic, masters)
+    if is_retry_topic(topic) or is_dlq_topic(topic):
+        words = _("Topics that begin with %%RETRY%% or %%DLQ%% belong to a group, and are made when it needs them.")
+        raise ActionRefused(words % {})
+
+
+def _creation(
+    arguments: CreateTopic, master: Master, found: Mapping[str, TopicConfig | None], failures: Failures
+) -> Creation:
+    present = found.get(master.address)
+    config = TopicConfig(topic_name=arguments.topic) if present is None else present
+    # Attributes are sent as changes of them, and none is wanted.
+    config = msgspec.structs.replace(
+        config,
+        read_queue_nums=arguments.read_queues,
+        write_queue_nums=arguments.write_queues,
+        perm=arguments.perm,
+        attributes={},
+    )
+    before = None if master.address not in found else {} if present is None else config_values(present)
+    note = failures.reasons.get(master.address, "")
+    return Creation(master.address, config, Change(master.name, before, config_values(config), note))
+
+
+def _warnings(changes: Sequence[Change]) -> Iterator[str]:
+    there = [change for change in changes if change.before and change.is_change]
+    if there:
+        yield _("%(brokers)s has the topic already, with other settings: these are changed.") % {
+            "brokers": ", ".join(change.item for change in there)
+        }
+    if any(_has_fewer_queues(change) for change in there):
+        yield _(
+            "With fewer queues to read, what is stored in the last ones is not consumed until there are as many again."
+        )
+
+
+def _has_fewer_queues(change: Change) -> bool:
+    return change.before is not None and change.before["read_queues"] > change.after["read_queues"]
+
+
+DECLARATION: Action[CreateTopic, Plan] = Action(
+    name="create_topic",
+    title=gettext_lazy("Create a topic"),
+    permission="mq_clusters.add_topic",
+    arguments=CreateTopic,
+    subject="topic",
+    preview=preview,
+    carry_out=carry_out,
+    undo=undo,
+    adapt=adapt,
+)
