@@ -4,6 +4,7 @@
 
     producer.send("orders", {"id": 17}, tags="paid", keys="order-17")
     producer.send_on_commit("orders", {"id": 17}, tags="paid")
+    producer.send("reminders", {"id": 17}, delay_s=900)
     await producer.asend("orders", b"…", delay_level=3)
 
 One producer per process, on an event loop in a thread of its own, made at the first send; a forked process makes its
@@ -17,14 +18,14 @@ import atexit
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 
 from consumer.conf import namesrv
+from remoting.client.outgoing import MessageOptions
 from remoting.client.producer import Producer
 from remoting.client.send_result import SendResult
 
@@ -43,11 +44,11 @@ class BackgroundProducer:
         self._reset()
         os.register_at_fork(after_in_child=self._reset)
 
-    def send(self, topic: str, body: bytes, **options: Any) -> SendResult:
+    def send(self, topic: str, body: bytes, **options: Unpack[MessageOptions]) -> SendResult:
         self._refuse_on_event_loop()
         return asyncio.run_coroutine_threadsafe(self._send(topic, body, options), self._running_loop()).result()
 
-    async def asend(self, topic: str, body: bytes, **options: Any) -> SendResult:
+    async def asend(self, topic: str, body: bytes, **options: Unpack[MessageOptions]) -> SendResult:
         loop = await asyncio.to_thread(self._running_loop)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._send(topic, body, options), loop))
 
@@ -84,7 +85,7 @@ class BackgroundProducer:
                 self._loop = loop
             return self._loop
 
-    async def _send(self, topic: str, body: bytes, options: dict[str, Any]) -> SendResult:
+    async def _send(self, topic: str, body: bytes, options: MessageOptions) -> SendResult:
         producer = self._producer
         if producer is None:
             raise ConnectionError("the producer was closed")
@@ -117,54 +118,29 @@ _producer = BackgroundProducer()
 atexit.register(_producer.close)
 
 
-def send(
-    topic: str,
-    body: Body,
-    *,
-    tags: str | None = None,
-    keys: str | Iterable[str] = (),
-    properties: Mapping[str, str] | None = None,
-    delay_level: int = 0,
-) -> SendResult:
-    """Returns when a broker has stored the message. A text is sent as UTF-8, a dict or list as JSON.
+def send(topic: str, body: Body, **options: Unpack[MessageOptions]) -> SendResult:
+    """Sends a message and returns when a broker has stored it. A text is sent as UTF-8, a dict or list as JSON.
+
+    `options`: `tags`, `keys`, `properties`, and one of `delay_level` (1 to 18: 1s 5s 10s 30s 1m 2m … 2h), `delay_s`
+    (seconds) and `deliver_at` (an aware datetime); see `remoting.client.outgoing.Message`.
 
     Raises MessageError for what RocketMQ would not take, ClientError when it could not be stored, RuntimeError in
-    async code. `delay_level` 1 to 18: 1s 5s 10s 30s 1m 2m … 2h.
+    async code.
     """
-    options = {"tags": tags, "keys": keys, "properties": properties, "delay_level": delay_level}
     return _producer.send(topic, encode_body(body), **options)
 
 
-async def asend(
-    topic: str,
-    body: Body,
-    *,
-    tags: str | None = None,
-    keys: str | Iterable[str] = (),
-    properties: Mapping[str, str] | None = None,
-    delay_level: int = 0,
-) -> SendResult:
+async def asend(topic: str, body: Body, **options: Unpack[MessageOptions]) -> SendResult:
     """As `send`, for async code."""
-    options = {"tags": tags, "keys": keys, "properties": properties, "delay_level": delay_level}
     return await _producer.asend(topic, encode_body(body), **options)
 
 
-def send_on_commit(
-    topic: str,
-    body: Body,
-    *,
-    tags: str | None = None,
-    keys: str | Iterable[str] = (),
-    properties: Mapping[str, str] | None = None,
-    delay_level: int = 0,
-    using: str | None = None,
-) -> None:
+def send_on_commit(topic: str, body: Body, *, using: str | None = None, **options: Unpack[MessageOptions]) -> None:
     """Sends when the transaction of database `using` is committed, at once outside of one, never after a rollback.
 
     The database has the change before the broker has the message: when the send fails then, it raises, and the
-    message is lost unless the caller does something about it.
+    message is lost unless the caller does something about it. `options` as for `send`.
     """
-    options = {"tags": tags, "keys": keys, "properties": properties, "delay_level": delay_level}
     transaction.on_commit(partial(_producer.send, topic, encode_body(body), **options), using=using)
 
 

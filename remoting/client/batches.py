@@ -1,13 +1,20 @@
-"""Batches: many messages of one topic in one request. Pure.
+"""Puts many messages of one topic into as few requests as possible (RocketMQ's `MessageBatch`). Pure.
 
-Each message keeps its own message id; together they take no more than a broker accepts as one body.
+Each message keeps its own message id; the messages of one request take no more than a broker accepts as one body.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from remoting.client.outgoing import Message, Outgoing, check_body, checked_text, complete_properties
+from remoting.client.outgoing import (
+    Message,
+    OutgoingMessage,
+    check_body,
+    complete_properties,
+    encode_checked,
+    is_delayed,
+)
 from remoting.client.send_result import SendResult
 from remoting.wire.batch import encode_batch
 from remoting.wire.errors import MessageError
@@ -22,8 +29,11 @@ _Entry = tuple[int, bytes, dict[str, str]]
 
 def batches(
     topic: str, messages: Sequence[Message], next_id: Callable[[], str], bytes_max: int = BODY_BYTES_MAX
-) -> list[Outgoing]:
-    """`messages` in as few requests as their sizes allow, in order. Raises MessageError before anything is sent."""
+) -> list[OutgoingMessage]:
+    """Returns `messages` as batches of at most `bytes_max` each, in order.
+
+    Raises MessageError for no messages, one that is illegal or too large, and one that is delayed.
+    """
     if not messages:
         raise MessageError(f"the batch for topic {topic!r} is empty")
     parts: list[list[_Entry]] = [[]]
@@ -41,7 +51,7 @@ def batches(
 
 
 def split_result(result: SendResult) -> list[SendResult]:
-    """One result per message of a batch: ids are comma-separated, queue offsets follow each other."""
+    """Returns one result per message of a batch: ids are comma-separated, queue offsets follow each other."""
     message_ids = result.message_id.split(",")
     offset_ids = result.offset_message_id.split(",")
     if len(offset_ids) != len(message_ids):  # stored as one message: its id is good for all
@@ -53,13 +63,15 @@ def split_result(result: SendResult) -> list[SendResult]:
 
 
 def _entry(message: Message, message_id: str) -> tuple[_Entry, int]:
-    """The entry and its size in bytes."""
+    """Returns the entry of a message and its size in bytes."""
     check_body(message.body)
+    if is_delayed(message):
+        raise MessageError("a message of a batch cannot be delayed: send it by itself")
     properties = complete_properties(message, message_id)
-    text = checked_text(properties)
+    text = encode_checked(properties)
     return (message.flag, message.body, properties), _ENTRY_BYTES + len(message.body) + len(text.encode())
 
 
-def _outgoing(topic: str, entries: list[_Entry]) -> Outgoing:
+def _outgoing(topic: str, entries: list[_Entry]) -> OutgoingMessage:
     message_ids = ",".join(properties[Property.UNIQ_KEY] for _, _, properties in entries)
-    return Outgoing(topic, message_ids, encode_batch(entries), "", 0, 0, is_batch=True)
+    return OutgoingMessage(topic, message_ids, encode_batch(entries), "", 0, 0, is_batch=True)

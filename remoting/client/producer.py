@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Unpack
 
 from remoting.client.batches import batches, split_result
 from remoting.client.errors import BrokerRefused, ClientError, NotConnected, NotWritable, RequestTimedOut, SendFailed
 from remoting.client.instance import ClientInstance, local_address
 from remoting.client.outgoing import (
     Message,
-    Outgoing,
+    MessageOptions,
+    OutgoingMessage,
     check_batch_topic,
     check_body,
     check_send_topic,
-    checked_text,
-    outgoing,
+    encode_checked,
+    prepare_message,
 )
 from remoting.client.queue_picker import QueuePicker
 from remoting.client.send_result import SendResult, SendStatus
@@ -94,13 +96,14 @@ class Producer:
         self._all_landed = asyncio.Event()
 
     async def start(self) -> None:
+        """Registers the group with its brokers' heartbeats; starts the instance where it is the producer's own."""
         self._is_running = True
         self._instance.heartbeats.add_producer(self.group)
         if self._owns_instance:
             self._instance.start()
 
     async def close(self) -> None:
-        """Takes no more sends, waits for those in flight (their own time bounds that), says goodbye to the brokers."""
+        """Refuses further sends, waits for those in flight until their time-outs, and unregisters from the brokers."""
         self._is_running = False
         if self._in_flight:
             self._all_landed.clear()
@@ -114,36 +117,28 @@ class Producer:
         topic: str,
         body: bytes,
         *,
-        tags: str | None = None,
-        keys: str | Iterable[str] = (),
-        properties: Mapping[str, str] | None = None,
-        delay_level: int = 0,
         queue: MessageQueue | None = None,
         selector: QueueSelector | None = None,
-        flag: int = 0,
         timeout_ms: int | None = None,
+        **options: Unpack[MessageOptions],
     ) -> SendResult:
-        """Returns when the broker has stored the message.
+        """Sends a message and returns when a broker has stored it; `options` are the other fields of `Message`.
 
-        With `queue` or `selector` that queue only is tried, once. Raises MessageError before anything is sent;
-        RouteNotFound; BrokerRefused for a code that no retry can cure; else SendFailed.
+        With `queue`, or the one that `selector` returns of all queues of the topic, that queue only is tried, once.
+        Raises MessageError before anything is sent; RouteNotFound; BrokerRefused for a code that no retry can cure;
+        else SendFailed.
         """
-        message = self._outgoing(topic, Message(body, tags, keys, properties or {}, flag), delay_level)
+        message = self._outgoing(topic, Message(body, **options))
         return await self._deliver(message, queue, selector, timeout_ms)
 
     async def send_oneway(
-        self,
-        topic: str,
-        body: bytes,
-        *,
-        tags: str | None = None,
-        keys: str | Iterable[str] = (),
-        properties: Mapping[str, str] | None = None,
-        queue: MessageQueue | None = None,
-        flag: int = 0,
+        self, topic: str, body: bytes, *, queue: MessageQueue | None = None, **options: Unpack[MessageOptions]
     ) -> str:
-        """Sends and does not look back: no answer, no retry. The message id; raises as `send` but BrokerRefused."""
-        message = self._outgoing(topic, Message(body, tags, keys, properties or {}, flag), 0)
+        """Writes a message to the socket without waiting for an answer, once; returns its message id.
+
+        Raises as `send`, but no BrokerRefused.
+        """
+        message = self._outgoing(topic, Message(body, **options))
         self._check_running()
         deadline_s = asyncio.get_running_loop().time() + self.timeout_ms / 1000
         queues = await self._queues(topic, deadline_s)
@@ -160,9 +155,10 @@ class Producer:
         queue: MessageQueue | None = None,
         timeout_ms: int | None = None,
     ) -> list[SendResult]:
-        """One request for as many messages as fit into 4 MiB; the messages of one request share a queue.
+        """Sends many messages, as many in one request as fit into 4 MiB; the messages of one request share a queue.
 
-        One result per message, in order. SendFailed says in `sent` what was stored before the part that failed.
+        Returns one result per message, in order. Raises as `send`; SendFailed has in `sent` the results of what was
+        stored before the part that failed. No message may be delayed.
         """
         check_batch_topic(topic)
         results: list[SendResult] = []
@@ -189,19 +185,20 @@ class Producer:
         queue: MessageQueue | None = None,
         timeout_ms: int | None = None,
     ) -> SendResult:
-        """Sends a message on as it is: reserved properties are kept, `body` is not compressed (`sys_flag` tells).
+        """Sends a message that exists already: reserved properties are kept, and `body` as it is (see `sys_flag`).
 
-        For programs that move messages: a consumer's own retry, a replay. Gets a message id when it has none.
+        For programs that move messages: a consumer's own retry, a replay. A message without an id gets one. Raises as
+        `send`.
         """
         check_send_topic(topic)
         check_body(body)
         complete = dict(properties)
         message_id = complete.setdefault(Property.UNIQ_KEY, self._keys.next())
-        message = Outgoing(
+        message = OutgoingMessage(
             topic,
             message_id,
             body,
-            checked_text(complete),
+            encode_checked(complete),
             flag,
             sys_flag,
             reconsume_times=reconsume_times,
@@ -210,13 +207,17 @@ class Producer:
         return await self._deliver(message, queue, None, timeout_ms)
 
     async def publish_queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        """The queues that a selector may choose from. Raises RouteNotFound, NameServersUnreachable."""
+        """Returns the queues that a selector may choose from. Raises RouteNotFound, NameServersUnreachable."""
         return await self._instance.routes.publish_queues(topic)
 
     # one message, all attempts
 
     async def _deliver(
-        self, message: Outgoing, queue: MessageQueue | None, selector: QueueSelector | None, timeout_ms: int | None
+        self,
+        message: OutgoingMessage,
+        queue: MessageQueue | None,
+        selector: QueueSelector | None,
+        timeout_ms: int | None,
     ) -> SendResult:
         self._check_running()
         self._in_flight += 1
@@ -230,7 +231,7 @@ class Producer:
             if not self._in_flight:
                 self._all_landed.set()
 
-    async def _try(self, message: Outgoing, queue: MessageQueue | None, deadline_s: float) -> SendResult:
+    async def _try(self, message: OutgoingMessage, queue: MessageQueue | None, deadline_s: float) -> SendResult:
         attempts: list[Exception] = []
         failed_broker: str | None = None
         while len(attempts) <= (self.retries if queue is None else 0) and _left_ms(deadline_s) > 0:
@@ -252,7 +253,7 @@ class Producer:
         pause_s = PAUSES_S[min(len(attempts), len(PAUSES_S)) - 1]
         await asyncio.sleep(min(pause_s, max(0, _left_ms(deadline_s)) / 2000))
 
-    async def _send_once(self, message: Outgoing, queue: MessageQueue, timeout_ms: int) -> SendResult:
+    async def _send_once(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendResult:
         address = self._address(queue)
         request = self._request(message, queue)
         answer = await self._instance.connections.request(address, request, timeout_ms)
@@ -267,7 +268,7 @@ class Producer:
         return SendResult(message.message_id, header.msg_id, stored_in, header.queue_offset, SendStatus(answer.code))
 
     async def _queues(self, topic: str, deadline_s: float) -> tuple[MessageQueue, ...]:
-        """Not empty."""
+        """Returns the queues that can be written, at least one. Raises SendFailed, RouteNotFound."""
         try:
             async with asyncio.timeout_at(deadline_s):
                 queues = await self._instance.routes.publish_queues(topic)
@@ -291,21 +292,15 @@ class Producer:
 
     # what is sent
 
-    def _outgoing(self, topic: str, message: Message, delay_level: int) -> Outgoing:
+    def _outgoing(self, topic: str, message: Message) -> OutgoingMessage:
         if topic not in self._checked_topics:
             check_send_topic(topic)
             if len(self._checked_topics) >= _CHECKED_TOPICS_MAX:
                 self._checked_topics.clear()
             self._checked_topics.add(topic)
-        return outgoing(
-            topic,
-            message,
-            self._keys.next(),
-            delay_level=delay_level,
-            compress_from_bytes=self._compress_from_bytes,
-        )
+        return prepare_message(topic, message, self._keys.next(), compress_from_bytes=self._compress_from_bytes)
 
-    def _request(self, message: Outgoing, queue: MessageQueue) -> Command:
+    def _request(self, message: OutgoingMessage, queue: MessageQueue) -> Command:
         header = SendMessageHeaderV2(
             producer_group=self.group,
             topic=message.topic,

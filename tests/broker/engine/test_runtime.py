@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -32,6 +33,7 @@ from remoting.wire.bodies.watch import (
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.headers.pull import SUSPEND_FLAG
+from remoting.wire.names import TIMER_TOPIC
 from remoting.wire.stored_message import decode_messages
 from tests.support.waiting import eventually
 
@@ -498,3 +500,21 @@ async def test_a_message_comes_at_the_time_its_sender_named_unless_it_was_recall
     assert message.body == b"1"
     late = await house.ask(RequestCode.RECALL_MESSAGE, topic="orders", recallHandle=handles[1])
     assert (late.code, late.remark) == (ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
+
+
+async def test_a_producers_delay_in_seconds_and_its_moment_of_delivery_make_timer_messages(house) -> None:
+    async def stored(topic: str) -> int:
+        stats = await house.admin.topic_stats(house.broker, topic)
+        return sum(edge.max_offset for edge in stats.values())
+
+    producer = Producer(house.namesrv, "sellers")
+    await producer.start()
+    await producer.send("orders", b"later", delay_s=3600)
+    assert await stored(TIMER_TOPIC) == 1
+    await producer.send("orders", b"tomorrow", deliver_at=datetime.now(UTC) + timedelta(days=1))
+    assert await stored(TIMER_TOPIC) == 2
+    await producer.send("orders", b"its time was yesterday", deliver_at=datetime.now(UTC) - timedelta(days=1))
+    assert await stored("orders") == 1
+    with pytest.raises(BrokerRefused, match="max delay"):
+        await producer.send("orders", b"too far", delay_s=86_400 * 365)
+    await producer.close()

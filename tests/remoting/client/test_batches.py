@@ -81,3 +81,8 @@ def test_the_answer_to_a_batch_becomes_one_result_per_message() -> None:
 def test_a_broker_that_gives_one_id_for_all_is_understood() -> None:
     results = split_result(SendResult("a,b", "X", QUEUE, 7, SendStatus.SEND_OK))
     assert [result.offset_message_id for result in results] == ["X", "X"]
+
+
+def test_a_delayed_message_is_refused_in_a_batch() -> None:
+    with pytest.raises(MessageError, match="cannot be delayed"):
+        batches("T", [Message(b"x"), Message(b"x", delay_s=1)], iter("ab").__next__)
