@@ -238,6 +238,23 @@ def test_instances_go_on_consuming_while_redis_is_away_and_end_with_their_worker
     assert "Traceback" not in worker.output()
 
 
+def test_sigterm_to_a_workers_whole_process_group_ends_its_instances_in_order(stage: Stage) -> None:
+    """As systemd and containers send it: offsets are committed, members leave, and no instance counts as failed."""
+    with stage.worker("loops-1", "loops", 4) as worker:
+        wait_until(stage.is_settled, 40, "two instances of each group")
+        ours = {client_id for group in GROUPS for client_id in stage.running(group)}
+        os.killpg(worker.pid, signal.SIGTERM)
+        wait_until(lambda: not any(stage.members(group) for group in GROUPS), 10, "members that left")
+        assert worker.stop() == 0
+    marks = ",".join("?" * len(ours))
+    rows = stage.rows(
+        f"SELECT end_reason, is_failure FROM mq_consumer_instancelease WHERE client_id IN ({marks})",  # noqa: S608
+        *ours,
+    )
+    assert {bool(is_failure) for _, is_failure in rows} == {False}
+    assert {reason for reason, _ in rows} <= {"its worker stopped", "its process was terminated"}
+
+
 def _redis_pid(stage: Stage) -> int:
     for process in psutil.Process().children():
         if "redis-server" in " ".join(process.cmdline()):
