@@ -9,7 +9,7 @@
  *   body[data-subscribe]      the message that subscribes to what the page shows (mqadmin/live/subscriptions.py)
  *   [data-row], [data-cell]   a row's key inside table[id] or ol[id]; a cell that flashes when its text changes
  *   time.age, time.lasting, time[data-clock]   updated each second, or written in the viewer's time zone
- *   [data-scrolls]            scrolls sideways: gets data-more="left right" at the sides where there is more
+ *   .frame, .tabs, .sample    scroll sideways; this script sets data-more="left right" where there is more to see
  */
 (() => {
   "use strict";
@@ -146,6 +146,39 @@
     list.closest(".frame").after(pill);
   }
 
+  /* ---- boxes that scroll sideways: the style fades the side where there is more; a tab stop for the arrow keys ---- */
+
+  function markScroll(box) {
+    const isCut = getComputedStyle(box).overflowX !== "visible" && box.scrollWidth > box.clientWidth + 1;
+    const hasLeft = isCut && box.scrollLeft > 1;
+    const hasRight = isCut && box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
+    const more = [hasLeft && "left", hasRight && "right"].filter(Boolean).join(" ");
+    if (more) box.dataset.more = more;
+    else delete box.dataset.more;
+    if (isCut) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+    if (!box.matches(".frame")) return;
+    if (isCut) {
+      box.setAttribute("role", "region");
+      box.setAttribute("aria-label", words.scrolls);
+    } else {
+      box.removeAttribute("role");
+      box.removeAttribute("aria-label");
+    }
+  }
+
+  const resizes = new ResizeObserver((entries) => {
+    for (const { target } of entries) markScroll(target.closest(".frame, .tabs, .sample"));
+  });
+
+  function watchScroll(root) {
+    for (const box of root.querySelectorAll(".frame, .tabs, .sample")) {
+      box.addEventListener("scroll", () => markScroll(box), { passive: true });
+      resizes.observe(box); // calls back at once, and whenever the width changes
+      if (box.firstElementChild) resizes.observe(box.firstElementChild);
+    }
+  }
+
   const snapshots = new Map();
 
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -166,6 +199,7 @@
       writeLocalTimes(region);
       updateTimes(region);
       restore(region, seen);
+      watchScroll(region);
     }
     snapshots.clear();
   });
@@ -264,6 +298,7 @@
   }
 
   writeLocalTimes(document);
+  watchScroll(document);
   if (words.ago) setInterval(() => updateTimes(document), 1000);
   if (indicator) connect(0);
 })();

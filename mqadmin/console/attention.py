@@ -39,7 +39,7 @@ def cluster_lines(heads: Iterable[ClusterHead]) -> Iterator[AttentionLine]:
                 url=reverse("cluster", args=[head.name]),
                 name=head.name,
                 cluster="",
-                words=head.last_error or gettext("Its figures are as old as its last answer."),
+                words=head.last_error or gettext("Its figures are those of its last answer."),
                 note="",
                 since=head.state_since,
             )
@@ -50,11 +50,11 @@ def scheduler_lines(cluster_name: str, brokers: Iterable[BrokerRow]) -> Iterator
         if broker.scheduler is not None and not broker.scheduler.driver:
             yield AttentionLine(
                 key=f"scheduler:{cluster_name}/{broker.name}",
-                status="undriven",
+                status="not_running",
                 url=reverse("cluster", args=[cluster_name]),
                 name=gettext("scheduler of %(broker)s") % {"broker": broker.name},
                 cluster=cluster_name,
-                words=gettext("Nobody drives it: delayed messages and retries wait."),
+                words=gettext("No worker runs it: delayed messages and retries wait."),
                 note="",
                 since=broker.scheduler.since,
             )

@@ -26,7 +26,7 @@ def headline(overview: Overview, attention_count: int) -> str:
         return gettext("No cluster yet")
     if all(card.head.state == ClusterState.NEW for card in overview.clusters):
         return gettext("Waiting for the first answer")
-    return gettext("Nothing needs you now")
+    return gettext("Nothing needs attention")
 
 
 def first_steps_headline(head: ClusterHead) -> str:
@@ -35,14 +35,14 @@ def first_steps_headline(head: ClusterHead) -> str:
 
 
 def first_steps_words() -> str:
-    return gettext("Its broker answers, and nothing was sent yet. What arrives shows here by itself, within a second.")
+    return gettext("Its broker answers; no message has been sent yet. This page updates by itself.")
 
 
 def overview_words(overview: Overview) -> str:
     if not overview.clusters:
-        return gettext("The first one appears as soon as the background workers run: manage.py up starts them all.")
+        return gettext("The first one appears when the background workers run. manage.py up starts them all.")
     if all(card.head.state == ClusterState.NEW for card in overview.clusters):
-        return gettext("The clusters below have been asked. What they say is shown here within seconds.")
+        return gettext("The console has asked the clusters below. Their figures appear within seconds.")
     cards = overview.clusters
     return " ".join(
         [
@@ -56,7 +56,7 @@ def overview_words(overview: Overview) -> str:
 
 def answering_words(answering: int, known: int) -> str:
     if known == 0:
-        return gettext("No broker has been seen yet.")
+        return gettext("No broker is known yet.")
     if answering == known:
         return ngettext("The one broker answers.", "All %(n)s brokers answer.", known) % {"n": count_text(known)}
     return gettext("%(answering)s of %(known)s brokers answer.") % {
@@ -68,7 +68,7 @@ def answering_words(answering: int, known: int) -> str:
 def cluster_words(card: ClusterCard, brokers: Sequence[BrokerRow]) -> str:
     words = [answering_words(card.answering_broker_count, card.broker_count)]
     if any(broker.scheduler is not None and not broker.scheduler.driver for broker in brokers):
-        words.append(gettext("Nobody drives the scheduler, so delayed messages and retries wait."))
+        words.append(gettext("No worker runs the scheduler, so delayed messages and retries wait."))
     if card.group_count:
         words.append(_watched_words(card.group_count, card.attention_count))
     return " ".join(words)
@@ -78,8 +78,8 @@ def hosted_words(hosted: HostedInstances) -> str:
     """How many of the wanted instances run."""
     words = [
         ngettext(
-            "This project hosts it: %(running)s of %(n)s wanted instance runs.",
-            "This project hosts it: %(running)s of %(n)s wanted instances run.",
+            "Run by this project’s workers: %(running)s of %(n)s instance is running.",
+            "Run by this project’s workers: %(running)s of %(n)s instances are running.",
             hosted.wanted,
         )
         % {"running": count_text(hosted.running), "n": count_text(hosted.wanted)}
@@ -93,8 +93,8 @@ def hosted_words(hosted: HostedInstances) -> str:
 def wanted_words(group: str, wanted: int) -> str:
     """After the number was changed."""
     return ngettext(
-        "%(n)s instance of %(group)s is wanted. Workers follow within seconds.",
-        "%(n)s instances of %(group)s are wanted. Workers follow within seconds.",
+        "%(group)s is set to %(n)s instance. The workers follow within seconds.",
+        "%(group)s is set to %(n)s instances. The workers follow within seconds.",
         wanted,
     ) % {"n": count_text(wanted), "group": group}
 
@@ -121,14 +121,14 @@ def outcome_words(result: Result) -> str:
 def topic_words(page: TopicPage) -> str:
     readers = len(page.readers)
     if not readers:
-        return gettext("No group is seen to read it.")
+        return gettext("No consumer group is known to read it.")
     unwell = sum(reader.group.verdict.verdict in NEEDS_ATTENTION for reader in page.readers)
     if not unwell:
         return ngettext(
-            "One group reads it, and it needs nothing.", "%(n)s groups read it, and none needs attention.", readers
+            "One group reads it; it needs no attention.", "%(n)s groups read it; none needs attention.", readers
         ) % {"n": count_text(readers)}
     return ngettext(
-        "One group reads it, and it needs attention.",
+        "One group reads it; it needs attention.",
         "%(n)s groups read it; %(unwell)s of them need attention.",
         readers,
     ) % {"n": count_text(readers), "unwell": count_text(unwell)}
@@ -144,11 +144,11 @@ def topics_total(page: ListPage[object]) -> str:
 
 def _watched_words(group_count: int, attention_count: int = 0) -> str:
     if group_count == 0:
-        return gettext("No consumer group has been seen yet.")
+        return gettext("No consumer group is known yet.")
     if attention_count == 0:
         return ngettext(
-            "One consumer group, and it needs nothing.",
-            "%(n)s consumer groups, and none needs attention.",
+            "One consumer group; it needs no attention.",
+            "%(n)s consumer groups; none needs attention.",
             group_count,
         ) % {"n": count_text(group_count)}
     return gettext("%(attention)s of %(n)s consumer groups need attention.") % {

@@ -43,7 +43,7 @@ MARKS: dict[str, Mark] = {
     "partial": Mark(gettext_lazy("PARTIAL"), _TRIANGLE, "slow"),
     "unreachable": Mark(gettext_lazy("UNREACHABLE"), _SQUARE, "stalled"),
     "late": Mark(gettext_lazy("LATE"), _TRIANGLE, "slow"),
-    "undriven": Mark(gettext_lazy("UNDRIVEN"), _SQUARE, "stalled"),
+    "not_running": Mark(gettext_lazy("NOT RUNNING"), _SQUARE, "stalled"),
     "differs": Mark(gettext_lazy("DIFFERS"), _DIAMOND, "slow"),
     # what became of an action
     "done": Mark(gettext_lazy("DONE"), _DISC, "ok"),

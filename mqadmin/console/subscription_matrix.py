@@ -1,7 +1,7 @@
-"""Do all members of a group want the same? Member × topic × expression, the odd ones marked.
+"""The subscriptions of a group as a table of member × topic; those that differ from the broker's are marked.
 
-RocketMQ's broker keeps one expression per topic for the whole group: where a member asks for another one, the broker
-still filters by its own, and the member misses messages. So each member is held against what the broker keeps.
+RocketMQ's broker keeps one subscription per topic for the whole group and filters by it, whatever a member subscribed
+to. So each member's own subscription is compared with the broker's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.utils.translation import gettext, ngettext
 from mqadmin.clusters.shapes import SubscriptionRow
 from remoting.wire.names import is_retry_topic
 
-# what the broker keeps for the whole group has no client
+# The client id of the subscription that the broker keeps for the whole group.
 WHOLE_GROUP = ""
 
 
@@ -25,7 +25,7 @@ class Cell:
     """`expression` "": not subscribed."""
 
     expression: str
-    is_odd: bool
+    is_different: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,19 @@ class MatrixRow:
     since: datetime
 
     @property
-    def is_odd(self) -> bool:
-        return any(cell.is_odd for cell in self.cells)
+    def is_different(self) -> bool:
+        return any(cell.is_different for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionMatrix:
     topics: list[str]
     rows: list[MatrixRow]
-    words: str
+    summary: str
 
     @property
-    def is_odd(self) -> bool:
-        return any(row.is_odd for row in self.rows)
+    def is_different(self) -> bool:
+        return any(row.is_different for row in self.rows)
 
 
 def subscription_matrix(subscriptions: Sequence[SubscriptionRow]) -> SubscriptionMatrix:
@@ -56,40 +56,44 @@ def subscription_matrix(subscriptions: Sequence[SubscriptionRow]) -> Subscriptio
     by_client: defaultdict[str, dict[str, SubscriptionRow]] = defaultdict(dict)
     for row in subscriptions:
         by_client[row.client_id][row.topic_name] = row
-    kept = by_client.get(WHOLE_GROUP)
-    rows = [_row(client_id, by_client[client_id], topics, kept) for client_id in sorted(by_client)]
-    return SubscriptionMatrix(topics, rows, _words(rows, is_kept_known=kept is not None))
+    brokers = by_client.get(WHOLE_GROUP)
+    rows = [_row(client_id, by_client[client_id], topics, brokers) for client_id in sorted(by_client)]
+    return SubscriptionMatrix(topics, rows, _summary(rows, is_broker_known=brokers is not None))
 
 
 def _row(
-    client_id: str, wanted: dict[str, SubscriptionRow], topics: list[str], kept: dict[str, SubscriptionRow] | None
+    client_id: str, own: dict[str, SubscriptionRow], topics: list[str], brokers: dict[str, SubscriptionRow] | None
 ) -> MatrixRow:
-    expressions = [wanted[topic].expression if topic in wanted else "" for topic in topics]
-    expected = expressions if kept is None else [kept[topic].expression if topic in kept else "" for topic in topics]
+    expressions = _expressions(own, topics)
+    expected = expressions if brokers is None else _expressions(brokers, topics)
     return MatrixRow(
         client_id,
-        [Cell(mine, is_odd=mine != theirs) for mine, theirs in zip(expressions, expected, strict=True)],
-        min(row.first_seen_at for row in wanted.values()),
+        [Cell(mine, is_different=mine != theirs) for mine, theirs in zip(expressions, expected, strict=True)],
+        min(row.first_seen_at for row in own.values()),
     )
 
 
-def _words(rows: list[MatrixRow], *, is_kept_known: bool) -> str:
+def _expressions(subscriptions: dict[str, SubscriptionRow], topics: list[str]) -> list[str]:
+    return [subscriptions[topic].expression if topic in subscriptions else "" for topic in topics]
+
+
+def _summary(rows: list[MatrixRow], *, is_broker_known: bool) -> str:
     members = [row for row in rows if row.client_id != WHOLE_GROUP]
     if not members:
-        return gettext("What the broker keeps for the group. What each member asks for is not known.")
-    if not is_kept_known:
-        return gettext("What members ask for. What the broker keeps for the whole group is not known.")
-    odd = sum(row.is_odd for row in members)
-    if not odd:
+        return gettext("The subscription that the broker uses. The members' own subscriptions are not known.")
+    if not is_broker_known:
+        return gettext("The members' own subscriptions. The one that the broker uses for the group is not known.")
+    differing = sum(row.is_different for row in members)
+    if not differing:
         return ngettext(
-            "The one member asks for what the broker keeps.",
-            "All %(n)d members ask for the same, and the broker keeps it so.",
+            "The one member and the broker have the same subscription.",
+            "All %(n)d members and the broker have the same subscription.",
             len(members),
         ) % {"n": len(members)}
     return ngettext(
-        "%(odd)d of %(n)d members asks for something else than the broker keeps. The broker filters by its own table, "
-        "so that member misses messages.",
-        "%(odd)d of %(n)d members ask for something else than the broker keeps. The broker filters by its own table, "
-        "so those members miss messages.",
-        odd,
-    ) % {"odd": odd, "n": len(members)}
+        "%(differing)d of %(n)d members subscribed to something else than the broker uses. The broker keeps one "
+        "subscription for the whole group and filters by it, so that member does not get what it asked for.",
+        "%(differing)d of %(n)d members subscribed to something else than the broker uses. The broker keeps one "
+        "subscription for the whole group and filters by it, so those members do not get what they asked for.",
+        differing,
+    ) % {"differing": differing, "n": len(members)}

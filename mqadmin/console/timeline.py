@@ -57,7 +57,7 @@ def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
                 words=words_of(event),
                 tone=TONES.get(event.kind, ""),
                 changes=queue_changes(event.facts.get("moves", [])),
-                note=gettext("found between two samples") if event.source == RebalanceSource.POLL else "",
+                note=gettext("noticed between two samples") if event.source == RebalanceSource.POLL else "",
                 day=date_format(day, "l, j F Y") if day != last_day else "",
             )
         )
@@ -72,15 +72,15 @@ def words_of(event: RebalanceRow) -> str:
         case RebalanceKind.LEFT:
             return _with_members(gettext("left"), event)
         case RebalanceKind.LOST:
-            return _with_members(gettext("was lost"), event)
+            return _with_members(gettext("lost its connection"), event)
         case RebalanceKind.GONE:
-            return _with_members(gettext("was gone"), event)
+            return _with_members(gettext("disappeared"), event)
         case RebalanceKind.QUEUES_MOVED:
             count = len(event.facts.get("moves", []))
             return ngettext("%(n)d queue moved", "%(n)d queues moved", count) % {"n": count}
         case RebalanceKind.SUBSCRIPTION_CHANGED:
             changes = "; ".join(map(_topic_words, event.facts.get("topics", [])))
-            return gettext("changed its subscription of %(changes)s") % {"changes": changes}
+            return gettext("changed its subscription: %(changes)s") % {"changes": changes}
         case _:
             return event.kind
 
@@ -102,7 +102,7 @@ def _with_members(words: str, event: RebalanceRow) -> str:
     count = event.facts.get("member_count")
     if not isinstance(count, int):
         return words
-    after = ngettext("%(n)d member then", "%(n)d members then", count) % {"n": count}
+    after = ngettext("%(n)d member after that", "%(n)d members after that", count) % {"n": count}
     return f"{words}, {after}"
 
 

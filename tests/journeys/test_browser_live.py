@@ -46,8 +46,8 @@ def test_from_an_empty_install_to_the_first_group(site: Site, page: Page) -> Non
     is_live(page)
     mark(page)
     site.tell("shop")
-    expect(page.get_by_text("2 consumer groups, and none needs attention.")).to_be_visible()
-    expect(page.get_by_role("heading", name="Nothing needs you now")).to_be_visible()
+    expect(page.get_by_text("2 consumer groups; none needs attention.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing needs attention")).to_be_visible()
     assert_not_reloaded(page)
 
 
@@ -76,7 +76,7 @@ def test_a_rebalance_appears_on_the_open_timeline(site: Site, shop: Page) -> Non
     is_live(shop)
     mark(shop)
     site.tell("member_joins", group="billing", client_id="10.0.3.9@8812")
-    expect(shop.get_by_text("10.0.3.9@8812 joined, 3 members then")).to_be_visible()
+    expect(shop.get_by_text("10.0.3.9@8812 joined, 3 members after that")).to_be_visible()
     expect(shop.get_by_text("1 queue moved in billing")).to_be_visible()
     assert_not_reloaded(shop)
 
@@ -92,8 +92,8 @@ def test_what_is_being_typed_survives_what_arrives(site: Site, shop: Page) -> No
     expect(wanted).to_have_value("4")
     expect(wanted).to_be_focused()
     shop.get_by_role("button", name="Set").click()
-    expect(shop.get_by_text("4 instances of billing are wanted.")).to_be_visible()
-    expect(shop.get_by_text("0 of 4 wanted instances run.")).to_be_visible()
+    expect(shop.get_by_text("billing is set to 4 instances.")).to_be_visible()
+    expect(shop.get_by_text("0 of 4 instances are running.")).to_be_visible()
 
 
 def test_rows_do_not_move_under_the_pointer(site: Site, shop: Page) -> None:

@@ -172,7 +172,7 @@ def test_an_instance_more_on_the_page_is_a_rebalance_on_it(shop: Shop, open_page
         eventually_has(health, "#figures [data-cell=members]", str(wanted))
         expect(members.locator("#members tbody tr")).to_have_count(wanted, timeout=LIVE_WITHIN_MS)
         word = "joined" if wanted == 3 else "left"
-        moved = timeline.get_by_text(re.compile(rf"{word}, {wanted} members then")).first
+        moved = timeline.get_by_text(re.compile(rf"{word}, {wanted} members after that")).first
         expect(moved).to_be_visible(timeout=LIVE_WITHIN_MS)
     assert_not_reloaded(*watching)
 

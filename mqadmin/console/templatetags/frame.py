@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from mqadmin.clusters import selectors
-from mqadmin.console.theme import theme_of
+from mqadmin.console.views.theme import theme_of
 
 register = template.Library()
 

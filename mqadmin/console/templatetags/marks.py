@@ -69,7 +69,7 @@ def lag_line(points: Sequence[LagPoint], now: datetime, size: str = "small") -> 
     values = sparkline.resampled([(point.at, point.lag) for point in points], now - SPARK_WINDOW, now)
     drawn = sparkline.draw(values, box)
     if drawn is None:
-        return nothing(gettext("not enough observed yet"))
+        return nothing(gettext("too few observations yet"))
     highest = max(value for value in values if value is not None)
     end = format_html('<circle cx="{}" cy="{}" r="1.75"/>', *drawn.end) if drawn.end else ""
     return format_html(

@@ -52,7 +52,7 @@ def figure(seen: Figure, now: datetime, kind: str = "count") -> SafeString:
     if seen.seen_at is None:
         return format_html("<span>{}</span>", text)
     is_old = now - seen.seen_at > OLD_AFTER
-    title = gettext("seen %(age)s") % {"age": figures.age_text(seen.seen_at, now)}
+    title = gettext("updated %(age)s") % {"age": figures.age_text(seen.seen_at, now)}
     return format_html('<span title="{}"{}>{}</span>', title, SafeString(' class="soft"') if is_old else "", text)
 
 
@@ -74,11 +74,11 @@ def permission(perm: int | None) -> str:
     if perm is None:
         return unknown()
     words = {
-        READ_PERMISSION | WRITE_PERMISSION: gettext("reading and writing"),
-        READ_PERMISSION: gettext("reading only"),
-        WRITE_PERMISSION: gettext("writing only"),
+        READ_PERMISSION | WRITE_PERMISSION: gettext("read and write"),
+        READ_PERMISSION: gettext("read only"),
+        WRITE_PERMISSION: gettext("write only"),
     }
-    return words.get(perm & (READ_PERMISSION | WRITE_PERMISSION), gettext("neither reading nor writing"))
+    return words.get(perm & (READ_PERMISSION | WRITE_PERMISSION), gettext("neither read nor write"))
 
 
 @register.simple_tag
@@ -120,7 +120,7 @@ def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeStri
     """How long the next message has been waiting; "≥" where that is only known as "at least"."""
     value = lag.value if isinstance(lag, Figure) else lag
     if value == 0:
-        return nothing(gettext("nothing waits"))
+        return nothing(gettext("no messages wait"))
     if value is None or waiting.since is None:
         return unknown()
     return format_html("{}{}", "≥ " if waiting.is_at_least else "", lasting(waiting.since, now))
@@ -134,11 +134,12 @@ def drain(group: GroupRow) -> SafeString:
     when = group.drain
     match when.kind:
         case DrainKind.NOW:
-            return nothing(gettext("nothing waits"))
+            return nothing(gettext("no messages wait"))
         case DrainKind.IN if when.seconds is not None:
             return format_html("{}", figures.duration_text(round(when.seconds) * figures.SECOND_MS))
         case DrainKind.NEVER:
-            return format_html('<span title="{}">{}</span>', gettext("more comes in than goes out"), gettext("never"))
+            reason = gettext("messages are produced faster than they are consumed")
+            return format_html('<span title="{}">{}</span>', reason, gettext("never"))
         case _:
             return unknown()
 

@@ -46,7 +46,7 @@ def _context(cluster: str) -> dict[str, Any]:
         "words": sentences.cluster_words(page.card, page.brokers),
         "attention": lines,
         "attention_rest": page.card.attention_count - len(groups),
-        "is_undriven": any(line.status == "undriven" for line in schedulers),
+        "is_scheduler_missing": any(line.status == "not_running" for line in schedulers),
     }
 
 
@@ -60,5 +60,5 @@ def _schedulers(brokers: tuple[BrokerRow, ...]) -> list[SchedulerLine]:
 
 def _scheduler_status(facts: SchedulerFacts) -> str:
     if not facts.driver:
-        return "undriven"
+        return "not_running"
     return "late" if facts.late_ms is not None and facts.late_ms > LATE_AFTER_MS else "ok"

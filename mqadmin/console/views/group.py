@@ -15,9 +15,8 @@ from mqadmin.actions.declaration import fingerprint
 from mqadmin.clusters import selectors
 from mqadmin.clusters.shapes import GroupPage
 from mqadmin.console import sentences
+from mqadmin.console.group_tables import member_lines, queue_lines
 from mqadmin.console.live_page import live_page
-from mqadmin.console.members import member_lines
-from mqadmin.console.queue_lines import queue_lines
 from mqadmin.console.subscription_matrix import subscription_matrix
 from mqadmin.console.timeline import timeline
 from mqadmin.hosting import set_wanted_instances

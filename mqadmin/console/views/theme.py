@@ -1,4 +1,4 @@
-"""Choosing a theme."""
+"""The viewer's theme: light, dark, or the system's. Kept in a cookie: it belongs to the screen, not to the account."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from mqadmin.console.theme import THEME_COOKIE, THEME_COOKIE_AGE_S, THEMES
+THEME_COOKIE = "mqadmin_theme"
+THEME_COOKIE_AGE_S = 365 * 86_400
+# "" follows the system and needs no cookie
+THEMES = ("", "light", "dark")
+
+
+def theme_of(request: HttpRequest) -> str:
+    """Returns the chosen theme; "" where the page follows the system's."""
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    return theme if theme in THEMES else ""
 
 
 @login_not_required
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Sets the cookie and goes back to where the choice was made."""
+    """Sets the cookie and returns to the page on which the theme was chosen."""
     back = request.POST.get("next", "/")
     if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
         back = "/"

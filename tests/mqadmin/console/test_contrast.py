@@ -21,6 +21,8 @@ PAIRS = [
     ("ink", "accent-wash", TEXT),
     ("soft", "accent-wash", TEXT),
     ("on-accent", "accent", TEXT),
+    *((word, "stalled-wash", TEXT) for word in ("ink", "accent", "stalled")),
+    *((word, "slow-wash", TEXT) for word in ("ink", "accent", "slow")),
     ("ink", "flash", TEXT),
     ("ink", "rule", TEXT),
     ("edge", "ground", SHAPE),

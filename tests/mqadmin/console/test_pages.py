@@ -135,8 +135,8 @@ class TestOverview:
     def test_says_when_nothing_does(self, http, cluster, now):
         facts.make_group(cluster, "index", now=now)
         text = text_of(http.get("/"))
-        assert "Nothing needs you now" in text
-        assert "The one broker answers. One consumer group, and it needs nothing." in text
+        assert "Nothing needs attention" in text
+        assert "The one broker answers. One consumer group; it needs no attention." in text
 
     def test_a_cluster_that_is_silent_needs_somebody(self, http, now):
         facts.make_cluster("far", now=now, state="unreachable", last_error="10.9.9.9:9876: connection refused")
@@ -160,21 +160,21 @@ class TestOverview:
 
 
 class TestCluster:
-    def test_says_who_drives_the_scheduler_and_how_late(self, http, cluster):
+    def test_says_which_worker_runs_the_scheduler_and_how_late(self, http, cluster):
         text = text_of(http.get(reverse("cluster", args=["local"])))
         assert "scheduler@shop-1" in text
         assert "14 ms" in text
 
-    def test_alarms_when_nobody_drives(self, http, cluster):
+    def test_alarms_when_no_worker_runs_the_scheduler(self, http, cluster):
         cluster.brokers.update(scheduler_driver="", scheduler_late_ms=None)
         text = text_of(http.get(reverse("cluster", args=["local"])))
-        assert "Nobody drives the scheduler" in text
-        assert "UNDRIVEN" in text
+        assert "No worker runs the scheduler" in text
+        assert "NOT RUNNING" in text
         assert "celery -A mqadmin worker -Q scheduler" in text
 
     def test_shows_no_scheduler_where_the_broker_has_none_of_ours(self, http, cluster):
         cluster.brokers.update(scheduler_driver=None)
-        assert "driven by" not in text_of(http.get(reverse("cluster", args=["local"])))
+        assert "run by" not in text_of(http.get(reverse("cluster", args=["local"])))
 
     def test_says_what_to_do_without_a_broker(self, http, now):
         facts.make_cluster("bare", now=now)
@@ -205,7 +205,7 @@ class TestGroups:
         url = reverse("groups", args=["local"])
         assert self.names(http.get(url, {"q": "BUS"})) == ["busy"]
         assert self.names(http.get(url, {"status": "ok"})) == ["calm"]
-        assert "No group fits the filter" in text_of(http.get(url, {"q": "nope"}))
+        assert "No group matches the filter" in text_of(http.get(url, {"q": "nope"}))
 
     def test_the_unknown_is_never_a_zero(self, http, some):
         row = re.search(
@@ -246,13 +246,13 @@ class TestGroup:
     def test_a_group_without_members_says_so(self, http, group, now):
         group.members.update(left_at=now - timedelta(minutes=5))
         text = text_of(http.get(reverse("group_members", args=["local", "billing"])))
-        assert "Nobody is online" in text
-        assert "Left within the last day" in text
+        assert "No member is online" in text
+        assert "Left in the last 24 hours" in text
 
     def test_a_member_that_asks_for_something_else_is_marked(self, http, group, now):
         facts.make_subscription(group, "orders", "B", now=now, client_id="10.0.3.9@8812")
         text = text_of(http.get(reverse("group_subscriptions", args=["local", "billing"])))
-        assert "1 of 2 members asks for something else" in text
+        assert "1 of 2 members subscribed to something else" in text
         assert "◆ B" in text
 
     def test_rebalances_tell_who_got_what(self, http, group):
@@ -274,7 +274,7 @@ class TestGroup:
 class TestTopic:
     def test_shows_queues_and_who_reads(self, http, group):
         text = text_of(http.get(reverse("topic", args=["local", "orders"])))
-        assert "One group reads it, and it needs attention." in text
+        assert "One group reads it; it needs attention." in text
         assert "132,111" in text
         assert "billing" in text
 

@@ -30,7 +30,7 @@ def set_to(client: Client, wanted: object, group: str = "billing") -> str:
 
 def test_the_number_is_set_and_said(http, hosted):
     text = set_to(http, 5)
-    assert "5 instances of billing are wanted." in text
+    assert "billing is set to 5 instances." in text
     hosted.refresh_from_db()
     assert hosted.wanted_instances == 5
 
@@ -49,7 +49,7 @@ def test_it_ends_on_the_page_that_it_was_set_from_and_on_no_other_host(http, hos
 
 
 def test_nobody_wanted_is_a_number_too(http, hosted):
-    assert "0 instances of billing are wanted." in set_to(http, 0)
+    assert "billing is set to 0 instances." in set_to(http, 0)
 
 
 @pytest.mark.parametrize("wanted", ["", "many", "-1", "2.5", "٣", "1" * 30])
@@ -72,7 +72,7 @@ def test_who_lacks_the_right_sees_no_form_and_is_refused(hosted, django_user_mod
     reader = Client()
     reader.force_login(django_user_model.objects.create_user("reader"))
     page = reader.get(MEMBERS).content.decode()
-    assert "0 of 2 wanted instances run" in page
+    assert "0 of 2 instances are running" in page
     assert "Instances wanted" not in page
     assert "ask an administrator" in set_to(reader, 3)
     hosted.refresh_from_db()

@@ -32,7 +32,7 @@ def test_who_logs_in_lands_where_they_wanted(stranger):
 def test_a_wrong_password_is_told_without_saying_which_half_was_wrong(stranger):
     form = {"username": "admin", "password": "wrong", "csrfmiddlewaretoken": token(stranger)}
     response = stranger.post("/login/", form)
-    assert "fit together" in response.content.decode()
+    assert "Name or password is wrong" in response.content.decode()
     assert stranger.get("/").status_code == 302
 
 

@@ -1,4 +1,4 @@
-"""Member × topic × expression, held against what the broker keeps for the whole group."""
+"""Member × topic × expression, compared with the subscription that the broker keeps for the whole group."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ def row(client_id: str, topic: str, expression: str = "*") -> SubscriptionRow:
 
 def test_members_that_agree_with_the_broker_are_not_marked():
     matrix = subscription_matrix([row("", "orders"), row("a", "orders"), row("b", "orders")])
-    assert not matrix.is_odd
-    assert matrix.words == "All 2 members ask for the same, and the broker keeps it so."
+    assert not matrix.is_different
+    assert matrix.summary == "All 2 members and the broker have the same subscription."
 
 
 def test_another_expression_is_marked_in_its_cell():
     matrix = subscription_matrix([row("", "orders", "A"), row("", "stock"), row("a", "orders", "B"), row("a", "stock")])
     cells = next(line for line in matrix.rows if line.client_id == "a").cells
-    assert [(cell.expression, cell.is_odd) for cell in cells] == [("B", True), ("*", False)]
-    assert matrix.words.startswith("1 of 1 members asks")
+    assert [(cell.expression, cell.is_different) for cell in cells] == [("B", True), ("*", False)]
+    assert matrix.summary.startswith("1 of 1 members subscribed")
 
 
 def test_a_topic_that_a_member_lacks_is_marked():
     matrix = subscription_matrix([row("", "orders"), row("", "stock"), row("a", "orders")])
-    assert [cell.is_odd for cell in matrix.rows[1].cells] == [False, True]
+    assert [cell.is_different for cell in matrix.rows[1].cells] == [False, True]
 
 
 def test_without_the_broker_s_own_table_nobody_is_accused():
     matrix = subscription_matrix([row("a", "orders", "A"), row("b", "orders", "B")])
-    assert not matrix.is_odd
-    assert "not known" in matrix.words
+    assert not matrix.is_different
+    assert "not known" in matrix.summary
 
 
 def test_the_whole_group_comes_first_and_the_retry_topic_last():

@@ -24,14 +24,14 @@ def move(queue_id: int, giver: str, taker: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (event("joined", member_count=3), "joined, 3 members then"),
-        (event("left", member_count=1), "left, 1 member then"),
-        (event("lost"), "was lost"),
-        (event("gone", member_count=0), "was gone, 0 members then"),
+        (event("joined", member_count=3), "joined, 3 members after that"),
+        (event("left", member_count=1), "left, 1 member after that"),
+        (event("lost"), "lost its connection"),
+        (event("gone", member_count=0), "disappeared, 0 members after that"),
         (event("queues_moved", moves=[move(0, "a", "b")]), "1 queue moved"),
         (
             event("subscription_changed", topics=[{"topic": "orders", "before": "", "after": "A || B"}]),
-            "changed its subscription of orders: nothing → A || B",
+            "changed its subscription: orders: nothing → A || B",
         ),
     ],
     ids=lambda value: value.kind if isinstance(value, RebalanceRow) else "",
@@ -60,5 +60,5 @@ def test_a_day_is_written_once():
 
 
 def test_what_was_found_between_samples_says_so():
-    assert timeline([event("gone", source="poll")])[0].note == "found between two samples"
+    assert timeline([event("gone", source="poll")])[0].note == "noticed between two samples"
     assert timeline([event("left")])[0].note == ""

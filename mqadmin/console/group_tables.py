@@ -1,17 +1,35 @@
-"""Members of a group as lines of a table: each with its queues, by topic, and what waits on them."""
+"""The tables on a group's tabs: its queues, and its members with the queues that each of them pulls."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqadmin.clusters.shapes import MemberRow, QueueRow
 
 
 @dataclass(frozen=True, slots=True)
+class QueueLine:
+    """`is_first` of its topic: the topic's name is not repeated on the others."""
+
+    queue: QueueRow
+    is_first: bool
+
+
+def queue_lines(queues: Sequence[QueueRow]) -> list[QueueLine]:
+    """Keeps the selector's order (topic, broker, queue id), with the retry topic moved to the end."""
+    ordered = sorted(queues, key=lambda queue: queue.is_retry)
+    before = [None, *ordered[:-1]]
+    return [
+        QueueLine(queue, is_first=previous is None or previous.topic_name != queue.topic_name)
+        for previous, queue in zip(before, ordered, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class MemberLine:
-    """`queues`: topic and what its queues are called. `lag`: over its queues; None when one of them is not known."""
+    """`queues`: each topic with the names of its queues. `lag`: the sum over them; None when one is not known."""
 
     member: MemberRow
     queues: list[tuple[str, list[str]]]
@@ -19,11 +37,12 @@ class MemberLine:
 
 
 def member_lines(members: Iterable[MemberRow]) -> list[MemberLine]:
+    """Adds to each member its queues by topic, and their lag."""
     return [MemberLine(member, queues_by_topic(member.queues), _lag(member.queues)) for member in members]
 
 
 def queues_by_topic(queues: Iterable[QueueRow]) -> list[tuple[str, list[str]]]:
-    """The topics' own order is kept; the retry topic, which every member reads, comes last."""
+    """Groups the queues by topic, in alphabetical order; the retry topic, which every member reads, comes last."""
     found: defaultdict[tuple[bool, str], list[QueueRow]] = defaultdict(list)
     for queue in queues:
         found[queue.is_retry, queue.topic_name].append(queue)
@@ -31,7 +50,7 @@ def queues_by_topic(queues: Iterable[QueueRow]) -> list[tuple[str, list[str]]]:
 
 
 def _queue_names(queues: list[QueueRow]) -> list[str]:
-    """Plain numbers where all lie on one broker, else the broker too."""
+    """Names the queues: their ids where all are on one broker, else with the broker's name."""
     if len({queue.broker_name for queue in queues}) == 1:
         return [str(queue.queue_id) for queue in queues]
     return [f"{queue.broker_name} {queue.queue_id}" for queue in queues]
