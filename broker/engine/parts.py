@@ -120,6 +120,8 @@ class Parts:
         self.offsets.on_forgotten = saving_offsets.hurry
         self._loops = [
             saving_offsets,
+            Loop("write topics whole", config.offsets_save_interval_s, self.topics.file.fold_when_quiet),
+            Loop("write groups whole", config.offsets_save_interval_s, self.groups.file.fold_when_quiet),
             Loop("tidy transactions", config.offsets_save_interval_s, self.transactions.tidy),
             Loop("expire members", config.member_scan_interval_s, self._expire_members),
             Loop("notice midnight", DAY_LOOK_INTERVAL_S, self._look_at_days),
@@ -174,6 +176,8 @@ class Parts:
         for loop in self._loops:
             await loop.stop()
         await self.remover.stop()
+        self.topics.file.close()
+        self.groups.file.close()
         try:
             await self.delays.stop()
             await self.timers.stop()

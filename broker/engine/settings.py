@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker.engine.config import BrokerConfig
-from broker.engine.config_files import ConfigFileUnreadable, load_or_backup, save_config_file
+from broker.engine.config_files import ConfigFileUnreadable, load_config, save_config_file
 from broker.engine.retention.rules import check_hours
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.store.values import SEGMENT_BYTES
@@ -224,7 +224,7 @@ class Settings:
             raise MessageError(f"{name}={text[:100]}: {error}", ResponseCode.INVALID_PARAMETER) from error
 
     def _read_file(self) -> dict[str, str]:
-        return load_or_backup(self._path, lambda content: read_properties(content.decode())) or {}
+        return load_config(self._path, lambda content: read_properties(content.decode())) or {}
 
     def _save(self, kept: Mapping[str, str]) -> None:
         save_config_file(self._path, write_properties(kept))

@@ -78,7 +78,7 @@ class PowerCutFiles(OnePlaceFiles):
         super().replace_json(path, value)
         for one in (path, backup_of(path)):
             target = self._shadow / one.relative_to(self._root)
-            target.with_name(one.name + ".new").replace(target)
+            target.with_name(one.name + ".tmp").replace(target)
 
     def fsync(self, descriptor: int) -> None:  # type: ignore[override]
         """A folder: what was removed from it stays removed."""

@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import msgspec
-
 from broker.engine.config import BrokerConfig
-from broker.engine.config_files import load_config_file, save_config_file
-from broker.engine.topics.topic_configs import next_version
+from broker.engine.config_table import ConfigTable
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupTable
 from remoting.wire.errors import MessageError
@@ -36,50 +33,48 @@ class Groups:
     """`on_changed(group)` hears of each group that came, changed or went."""
 
     def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
-        self._path = folder / FILE_NAME
         self._config = config
         self._on_changed = on_changed
-        self._table = SubscriptionGroupTable()
+        self.file = ConfigTable(
+            folder / FILE_NAME, SubscriptionGroupTable(), "subscription_group_table", SubscriptionGroupConfig
+        )
 
     def load(self) -> None:
         """Reads the file and adds what a broker always has. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
-        self._table = load_config_file(self._path, SubscriptionGroupTable) or SubscriptionGroupTable()
-        groups = dict(self._table.subscription_group_table)
-        for name in _SYSTEM_GROUPS:
-            groups.setdefault(name, SubscriptionGroupConfig(group_name=name))
-        if groups != self._table.subscription_group_table:
-            self._save(groups)
+        self.file.load()
+        missing = {name: SubscriptionGroupConfig(group_name=name) for name in _SYSTEM_GROUPS if not self.exists(name)}
+        if missing:
+            self.file.save(missing)
 
     @property
     def table(self) -> SubscriptionGroupTable:
-        return self._table
+        return self.file.table
 
     def find(self, name: str) -> SubscriptionGroupConfig | None:
         """The group, made where that is allowed; None for one that may not be, or has an illegal name.
 
         Raises ConfigFileUnwritable.
         """
-        group = self._table.subscription_group_table.get(name)
+        group = self.file.entries.get(name)
         if group is not None:
             return group
         self.make([name])
-        return self._table.subscription_group_table.get(name)
+        return self.file.entries.get(name)
 
     def make(self, group_names: Iterable[str]) -> None:
         """Those of them that are missing and may be, with one write for all. Raises ConfigFileUnwritable."""
-        known = self._table.subscription_group_table
         if not self._config.creates_groups:
             return
-        missing = {name: SubscriptionGroupConfig(group_name=name) for name in group_names if name not in known}
+        missing = {name: SubscriptionGroupConfig(group_name=name) for name in group_names if not self.exists(name)}
         missing = {name: group for name, group in missing.items() if _is_legal(name)}
         if missing:
-            self._save(known | missing)
+            self.file.save(missing)
             for name in missing:
                 self._on_changed(name)
 
     def exists(self, name: str) -> bool:
         """Without making it."""
-        return name in self._table.subscription_group_table
+        return name in self.file.entries
 
     def put(self, group: SubscriptionGroupConfig) -> None:
         """Creates or changes a group as an administrator says. Raises MessageError."""
@@ -91,25 +86,17 @@ class Groups:
         for name in wanted:
             names.check_group(name)
         if wanted:
-            self._save(self._table.subscription_group_table | wanted)
+            self.file.save(wanted)
             for name in wanted:
                 self._on_changed(name)
 
     def delete(self, name: str) -> bool:
         """False when there was none. Raises ConfigFileUnwritable."""
-        groups = dict(self._table.subscription_group_table)
-        if groups.pop(name, None) is None:
+        if not self.exists(name):
             return False
-        self._save(groups)
+        self.file.save({}, [name])
         self._on_changed(name)
         return True
-
-    def _save(self, groups: dict[str, SubscriptionGroupConfig]) -> None:
-        """On disk first, known after it. Raises ConfigFileUnwritable."""
-        version = next_version(self._table.data_version)
-        table = msgspec.structs.replace(self._table, subscription_group_table=groups, data_version=version)
-        save_config_file(self._path, table)
-        self._table = table
 
 
 def _is_legal(name: str) -> bool:

@@ -19,12 +19,12 @@ bring a delivery of the last moments again, but never loses one (with flush=asyn
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from broker.engine.store.files import Backup, FileLayer, backup_of
 from remoting.wire import lenient_json
 from remoting.wire.errors import BodyError
 
@@ -88,14 +88,14 @@ class ProgressFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._backup = path.with_name(path.name + ".bak")
+        self._files = FileLayer()
 
     def __str__(self) -> str:
         return str(self._path)
 
     def read(self) -> DelayProgress | None:
         """None when there is none that can be read."""
-        for path in (self._path, self._backup):
+        for path in (self._path, backup_of(self._path)):
             try:
                 return decode_progress(path.read_bytes())
             except FileNotFoundError:
@@ -105,9 +105,5 @@ class ProgressFile:
         return None
 
     def write(self, progress: DelayProgress) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_name(self._path.name + ".new")
-        fresh.write_bytes(encode_progress(progress))
-        if self._path.exists():
-            os.replace(self._path, self._backup)
-        os.replace(fresh, self._path)
+        """Raises OSError; the file before is still there then."""
+        self._files.replace(self._path, encode_progress(progress), Backup.PREVIOUS, flushes=False)

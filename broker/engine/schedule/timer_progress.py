@@ -10,11 +10,12 @@ reading more of the log. So a kill neither loses nor repeats a delivery, and a p
 
 from __future__ import annotations
 
-import os
 import struct
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
+
+from broker.engine.store.files import Backup, FileLayer
 
 FILE_NAME = "progress"
 _HEADER = struct.Struct(">8sqqqI")
@@ -118,7 +119,5 @@ class TimerProgressFile:
     def write(self, progress: TimerProgress) -> None:
         """Raises OSError; the file before is still there then."""
         head = _HEADER.pack(_MAGIC, progress.lowest, progress.counted_to, len(progress.bits), 0)[:-4]
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_name(self._path.name + ".new")
-        fresh.write_bytes(head + struct.pack(">I", crc32(progress.bits, crc32(head))) + progress.bits)
-        os.replace(fresh, self._path)
+        content = head + struct.pack(">I", crc32(progress.bits, crc32(head))) + progress.bits
+        FileLayer().replace(self._path, content, Backup.NONE, flushes=False)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,6 +24,8 @@ NO_DESCRIPTOR_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE})
 SHORTAGE_REMEDIES = dict.fromkeys(NO_SPACE_ERRNOS, "free space or move the store") | dict.fromkeys(
     NO_DESCRIPTOR_ERRNOS, "raise the limit of open files"
 )
+
+T = TypeVar("T")
 
 _CHUNK_BYTES = 1024 * 1024
 
@@ -72,8 +75,38 @@ def backup_of(path: Path) -> Path:
     return path.with_name(path.name + ".bak")
 
 
+def load_or_backup(path: Path, parse: Callable[[bytes], T]) -> T | None:
+    """Reads the file, or its backup where that is missing or damaged; returns None where neither exists.
+
+    `parse` raises ValueError. Raises ValueError naming both when what exists cannot be read.
+    """
+    problems: list[str] = []
+    for candidate in (path, backup_of(path)):
+        try:
+            document = parse(candidate.read_bytes())
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            problems.append(f"{candidate} cannot be read ({error})")
+            continue
+        if problems:
+            logger.error("%s; taking the backup", problems[0])
+        return document
+    if problems:
+        raise ValueError("; ".join(problems))
+    return None
+
+
+class Backup(Enum):
+    """Says what a replaced file keeps as `.bak`."""
+
+    NONE = "none"
+    PREVIOUS = "the content before, as RocketMQ does"
+    COPY = "the same content, for the case that the file itself is damaged"
+
+
 class FileLayer:
-    """The real thing. Each method raises OSError as the call of the same name does."""
+    """Calls the operating system. Each method raises OSError as the call of the same name does."""
 
     pwrite = staticmethod(os.pwrite)
     allocate = staticmethod(os.posix_fallocate)
@@ -103,43 +136,43 @@ class FileLayer:
             os.close(descriptor)
 
     def read_json(self, path: Path) -> Any:
-        """What `replace_json` wrote, from its backup where it is damaged; None when there is neither.
+        """Reads what `replace_json` wrote; returns None where neither the file nor its backup exists.
 
-        Raises StoreError when there is something and none can be read.
+        Raises StoreError when what exists cannot be read.
         """
-        problems: list[str] = []
-        for candidate in (path, backup_of(path)):
-            try:
-                content = msgspec.json.decode(candidate.read_bytes())
-            except FileNotFoundError:
-                continue
-            except (OSError, msgspec.DecodeError) as error:
-                problems.append(f"{candidate} cannot be read ({error})")
-                continue
-            if problems:
-                logger.error("%s; taking the backup", problems[0])
-            return content
-        if problems:
-            raise StoreError("; ".join([*problems, "restore it from a copy of the store"]))
-        return None
+        try:
+            return load_or_backup(path, msgspec.json.decode)
+        except ValueError as error:
+            raise StoreError(f"{error}; restore it from a copy of the store") from error
 
     def replace_json(self, path: Path, value: Any) -> None:
-        """The whole of `value` in `path`, or the old content: nothing between, whatever happens.
+        """Replaces the file and its backup by `value` as JSON; what it recorded before must not come back."""
+        self.replace(path, msgspec.json.format(msgspec.json.encode(value), indent=1), Backup.COPY)
 
-        A backup with the same content lies beside it, for the case that the file itself is damaged.
+    def replace(self, path: Path, content: bytes, backup: Backup, *, flushes: bool = True) -> None:
+        """Puts `content` into the file, or leaves what it held: nothing between, whatever happens. Raises OSError.
+
+        When it returns the content survives a power cut, unless `flushes` is false.
         """
-        content = msgspec.json.format(msgspec.json.encode(value), indent=1)
-        self._replace(path, content)
-        self._replace(backup_of(path), content)
-        self.sync_path(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._write_draft(path, content, flushes=flushes)
+        if backup is Backup.PREVIOUS and path.exists():
+            backup_of(path).unlink(missing_ok=True)
+            os.link(path, backup_of(path))
+        draft.replace(path)
+        if backup is Backup.COPY:
+            self._write_draft(backup_of(path), content, flushes=flushes).replace(backup_of(path))
+        if flushes:
+            self.sync_path(path.parent)
 
-    def _replace(self, path: Path, content: bytes) -> None:
-        fresh = path.with_name(path.name + ".new")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    def _write_draft(self, path: Path, content: bytes, *, flushes: bool) -> Path:
+        draft = path.with_name(path.name + ".tmp")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
             if self.pwrite(descriptor, content, 0) != len(content):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(fresh))
-            self.fdatasync(descriptor)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(draft))
+            if flushes:
+                self.fdatasync(descriptor)
         finally:
             os.close(descriptor)
-        fresh.replace(path)
+        return draft

@@ -9,17 +9,16 @@ A topic is on disk before anybody hears of it. Rules of creation:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from broker.engine.config import BrokerConfig
-from broker.engine.config_files import load_config_file, save_config_file
+from broker.engine.config_table import ConfigTable
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
-from remoting.wire.bodies.topics import PERM_INHERIT, PERM_READ_WRITE, DataVersion, TopicConfig, TopicTable
+from remoting.wire.bodies.topics import PERM_INHERIT, PERM_READ_WRITE, TopicConfig, TopicTable
 
 FILE_NAME = "topics.json"
 # RocketMQ's own numbers of queues of its system topics.
@@ -39,24 +38,20 @@ QUEUE_NUMS_MAX = 10_000
 
 
 class Topics:
-    """`on_changed(topic)` hears of each topic that came, changed or went."""
+    """`on_changed(topic)` is called for each topic that was created, changed or deleted; `file` keeps them."""
 
     def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
-        self._path = folder / FILE_NAME
         self._config = config
         self._on_changed = on_changed
-        self._table = TopicTable()
+        self.file = ConfigTable(folder / FILE_NAME, TopicTable(), "topic_config_table", TopicConfig)
 
     def load(self) -> None:
         """Reads the file and adds what a broker always has. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
-        self._table = load_config_file(self._path, TopicTable) or TopicTable()
-        topics = dict(self._table.topic_config_table)
-        for topic in self._system_topics():
-            topics.setdefault(topic.topic_name, topic)
-        if not self._config.creates_topics:
-            topics.pop(names.AUTO_CREATE_TOPIC, None)
-        if topics != self._table.topic_config_table:
-            self._save(topics)
+        self.file.load()
+        missing = {topic.topic_name: topic for topic in self._system_topics() if self.find(topic.topic_name) is None}
+        gone = {names.AUTO_CREATE_TOPIC} & self.file.entries.keys() if not self._config.creates_topics else set()
+        if missing or gone:
+            self.file.save(missing, gone)
 
     def _system_topics(self) -> list[TopicConfig]:
         inherit = PERM_READ_WRITE | PERM_INHERIT
@@ -72,7 +67,7 @@ class Topics:
     def system_names(self) -> list[str]:
         """305: the topics that are the broker's own."""
         own = {topic.topic_name for topic in self._system_topics()}
-        return [name for name in self._table.topic_config_table if name in own or names.is_system_topic(name)]
+        return [name for name in self.file.entries if name in own or names.is_system_topic(name)]
 
     def is_own(self, name: str) -> bool:
         """Whether the broker made it for itself; tools may not change it."""
@@ -80,10 +75,10 @@ class Topics:
 
     @property
     def table(self) -> TopicTable:
-        return self._table
+        return self.file.table
 
     def find(self, name: str) -> TopicConfig | None:
-        return self._table.topic_config_table.get(name)
+        return self.file.entries.get(name)
 
     def create_on_send(self, name: str, template_name: str, queue_nums: int) -> TopicConfig | None:
         """None when the template doesn't exist or doesn't allow it.
@@ -118,7 +113,7 @@ class Topics:
         for name in missing:
             names.check_topic(name)
         if missing:
-            self._save(self._table.topic_config_table | missing)
+            self.file.save(missing)
             for name in missing:
                 self._on_changed(name)
 
@@ -132,7 +127,7 @@ class Topics:
         for name in changed:
             names.check_topic(name)
         if changed:
-            self._save(self._table.topic_config_table | changed)
+            self.file.save(changed)
             for name in changed:
                 self._on_changed(name)
 
@@ -148,30 +143,16 @@ class Topics:
 
     def delete(self, name: str) -> bool:
         """False when there was none. Raises ConfigFileUnwritable."""
-        topics = dict(self._table.topic_config_table)
-        if topics.pop(name, None) is None:
+        if self.find(name) is None:
             return False
-        self._save(topics)
+        self.file.save({}, [name])
         self._on_changed(name)
         return True
 
     def _add(self, topic: TopicConfig) -> TopicConfig:
-        self._save(self._table.topic_config_table | {topic.topic_name: topic})
+        self.file.save({topic.topic_name: topic})
         self._on_changed(topic.topic_name)
         return topic
-
-    def _save(self, topics: dict[str, TopicConfig]) -> None:
-        """On disk first, known after it. Raises ConfigFileUnwritable."""
-        version = next_version(self._table.data_version)
-        table = msgspec.structs.replace(self._table, topic_config_table=topics, data_version=version)
-        save_config_file(self._path, table)
-        self._table = table
-
-
-def next_version(version: DataVersion) -> DataVersion:
-    return DataVersion(
-        counter=version.counter + 1, state_version=version.state_version, timestamp=time.time_ns() // 1_000_000
-    )
 
 
 def _topic(name: str, queue_nums: int, perm: int = PERM_READ_WRITE) -> TopicConfig:

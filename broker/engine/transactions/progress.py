@@ -13,7 +13,6 @@ old, or missing, only costs reading more of the log.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from broker.engine.groups.offsets import Offsets
+from broker.engine.store.files import Backup, FileLayer
 from broker.engine.transactions.half import HALF_QUEUE
 from remoting.wire.names import HALF_TOPIC, OP_HALF_TOPIC
 
@@ -77,8 +77,6 @@ class ProgressKeeper:
         self._offsets.commit(GROUP, OP_HALF_TOPIC, HALF_QUEUE, progress.op_offset)
         if progress == self._saved:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_name(self._path.name + ".new")
-        fresh.write_bytes(msgspec.json.encode(_File(progress.scan_from, progress.half_offset, progress.op_offset)))
-        os.replace(fresh, self._path)
+        content = msgspec.json.encode(_File(progress.scan_from, progress.half_offset, progress.op_offset))
+        FileLayer().replace(self._path, content, Backup.NONE, flushes=False)
         self._saved = progress

@@ -55,7 +55,7 @@ def test_a_deleted_group_is_gone(tmp_path) -> None:
 def test_a_group_that_cannot_be_written_down_is_not_known(tmp_path) -> None:
     changed: list[str] = []
     groups = groups_in(tmp_path, changed)
-    (tmp_path / "config" / "subscriptionGroup.json.tmp").mkdir()
+    (tmp_path / "config" / "subscriptionGroup.json.changes").mkdir()
     with pytest.raises(MessageError, match=r"subscriptionGroup\.json cannot be written: Is a directory"):
         groups.find("billing")
     assert (groups.exists("billing"), changed) == (False, [])

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from broker.engine.groups import group_configs as groups_module
 from broker.engine.processors.heart_beat import Heartbeat
 from broker.engine.processors.unregister_client import UnregisterClient
-from broker.engine.topics import topic_configs as topics_module
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
@@ -101,21 +97,17 @@ async def test_a_goodbye_is_for_the_group_that_it_names(parts) -> None:
     assert parts.members.producers("sellers") == []
 
 
-async def test_many_new_groups_are_written_down_with_one_write_each_for_groups_and_topics(parts, monkeypatch) -> None:
-    """A write waits for the disk twice, and everybody waits with it."""
-    written: list[str] = []
-    for module in (groups_module, topics_module):
-        save = module.save_config_file
+async def test_many_new_groups_are_written_down_with_one_change_each_for_groups_and_topics(parts) -> None:
+    """A change waits for the disk, and everybody waits with it."""
 
-        def noting(path: Path, document: object, save=save) -> None:
-            written.append(path.name)
-            save(path, document)
+    def versions() -> tuple[int, int]:
+        return parts.groups.table.data_version.counter, parts.topics.table.data_version.counter
 
-        monkeypatch.setattr(module, "save_config_file", noting)
+    groups_before, topics_before = versions()
     groups = [f"group-{number}" for number in range(50)]
     assert beat(parts, *groups, "not a name", groups[0]).code == ResponseCode.SUCCESS
-    assert written == ["subscriptionGroup.json", "topics.json"]
+    assert versions() == (groups_before + 1, topics_before + 1)
     assert all(parts.topics.find(f"%RETRY%{group}") and parts.groups.exists(group) for group in groups)
     assert len(parts.members.groups()) == 50
     beat(parts, *groups)
-    assert len(written) == 2
+    assert versions() == (groups_before + 1, topics_before + 1)

@@ -78,7 +78,7 @@ def test_a_deleted_topic_is_gone_after_a_restart(house) -> None:
 
 def test_a_topic_that_cannot_be_written_down_is_not_known(house) -> None:
     version = house.topics.table.data_version
-    blocked = house.folder / "config" / "topics.json.tmp"
+    blocked = house.folder / "config" / "topics.json.changes"
     blocked.mkdir()
     with pytest.raises(MessageError, match=r"topics\.json cannot be written: Is a directory"):
         house.topics.create_on_send("orders", names.AUTO_CREATE_TOPIC, 4)

@@ -1,0 +1,100 @@
+"""The changes of a config file since it was last written whole, one flushed line each.
+
+    <file>.changes    lines of | 8 hex digits, CRC32 of the JSON | blank | JSON | newline |, then zeros
+
+Owns the lines and their CRCs, and the space ahead of them: a line that goes into zeros which are on the disk already
+costs one `fdatasync`, and none of the file system's own bookkeeping. Knows nothing of what the lines say. A line that
+was cut off by a kill or a power cut is not read: its change was never answered. Event loop only.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+from zlib import crc32
+
+from broker.engine.store.files import FileLayer
+
+logger = logging.getLogger(__name__)
+
+# Taken at once: about a thousand changes.
+_SPACE_BYTES = 256 * 1024
+_CRC_CHARS = 8
+
+
+class ChangeLog:
+    def __init__(self, path: Path, files: FileLayer | None = None) -> None:
+        self._path = path
+        self._files = files or FileLayer()
+        self._descriptor: int | None = None
+        self._end = 0
+        self._space_end = 0
+
+    @property
+    def byte_count(self) -> int:
+        """How long the lines are that were appended since the last `clear`."""
+        return self._end
+
+    def read(self) -> list[bytes]:
+        """Returns the JSON of each sound line, also behind a damaged one, which is logged. Raises OSError."""
+        try:
+            lines = self._path.read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return []
+        sound = [line[_CRC_CHARS + 1 :] for line in lines if _is_sound(line)]
+        damaged = [number for number, line in enumerate(lines, start=1) if not _is_sound(line)]
+        if damaged:
+            logger.error("%s: lines %s are damaged; what they changed is as before", self._path, damaged[:10])
+        return sound
+
+    def append(self, change: bytes) -> None:
+        """Appends a line; when it returns, the line survives a power cut. Raises OSError; then it does not count."""
+        line = b"%08x %s\n" % (crc32(change), change)
+        descriptor = self._open()
+        if self._end + len(line) > self._space_end:
+            self._take_space(descriptor, len(line))
+        try:
+            self._write(descriptor, line, self._end)
+            self._files.fdatasync(descriptor)
+        except OSError:
+            with suppress(OSError):
+                self._write(descriptor, bytes(len(line)), self._end)
+            raise
+        self._end += len(line)
+
+    def clear(self) -> None:
+        """Removes the file: the config file itself holds all changes now. Raises OSError."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+        self._end = self._space_end = 0
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _open(self) -> int:
+        """Begins a new file: what was read from one that was there is in the config file by now."""
+        if self._descriptor is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            self._end = self._space_end = 0
+            self._files.sync_path(self._path.parent)
+        return self._descriptor
+
+    def _take_space(self, descriptor: int, byte_count: int) -> None:
+        zeros = bytes(byte_count + _SPACE_BYTES)
+        self._files.allocate(descriptor, self._end, len(zeros))
+        self._write(descriptor, zeros, self._end)
+        self._space_end = self._end + len(zeros)
+
+    def _write(self, descriptor: int, data: bytes, position: int) -> None:
+        written = self._files.pwrite(descriptor, data, position)
+        while written < len(data):
+            written += self._files.pwrite(descriptor, data[written:], position + written)
+
+
+def _is_sound(line: bytes) -> bool:
+    return line[:_CRC_CHARS] == b"%08x" % crc32(line[_CRC_CHARS + 1 :]) and line[_CRC_CHARS : _CRC_CHARS + 1] == b" "

@@ -1,0 +1,220 @@
+"""Tables whose changes are single lines: what survives a kill at any byte, a damaged line, a full disk."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from broker.engine.config_files import ConfigFileUnreadable, ConfigFileUnwritable
+from broker.engine.config_table import ConfigTable
+from remoting.wire.bodies.topics import TopicConfig, TopicTable
+from tests.support.faulty_files import FaultyFiles
+
+Topics = ConfigTable[TopicTable, TopicConfig]
+
+
+def table_in(folder: Path, files: FaultyFiles | None = None, changes_bytes_max: int = 1 << 20) -> Topics:
+    path = folder / "topics.json"
+    table: Topics = ConfigTable(
+        path, TopicTable(), "topic_config_table", TopicConfig, files=files, changes_bytes_max=changes_bytes_max
+    )
+    table.load()
+    return table
+
+
+def put(table: Topics, *names: str, queue_nums: int = 8) -> None:
+    table.save({name: TopicConfig(topic_name=name, read_queue_nums=queue_nums) for name in names})
+
+
+def state(table: Topics) -> tuple[int, dict[str, int]]:
+    queue_nums = {name: topic.read_queue_nums for name, topic in table.entries.items()}
+    return table.table.data_version.counter, queue_nums
+
+
+def killed(folder: Path, tmp_path: Path, name: str = "after") -> Path:
+    """The folder as a kill leaves it."""
+    shutil.rmtree(tmp_path / name, ignore_errors=True)
+    return shutil.copytree(folder, tmp_path / name)
+
+
+def test_what_was_saved_is_there_after_a_kill(tmp_path) -> None:
+    table = table_in(tmp_path / "config")
+    put(table, "a", "b")
+    put(table, "a", queue_nums=4)
+    table.save({}, ["b"])
+    put(table, "c")
+    again = table_in(killed(tmp_path / "config", tmp_path))
+    assert state(again) == state(table) == (4, {"a": 4, "c": 8})
+    assert again.table == table.table
+
+
+def test_the_first_change_writes_the_file_and_the_next_ones_do_not(tmp_path) -> None:
+    table = table_in(tmp_path)
+    put(table, "a")
+    whole = (tmp_path / "topics.json").read_bytes()
+    put(table, "b")
+    assert (tmp_path / "topics.json").read_bytes() == whole
+    assert (tmp_path / "topics.json.changes").exists()
+
+
+@pytest.mark.parametrize("how", ["close", "start"])
+def test_a_stop_and_a_start_leave_rocketmqs_own_file_alone(tmp_path, how: str) -> None:
+    table = table_in(tmp_path)
+    put(table, "a")
+    put(table, "b")
+    if how == "close":
+        table.close()
+    else:
+        table_in(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["topics.json", "topics.json.bak"]
+    assert state(table_in(tmp_path)) == (2, {"a": 8, "b": 8})
+    assert (tmp_path / "topics.json").read_bytes() == (tmp_path / "topics.json.bak").read_bytes()
+
+
+async def test_the_file_is_written_whole_when_nothing_changed_between_two_rounds(tmp_path) -> None:
+    table = table_in(tmp_path)
+    put(table, "a")
+    put(table, "b")
+    await table.fold_when_quiet()
+    put(table, "c")
+    await table.fold_when_quiet()
+    assert (tmp_path / "topics.json.changes").exists()
+    await table.fold_when_quiet()
+    assert not (tmp_path / "topics.json.changes").exists()
+    assert state(table_in(killed(tmp_path, tmp_path.parent))) == (3, {"a": 8, "b": 8, "c": 8})
+    put(table, "d")
+    assert state(table_in(killed(tmp_path, tmp_path.parent))) == (4, {"a": 8, "b": 8, "c": 8, "d": 8})
+
+
+async def test_a_change_while_the_file_is_written_whole_is_not_lost(tmp_path) -> None:
+    class ChangingFiles(FaultyFiles):
+        def replace(self, path, content, backup, *, flushes=True) -> None:  # type: ignore[no-untyped-def]
+            if names:
+                put(table, names.pop())
+            super().replace(path, content, backup, flushes=flushes)
+
+    names: list[str] = []
+    table = table_in(tmp_path, ChangingFiles())
+    put(table, "a")
+    put(table, "b")
+    await table.fold_when_quiet()
+    names.append("c")
+    await table.fold_when_quiet()
+    assert state(table_in(killed(tmp_path, tmp_path.parent))) == state(table) == (3, {"a": 8, "b": 8, "c": 8})
+
+
+def test_a_kill_between_the_whole_file_and_the_removal_of_its_lines_changes_nothing(tmp_path) -> None:
+    table = table_in(tmp_path)
+    for name in "abc":
+        put(table, name)
+    table.save({}, ["b"])
+    lines = (tmp_path / "topics.json.changes").read_bytes()
+    table.close()
+    (tmp_path / "topics.json.changes").write_bytes(lines)
+    assert state(table_in(tmp_path)) == (4, {"a": 8, "c": 8})
+
+
+def test_lines_that_have_grown_too_many_are_folded_into_the_file(tmp_path) -> None:
+    table = table_in(tmp_path, changes_bytes_max=1_000)
+    sizes = set()
+    for number in range(40):
+        put(table, f"topic-{number}")
+        sizes.add((tmp_path / "topics.json").stat().st_size)
+    assert 3 < len(sizes) < 20
+    assert state(table_in(killed(tmp_path, tmp_path.parent))) == state(table)
+
+
+def test_a_cut_at_any_byte_leaves_exactly_the_changes_before_it(tmp_path) -> None:
+    config = tmp_path / "config"
+    table = table_in(config)
+    put(table, "first")
+    changes = config / "topics.json.changes"
+    states = [(0, state(table))]
+    for name, gone in (("a", ()), ("b", ("a",)), ("a", ())):
+        table.save({name: TopicConfig(topic_name=name, read_queue_nums=len(states))}, gone)
+        states.append((len(changes.read_bytes().rstrip(b"\0")), state(table)))
+    lines, end = changes.read_bytes(), states[-1][0]
+    base = (config / "topics.json").read_bytes()
+    for cut in range(end + 1):
+        (config / "topics.json").write_bytes(base)
+        # Zeros, as the space ahead is; and a file that ends there.
+        for torn in (lines[:cut].ljust(len(lines), b"\0"), lines[:cut]):
+            changes.write_bytes(torn)
+            expected = [known for byte_count, known in states if byte_count <= cut][-1]
+            assert state(table_in(config)) == expected, f"cut at byte {cut}"
+            (config / "topics.json").write_bytes(base)
+
+
+def test_a_damaged_line_is_left_out_and_said_and_those_behind_it_count(tmp_path, caplog) -> None:
+    table = table_in(tmp_path)
+    put(table, "a")
+    for name in "bcd":
+        put(table, name)
+    changes = tmp_path / "topics.json.changes"
+    lines = changes.read_bytes()
+    changes.write_bytes(lines.replace(b'"c"', b'"x"', 1))
+    assert state(table_in(tmp_path)) == (4, {"a": 8, "b": 8, "d": 8})
+    assert "lines [2] are damaged" in caplog.text
+    assert "the changes 3 to 3 are missing" in caplog.text
+
+
+def test_a_damaged_file_loses_nothing(tmp_path) -> None:
+    table = table_in(tmp_path)
+    put(table, "a")
+    put(table, "b")
+    (tmp_path / "topics.json").write_bytes(b"{torn")
+    assert state(table_in(tmp_path)) == (2, {"a": 8, "b": 8})
+
+
+@pytest.mark.parametrize("fault", ["write", "half a write", "sync"])
+def test_a_change_that_cannot_be_written_is_refused_and_stays_refused_after_a_kill(tmp_path, fault: str) -> None:
+    files = FaultyFiles()
+    table = table_in(tmp_path, files)
+    put(table, "a")
+    put(table, "b")
+    before = state(table)
+    if fault == "sync":
+        files.sync_error = errno.EIO
+    else:
+        files.write_error, files.write_bytes = errno.EIO, 40 if fault == "half a write" else 0
+    with pytest.raises(ConfigFileUnwritable, match=r"topics\.json cannot be written"):
+        put(table, "refused")
+    assert state(table) == before
+    assert state(table_in(killed(tmp_path, tmp_path.parent))) == before
+    files.sync_error = None
+    put(table, "c")
+    assert state(table_in(killed(tmp_path, tmp_path.parent))) == (3, {"a": 8, "b": 8, "c": 8})
+
+
+def test_a_full_disk_refuses_and_changes_nothing(tmp_path) -> None:
+    files = FaultyFiles()
+    table = table_in(tmp_path, files)
+    put(table, "a")
+    files.is_full = True
+    with pytest.raises(ConfigFileUnwritable):
+        put(table, "b")
+    files.is_full = False
+    put(table, "b")
+    assert state(table_in(tmp_path)) == (2, {"a": 8, "b": 8})
+
+
+def test_lines_that_say_something_else_stop_the_start(tmp_path) -> None:
+    table = table_in(tmp_path)
+    put(table, "a")
+    line = b"%08x %s\n" % (crc32(b"[]"), b"[]")
+    (tmp_path / "topics.json.changes").write_bytes(line)
+    with pytest.raises(ConfigFileUnreadable, match="move it away"):
+        table_in(tmp_path)
+
+
+def test_a_table_that_was_not_read_is_not_written(tmp_path) -> None:
+    (tmp_path / "topics.json").write_bytes(b"{torn")
+    table: Topics = ConfigTable(tmp_path / "topics.json", TopicTable(), "topic_config_table", TopicConfig)
+    with pytest.raises(ConfigFileUnreadable):
+        table.load()
+    table.close()
+    assert (tmp_path / "topics.json").read_bytes() == b"{torn"
