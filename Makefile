@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# What needs nothing but Python and is over within milliseconds.
+UNIT := not (journey or crash or simulation or java or postgres or browser)
 # tests/support/parallel.py says how many workers that are and what each gets.
 PARALLEL := -n auto --dist loadfile
 
@@ -40,7 +42,7 @@ lint: $(VENV)/dev.done
 	$(BIN)/mypy
 
 check: lint
-	$(BIN)/python -m pytest -q -m "not journey and not crash and not simulation"
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "$(UNIT)"
 
 format: $(VENV)/dev.done
 	$(BIN)/ruff format .
@@ -50,7 +52,7 @@ bench: $(VENV)/dev.done
 	$(BIN)/python -m bench
 
 torture: $(VENV)/dev.done
-	TORTURE=1 $(BIN)/python -m pytest -m "crash or simulation"
+	TORTURE=1 $(BIN)/python -m pytest $(PARALLEL) -m "crash or simulation or hypothesis"
 
 clean:
 	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache

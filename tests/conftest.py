@@ -14,8 +14,9 @@ from hypothesis import settings
 from tests.support import parallel
 
 # A busy machine is no failure of what is tested; pytest's own time-out ends what hangs.
-settings.register_profile("house", deadline=None)
-settings.load_profile("house")
+settings.register_profile("daily", deadline=None, max_examples=30)
+settings.register_profile("torture", deadline=None, max_examples=1_000)
+settings.load_profile("torture" if os.environ.get("TORTURE") else "daily")
 
 # Long enough for a stopped process to be reaped, short enough to see one that stays.
 CHILDREN_GONE_WITHIN_S = 10.0

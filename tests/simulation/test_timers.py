@@ -27,7 +27,7 @@ from tests.support.stores import SMALL, START_MS, ManualClock, abandon, draft, o
 pytestmark = pytest.mark.simulation
 
 TORTURE = bool(os.environ.get("TORTURE"))
-SEEDS = [int(os.environ["TIMER_SEED"])] if "TIMER_SEED" in os.environ else range(300 if TORTURE else 24)
+SEEDS = [int(os.environ["TIMER_SEED"])] if "TIMER_SEED" in os.environ else range(300 if TORTURE else 8)
 STEPS = 900 if TORTURE else 250
 MAX_DELAY_S = 3 * 86_400
 QUEUES = 3

@@ -40,7 +40,7 @@ from tests.support.virtual_time import VirtualLoop, VirtualTime
 pytestmark = pytest.mark.simulation
 
 TORTURE = bool(os.environ.get("TORTURE"))
-LIVES = 20_000 if TORTURE else 500
+LIVES = 20_000 if TORTURE else 100
 LIVES_PER_TEST = 25
 STEPS = 200 if TORTURE else 60
 SEEDS = [int(os.environ["TRANSACTIONS_SEED"])] if "TRANSACTIONS_SEED" in os.environ else None
