@@ -20,7 +20,7 @@ from broker.engine.serving.requests import RequestTable
 from broker.engine.store.files import FileLayer
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import StoreConfig
-from remoting.connection import Connection
+from remoting.server_connection import ServerConnection
 from remoting.wire.codes import OUR_VERSION
 from remoting.wire.command import Command
 from remoting.wire.frames import FrameReader, encode_frame
@@ -81,8 +81,8 @@ class SimulatedClient:
         self._reader = FrameReader()
         self._loop = loop
 
-        async def connect() -> Connection:
-            connection = Connection(table)
+        async def connect() -> ServerConnection:
+            connection = ServerConnection(table)
             connection.connection_made(_Transport(self))
             return connection
 
