@@ -26,7 +26,7 @@ LABELS: dict[str, Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class ValueLine:
-    """One value of an item; `before` "" where the item did not exist, `after` "" where it will not."""
+    """One value of an item. `before` or `after` is "" on the side where the item is not there, or not known."""
 
     label: str
     before: str
@@ -34,16 +34,21 @@ class ValueLine:
 
     @property
     def is_changed(self) -> bool:
-        return self.before != self.after
+        """Whether both sides are known and differ."""
+        return bool(self.before and self.after) and self.before != self.after
+
+    @property
+    def text(self) -> str:
+        """The value of an unchanged line, and the one side of a line that has but one."""
+        return self.after or self.before
 
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:
-    """One item: what it is called, what it was and what it is in words, and its values one by one."""
+    """One item: its name, what becomes of it as a whole ("" where only values change), and its values."""
 
     name: str
-    before: str
-    after: str
+    summary: str
     values: tuple[ValueLine, ...]
 
 
@@ -51,26 +56,27 @@ def item_line(subject: str, item: str, before: Values | None, after: Values | No
     """Puts an item's values side by side; the subject itself stands for item ""."""
     names = list(dict.fromkeys([*(before or {}), *(after or {})]))
     values = tuple(ValueLine(str(LABELS.get(name, name)), _text(name, before), _text(name, after)) for name in names)
-    return ItemLine(item or subject, _existence(before), _existence(after), values)
+    return ItemLine(item or subject, _summary(before, after), values)
 
 
-def _existence(values: Values | None) -> str:
-    if values is None:
-        return gettext("not known")
-    return "" if values else gettext("not there")
+def _summary(before: Values | None, after: Values | None) -> str:
+    if after is None:
+        return gettext("not known now")
+    if before is None:
+        return gettext("not known before")
+    if not before:
+        return gettext("new") if after else gettext("not there")
+    return "" if after else gettext("deleted")
 
 
 def _text(name: str, values: Values | None) -> str:
     if not values or name not in values:
         return ""
-    value: Any = values[name]
     writer: Callable[[Any], str] = _WRITERS.get(name, _plain)
-    return writer(value)
+    return writer(values[name])
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return gettext("yes") if value else gettext("no")
     if isinstance(value, int):
         return count_text(value)
     if isinstance(value, list):

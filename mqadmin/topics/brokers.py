@@ -33,7 +33,8 @@ def _check_name(name: str) -> None:
     try:
         check_topic(name)
     except MessageError as error:
-        raise ValidationError(str(error)) from error
+        text = str(error)
+        raise ValidationError(f"{text[:1].upper()}{text[1:]}.") from error
 
 
 def ask_cluster(cluster: Cluster, call: Callable[[Gateway], Coroutine[Any, Any, V]]) -> V:

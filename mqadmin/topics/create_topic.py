@@ -172,7 +172,7 @@ def _creation(
 def _warnings(changes: Sequence[Change]) -> Iterator[str]:
     there = [change for change in changes if change.before and change.is_change]
     if there:
-        yield _("%(brokers)s has the topic already, with other settings: these are changed.") % {
+        yield _("The topic is there already, with other settings, on %(brokers)s: these are changed.") % {
             "brokers": ", ".join(change.item for change in there)
         }
     if any(_has_fewer_queues(change) for change in there):

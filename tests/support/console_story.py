@@ -42,6 +42,15 @@ def empty_cluster() -> None:
     _tell(ChangeKind.CLUSTER)
 
 
+def cluster_behind(namesrv: str, brokers: list[str]) -> None:
+    """Another cluster, "prod", whose brokers answer: actions ask them."""
+    now = timezone.now()
+    prod = facts.make_cluster("prod", now=now, namesrv=namesrv)
+    for name in brokers:
+        facts.make_broker(prod, name, now=now)
+    facts.make_topic(prod, "orders", now=now)
+
+
 def shop() -> None:
     """Two groups that read orders: billing with two members and four queues, and an index that keeps up."""
     now = timezone.now()
@@ -103,7 +112,8 @@ def member_joins(group: str, client_id: str) -> None:
 
 
 STEPS: dict[str, Callable[..., None]] = {
-    step.__name__: step for step in (migrate, admin, empty_cluster, shop, hosted, lag_becomes, member_joins)
+    step.__name__: step
+    for step in (migrate, admin, empty_cluster, cluster_behind, shop, hosted, lag_becomes, member_joins)
 }
 
 

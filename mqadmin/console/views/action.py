@@ -141,6 +141,7 @@ def _show(
         "is_confirmed_by_name": declared.is_confirmed_by_name,
         "key": uuid.uuid4(),
         "reason": reason or (refused.reason if refused and refused.refusal not in HTTP_STATUS else ""),
+        "confirmation": request.POST.get("confirmation", ""),
         "confirmation_error": refused.reason if refused and refused.refusal == Refusal.CONFIRMATION else "",
         **_frame(page, cluster),
     }

@@ -44,7 +44,7 @@ def test_the_preview_shows_who_has_it_already_and_otherwise(brokers, ann) -> Non
         ("broker-a", {"read_queues": 16, "write_queues": 16, "perm": 6}),
         ("broker-b", {}),
     ]
-    assert "broker-a has the topic already" in shown.warnings[0]
+    assert "there already, with other settings, on broker-a:" in shown.warnings[0]
     assert "fewer queues" in shown.warnings[1]
     assert "orders" not in brokers["broker-b"].topics
 
