@@ -12,12 +12,12 @@ from remoting.client.errors import BrokerRefused
 from remoting.connection import Connection
 from remoting.wire.bodies.consume_stats import ConsumeStats, QueueProgress, write_committed_offsets, write_consume_stats
 from remoting.wire.bodies.document import read_body, write_body
-from remoting.wire.bodies.groups import ConsumerConnection, ConsumerIds, SubscriptionGroupConfig
+from remoting.wire.bodies.groups import ConsumerConnection, ConsumerIds, GroupList, SubscriptionGroupConfig
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.route import BrokerData, ClusterInfo
 from remoting.wire.bodies.running_info import ConsumerRunningInfo, write_running_info
 from remoting.wire.bodies.scheduler import Agenda, AgendaEntry
-from remoting.wire.bodies.topics import TopicConfig, TopicOffset, write_topic_stats
+from remoting.wire.bodies.topics import TopicConfig, TopicOffset, TopicTable, write_topic_stats
 from remoting.wire.bodies.watch import WatchBody
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
@@ -105,6 +105,42 @@ async def test_a_topic_is_created_with_the_attributes_as_the_wire_has_them(
         "order": "false",
         "attributes": "+message.type=FIFO,-cleanup.policy",
     }
+
+
+async def test_the_settings_of_a_topic_are_read_or_known_to_be_none(server: AnsweringServer, admin: Admin) -> None:
+    config = TopicConfig(topic_name="orders", read_queue_nums=3)
+    give(server, RequestCode.GET_TOPIC_CONFIG, write_body(config))
+    assert await admin.topic_config(server.address, "orders") == config
+    server.refuse(RequestCode.GET_TOPIC_CONFIG, ResponseCode.TOPIC_NOT_EXIST, "No topic in this broker.")
+    assert await admin.topic_config(server.address, "orders") is None
+    server.refuse(RequestCode.GET_TOPIC_CONFIG, ResponseCode.NO_PERMISSION, "no")
+    with pytest.raises(BrokerRefused, match="topic 'orders'"):
+        await admin.topic_config(server.address, "orders")
+
+
+async def test_a_server_without_settings_of_one_topic_is_asked_for_its_table(
+    server: AnsweringServer, admin: Admin
+) -> None:
+    config = TopicConfig(topic_name="orders", read_queue_nums=3)
+    server.refuse(RequestCode.GET_TOPIC_CONFIG, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported")
+    give(server, RequestCode.GET_ALL_TOPIC_CONFIG, write_body(TopicTable(topic_config_table={"orders": config})))
+    assert await admin.topic_config(server.address, "orders") == config
+    assert await admin.topic_config(server.address, "missing") is None
+
+
+async def test_a_topic_is_deleted_in_a_broker_and_in_a_name_server(server: AnsweringServer, admin: Admin) -> None:
+    await admin.delete_topic(server.address, "orders")
+    await admin.delete_topic_route(server.address, "orders", "c1")
+    broker, name_server = server.asked
+    assert (broker.code, broker.ext_fields) == (RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "orders"})
+    assert name_server.code == RequestCode.DELETE_TOPIC_IN_NAMESRV
+    assert name_server.ext_fields == {"topic": "orders", "clusterName": "c1"}
+
+
+async def test_the_groups_of_a_topic_are_read(server: AnsweringServer, admin: Admin) -> None:
+    give(server, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, write_body(GroupList(group_list=["billing"])))
+    assert await admin.groups_of_topic(server.address, "orders") == ["billing"]
+    assert asked(server) == {"topic": "orders"}
 
 
 async def test_a_group_is_created(server: AnsweringServer, admin: Admin) -> None:

@@ -1,0 +1,123 @@
+"""Topics created, changed and deleted by actions, on our broker and on Apache's; Apache's admin library reads back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AbstractUser
+
+from mqadmin.actions import runner
+from mqadmin.actions.runs import Refusal, Result
+from mqadmin.clusters import models
+from tests.journeys.conftest import Cluster
+from tests.support.java_client import JavaClient, JavaError
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
+
+BROKER = "broker-a"
+
+
+@pytest.fixture
+def java(java_process_5_4_0: JavaClient, cluster: Cluster) -> JavaClient:
+    return java_process_5_4_0.on(cluster.namesrv)
+
+
+@pytest.fixture
+def act(cluster: Cluster, admin_user: AbstractUser) -> Callable[..., Result]:
+    """Previews and runs an action as an administrator would."""
+    models.Cluster.objects.create(name="there", namesrv=cluster.namesrv)
+
+    def act(action: str, **values: Any) -> Result:
+        seen = runner.preview(admin_user, action, "there", values)
+        confirmation = values["topic"]
+        result = runner.run(
+            admin_user, action, "there", values, fingerprint=seen.fingerprint, confirmation=confirmation
+        )
+        assert isinstance(result, Result)
+        return result
+
+    return act
+
+
+def settings(java: JavaClient, cluster: Cluster, topic: str) -> tuple[int, int, int] | None:
+    """As Apache's admin library reads them from the broker; None where it has no such topic."""
+    try:
+        read = java.admin_call("examineTopicConfig", cluster.broker, topic)
+    except JavaError as error:
+        if "CODE: 17" not in str(error):
+            raise
+        return None
+    return read["readQueueNums"], read["writeQueueNums"], read["perm"]
+
+
+def is_routed(java: JavaClient, topic: str) -> bool:
+    return topic in java.admin("topics")
+
+
+def test_a_topic_is_created_changed_taken_back_and_deleted(java, cluster, act, fresh) -> None:
+    topic = fresh("acted")
+    created = act("create_topic", topic=topic, read_queues=4, write_queues=4)
+    assert [(one.item, one.state, one.before) for one in created.items] == [(BROKER, "done", {})]
+    assert settings(java, cluster, topic) == (4, 4, 6)
+    wait_until(lambda: is_routed(java, topic), 20, "a route")
+
+    changed = act("create_topic", topic=topic, read_queues=8, write_queues=2, perm=4)
+    assert settings(java, cluster, topic) == (8, 2, 4)
+    assert act("create_topic", topic=topic, read_queues=8, write_queues=2, perm=4).items[0].state == "unchanged"
+    assert changed.undo is not None
+    act(changed.undo.action, **changed.undo.arguments)
+    assert settings(java, cluster, topic) == (4, 4, 6)
+
+    assert created.undo is not None
+    deleted = act(created.undo.action, **created.undo.arguments)
+    assert [(one.item, one.state) for one in deleted.items] == [
+        (BROKER, "done"),
+        (f"namesrv {cluster.namesrv}", "done"),
+    ]
+    assert settings(java, cluster, topic) is None
+    wait_until(lambda: not is_routed(java, topic), 40, "no route any more")
+
+
+def test_attributes_that_others_set_stay(java, cluster, act, fresh) -> None:
+    topic = fresh("attributed")
+    config = {"topicName": topic, "readQueueNums": 4, "writeQueueNums": 4, "perm": 6, "order": True}
+    java.admin_call("createAndUpdateTopicConfig", cluster.broker, config | {"attributes": {"+message.type": "FIFO"}})
+    act("create_topic", topic=topic, read_queues=6, write_queues=6)
+    read = java.admin_call("examineTopicConfig", cluster.broker, topic)
+    assert (read["readQueueNums"], read["order"], read["attributes"]) == (6, True, {"message.type": "FIFO"})
+
+
+def test_the_preview_of_a_deletion_counts_messages_and_readers(java, cluster, act, fresh, admin_user) -> None:
+    topic, group, sender, reader = fresh("read"), fresh("reading"), fresh("sender"), fresh("reader")
+    act("create_topic", topic=topic, read_queues=1, write_queues=1)
+    wait_until(lambda: is_routed(java, topic), 20, "a route")
+    java.producer(sender)
+    java.send(sender, topic, count=3)
+    java.consumer(reader, group, topic)
+    java.wait_consumed(3, reader)
+    java.stop(reader)
+    java.send(sender, topic, count=2)
+    seen = runner.preview(admin_user, "delete_topic", "there", {"topic": topic})
+    assert seen.changes[0].before == {
+        "read_queues": 1,
+        "write_queues": 1,
+        "perm": 6,
+        "messages": 5,
+        "groups": [group],
+    }
+    assert any(f"{group} reads it and never gets the 2 messages" in words for words in seen.warnings), seen.warnings
+    assert act("delete_topic", topic=topic).outcome == "done"
+    java.stop(sender)
+
+
+@pytest.mark.parametrize("topic", ["TBW102", "SCHEDULE_TOPIC_XXXX", BROKER, "DefaultCluster"])
+def test_rocketmqs_own_topics_are_refused(java, cluster, act, topic, admin_user) -> None:
+    before = settings(java, cluster, topic)
+    for action in ("create_topic", "delete_topic"):
+        result = runner.run(admin_user, action, "there", {"topic": topic}, confirmation=topic)
+        assert isinstance(result, Result)
+        assert result.refusal == Refusal.RULE
+    assert settings(java, cluster, topic) == before
