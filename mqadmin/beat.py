@@ -24,8 +24,8 @@ class Entry:
 
 ENTRIES = (
     Entry("end abandoned actions", "mqadmin.actions.tasks.tidy_runs", 300, "jobs"),
-    Entry("follow and poll clusters", "mqadmin.observing.tasks.ensure_following", 5, "jobs"),
-    Entry("prune the rebalance history", "mqadmin.observing.tasks.prune_history", 3600, "jobs"),
+    Entry("follow and poll clusters", "mqadmin.observing.tasks.ensure_observing", 5, "jobs"),
+    Entry("prune the rebalance history", "mqadmin.rebalances.tasks.prune_history", 3600, "jobs"),
 )
 
 

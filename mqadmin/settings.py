@@ -181,6 +181,7 @@ CELERY_TASK_ROUTES = {
     "broker.tasks.*": {"queue": "scheduler"},
     "consumer.tasks.host_instance": {"queue": "loops"},
     "consumer.tasks.*": {"queue": "jobs"},
+    "mqadmin.observing.tasks.follow_clusters": {"queue": "following"},
     "mqadmin.*": {"queue": "jobs"},
 }
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"

@@ -55,10 +55,11 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.console": ("mqadmin.api", "mqadmin.live", *TALKING),
     "mqadmin.api": ("mqadmin.console", "mqadmin.live", *TALKING),
     "mqadmin.live": ("mqadmin.console", "mqadmin.api", *TALKING),
-    "mqadmin.clusters": FACES,
-    "mqadmin.observing": FACES,
-    "mqadmin.lag": FACES,
-    "mqadmin.rebalances": FACES,
+    # Subjects know those below them: what is known, how it is observed, what follows from it.
+    "mqadmin.clusters": ("mqadmin",),
+    "mqadmin.observing": ("mqadmin",),
+    "mqadmin.lag": ("mqadmin",),
+    "mqadmin.rebalances": ("mqadmin",),
     # Actions know no subject but clusters; the audit knows nobody.
     "mqadmin.actions": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.audit": ("mqadmin", *TALKING),
@@ -82,10 +83,16 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "consumer.engine": ("consumer.engine",),
     "mqadmin.console": ("mqadmin.live.events", "mqadmin.live.revisions", "mqadmin.live.subscriptions"),
-    "mqadmin.clusters": ("mqadmin.live.events",),
-    "mqadmin.observing": ("mqadmin.live.events",),
-    "mqadmin.lag": ("mqadmin.live.events",),
-    "mqadmin.rebalances": ("mqadmin.live.events",),
+    "mqadmin.clusters": ("mqadmin.clusters",),
+    "mqadmin.observing": ("mqadmin.observing", "mqadmin.clusters"),
+    # They hear of what was observed, and know nothing of how.
+    "mqadmin.lag": ("mqadmin.lag", "mqadmin.clusters", "mqadmin.observing.signals"),
+    "mqadmin.rebalances": (
+        "mqadmin.rebalances",
+        "mqadmin.clusters",
+        "mqadmin.observing.signals",
+        "mqadmin.observing.observation",
+    ),
     "mqadmin.audit": ("mqadmin.audit",),
     "mqadmin.hosting": ("mqadmin.live.events",),
 }

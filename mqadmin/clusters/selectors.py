@@ -1,6 +1,7 @@
 """What pages, sockets and the REST tree read. Only the database is asked, never a broker.
 
-Lists are filtered, sorted and cut by the database. An unknown cluster, topic or group raises its model's DoesNotExist
+They get models, with what they show of them as properties (`models.py`), put together as below. Lists are filtered,
+sorted and cut by the database. An unknown cluster, topic or group raises its model's DoesNotExist
 (`ObjectDoesNotExist` catches all).
 """
 
@@ -8,15 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from django.db.models import Aggregate, Count, F, Model, OrderBy, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Aggregate, Count, F, Model, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from mqadmin.clusters import rows
+from mqadmin.clusters.figures import Behind, Figure
 from mqadmin.clusters.models import (
+    NEEDS_ATTENTION,
     Broker,
     Cluster,
     Group,
@@ -27,23 +30,8 @@ from mqadmin.clusters.models import (
     TopicKind,
     TopicQueue,
 )
-from mqadmin.clusters.shapes import (
-    AttentionItem,
-    BrokerRow,
-    ClusterCard,
-    ClusterHead,
-    ClusterPage,
-    Figure,
-    GroupPage,
-    GroupRow,
-    ListPage,
-    Overview,
-    QueueRow,
-    TopicPage,
-    TopicRow,
-)
-from mqadmin.lag.models import LagHistory
-from mqadmin.lag.verdicts import NEEDS_ATTENTION
+from mqadmin.clusters.ordering import largest_first
+from mqadmin.clusters.progress import attach_ends
 
 PAGE_SIZE = 40
 ATTENTION_MAX = 20
@@ -68,20 +56,108 @@ TOPIC_SORTS = {
     "in": "in_per_s",
     "queues": "read_queue_count",
     "last": "last_stored_at",
-    "groups": "group_count",
+    "groups": "reader_count",
 }
 
 M = TypeVar("M", bound=Model)
+M_co = TypeVar("M_co", bound=Model, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterCard:
+    """A cluster with the sums over what is in it."""
+
+    head: Cluster
+    broker_count: int
+    answering_broker_count: int
+    topic_count: int
+    group_count: int
+    attention_count: int
+    lag: Figure
+    in_per_s: Figure
+    out_per_s: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """`attention`: the groups that need somebody most, each with its cluster; `attention_count` of all."""
+
+    now: datetime
+    clusters: tuple[ClusterCard, ...]
+    attention: tuple[Group, ...]
+    attention_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPage:
+    now: datetime
+    card: ClusterCard
+    brokers: tuple[Broker, ...]
+    attention: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage(Generic[M_co]):
+    """One page of a list that the database filtered, sorted and cut. `number` counts from 1."""
+
+    now: datetime
+    cluster: Cluster
+    rows: tuple[M_co, ...]
+    number: int
+    page_count: int
+    total_count: int
+    sort: str
+    is_descending: bool
+    filter: str
+
+    @property
+    def has_previous(self) -> bool:
+        return self.number > 1
+
+    @property
+    def has_next(self) -> bool:
+        return self.number < self.page_count
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReader:
+    """A group that reads a topic. `lag` and `behind` are those of this topic's queues; `group` has its whole lag."""
+
+    group: Group
+    lag: Figure
+    behind: Behind
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPage:
+    now: datetime
+    cluster: Cluster
+    topic: Topic
+    queues: tuple[TopicQueue, ...]
+    readers: tuple[TopicReader, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPage:
+    """`members` have their `queues`. `departed`: members that left within the last day, the latest first."""
+
+    now: datetime
+    cluster: Cluster
+    group: Group
+    members: tuple[Member, ...]
+    departed: tuple[Member, ...]
+    queues: tuple[QueueOffset, ...]
+    subscriptions: tuple[Subscription, ...]
 
 
 def overview() -> Overview:
     """All clusters. Five queries, however many clusters there are."""
-    now = timezone.now()
-    cards = _cards(list(Cluster.objects.order_by("name")), now)
+    clusters = list(Cluster.objects.with_freshness().order_by("name"))
+    cards = _cards(clusters)
     return Overview(
-        now=now,
+        now=timezone.now(),
         clusters=cards,
-        attention=_attention(_needing_attention(Group.objects.all())),
+        attention=_attention(_needing_attention(Group.objects.all()), clusters),
         attention_count=sum(card.attention_count for card in cards),
     )
 
@@ -105,18 +181,17 @@ def existing(names: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
     return found
 
 
-def cluster_head(cluster_name: str) -> ClusterHead:
-    return rows.head(Cluster.objects.get(name=cluster_name))
+def cluster_head(cluster_name: str) -> Cluster:
+    return Cluster.objects.with_freshness().get(name=cluster_name)
 
 
 def cluster_page(cluster_name: str) -> ClusterPage:
-    now = timezone.now()
-    cluster = Cluster.objects.get(name=cluster_name)
+    cluster = cluster_head(cluster_name)
     return ClusterPage(
-        now=now,
-        card=_cards([cluster], now)[0],
-        brokers=tuple(rows.broker_row(broker) for broker in cluster.brokers.order_by("name", "broker_id")),
-        attention=_attention(_needing_attention(cluster.groups.all())),
+        now=timezone.now(),
+        card=_cards([cluster])[0],
+        brokers=tuple(cluster.brokers.order_by("name", "broker_id")),
+        attention=_attention(_needing_attention(cluster.groups.all()), [cluster]),
     )
 
 
@@ -128,23 +203,23 @@ def topics(
     sort: str = "name",
     is_descending: bool = False,
     page: int = 1,
-) -> ListPage[TopicRow]:
+) -> ListPage[Topic]:
     """`kind` "" shows all kinds; an unknown `sort` sorts by name."""
-    cluster = Cluster.objects.get(name=cluster_name)
+    cluster = cluster_head(cluster_name)
     found = cluster.topics.all()
     if kind:
         found = found.filter(kind=kind)
     if filter:
         found = found.filter(name__icontains=filter)
     if sort == "groups":
-        found = found.annotate(group_count=_group_count(cluster))
+        found = found.annotate(reader_count=_group_count(cluster))
     sort = sort if sort in TOPIC_SORTS else "name"
     cut, number, page_count, total = _cut(_sorted(found, TOPIC_SORTS[sort], is_descending), page)
-    counts = _group_counts(cluster, [topic.name for topic in cut])
+    _count_groups(cluster, cut)
     return ListPage(
         now=timezone.now(),
-        cluster=rows.head(cluster),
-        rows=tuple(rows.topic_row(cluster, topic, counts.get(topic.name, 0)) for topic in cut),
+        cluster=cluster,
+        rows=tuple(cut),
         number=number,
         page_count=page_count,
         total_count=total,
@@ -155,22 +230,20 @@ def topics(
 
 
 def topic_page(cluster_name: str, topic_name: str) -> TopicPage:
-    now = timezone.now()
-    cluster = Cluster.objects.get(name=cluster_name)
+    cluster = cluster_head(cluster_name)
     topic = cluster.topics.get(name=topic_name)
-    queues = TopicQueue.objects.filter(topic=topic).order_by("broker_name", "queue_id")
+    _count_groups(cluster, [topic])
     found = cluster.groups.filter(queue_offsets__topic_name=topic_name).distinct().order_by("verdict_rank", "name")
     reading = list(found[:TOPIC_GROUPS_MAX])
-    of_groups: defaultdict[str, list[QueueRow]] = defaultdict(list)
-    for queue in QueueOffset.objects.filter(group__in=reading, topic_name=topic_name).select_related("group"):
-        of_groups[queue.group.name].append(rows.queue_row(cluster, queue))
-    counts = _group_counts(cluster, [topic_name])
+    offsets: defaultdict[int, list[QueueOffset]] = defaultdict(list)
+    for row in attach_ends(cluster.pk, QueueOffset.objects.filter(group__in=reading, topic_name=topic_name)):
+        offsets[row.group_id].append(row)
     return TopicPage(
-        now=now,
-        cluster=rows.head(cluster),
-        topic=rows.topic_row(cluster, topic, counts.get(topic_name, 0)),
-        queues=tuple(rows.topic_queue_row(cluster, queue) for queue in queues),
-        readers=tuple(rows.topic_reader(group, of_groups[group.name]) for group in _group_rows(cluster, reading, now)),
+        now=timezone.now(),
+        cluster=cluster,
+        topic=topic,
+        queues=tuple(topic.queues.order_by("broker_name", "queue_id")),
+        readers=tuple(_reader(cluster, group, offsets[group.pk]) for group in reading),
     )
 
 
@@ -183,10 +256,9 @@ def groups(
     sort: str = "verdict",
     is_descending: bool = False,
     page: int = 1,
-) -> ListPage[GroupRow]:
+) -> ListPage[Group]:
     """`verdict` "" shows all; an unknown `sort` puts first what needs somebody."""
-    now = timezone.now()
-    cluster = Cluster.objects.get(name=cluster_name)
+    cluster = cluster_head(cluster_name)
     found = cluster.groups.all()
     if not is_system_shown:
         found = found.filter(is_system=False)
@@ -199,9 +271,9 @@ def groups(
     is_reversed = is_descending != (sort == "behind")
     cut, number, page_count, total = _cut(_sorted(found, GROUP_SORTS[sort], is_reversed), page)
     return ListPage(
-        now=now,
-        cluster=rows.head(cluster),
-        rows=_group_rows(cluster, cut, now),
+        now=timezone.now(),
+        cluster=cluster,
+        rows=tuple(cut),
         number=number,
         page_count=page_count,
         total_count=total,
@@ -220,28 +292,25 @@ def verdict_counts(cluster_name: str) -> dict[str, int]:
 
 def group_page(cluster_name: str, group_name: str) -> GroupPage:
     now = timezone.now()
-    cluster = Cluster.objects.get(name=cluster_name)
+    cluster = cluster_head(cluster_name)
     group = cluster.groups.get(name=group_name)
-    queues = tuple(
-        rows.queue_row(cluster, queue)
-        for queue in QueueOffset.objects.filter(group=group).order_by("topic_name", "broker_name", "queue_id")
-    )
-    members = Member.objects.filter(group=group)
-    departed = members.filter(left_at__gte=now - DEPARTED_WITHIN).order_by("-left_at")[:DEPARTED_MAX]
-    subscriptions = Subscription.objects.filter(group=group, ended_at=None).order_by("topic_name", "client_id")
+    queues = attach_ends(cluster.pk, group.queue_offsets.order_by("topic_name", "broker_name", "queue_id"))
+    members = list(group.members.filter(left_at=None).order_by("client_id"))
+    for member in members:
+        member.queues = [queue for queue in queues if queue.owner == member.client_id]
+    departed = group.members.filter(left_at__gte=now - DEPARTED_WITHIN).order_by("-left_at")[:DEPARTED_MAX]
     return GroupPage(
         now=now,
-        cluster=rows.head(cluster),
-        group=_group_rows(cluster, [group], now)[0],
-        settings=rows.group_settings(group),
-        members=rows.member_rows(cluster, members.filter(left_at=None).order_by("client_id"), queues),
-        departed=rows.member_rows(cluster, departed, ()),
-        queues=queues,
-        subscriptions=tuple(rows.subscription_row(cluster, subscription) for subscription in subscriptions),
+        cluster=cluster,
+        group=group,
+        members=tuple(members),
+        departed=tuple(departed),
+        queues=tuple(queues),
+        subscriptions=tuple(group.subscriptions.filter(ended_at=None).order_by("topic_name", "client_id")),
     )
 
 
-def _cards(clusters: Sequence[Cluster], now: datetime) -> tuple[ClusterCard, ...]:
+def _cards(clusters: Sequence[Cluster]) -> tuple[ClusterCard, ...]:
     """One card per cluster, in their order. Three queries."""
     group_sums = _sums_by_cluster(
         Group.objects.filter(cluster__in=clusters, is_system=False),
@@ -255,11 +324,11 @@ def _cards(clusters: Sequence[Cluster], now: datetime) -> tuple[ClusterCard, ...
         count=Count("pk"),
         in_per_s=Sum("in_per_s"),
     )
-    brokers: defaultdict[int, list[BrokerRow]] = defaultdict(list)
+    brokers: defaultdict[int, list[Broker]] = defaultdict(list)
     for broker in Broker.objects.filter(cluster__in=clusters):
-        brokers[broker.cluster_id].append(rows.broker_row(broker))
+        brokers[broker.cluster_id].append(broker)
     return tuple(
-        _card(cluster, group_sums.get(cluster.pk, {}), topic_sums.get(cluster.pk, {}), brokers[cluster.pk], now)
+        _card(cluster, group_sums.get(cluster.pk, {}), topic_sums.get(cluster.pk, {}), brokers[cluster.pk])
         for cluster in clusters
     )
 
@@ -270,23 +339,19 @@ def _sums_by_cluster(found: QuerySet[Any], **sums: Aggregate) -> dict[int, dict[
 
 
 def _card(
-    cluster: Cluster,
-    group_sums: dict[str, Any],
-    topic_sums: dict[str, Any],
-    brokers: Sequence[BrokerRow],
-    now: datetime,
+    cluster: Cluster, group_sums: dict[str, Any], topic_sums: dict[str, Any], brokers: Sequence[Broker]
 ) -> ClusterCard:
+    until = cluster.observed_until
     return ClusterCard(
-        head=rows.head(cluster),
+        head=cluster,
         broker_count=len(brokers),
         answering_broker_count=sum(broker.is_answering for broker in brokers),
         topic_count=topic_sums.get("count", 0),
         group_count=group_sums.get("count", 0),
         attention_count=group_sums.get("attention", 0),
-        lag=Figure(group_sums.get("lag"), cluster.last_synced_at),
-        in_per_s=Figure(topic_sums.get("in_per_s"), cluster.last_synced_at),
-        out_per_s=Figure(group_sums.get("out_per_s"), cluster.last_synced_at),
-        history=rows.lag_points(cluster.lag_history, now),
+        lag=Figure(group_sums.get("lag"), until),
+        in_per_s=Figure(topic_sums.get("in_per_s"), until),
+        out_per_s=Figure(group_sums.get("out_per_s"), until),
     )
 
 
@@ -294,25 +359,38 @@ def _needing_attention(found: QuerySet[Group]) -> QuerySet[Group]:
     return found.filter(is_system=False, verdict__in=NEEDS_ATTENTION)
 
 
-def _attention(needing: QuerySet[Group]) -> tuple[AttentionItem, ...]:
-    worst_first = needing.select_related("cluster").order_by(
-        "verdict_rank", F("lag").desc(nulls_last=True), "cluster__name", "name"
+def _attention(needing: QuerySet[Group], clusters: Sequence[Cluster]) -> tuple[Group, ...]:
+    """The worst first, each with its cluster."""
+    by_id = {cluster.pk: cluster for cluster in clusters}
+    found = list(needing.order_by("verdict_rank", largest_first("lag"), "cluster__name", "name")[:ATTENTION_MAX])
+    for group in found:
+        group.cluster = by_id[group.cluster_id]
+    return tuple(found)
+
+
+def _reader(cluster: Cluster, group: Group, rows: Sequence[QueueOffset]) -> TopicReader:
+    counted = [row for row in rows if row.lag is not None and row.is_subscribed is not False]
+    waiting = [behind for row in counted if (behind := row.behind).since is not None]
+    return TopicReader(
+        group=group,
+        lag=Figure(
+            sum(row.lag or 0 for row in counted) if counted else None,
+            cluster.true_until(min((row.seen_at for row in counted), default=None)),
+        ),
+        behind=min(waiting, key=lambda behind: behind.since or group.seen_at, default=Behind(None, "")),
     )
-    return tuple(rows.attention_item(group) for group in worst_first[:ATTENTION_MAX])
 
 
-def _group_rows(cluster: Cluster, found: list[Group], now: datetime) -> tuple[GroupRow, ...]:
-    packed = dict(LagHistory.objects.filter(group__in=found).values_list("group_id", "samples"))
-    return tuple(rows.group_row(cluster, group, packed.get(group.pk, b""), now) for group in found)
-
-
-def _group_counts(cluster: Cluster, topic_names: list[str]) -> dict[str, int]:
+def _count_groups(cluster: Cluster, topics: Sequence[Topic]) -> None:
+    """Sets `group_count` of each."""
     counted = (
-        QueueOffset.objects.filter(group__cluster=cluster, topic_name__in=topic_names)
+        QueueOffset.objects.filter(group__cluster=cluster, topic_name__in=[topic.name for topic in topics])
         .values("topic_name")
         .annotate(count=Count("group", distinct=True))
     )
-    return {row["topic_name"]: row["count"] for row in counted}
+    counts = {row["topic_name"]: row["count"] for row in counted}
+    for topic in topics:
+        topic.group_count = counts.get(topic.name, 0)
 
 
 def _group_count(cluster: Cluster) -> Coalesce:
@@ -327,8 +405,11 @@ def _group_count(cluster: Cluster) -> Coalesce:
 
 def _sorted(found: QuerySet[M], column: str, is_descending: bool) -> QuerySet[M]:
     """Rows whose figure is not known come last either way; the name decides among equals."""
-    order = OrderBy(F(column), descending=is_descending, nulls_last=True)
-    return found.order_by(order, "name")
+    if column in ("name", "verdict_rank"):  # these are always known; saying so lets the index of the list serve
+        return found.order_by(f"-{column}" if is_descending else column, "name")
+    if is_descending:
+        return found.order_by(largest_first(column), "name")
+    return found.order_by(F(column).asc(nulls_last=True), "name")
 
 
 def _cut(found: QuerySet[M], page: int) -> tuple[list[M], int, int, int]:

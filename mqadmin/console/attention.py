@@ -9,9 +9,9 @@ from datetime import datetime
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from mqadmin.clusters.models import ClusterState
-from mqadmin.clusters.shapes import AttentionItem, BrokerRow, ClusterHead
+from mqadmin.clusters.models import Broker, Cluster, ClusterState, Group
 from mqadmin.console.figures import count_text
+from mqadmin.lag import verdicts
 
 UNWELL = (ClusterState.PARTIAL, ClusterState.UNREACHABLE)
 
@@ -30,7 +30,7 @@ class AttentionLine:
     since: datetime | None
 
 
-def cluster_lines(heads: Iterable[ClusterHead]) -> Iterator[AttentionLine]:
+def cluster_lines(heads: Iterable[Cluster]) -> Iterator[AttentionLine]:
     for head in heads:
         if head.state in UNWELL:
             yield AttentionLine(
@@ -45,7 +45,7 @@ def cluster_lines(heads: Iterable[ClusterHead]) -> Iterator[AttentionLine]:
             )
 
 
-def scheduler_lines(cluster_name: str, brokers: Iterable[BrokerRow]) -> Iterator[AttentionLine]:
+def scheduler_lines(cluster_name: str, brokers: Iterable[Broker]) -> Iterator[AttentionLine]:
     for broker in brokers:
         if broker.scheduler is not None and not broker.scheduler.driver:
             yield AttentionLine(
@@ -60,21 +60,21 @@ def scheduler_lines(cluster_name: str, brokers: Iterable[BrokerRow]) -> Iterator
             )
 
 
-def group_lines(items: Iterable[AttentionItem]) -> Iterator[AttentionLine]:
-    for item in items:
+def group_lines(groups: Iterable[Group]) -> Iterator[AttentionLine]:
+    for group in groups:
         yield AttentionLine(
-            key=f"group:{item.cluster_name}/{item.group_name}",
-            status=item.verdict.verdict,
-            url=reverse("group", args=[item.cluster_name, item.group_name]),
-            name=item.group_name,
-            cluster=item.cluster_name,
-            words=item.verdict.reason,
-            note=_lag_note(item),
-            since=item.verdict.since,
+            key=f"group:{group.cluster.name}/{group.name}",
+            status=group.verdict,
+            url=reverse("group", args=[group.cluster.name, group.name]),
+            name=group.name,
+            cluster=group.cluster.name,
+            words=verdicts.reason(group.verdict_rule, group.verdict_facts),
+            note=_lag_note(group),
+            since=group.verdict_since,
         )
 
 
-def _lag_note(item: AttentionItem) -> str:
-    if item.lag.value is None:
+def _lag_note(group: Group) -> str:
+    if group.lag is None:
         return gettext("lag unknown")
-    return gettext("lag %(lag)s") % {"lag": count_text(int(item.lag.value))}
+    return gettext("lag %(lag)s") % {"lag": count_text(group.lag)}

@@ -6,18 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mqadmin.clusters.shapes import MemberRow, QueueRow
+from mqadmin.clusters.models import Member, QueueOffset
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLine:
     """`is_first` of its topic: the topic's name is not repeated on the others."""
 
-    queue: QueueRow
+    queue: QueueOffset
     is_first: bool
 
 
-def queue_lines(queues: Sequence[QueueRow]) -> list[QueueLine]:
+def queue_lines(queues: Sequence[QueueOffset]) -> list[QueueLine]:
     """Keeps the selector's order (topic, broker, queue id), with the retry topic moved to the end."""
     ordered = sorted(queues, key=lambda queue: queue.is_retry)
     before = [None, *ordered[:-1]]
@@ -31,32 +31,32 @@ def queue_lines(queues: Sequence[QueueRow]) -> list[QueueLine]:
 class MemberLine:
     """`queues`: each topic with the names of its queues. `lag`: the sum over them; None when one is not known."""
 
-    member: MemberRow
+    member: Member
     queues: list[tuple[str, list[str]]]
     lag: int | None
 
 
-def member_lines(members: Iterable[MemberRow]) -> list[MemberLine]:
+def member_lines(members: Iterable[Member]) -> list[MemberLine]:
     """Adds to each member its queues by topic, and their lag."""
     return [MemberLine(member, queues_by_topic(member.queues), _lag(member.queues)) for member in members]
 
 
-def queues_by_topic(queues: Iterable[QueueRow]) -> list[tuple[str, list[str]]]:
+def queues_by_topic(queues: Iterable[QueueOffset]) -> list[tuple[str, list[str]]]:
     """Groups the queues by topic, in alphabetical order; the retry topic, which every member reads, comes last."""
-    found: defaultdict[tuple[bool, str], list[QueueRow]] = defaultdict(list)
+    found: defaultdict[tuple[bool, str], list[QueueOffset]] = defaultdict(list)
     for queue in queues:
         found[queue.is_retry, queue.topic_name].append(queue)
     return [(topic, _queue_names(found[is_retry, topic])) for is_retry, topic in sorted(found)]
 
 
-def _queue_names(queues: list[QueueRow]) -> list[str]:
+def _queue_names(queues: list[QueueOffset]) -> list[str]:
     """Names the queues: their ids where all are on one broker, else with the broker's name."""
     if len({queue.broker_name for queue in queues}) == 1:
         return [str(queue.queue_id) for queue in queues]
     return [f"{queue.broker_name} {queue.queue_id}" for queue in queues]
 
 
-def _lag(queues: Iterable[QueueRow]) -> int | None:
+def _lag(queues: Iterable[QueueOffset]) -> int | None:
     total = 0
     for queue in queues:
         if queue.lag is None:

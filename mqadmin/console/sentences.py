@@ -9,11 +9,10 @@ from django.utils.translation import gettext, ngettext
 from mqadmin.actions.declaration import ItemState
 from mqadmin.actions.runs import Result
 from mqadmin.audit.models import Outcome
-from mqadmin.clusters.models import ClusterState
-from mqadmin.clusters.shapes import BrokerRow, ClusterCard, ClusterHead, ListPage, Overview, TopicPage
+from mqadmin.clusters.models import NEEDS_ATTENTION, Broker, Cluster, ClusterState, Group, Topic
+from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
 from mqadmin.hosting.hosted import HostedInstances
-from mqadmin.lag.verdicts import NEEDS_ATTENTION
 
 
 def headline(overview: Overview, attention_count: int) -> str:
@@ -29,7 +28,7 @@ def headline(overview: Overview, attention_count: int) -> str:
     return gettext("Nothing needs attention")
 
 
-def first_steps_headline(head: ClusterHead) -> str:
+def first_steps_headline(head: Cluster) -> str:
     """Of a fresh install."""
     return gettext("%(cluster)s is ready for its first message") % {"cluster": head.name}
 
@@ -65,7 +64,7 @@ def answering_words(answering: int, known: int) -> str:
     }
 
 
-def cluster_words(card: ClusterCard, brokers: Sequence[BrokerRow]) -> str:
+def cluster_words(card: ClusterCard, brokers: Sequence[Broker]) -> str:
     words = [answering_words(card.answering_broker_count, card.broker_count)]
     if any(broker.scheduler is not None and not broker.scheduler.driver for broker in brokers):
         words.append(gettext("No worker runs the scheduler, so delayed messages and retries wait."))
@@ -122,7 +121,7 @@ def topic_words(page: TopicPage) -> str:
     readers = len(page.readers)
     if not readers:
         return gettext("No consumer group is known to read it.")
-    unwell = sum(reader.group.verdict.verdict in NEEDS_ATTENTION for reader in page.readers)
+    unwell = sum(reader.group.verdict in NEEDS_ATTENTION for reader in page.readers)
     if not unwell:
         return ngettext(
             "One group reads it; it needs no attention.", "%(n)s groups read it; none needs attention.", readers
@@ -134,11 +133,11 @@ def topic_words(page: TopicPage) -> str:
     ) % {"n": count_text(readers), "unwell": count_text(unwell)}
 
 
-def groups_total(page: ListPage[object]) -> str:
+def groups_total(page: ListPage[Group]) -> str:
     return ngettext("%(n)s group", "%(n)s groups", page.total_count) % {"n": count_text(page.total_count)}
 
 
-def topics_total(page: ListPage[object]) -> str:
+def topics_total(page: ListPage[Topic]) -> str:
     return ngettext("%(n)s topic", "%(n)s topics", page.total_count) % {"n": count_text(page.total_count)}
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from django.utils.translation import gettext, ngettext
 
-from mqadmin.clusters.shapes import SubscriptionRow
+from mqadmin.clusters.models import Subscription
 from remoting.wire.names import is_retry_topic
 
 # The client id of the subscription that the broker keeps for the whole group.
@@ -50,10 +50,10 @@ class SubscriptionMatrix:
         return any(row.is_different for row in self.rows)
 
 
-def subscription_matrix(subscriptions: Sequence[SubscriptionRow]) -> SubscriptionMatrix:
+def subscription_matrix(subscriptions: Sequence[Subscription]) -> SubscriptionMatrix:
     """The whole group's row first, then members by client id; the retry topic's column last."""
     topics = sorted({row.topic_name for row in subscriptions}, key=lambda name: (is_retry_topic(name), name))
-    by_client: defaultdict[str, dict[str, SubscriptionRow]] = defaultdict(dict)
+    by_client: defaultdict[str, dict[str, Subscription]] = defaultdict(dict)
     for row in subscriptions:
         by_client[row.client_id][row.topic_name] = row
     brokers = by_client.get(WHOLE_GROUP)
@@ -62,7 +62,7 @@ def subscription_matrix(subscriptions: Sequence[SubscriptionRow]) -> Subscriptio
 
 
 def _row(
-    client_id: str, own: dict[str, SubscriptionRow], topics: list[str], brokers: dict[str, SubscriptionRow] | None
+    client_id: str, own: dict[str, Subscription], topics: list[str], brokers: dict[str, Subscription] | None
 ) -> MatrixRow:
     expressions = _expressions(own, topics)
     expected = expressions if brokers is None else _expressions(brokers, topics)
@@ -73,7 +73,7 @@ def _row(
     )
 
 
-def _expressions(subscriptions: dict[str, SubscriptionRow], topics: list[str]) -> list[str]:
+def _expressions(subscriptions: dict[str, Subscription], topics: list[str]) -> list[str]:
     return [subscriptions[topic].expression if topic in subscriptions else "" for topic in topics]
 
 

@@ -43,6 +43,23 @@ def appended(packed: bytes | memoryview, sample: LagSample) -> bytes:
     return _pack(_within_window(samples, sample.at_s))
 
 
+def is_news(packed: bytes | memoryview, sample: LagSample) -> bool:
+    """Whether the newest sample says another lag."""
+    samples = unpack(packed)
+    return not samples or samples[-1].lag != sample.lag
+
+
+def has_room(packed: bytes | memoryview, at_s: int) -> bool:
+    """Whether the half minute of `at_s` has no sample yet: its first is written at once, what comes then waits."""
+    samples = unpack(packed)
+    return not samples or samples[-1].at_s // BUCKET_S < at_s // BUCKET_S or samples[-1].lag is None
+
+
+def next_bucket_s(at_s: int) -> int:
+    """Returns when the half minute after that of `at_s` begins."""
+    return (at_s // BUCKET_S + 1) * BUCKET_S
+
+
 def lag_at(packed: bytes | memoryview, at_s: int) -> int | None:
     """The lag that held at `at_s`; None when it was not known, or before the first sample."""
     lag = None

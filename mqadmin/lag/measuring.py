@@ -1,29 +1,32 @@
-"""What a group's rows add up to: lag, how long behind, rates, verdict, history.
+"""What a group's rows add up to: lag, how long behind, rates, verdict, history. And a topic's: how much comes in.
 
-Called for the groups whose rows just changed, and every few seconds for those that time alone can change: whose lag is
-not 0 (STALLED is a matter of time) or whose rates are not 0 (they fall when nothing comes any more).
+Called when rows changed, and when a row is due: `due_at` is the next moment at which time alone can change something (a
+rate that falls when nothing comes any more, a verdict that is a matter of time, a sample of the history that waits for
+its half minute), null when nothing can. Only rows whose figures changed are written.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zlib import crc32
 
-from django.db.models import F, Max, Min, Q, QuerySet, Sum
+from django.db.models import F, Max, Min, Sum
 
-from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQueue, Verdict, WaitingMethod
-from mqadmin.lag import history
+from mqadmin.clusters.bulk import chunks, update
+from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQueue, WaitingMethod
+from mqadmin.clusters.progress import attach_ends
+from mqadmin.lag import history, rates
 from mqadmin.lag.models import LagHistory
 from mqadmin.lag.rates import Rate, rate
-from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, GroupFacts, judge
-from mqadmin.observing.bulk import chunks, update
+from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, SLOW_AFTER_S, STALLED_AFTER_S, GroupFacts, judge
 
-# A shorter silence is a restart or a hand-over, and what came meanwhile is told afterwards.
-GAP_MIN = timedelta(seconds=60)
 _BROADCASTING = "BROADCASTING"
+# A moment that was only observed is kept once somebody might ask: before that it costs a write for each message.
+_KEPT_AFTER = timedelta(seconds=SLOW_AFTER_S)
 _MEASURED_FIELDS = (
     "lag",
     "queue_count",
@@ -38,11 +41,14 @@ _MEASURED_FIELDS = (
     "rate_base_committed",
     "rate_base_queues",
     "offsets_seen_at",
+    "max_total",
+    "committed_total",
     "verdict",
     "verdict_rank",
     "verdict_since",
     "verdict_rule",
     "verdict_facts",
+    "due_at",
     "revision",
 )
 _MEASURED_TOPIC_FIELDS = (
@@ -53,43 +59,87 @@ _MEASURED_TOPIC_FIELDS = (
     "rate_base_at",
     "rate_base_total",
     "in_per_s",
+    "due_at",
 )
-_SHOWN_FIELDS = ("lag", "unknown_queue_count", "behind_since", "in_per_s", "out_per_s", "verdict", "verdict_rule")
+# What a page shows of a group; the totals stand for the offsets in its table of queues.
+_SHOWN_FIELDS = (
+    "lag",
+    "unknown_queue_count",
+    "behind_since",
+    "in_per_s",
+    "out_per_s",
+    "max_total",
+    "committed_total",
+    "verdict",
+    "verdict_rule",
+)
 
 
-def due_groups(cluster: Cluster, now: datetime) -> QuerySet[Group]:
-    """Those whose verdict or rates time alone can change."""
-    is_resting = Q(verdict=Verdict.OK, moved_at__lt=now - timedelta(seconds=QUIET_AFTER_S))
-    is_rate_open = Q(in_per_s=None, rate_base_at__isnull=False)
-    return cluster.groups.filter(Q(lag__gt=0) | Q(in_per_s__gt=0) | Q(out_per_s__gt=0) | is_rate_open | is_resting)
+@dataclass(slots=True)
+class Measured:
+    """`shown`: the groups that a page would now draw otherwise."""
+
+    shown: list[Group] = field(default_factory=list)
+    written_count: int = 0
 
 
-def measure_groups(groups: Iterable[Group], now: datetime, *, is_changed: bool, is_watched: bool) -> list[Group]:
-    """Writes sums, rates, verdicts and history; the groups that a page would now draw otherwise.
+def measure_groups(
+    cluster_id: int, groups: Iterable[Group], now: datetime, *, is_changed: bool, is_watched: bool
+) -> Measured:
+    """Writes sums, rates, verdicts and histories of groups of one cluster.
 
-    `is_changed`: their rows were changed just now, so each counts as changed whatever its sums say. `is_watched`:
-    rows are true up to now; else up to when they were seen.
+    `is_changed`: their rows were changed just now, so each counts as changed whatever its sums say. `is_watched`: rows
+    are true up to now; else up to when they were seen.
     """
-    return [
-        group
-        for batch in chunks(groups)
-        for group in _measure_batch(batch, now, is_changed=is_changed, is_watched=is_watched)
-    ]
+    found = list(groups)
+    measured = Measured()
+    queues = _queues(cluster_id, found)
+    histories = dict(LagHistory.objects.filter(group__in=found).values_list("group_id", "samples"))
+    written, written_histories, kept = [], [], []
+    has_other_lag = False
+    for group in found:
+        shown, before = _values(group, _SHOWN_FIELDS), _values(group, _MEASURED_FIELDS)
+        lag = group.lag
+        longer = _measure(group, queues[group.pk], histories.get(group.pk, b""), now, is_watched=is_watched)
+        has_other_lag |= lag != group.lag
+        if is_changed or shown != _values(group, _SHOWN_FIELDS):
+            group.revision += 1
+            measured.shown.append(group)
+        if before != _values(group, _MEASURED_FIELDS):
+            written.append(group)
+        if longer is not None:
+            written_histories.append(LagHistory(group=group, samples=longer, updated_at=now))
+        kept += [queue for queue in queues[group.pk] if _keep_behind(queue, now)]
+    update(Group, written, _MEASURED_FIELDS)
+    update(QueueOffset, kept, ["behind_since", "behind_method"])
+    LagHistory.objects.bulk_create(
+        written_histories,
+        update_conflicts=True,
+        unique_fields=["group"],
+        update_fields=["samples", "updated_at"],
+    )
+    if has_other_lag:
+        Cluster.objects.filter(pk=cluster_id, lag_due_at=None).update(lag_due_at=now)
+    measured.written_count = len(written) + len(kept) + len(written_histories)
+    return measured
 
 
-def measure_topics(topics: Iterable[Topic], now: datetime, *, is_watched: bool) -> None:
-    """Writes the sums over the queues of each topic, and how much comes in."""
+def measure_topics(topics: Iterable[Topic], now: datetime, *, is_watched: bool) -> int:
+    """Writes the sums over the queues of each topic, and how much comes in; returns how many rows that were."""
+    written_count = 0
     for batch in chunks(topics):
         sums = {row["topic_id"]: row for row in _queue_sums(batch)}
-        measured = [topic for topic in batch if topic.pk in sums]
-        for topic in measured:
+        written = []
+        for topic in batch:
+            if topic.pk not in sums:
+                continue
+            before = [getattr(topic, name) for name in _MEASURED_TOPIC_FIELDS]
             _measure_topic(topic, sums[topic.pk], now, is_watched=is_watched)
-        update(Topic, measured, _MEASURED_TOPIC_FIELDS)
-
-
-def due_topics(cluster: Cluster) -> QuerySet[Topic]:
-    """Those whose rate time alone can change."""
-    return cluster.topics.filter(Q(in_per_s__gt=0) | Q(in_per_s=None, rate_base_at__isnull=False))
+            if before != [getattr(topic, name) for name in _MEASURED_TOPIC_FIELDS]:
+                written.append(topic)
+        update(Topic, written, _MEASURED_TOPIC_FIELDS)
+        written_count += len(written)
+    return written_count
 
 
 def _queue_sums(topics: Sequence[Topic]) -> Iterable[Mapping[str, Any]]:
@@ -112,57 +162,16 @@ def _measure_topic(topic: Topic, sums: Mapping[str, Any], now: datetime, *, is_w
     at = now if is_watched else sums["seen_first"]
     known = Rate(topic.rate_base_at, topic.rate_base_total, topic.in_per_s)
     topic.rate_base_at, topic.rate_base_total, topic.in_per_s = rate(known, sums["total"], at)
+    topic.due_at = rates.due_at(topic.rate_base_at, [topic.in_per_s], now)
 
 
-def note_gap(cluster: Cluster, now: datetime) -> None:
-    """Where nobody looked for a while, the histories say from then on "not known" instead of drawing on."""
-    since = cluster.last_synced_at
-    if since is None or now - since < GAP_MIN:
-        return
-    unknown = history.LagSample(int(since.timestamp()), None)
-    for batch in chunks(LagHistory.objects.filter(group__cluster=cluster)):
-        for row in batch:
-            row.samples = history.appended(row.samples, unknown)
-        update(LagHistory, batch, ["samples"])
-    cluster.lag_history = history.appended(cluster.lag_history, unknown)
-    cluster.save(update_fields=["lag_history"])
-
-
-def note_cluster_lag(cluster: Cluster, now: datetime) -> None:
-    """One sample of the sum over all groups that pages count."""
-    lag = cluster.groups.filter(is_system=False).aggregate(lag=Sum("lag"))["lag"]
-    sample = history.LagSample(int(now.timestamp()), lag)
-    cluster.lag_history = history.appended(cluster.lag_history, sample)
-    cluster.save(update_fields=["lag_history"])
-
-
-def _measure_batch(groups: Sequence[Group], now: datetime, *, is_changed: bool, is_watched: bool) -> list[Group]:
+def _queues(cluster_id: int, groups: Sequence[Group]) -> defaultdict[int, list[QueueOffset]]:
+    """Returns, by group, the rows that count: those of topics that its members subscribe to, where that is known."""
     queues: defaultdict[int, list[QueueOffset]] = defaultdict(list)
-    for queue in QueueOffset.objects.filter(group__in=groups):
+    for queue in attach_ends(cluster_id, QueueOffset.objects.filter(group__in=groups)):
         if queue.is_subscribed is not False:
             queues[queue.group_id].append(queue)
-    histories = LagHistory.objects.in_bulk([group.pk for group in groups])
-    drawn, written, written_histories = [], [], []
-    for group in groups:
-        packed = histories[group.pk].samples if group.pk in histories else b""
-        shown, measured = _values(group, _SHOWN_FIELDS), _values(group, _MEASURED_FIELDS)
-        _measure(group, queues[group.pk], packed, now, is_watched=is_watched)
-        if is_changed or shown != _values(group, _SHOWN_FIELDS):
-            group.revision += 1
-            drawn.append(group)
-        if measured != _values(group, _MEASURED_FIELDS):
-            written.append(group)
-        longer = history.appended(packed, history.LagSample(int(now.timestamp()), group.lag))
-        if longer != packed:
-            written_histories.append(LagHistory(group=group, samples=longer, updated_at=now))
-    update(Group, written, _MEASURED_FIELDS)
-    LagHistory.objects.bulk_create(
-        written_histories,
-        update_conflicts=True,
-        unique_fields=["group"],
-        update_fields=["samples", "updated_at"],
-    )
-    return drawn
+    return queues
 
 
 def _values(group: Group, names: Sequence[str]) -> list[object]:
@@ -171,27 +180,35 @@ def _values(group: Group, names: Sequence[str]) -> list[object]:
 
 def _measure(
     group: Group, queues: Sequence[QueueOffset], packed: bytes | memoryview, now: datetime, *, is_watched: bool
-) -> None:
-    """Sets the fields of _MEASURED_FIELDS but `revision`."""
+) -> bytes | None:
+    """Sets the fields of _MEASURED_FIELDS but `revision`; returns the history where it has a further sample."""
     known = [queue for queue in queues if queue.lag is not None]
     group.queue_count = len(queues)
     group.unknown_queue_count = len(queues) - len(known)
     group.lag = sum(queue.lag or 0 for queue in known) if known else None
     longest = min(
-        (queue for queue in known if queue.behind_since), key=lambda queue: queue.behind_since or now, default=None
+        (behind for queue in known if (behind := queue.behind).since), key=lambda one: one.since or now, default=None
     )
-    group.behind_since = longest.behind_since if longest else None
-    group.behind_method = longest.behind_method if longest else WaitingMethod.NONE
+    group.behind_since = longest.since if longest else None
+    group.behind_method = longest.method if longest else WaitingMethod.NONE
     group.moved_at = max((queue.moved_at for queue in queues if queue.moved_at), default=group.moved_at)
     # A sum is as old as its oldest part.
     group.offsets_seen_at = min((queue.seen_at for queue in queues), default=group.offsets_seen_at)
+    group.max_total = sum(queue.max_offset or 0 for queue in known)
+    group.committed_total = sum(queue.committed_offset or 0 for queue in known)
     _measure_rates(group, known, now if is_watched else group.offsets_seen_at or now)
-    _judge(group, known, packed, now)
+    standing_since = _standing_since(known)
+    _judge(group, standing_since, packed, now)
+    sample = history.LagSample(int(now.timestamp()), group.lag)
+    is_news, is_room = history.is_news(packed, sample), history.has_room(packed, sample.at_s)
+    group.due_at = min(
+        _due_moments(group, standing_since, packed, now, is_sample_waiting=is_news and not is_room), default=None
+    )
+    return history.appended(packed, sample) if is_news and is_room else None
 
 
 def _measure_rates(group: Group, known: Sequence[QueueOffset], at: datetime) -> None:
-    max_total = sum(queue.max_offset or 0 for queue in known)
-    committed_total = sum(queue.committed_offset or 0 for queue in known)
+    max_total, committed_total = group.max_total or 0, group.committed_total or 0
     queues = _fingerprint(known)
     if queues != group.rate_base_queues:
         group.rate_base_queues, group.rate_base_at = queues, at
@@ -209,7 +226,7 @@ def _fingerprint(queues: Sequence[QueueOffset]) -> int:
     return crc32("\n".join(names).encode())
 
 
-def _judge(group: Group, known: Sequence[QueueOffset], packed: bytes | memoryview, now: datetime) -> None:
+def _judge(group: Group, standing_since: datetime | None, packed: bytes | memoryview, now: datetime) -> None:
     judgement = judge(
         GroupFacts(
             now=now,
@@ -218,7 +235,7 @@ def _judge(group: Group, known: Sequence[QueueOffset], packed: bytes | memoryvie
             lag=group.lag,
             lag_before=history.lag_at(packed, int(now.timestamp()) - GROWTH_WINDOW_S),
             behind_since=group.behind_since,
-            standing_since=_standing_since(known),
+            standing_since=standing_since,
             moved_at=group.moved_at,
         )
     )
@@ -231,8 +248,44 @@ def _judge(group: Group, known: Sequence[QueueOffset], packed: bytes | memoryvie
 def _standing_since(known: Sequence[QueueOffset]) -> datetime | None:
     """Of the queues with messages waiting: since when the longest-standing has neither moved nor been empty."""
     moments = [
-        max(queue.committed_since, queue.behind_since)
+        max(queue.committed_since, since)
         for queue in known
-        if queue.lag and queue.committed_since and queue.behind_since
+        if queue.lag and queue.committed_since and (since := queue.behind.since)
     ]
     return min(moments, default=None)
+
+
+def _due_moments(
+    group: Group, standing_since: datetime | None, packed: bytes | memoryview, now: datetime, *, is_sample_waiting: bool
+) -> Iterator[datetime]:
+    """Yields when time alone may change a figure: a rate, a verdict by its rules, the history."""
+    rate_due_at = rates.due_at(group.rate_base_at, [group.in_per_s, group.out_per_s], now)
+    if rate_due_at is not None:
+        yield rate_due_at
+    for since, after_s in (
+        (standing_since, STALLED_AFTER_S),
+        (group.behind_since, SLOW_AFTER_S),
+        (group.moved_at, QUIET_AFTER_S),
+    ):
+        if since is not None and (moment := since + timedelta(seconds=after_s)) > now:
+            yield moment
+    if is_sample_waiting:
+        yield datetime.fromtimestamp(history.next_bucket_s(int(now.timestamp())), UTC)
+    if group.lag:
+        # The lag that growth is compared with is another one when a sample leaves the window of growth.
+        window_s = int(now.timestamp()) - GROWTH_WINDOW_S
+        for sample in history.unpack(packed):
+            if sample.at_s > window_s:
+                yield datetime.fromtimestamp(sample.at_s + GROWTH_WINDOW_S, UTC)
+                break
+
+
+def _keep_behind(queue: QueueOffset, now: datetime) -> bool:
+    """Whether the row shall say from now on since when its next message has been waiting; then it does."""
+    since, method = queue.behind.since, queue.behind.method
+    if queue.behind_since is not None or since is None:
+        return False
+    if method != WaitingMethod.STORE_TIME and now - since < _KEPT_AFTER:
+        return False
+    queue.behind_since, queue.behind_method = since, method
+    return True

@@ -14,7 +14,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from mqadmin.clusters.models import Verdict
+from mqadmin.clusters.models import VERDICT_RANKS, Verdict
 
 # Commits come every 5 s: a queue that stands a minute with messages waiting has missed twelve.
 STALLED_AFTER_S = 60
@@ -87,9 +87,6 @@ RULES: tuple[Rule, ...] = (
     Rule("keeps_up", Verdict.OK, lambda facts: facts.lag is not None),
 )
 
-RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
-NEEDS_ATTENTION = (Verdict.STALLED, Verdict.STOPPED, Verdict.SLOW)
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -99,7 +96,7 @@ class Judgement:
 
     @property
     def rank(self) -> int:
-        return RANKS[self.verdict]
+        return VERDICT_RANKS[self.verdict]
 
 
 def judge(facts: GroupFacts) -> Judgement:

@@ -1,8 +1,7 @@
-"""The one door to brokers: synchronous calls for Django and Celery, around the asyncio client.
+"""The one door to brokers: what the console asks of a cluster, around the asyncio client.
 
-A gateway owns one event loop and drives it only while a call is under way (`asyncio.Runner`): connections stay open
-between the calls of one cycle or one follower, there is no thread to hand work to, and what arrives between two calls
-waits in the socket. So a gateway belongs to one thread, and to whoever opened it with `with`.
+A gateway belongs to the event loop that opened it with `async with`, and keeps its connections open until it is closed.
+Synchronous code (a Celery task, an action) uses `ask`, which opens one for one call.
 
 Every call is bounded: each request by its time-out, a sample by its deadline and its number of requests. A sample that
 some brokers did not answer is still a sample: it comes with a `PartialError` that names them (nsq's `PartialErr`).
@@ -11,10 +10,11 @@ some brokers did not answer is still a sample: it comes with a `PartialError` th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from remoting.client.admin import Admin
 from remoting.client.connections import REQUEST_TIMEOUT_MS, Connections
@@ -120,10 +120,14 @@ class _CountedConnections(Connections):
         return await super().request(address, command, timeout_ms)
 
 
-def ask(namesrv: str, call: Callable[[Gateway], Coroutine[Any, Any, V]]) -> V:
+def ask(namesrv: str, call: Callable[[Gateway], Awaitable[V]]) -> V:
     """Returns what `call` returns, with a gateway that is closed afterwards. For synchronous code."""
-    with Gateway(namesrv) as gateway:
-        return gateway._runner.run(call(gateway))
+
+    async def run() -> V:
+        async with Gateway(namesrv) as gateway:
+            return await call(gateway)
+
+    return asyncio.run(run())
 
 
 class Gateway:
@@ -131,69 +135,69 @@ class Gateway:
 
     def __init__(self, namesrv: str) -> None:
         self._namesrv = namesrv
-        self._runner = asyncio.Runner()
         self._connections = _CountedConnections()
         self._admin = Admin(self._connections, timeout_ms=int(REQUEST_TIMEOUT_S * 1000))
 
-    def __enter__(self) -> Gateway:
+    async def __aenter__(self) -> Gateway:
         return self
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._runner.run(self._connections.close())
-        self._runner.close()
+        await self._connections.close()
 
     @property
     def request_count(self) -> int:
         """Requests sent so far."""
         return self._connections.request_count
 
-    def brokers(self) -> list[BrokerData]:
-        """By name. Raises GatewayError when no name server answers."""
-        return self._run(self._brokers())
+    async def brokers(self) -> list[BrokerData]:
+        """Returns the brokers by name. Raises GatewayError when no name server answers."""
+        with _as_gateway_error():
+            return await self._brokers()
 
-    def watch(self, address: str, *, boot: str, since: int, wait_ms: int) -> tuple[WatchResponseHeader, WatchBody]:
-        """What changed on one of our brokers. Raises NotWatchable on another kind, GatewayError."""
-        try:
-            return self._run(self._admin.watch(address, boot, since, wait_ms))
-        except BrokerRefused as error:
-            if error.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-                raise NotWatchable(f"{address} does not know the watch request") from error
-            raise GatewayError(str(error)) from error
+    async def watch(
+        self, address: str, *, boot: str, since: int, wait_ms: int
+    ) -> tuple[WatchResponseHeader, WatchBody]:
+        """Returns what changed on one of our brokers. Raises NotWatchable on another kind, GatewayError."""
+        with _as_gateway_error():
+            try:
+                return await self._admin.watch(address, boot, since, wait_ms)
+            except BrokerRefused as error:
+                if error.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                    raise NotWatchable(f"{address} does not know the watch request") from error
+                raise
 
-    def tables(self, addresses: Iterable[str], failures: Failures) -> dict[str, BrokerTables]:
-        """Of all brokers that answer. Three requests per broker, more where tables come in pages."""
-        return self._fan_out(dict.fromkeys(addresses, self._tables), str, failures)
+    async def tables(self, addresses: Iterable[str], failures: Failures) -> dict[str, BrokerTables]:
+        """Returns those of all brokers that answer. Three requests per broker, more where tables come in pages."""
+        return await _fan_out(dict.fromkeys(addresses, self._tables), str, failures)
 
-    def topic_stats(
+    async def topic_stats(
         self, wanted: Iterable[tuple[str, str]], failures: Failures
     ) -> dict[tuple[str, str], dict[MessageQueue, TopicOffset]]:
-        """Of (address, topic). A topic that was deleted meanwhile is left out."""
+        """Returns those of (address, topic). A topic that was deleted meanwhile is left out."""
         calls = dict.fromkeys(wanted, self._topic_stats)
-        found = self._fan_out(calls, lambda pair: pair[0], failures)
+        found = await _fan_out(calls, lambda pair: pair[0], failures)
         return {pair: stats for pair, stats in found.items() if stats is not None}
 
-    def consumer_connections(
+    async def consumer_connections(
         self, wanted: Iterable[tuple[str, str]], failures: Failures
     ) -> dict[tuple[str, str], ConsumerConnection | None]:
-        """Of (address, group); None: nobody of the group is connected to that broker."""
+        """Returns those of (address, group); None: nobody of the group is connected to that broker."""
 
-        async def ask(pair: tuple[str, str]) -> ConsumerConnection | None:
+        async def connection(pair: tuple[str, str]) -> ConsumerConnection | None:
             return await self._admin.consumer_connection(*pair)
 
-        return self._fan_out(dict.fromkeys(wanted, ask), lambda pair: pair[0], failures)
+        return await _fan_out(dict.fromkeys(wanted, connection), lambda pair: pair[0], failures)
 
     # changes, and what they rest on
 
     async def masters(self) -> list[Master]:
         """Returns the masters by name. Raises GatewayError when no name server answers."""
-        try:
-            brokers = await self._brokers()
-        except (ClientError, WireError, ValueError) as error:
-            raise GatewayError(str(error)) from error
         return [
-            Master(broker.broker_name, broker.master_addr, broker.cluster) for broker in brokers if broker.master_addr
+            Master(broker.broker_name, broker.master_addr, broker.cluster)
+            for broker in await self.brokers()
+            if broker.master_addr
         ]
 
     async def topic_configs(
@@ -275,22 +279,6 @@ class Gateway:
 
     # how it is asked
 
-    def _run(self, call: Coroutine[Any, Any, V]) -> V:
-        try:
-            return self._runner.run(call)
-        except BrokerRefused:
-            raise
-        except (ClientError, WireError, ValueError) as error:
-            raise GatewayError(str(error)) from error
-
-    def _fan_out(
-        self,
-        calls: Mapping[K, Callable[[K], Awaitable[V]]],
-        address_of: Callable[[K], str],
-        failures: Failures,
-    ) -> dict[K, V]:
-        return self._runner.run(_fan_out(calls, address_of, failures))
-
     async def _brokers(self) -> list[BrokerData]:
         servers = NameServers(self._namesrv, self._connections)
         command = Command(code=RequestCode.GET_BROKER_CLUSTER_INFO)
@@ -313,6 +301,14 @@ class Gateway:
             if error.code == ResponseCode.TOPIC_NOT_EXIST:
                 return None
             raise
+
+
+@contextmanager
+def _as_gateway_error() -> Iterator[None]:
+    try:
+        yield
+    except (ClientError, WireError, ValueError) as error:
+        raise GatewayError(str(error)) from error
 
 
 async def _changed(calls: Mapping[str, Callable[[str], Awaitable[None]]]) -> dict[str, ChangeFailure]:

@@ -7,10 +7,10 @@ into changes of rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from remoting.wire.bodies.message_queue import MessageQueue
 
@@ -60,6 +60,8 @@ class MemberObserved:
     version: int | None
     online_since: datetime | None = None
     last_heartbeat_at: datetime | None = None
+    # As `Member.differences` keeps them.
+    differences: Sequence[Mapping[str, Any]] = ()
 
 
 class SubscriptionKey(NamedTuple):
@@ -123,11 +125,12 @@ class Observation:
     groups: tuple[GroupObserved, ...] = ()
     gone_groups: tuple[str, ...] = ()
     committed: tuple[CommitObserved, ...] = ()
-    happened: tuple[ObservedEvent, ...] = ()
+    events: tuple[ObservedEvent, ...] = ()
 
     @property
-    def fact_count(self) -> int:
-        return sum(map(len, (self.topics, self.queues, self.groups, self.committed, self.happened)))
+    def size(self) -> int:
+        """How many single things it says."""
+        return sum(map(len, (self.topics, self.queues, self.groups, self.committed, self.events)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

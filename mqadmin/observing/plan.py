@@ -1,4 +1,4 @@
-"""Facts and rows to changes of rows. Pure: nothing here asks a database, a broker or the clock.
+"""Observations and rows to changes of rows. Pure: nothing here asks a database, a broker or the clock.
 
 Rows go in as they are stored; the functions set their fields and return those that changed, new ones among them. The
 synchroniser reads, calls, writes. Unchanged rows are not returned, so a quiet cluster costs no writes.
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Model
 
+from mqadmin.clusters import waiting
 from mqadmin.clusters.models import (
     Group,
     Member,
@@ -23,7 +24,6 @@ from mqadmin.clusters.models import (
     TopicQueue,
     WaitingMethod,
 )
-from mqadmin.lag import waiting
 from mqadmin.observing.observation import (
     CommitObserved,
     GroupObserved,
@@ -163,6 +163,7 @@ def members(group_id: int, rows: Mapping[str, Member], seen: Iterable[MemberObse
             version=fact.version,
             online_since=fact.online_since,
             last_heartbeat_at=fact.last_heartbeat_at,
+            differences=[dict(difference) for difference in fact.differences],
             left_at=None,
         ):
             row.seen_at = at
@@ -217,15 +218,6 @@ def subscriptions(
 
 
 @dataclass(frozen=True, slots=True)
-class QueueEnd:
-    """How far a queue reaches, as its row says."""
-
-    max_offset: int
-    last_stored_at: datetime | None
-    max_history: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class GroupProgress:
     """All that bears on one group's rows of progress. None: not known, and for owners: not told this time."""
 
@@ -238,17 +230,20 @@ class GroupProgress:
 def queue_offsets(
     progress: GroupProgress,
     rows: Mapping[MessageQueue, QueueOffset],
-    ends: Mapping[MessageQueue, QueueEnd],
+    queues: Iterable[MessageQueue],
     at: datetime,
 ) -> list[QueueOffset]:
-    """Rows for what is committed or pulled, and for every queue of a subscribed topic even before that."""
+    """Returns rows for what is committed or pulled, and before that for each of `queues` whose topic is subscribed.
+
+    How far a queue reaches is none of their business: a topic that grows changes no row of its readers.
+    """
     wanted = set(rows) | set(progress.committed) | set(progress.owners or ())
     if progress.subscribed_topics:
-        wanted.update(queue for queue in ends if queue.topic in progress.subscribed_topics)
+        wanted.update(queue for queue in queues if queue.topic in progress.subscribed_topics)
     return [
         row
         for queue in wanted
-        if _advance(row := rows.get(queue) or _new_offset(progress.group_id, queue), queue, progress, ends, at)
+        if _advance(row := rows.get(queue) or _new_offset(progress.group_id, queue), queue, progress, at)
     ]
 
 
@@ -258,32 +253,21 @@ def _new_offset(group_id: int, queue: MessageQueue) -> QueueOffset:
     )
 
 
-def _advance(
-    row: QueueOffset,
-    queue: MessageQueue,
-    progress: GroupProgress,
-    ends: Mapping[MessageQueue, QueueEnd],
-    at: datetime,
-) -> bool:
-    """Sets the row's fields from the facts; whether any changed."""
+def _advance(row: QueueOffset, queue: MessageQueue, progress: GroupProgress, at: datetime) -> bool:
+    """Sets the row's fields from the observation; returns whether any changed."""
     values: dict[str, Any] = {}
     committed = progress.committed.get(queue)
-    committed_offset = committed.committed_offset if committed else row.committed_offset
-    if committed_offset != row.committed_offset:
-        values["committed_since"] = at
-        if row.committed_offset is not None:
-            values["moved_at"] = at
-    end = ends.get(queue)
-    max_offset = end.max_offset if end else row.max_offset
-    lag = queue_lag(committed_offset, max_offset)
-    since, method = _behind(row, committed, committed_offset, lag, end, at)
-    values |= {
-        "committed_offset": committed_offset,
-        "max_offset": max_offset,
-        "lag": lag,
-        "behind_since": since,
-        "behind_method": method,
-    }
+    if committed is not None:
+        is_moved = committed.committed_offset != row.committed_offset
+        values["committed_offset"] = committed.committed_offset
+        if is_moved:
+            values["committed_since"] = at
+            if row.committed_offset is not None:
+                values["moved_at"] = at
+        if is_moved or committed.behind_since is not None:
+            values["behind_since"] = committed.behind_since
+            is_told = committed.behind_since is not None
+            values["behind_method"] = WaitingMethod.STORE_TIME if is_told else WaitingMethod.NONE
     if progress.subscribed_topics is not None:
         values["is_subscribed"] = queue.topic in progress.subscribed_topics
     if progress.owners is not None:
@@ -295,42 +279,6 @@ def _advance(
     if is_changed:
         row.seen_at = at
     return is_changed
-
-
-def queue_lag(committed_offset: int | None, max_offset: int | None) -> int | None:
-    """Messages between the committed offset and the end, never below 0: the two are read at different moments.
-
-    Not known without a committed offset, but on a queue that never held a message nobody can be behind.
-    """
-    if max_offset == 0:
-        return 0
-    if committed_offset is None or max_offset is None:
-        return None
-    return max(0, max_offset - committed_offset)
-
-
-def _behind(
-    row: QueueOffset,
-    committed: CommitObserved | None,
-    committed_offset: int | None,
-    lag: int | None,
-    end: QueueEnd | None,
-    at: datetime,
-) -> tuple[datetime | None, WaitingMethod]:
-    """Since when the message at the committed offset has been waiting: the broker's word first, else observations."""
-    if not lag or committed_offset is None:
-        return None, WaitingMethod.NONE
-    if committed is not None and committed.behind_since is not None:
-        return committed.behind_since, WaitingMethod.STORE_TIME
-    is_same_message = committed_offset == row.committed_offset and row.behind_since is not None
-    if is_same_message and row.behind_method == WaitingMethod.STORE_TIME:
-        return row.behind_since, WaitingMethod.STORE_TIME
-    if end is not None and lag == 1 and end.last_stored_at is not None:
-        return end.last_stored_at, WaitingMethod.STORE_TIME
-    if is_same_message:
-        return row.behind_since, WaitingMethod.OBSERVED
-    since_s = waiting.waiting_since_s(end.max_history, committed_offset) if end is not None else None
-    return (datetime.fromtimestamp(since_s, at.tzinfo) if since_s else at), WaitingMethod.OBSERVED
 
 
 def _set(row: Model, **values: Any) -> bool:

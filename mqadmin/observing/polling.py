@@ -48,33 +48,35 @@ class Cursors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """`error` names the brokers that did not answer; what the others said is in `seen`."""
+    """`error` names the brokers that did not answer; what the others said is in `observation`."""
 
     rocketmq_name: str
     brokers: tuple[BrokerObserved, ...]
-    seen: Observation
+    observation: Observation
     cursors: Cursors
     request_count: int
     error: PartialError | None
 
 
-def sample(gateway: Gateway, cursors: Cursors, now: datetime, budget: int = REQUESTS_PER_CYCLE_MAX) -> Sample:
+async def sample(gateway: Gateway, cursors: Cursors, now: datetime, budget: int = REQUESTS_PER_CYCLE_MAX) -> Sample:
     """One cycle. Raises GatewayError when no name server answers."""
     failures = Failures()
-    known = gateway.brokers()
+    known = await gateway.brokers()
     masters = {broker.master_addr: broker.broker_name for broker in known if broker.master_addr}
-    tables = gateway.tables(masters, failures)
+    tables = await gateway.tables(masters, failures)
     left = max(0, budget - gateway.request_count)
 
     topic_pairs = _topic_pairs(tables, cursors.topic, int(left * TOPIC_SHARE))
-    stats = gateway.topic_stats(topic_pairs, failures)
+    stats = await gateway.topic_stats(topic_pairs, failures)
     group_pairs = _group_pairs(tables, cursors.group, max(0, left - len(topic_pairs)))
-    connections = _whole_answers(group_pairs, gateway.consumer_connections(group_pairs, failures))
+    connections = _whole_answers(group_pairs, await gateway.consumer_connections(group_pairs, failures))
 
     return Sample(
         rocketmq_name=next((broker.cluster for broker in known), ""),
         brokers=_brokers(known, failures),
-        seen=_seen(masters, tables, stats, connections, now, is_complete=not failures.reasons and bool(masters)),
+        observation=_observation(
+            masters, tables, stats, connections, now, is_complete=not failures.reasons and bool(masters)
+        ),
         cursors=Cursors(
             topic=topic_pairs[-1][1] if topic_pairs else cursors.topic,
             group=group_pairs[-1][1] if group_pairs else cursors.group,
@@ -147,7 +149,7 @@ def _brokers(known: Sequence[BrokerData], failures: Failures) -> tuple[BrokerObs
     )
 
 
-def _seen(
+def _observation(
     masters: Mapping[str, str],
     tables: Mapping[str, BrokerTables],
     stats: Mapping[tuple[str, str], Mapping[MessageQueue, TopicOffset]],

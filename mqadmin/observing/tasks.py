@@ -1,61 +1,65 @@
-"""Celery: following our clusters, polling Apache's, pruning. All on the queue `jobs`; beat starts them (`beat.py`)."""
+"""Celery: following all of our clusters (queue `following`), polling Apache's (queue `jobs`); beat starts both.
+
+    celery -A mqadmin worker -Q following -P threads -c 1
+
+Following is one long task under a lease; any pool will do, with `threads` its worker is a single process.
+"""
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import uuid
-from typing import Any
+from typing import Any, cast
 
 from celery import Task, shared_task
-from celery.signals import worker_shutting_down
-from django.db import close_old_connections
+from celery.signals import worker_init, worker_shutting_down
 from django.utils import timezone
 
 from mqadmin.clusters.default_cluster import ensure_default_cluster
 from mqadmin.clusters.models import Cluster, ClusterKind
 from mqadmin.observing import leases, sampling
-from mqadmin.observing.following import follow
-from mqadmin.rebalances import recording
-
-logger = logging.getLogger(__name__)
+from mqadmin.observing.following import Follower
+from remoting.shutdown_signal import ShutdownSignal
 
 
 @shared_task
-def ensure_following() -> None:
-    """Every few seconds: starts a follower where none is alive, and a cycle of polling where one is due."""
+def ensure_observing() -> None:
+    """Every few seconds: starts the follower where none is alive, and a cycle of polling where one is due."""
     now = timezone.now()
     ensure_default_cluster()
-    for cluster in Cluster.objects.all():
-        if cluster.kind == ClusterKind.APACHE:
-            if sampling.claim(cluster, now):
-                poll_cluster.delay(cluster.pk)
-        elif holder := leases.grant(cluster, now):
-            follow_cluster.delay(cluster.pk, str(holder))
+    clusters = list(Cluster.objects.all())
+    polled = [cluster for cluster in clusters if cluster.kind == ClusterKind.APACHE]
+    for cluster in polled:
+        if sampling.claim(cluster, now):
+            poll_cluster.delay(cluster.pk)
+    if len(polled) < len(clusters) and (holder := leases.grant(now)):
+        follow_clusters.apply_async(args=(str(holder),), expires=leases.LEASE_S)
 
 
 @shared_task(bind=True)
-def follow_cluster(self: Task[Any, None], cluster_id: int, holder: str) -> None:
-    """Long: until it is asked to stop or loses its lease."""
-    follow(cluster_id, uuid.UUID(holder), self.request.hostname or "")
+def follow_clusters(self: Task[Any, None], holder: str) -> None:
+    """Runs until its worker stops or the lease is lost: a task of days or weeks."""
+    shutdown: ShutdownSignal = cast(Any, self.app).following_shutdown
+    asyncio.run(Follower(uuid.UUID(holder), self.request.hostname or "", shutdown.wait).run())
 
 
 @shared_task
 def poll_cluster(cluster_id: int) -> None:
-    """Short: one cycle."""
+    """Runs one cycle."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
         sampling.sample_once(cluster, timezone.now())
 
 
-@shared_task
-def prune_history() -> None:
-    count = recording.prune(timezone.now())
-    if count:
-        logger.info("%d rebalance events older than %d days were deleted", count, recording.KEPT_FOR.days)
+@worker_init.connect
+def make_shutdown_signal(sender: Any, **_: Any) -> None:
+    """Before the worker forks its children, so that they inherit it."""
+    sender.app.following_shutdown = ShutdownSignal()
 
 
 @worker_shutting_down.connect
-def tell_followers(sender: str = "", **_: Any) -> None:
-    """Runs in the worker's parent; the followers are in its children and wait for nothing but their lease's word."""
-    close_old_connections()
-    leases.ask_worker_to_stop(sender)
+def stop_following(**_: Any) -> None:
+    """Celery calls it in a signal handler of the main process: it only sets the signal."""
+    shutdown: ShutdownSignal | None = getattr(follow_clusters.app, "following_shutdown", None)
+    if shutdown is not None:
+        shutdown.set()

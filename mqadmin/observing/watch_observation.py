@@ -1,8 +1,10 @@
-"""The answer to a watch, as facts. Pure: a body in, facts out."""
+"""The answer to a watch as an observation. Pure: a body in, values out."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+
+import msgspec
 
 from mqadmin.observing.observation import (
     CommitObserved,
@@ -44,7 +46,7 @@ def moment_or_none(ms: int) -> datetime | None:
 
 
 def observation_of_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: datetime) -> Observation:
-    """What happened keeps the broker's clock; when it was seen is ours."""
+    """Returns what the body says. Its events keep the broker's clock; `now` is ours."""
     return Observation(
         at=now,
         is_complete=is_snapshot,
@@ -74,8 +76,8 @@ def observation_of_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: 
             )
             for state in body.committed
         ),
-        happened=tuple(
-            _happened(event, boot, body.broker_name)
+        events=tuple(
+            _event(event, boot, body.broker_name)
             for event in body.events
             if event.kind in _CONCERNS_MEMBERS and event.group
         ),
@@ -108,6 +110,7 @@ def _member(state: MemberState) -> MemberObserved:
         version=state.version,
         online_since=moment_or_none(state.online_since_ms),
         last_heartbeat_at=moment_or_none(state.last_heartbeat_ms),
+        differences=[msgspec.structs.asdict(difference) for difference in state.differences],
     )
 
 
@@ -122,7 +125,7 @@ def _key(client_id: str, entry: SubscriptionData) -> SubscriptionKey:
     return SubscriptionKey(client_id, entry.topic, entry.sub_string, entry.expression_type)
 
 
-def _happened(event: WatchEvent, boot: str, broker_name: str) -> ObservedEvent:
+def _event(event: WatchEvent, boot: str, broker_name: str) -> ObservedEvent:
     queue = None
     if event.topic is not None and event.queue_id is not None:
         queue = MessageQueue(event.topic, broker_name, event.queue_id)

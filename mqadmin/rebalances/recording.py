@@ -1,18 +1,18 @@
-"""From what happened to rows of the timeline; each fact once, however often it is read.
+"""Observed events to rows of the timeline; each fact once, however often it is read.
 
-A watch tells joins, departures and changed subscriptions one by one, and a moved queue as one fact per queue: those of
-one answer and group become one event with all its moves. Polling tells only who was there at two samples.
+A watch reports joins, departures and changed subscriptions one by one, and a moved queue as one fact per queue; those
+of one answer and group become one event with all its moves. Polling tells only who was there at two samples.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from mqadmin.observing.observation import ObservedEvent
+from mqadmin.observing.signals import MembershipChange
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceKind, RebalanceSource
 from remoting.wire.bodies.watch import (
     ASSIGNMENT_CHANGED,
@@ -36,33 +36,22 @@ _KINDS = {
 _DEPARTURES = (RebalanceKind.LEFT, RebalanceKind.LOST, RebalanceKind.GONE)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupChange:
-    """What the rows of one group say of this change. `subscriptions`: client id → [{"topic", "before", "after"}]."""
-
-    group_id: int
-    member_count: int | None = None
-    subscriptions: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
-    joined: Sequence[str] = ()
-    gone: Sequence[str] = ()
-
-
-def told(
-    cluster_id: int, happened: Iterable[ObservedEvent], changes: Mapping[str, GroupChange]
+def events_of_watch(
+    cluster_id: int, observed: Iterable[ObservedEvent], changes: Mapping[str, MembershipChange]
 ) -> list[RebalanceEvent]:
-    """The watch's facts as events, oldest first. Facts of a group without a row are left out: it was deleted."""
+    """Returns what a watch reported, oldest first. Events of a group without a row are left out: it was deleted."""
     by_group: defaultdict[str, list[ObservedEvent]] = defaultdict(list)
-    for fact in happened:
+    for fact in observed:
         by_group[fact.group].append(fact)
     events = []
     for group, facts in by_group.items():
         if change := changes.get(group):
-            events += _told_of_group(cluster_id, facts, change)
+            events += _events_of_group(cluster_id, facts, change)
     return sorted(events, key=lambda event: event.at)
 
 
-def sampled(cluster_id: int, changes: Iterable[GroupChange], at: datetime) -> list[RebalanceEvent]:
-    """Who appeared and disappeared between two samples, and whose subscription is another."""
+def events_of_samples(cluster_id: int, changes: Iterable[MembershipChange], at: datetime) -> list[RebalanceEvent]:
+    """Returns who appeared and disappeared between two samples, and whose subscription is another."""
     events = []
     for change in changes:
         for kind, client_ids in ((RebalanceKind.JOINED, change.joined), (RebalanceKind.GONE, change.gone)):
@@ -77,12 +66,12 @@ def sampled(cluster_id: int, changes: Iterable[GroupChange], at: datetime) -> li
 
 
 def record(events: Sequence[RebalanceEvent]) -> None:
-    """Writes them; those that are there already are left as they are."""
+    """Writes the events; those that are there already are left as they are."""
     RebalanceEvent.objects.bulk_create(events, ignore_conflicts=True)
 
 
 def prune(now: datetime) -> int:
-    """Deletes what is older than KEPT_FOR; how many."""
+    """Deletes the events that are older than KEPT_FOR; returns how many."""
     count = 0
     while True:
         old = list(RebalanceEvent.objects.filter(at__lt=now - KEPT_FOR).values_list("pk", flat=True)[:PRUNE_BATCH])
@@ -91,13 +80,15 @@ def prune(now: datetime) -> int:
         count += RebalanceEvent.objects.filter(pk__in=old).delete()[0]
 
 
-def _told_of_group(cluster_id: int, happened: Sequence[ObservedEvent], change: GroupChange) -> list[RebalanceEvent]:
+def _events_of_group(
+    cluster_id: int, observed: Sequence[ObservedEvent], change: MembershipChange
+) -> list[RebalanceEvent]:
     member_count = change.member_count
-    joined = {fact.client_id for fact in happened if fact.kind == MEMBER_JOINED} | set(change.joined)
+    joined = {fact.client_id for fact in observed if fact.kind == MEMBER_JOINED} | set(change.joined)
     moves: list[ObservedEvent] = []
     events = []
     # Backwards: the rows say how many members there are after the last of these facts.
-    for fact in reversed(happened):
+    for fact in reversed(observed):
         kind = _KINDS[fact.kind]
         if kind == RebalanceKind.QUEUES_MOVED:
             moves.insert(0, fact)
@@ -111,10 +102,10 @@ def _told_of_group(cluster_id: int, happened: Sequence[ObservedEvent], change: G
             facts["member_count"] = member_count
             if member_count is not None:
                 member_count += 1 if kind in _DEPARTURES else -1
-        events.append(_told_event(cluster_id, change.group_id, kind, fact, facts))
+        events.append(_watched_event(cluster_id, change.group_id, kind, fact, facts))
     if moves:
         facts = {"moves": [_move(fact) for fact in moves if fact.queue is not None]}
-        events.append(_told_event(cluster_id, change.group_id, RebalanceKind.QUEUES_MOVED, moves[-1], facts))
+        events.append(_watched_event(cluster_id, change.group_id, RebalanceKind.QUEUES_MOVED, moves[-1], facts))
     return events
 
 
@@ -129,7 +120,7 @@ def _move(fact: ObservedEvent) -> dict[str, Any]:
     }
 
 
-def _told_event(
+def _watched_event(
     cluster_id: int, group_id: int, kind: RebalanceKind, fact: ObservedEvent, facts: dict[str, Any]
 ) -> RebalanceEvent:
     return RebalanceEvent(

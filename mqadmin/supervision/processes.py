@@ -22,14 +22,14 @@ from mqadmin.supervision.redis_server import find_redis_server, redis_command
 STOP_ORDER = (
     ("traffic", "beat"),
     ("loops-1", "loops-2"),
-    ("jobs", "scheduler", "web"),
+    ("jobs", "following", "scheduler", "web"),
     ("broker",),
     ("redis",),
 )
 
 PROBE_TIMEOUT_S = 1.0
-# One slot follows the clusters for good, the others are for short tasks.
-JOBS_AT_ONCE = 3
+# Short tasks, and a cycle of polling now and then.
+JOBS_AT_ONCE = 2
 # Celery's warning is about pickled tasks, which we don't accept.
 _QUIET_ABOUT_ROOT = "ignore:You're running the worker with superuser privileges"
 # WhiteNoise's static files are small, and read at once.
@@ -69,6 +69,8 @@ def processes(install: Install) -> list[list[ChildSpec]]:
         [
             _worker("scheduler", "scheduler", 1, environment),
             *_loops(install, environment),
+            # One long task, and nothing to isolate it from: in a thread it needs no second process.
+            _worker("following", "following", 1, environment, pool="threads"),
             _worker("jobs", "jobs", JOBS_AT_ONCE, environment),
             *_traffic(install, environment),
         ],
@@ -130,13 +132,19 @@ def _loops(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
 
 
 def _worker(
-    name: str, queue: str, concurrency: int, environment: dict[str, str], stop_grace_s: float = 10.0
+    name: str,
+    queue: str,
+    concurrency: int,
+    environment: dict[str, str],
+    *,
+    pool: str = "prefork",
+    stop_grace_s: float = 10.0,
 ) -> ChildSpec:
     return ChildSpec(
         name,
         (
             *(sys.executable, "-m", "celery", "--quiet", "-A", "mqadmin", "worker"),
-            *("-Q", queue, "-n", f"{name}@%h", "-c", str(concurrency), "-l", "INFO"),
+            *("-Q", queue, "-n", f"{name}@%h", "-P", pool, "-c", str(concurrency), "-l", "INFO"),
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         ),
         ready_text=" ready.",

@@ -20,7 +20,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(240)]
 
-ROLES = ("redis-server", "runbroker", "uvicorn", "scheduler@", "loops-1@", "loops-2@", "jobs@", " beat ")
+ROLES = ("redis-server", "runbroker", "uvicorn", "scheduler@", "loops-1@", "loops-2@", "following@", "jobs@", " beat ")
 
 
 @pytest.fixture(autouse=True)

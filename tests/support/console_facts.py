@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mqadmin.clusters.models import (
+    VERDICT_RANKS,
     Broker,
     Cluster,
     ClusterKind,
@@ -22,7 +23,6 @@ from mqadmin.clusters.models import (
 )
 from mqadmin.lag.history import LagSample, appended
 from mqadmin.lag.models import LagHistory
-from mqadmin.lag.verdicts import RANKS
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
 
 
@@ -102,7 +102,7 @@ def make_group(
         "out_per_s": 20.0,
         "rate_base_at": now - timedelta(seconds=1),
         "offsets_seen_at": now - timedelta(seconds=1),
-        "verdict_rank": RANKS[Verdict(verdict)],
+        "verdict_rank": VERDICT_RANKS[Verdict(verdict)],
         "verdict_since": now - timedelta(minutes=47),
         "verdict_rule": "keeps_up",
         "seen_at": now - timedelta(seconds=1),
@@ -142,20 +142,27 @@ def make_member(group: Group, client_id: str, *, now: datetime, **changes: Any) 
     return Member.objects.create(group=group, client_id=client_id, **(facts | changes))
 
 
-def make_queue_offset(group: Group, topic: str, queue_id: int, *, now: datetime, **changes: Any) -> QueueOffset:
+def make_queue_offset(
+    group: Group, topic: str, queue_id: int, *, now: datetime, lag: int = 0, **changes: Any
+) -> QueueOffset:
+    """The queue ends `lag` messages beyond the committed offset; its topic is made when there is none yet."""
     facts = {
         "committed_offset": 132_000,
-        "max_offset": 132_000,
-        "lag": 0,
         "owner": None,
         "owner_since": now - timedelta(minutes=50),
         "last_pull_at": now - timedelta(seconds=1),
         "moved_at": now - timedelta(seconds=2),
         "seen_at": now - timedelta(seconds=1),
     }
-    return QueueOffset.objects.create(
-        group=group, topic_name=topic, broker_name="broker-a", queue_id=queue_id, **(facts | changes)
+    facts |= changes
+    found, _ = Topic.objects.get_or_create(cluster=group.cluster, name=topic, defaults={"seen_at": now})
+    TopicQueue.objects.update_or_create(
+        topic=found,
+        broker_name="broker-a",
+        queue_id=queue_id,
+        defaults={"min_offset": 0, "max_offset": facts["committed_offset"] + lag, "seen_at": now},
     )
+    return QueueOffset.objects.create(group=group, topic_name=topic, broker_name="broker-a", queue_id=queue_id, **facts)
 
 
 def make_subscription(

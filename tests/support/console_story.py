@@ -21,8 +21,7 @@ from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
-from mqadmin.clusters.models import Cluster, Group, QueueOffset, Verdict  # noqa: E402
-from mqadmin.lag.verdicts import RANKS  # noqa: E402
+from mqadmin.clusters.models import VERDICT_RANKS, Cluster, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, tell  # noqa: E402
 from tests.support import console_facts as facts  # noqa: E402
 
@@ -63,7 +62,7 @@ def shop() -> None:
         facts.make_queue_offset(billing, "orders", queue_id, now=now, owner=f"10.0.3.7@2211#{1 + queue_id // 2}")
     facts.make_subscription(billing, "orders", "*", now=now)
     index = facts.make_group(cluster, "orders-index", now=now, lag=3)
-    facts.make_queue_offset(index, "orders", 0, now=now, lag=3)
+    facts.make_queue_offset(index, "orders", 0, now=now, lag=3, committed_offset=131_997)
     _tell(ChangeKind.GROUPS)
 
 
@@ -81,13 +80,12 @@ def lag_becomes(group: str, lag: int, verdict: str = "ok") -> None:
         behind_since=moment,
         behind_method="store_time" if lag else "",
         verdict=verdict,
-        verdict_rank=RANKS[Verdict(verdict)],
+        verdict_rank=VERDICT_RANKS[Verdict(verdict)],
         offsets_seen_at=now,
         seen_at=now,
     )
-    QueueOffset.objects.filter(group__name=group, queue_id=0).update(
-        lag=lag, max_offset=132_000 + lag, behind_since=moment, seen_at=now
-    )
+    TopicQueue.objects.filter(topic__name="orders", queue_id=0).update(max_offset=132_000 + lag)
+    QueueOffset.objects.filter(group__name=group, queue_id=0).update(behind_since=moment, seen_at=now)
     _tell(ChangeKind.GROUP, group)
     _tell(ChangeKind.GROUPS)
 

@@ -1,33 +1,40 @@
-"""A follower in a thread, as in a worker's process; a stop is asked for as a worker does it."""
+"""A cluster followed in a thread with an event loop of its own, as the follower's process does it."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection
+from django.db import connections
 from django.utils import timezone
 
-from mqadmin.clusters.models import Cluster, FollowLease
-from mqadmin.observing import following, leases
+from mqadmin.observing import leases
+from mqadmin.observing.following import PACE, Follower, Pace
+from remoting.shutdown_signal import ShutdownSignal
 
 
 @contextmanager
-def follower_thread(cluster: Cluster, *, stopped_within_s: float) -> Iterator[threading.Thread]:
-    """Follows `cluster`; raises AssertionError when it does not stop in time."""
-    holder = leases.grant(cluster, timezone.now())
+def follower_thread(*, stopped_within_s: float, pace: Pace = PACE) -> Iterator[threading.Thread]:
+    """Follows all clusters; raises AssertionError when it does not stop in time."""
+    holder = leases.grant(timezone.now())
     assert holder is not None
+    shutdown = ShutdownSignal()
 
     def run() -> None:
         try:
-            following.follow(cluster.pk, holder, "jobs@here")
+            asyncio.run(Follower(holder, "following@here", shutdown.wait, pace).run())
         finally:
-            connection.close()
+            connections.close_all()
 
     thread = threading.Thread(target=run)
     thread.start()
-    yield thread
-    FollowLease.objects.update(stop_asked=True)
-    thread.join(stopped_within_s)
-    assert not thread.is_alive()
+    try:
+        yield thread
+    finally:
+        shutdown.set()
+        thread.join(stopped_within_s)
+        is_stopped = not thread.is_alive()
+    shutdown.close()
+    assert is_stopped

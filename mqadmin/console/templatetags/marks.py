@@ -5,7 +5,7 @@ No mark writes an inline style, which the pages' content security policy forbids
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,11 +14,12 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from mqadmin.clusters.models import ClusterState, TopicKind
-from mqadmin.clusters.shapes import LagPoint
+from mqadmin.clusters.models import ClusterState, Group, TopicKind
 from mqadmin.console import sparkline, status_marks
 from mqadmin.console.listing import Listing
 from mqadmin.console.templatetags.numbers import nothing
+from mqadmin.lag import verdicts
+from mqadmin.lag.selectors import lag_points
 
 register = template.Library()
 
@@ -62,11 +63,21 @@ def topic_kind(kind: str) -> str:
     return words[TopicKind(kind)]
 
 
+@register.filter
+def verdict_reason(group: Group) -> str:
+    """Why the group has its verdict, in words."""
+    return verdicts.reason(group.verdict_rule, group.verdict_facts)
+
+
 @register.simple_tag
-def lag_line(points: Sequence[LagPoint], now: datetime, size: str = "small") -> SafeString:
-    """The last hour of a lag as an inline SVG; a dash when hardly anything was observed. `size`: small or wide."""
+def lag_line(packed: bytes | memoryview | str, now: datetime, size: str = "small") -> SafeString:
+    """The last hour of a lag as an inline SVG; a dash when hardly anything was observed. `size`: small or wide.
+
+    `packed` is a stored history (`mqadmin/lag/history.py`), "" where a template found none.
+    """
     box = sparkline.WIDE if size == "wide" else sparkline.SMALL
-    values = sparkline.resampled([(point.at, point.lag) for point in points], now - SPARK_WINDOW, now)
+    points = lag_points(packed or b"", now) if not isinstance(packed, str) else []
+    values = sparkline.resampled(points, now - SPARK_WINDOW, now)
     drawn = sparkline.draw(values, box)
     if drawn is None:
         return nothing(gettext("too few observations yet"))

@@ -14,7 +14,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from mqadmin.clusters.shapes import Behind, DrainKind, Figure, GroupRow, TopicQueueRow
+from mqadmin.clusters.figures import Behind, DrainKind, Figure
+from mqadmin.clusters.models import Group, TopicQueue
 from mqadmin.console import figures
 
 register = template.Library()
@@ -57,7 +58,7 @@ def figure(seen: Figure, now: datetime, kind: str = "count") -> SafeString:
 
 
 @register.filter
-def stored(queue: TopicQueueRow) -> int:
+def stored(queue: TopicQueue) -> int:
     """How many messages lie in the queue."""
     return queue.max_offset - queue.min_offset
 
@@ -127,9 +128,9 @@ def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeStri
 
 
 @register.simple_tag
-def drain(group: GroupRow) -> SafeString:
+def drain(group: Group) -> SafeString:
     """When the lag will be gone at the present rates; a group that keeps up always has a few messages in flight."""
-    if group.verdict.rule == KEEPS_UP:
+    if group.verdict_rule == KEEPS_UP:
         return nothing(gettext("keeps up"))
     when = group.drain
     match when.kind:

@@ -9,7 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
-from mqadmin.clusters.shapes import BrokerRow, SchedulerFacts
+from mqadmin.clusters.figures import SchedulerFacts
+from mqadmin.clusters.models import Broker
 from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
 from mqadmin.live.subscriptions import Subscription
@@ -50,7 +51,7 @@ def _context(cluster: str) -> dict[str, Any]:
     }
 
 
-def _schedulers(brokers: tuple[BrokerRow, ...]) -> list[SchedulerLine]:
+def _schedulers(brokers: tuple[Broker, ...]) -> list[SchedulerLine]:
     return [
         SchedulerLine(broker.name, _scheduler_status(broker.scheduler), broker.scheduler)
         for broker in brokers

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from mqadmin.actions.declaration import fingerprint
 from mqadmin.clusters import selectors
-from mqadmin.clusters.shapes import GroupPage
+from mqadmin.clusters.selectors import GroupPage
 from mqadmin.console import sentences
 from mqadmin.console.group_tables import member_lines, queue_lines
 from mqadmin.console.live_page import live_page
@@ -55,7 +55,7 @@ def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResp
     before = request.GET.get("before", "")
 
     def context(page: GroupPage) -> dict[str, Any]:
-        events = rebalances.of_group(page.cluster.id, group, before=before)
+        events = rebalances.of_group(page.cluster.pk, group, before=before)
         return {"events": events, "entries": timeline(events.rows), "now": page.now}
 
     return _tab(request, "rebalances", cluster, group, context)

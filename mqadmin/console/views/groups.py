@@ -13,6 +13,7 @@ from mqadmin.clusters.models import Verdict
 from mqadmin.console import sentences
 from mqadmin.console.listing import Listing, read_listing
 from mqadmin.console.live_page import live_page
+from mqadmin.lag.selectors import prefetch_histories
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 
@@ -51,6 +52,7 @@ def _context(cluster: str, listing: Listing) -> dict[str, Any]:
         is_descending=listing.is_descending,
         page=listing.page,
     )
+    prefetch_histories(page.rows)
     return {
         "page": page,
         "listing": listing,

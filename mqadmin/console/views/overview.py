@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
-from mqadmin.clusters.models import ClusterState
-from mqadmin.clusters.shapes import ClusterHead, Overview
+from mqadmin.clusters.models import Cluster, ClusterState
+from mqadmin.clusters.selectors import Overview
 from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
 from mqadmin.live.subscriptions import Subscription
@@ -41,7 +41,7 @@ def _context() -> dict[str, Any]:
     }
 
 
-def _empty_cluster(found: Overview) -> ClusterHead | None:
+def _empty_cluster(found: Overview) -> Cluster | None:
     """The one cluster of a fresh install, while nothing was ever sent or consumed on it."""
     if len(found.clusters) != 1:
         return None

@@ -27,5 +27,5 @@ def rebalances(request: HttpRequest, cluster: str) -> HttpResponse:
 
 def _context(cluster: str, before: str) -> dict[str, Any]:
     head = selectors.cluster_head(cluster)
-    events = rebalance_selectors.of_cluster(head.id, before=before)
+    events = rebalance_selectors.of_cluster(head.pk, before=before)
     return {"head": head, "events": events, "entries": timeline(events.rows), "now": timezone.now()}

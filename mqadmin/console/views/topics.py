@@ -14,6 +14,7 @@ from mqadmin.console import sentences
 from mqadmin.console.listing import Listing, read_listing
 from mqadmin.console.live_page import live_page
 from mqadmin.console.templatetags.marks import topic_kind
+from mqadmin.lag.selectors import prefetch_histories
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 
@@ -69,4 +70,5 @@ def topic(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
 
 def _topic(cluster: str, topic: str) -> dict[str, Any]:
     page = selectors.topic_page(cluster, topic)
+    prefetch_histories([reader.group for reader in page.readers])
     return {"page": page, "words": sentences.topic_words(page)}

@@ -61,9 +61,7 @@ def group(cluster, now) -> Group:
         member_count=1,
     )
     facts.make_member(group, "10.0.3.7@2211#1", now=now)
-    facts.make_queue_offset(
-        group, "orders", 0, now=now, owner="10.0.3.7@2211#1", lag=12_049, committed_offset=120_331, max_offset=132_380
-    )
+    facts.make_queue_offset(group, "orders", 0, now=now, owner="10.0.3.7@2211#1", lag=12_049, committed_offset=120_331)
     facts.make_subscription(group, "orders", "paid || refunded", now=now)
     facts.make_subscription(group, "orders", "paid || refunded", now=now, client_id="10.0.3.7@2211#1")
     facts.make_event(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from mqadmin.clusters.shapes import SubscriptionRow
+from mqadmin.clusters.models import Subscription
 from mqadmin.console.subscription_matrix import subscription_matrix
 
 SEEN = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def row(client_id: str, topic: str, expression: str = "*") -> SubscriptionRow:
-    return SubscriptionRow(client_id, topic, expression, "TAG", 1, SEEN, SEEN)
+def row(client_id: str, topic: str, expression: str = "*") -> Subscription:
+    return Subscription(client_id=client_id, topic_name=topic, expression=expression, first_seen_at=SEEN, seen_at=SEEN)
 
 
 def test_members_that_agree_with_the_broker_are_not_marked():

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset
-from mqadmin.observing import following, leases
-from mqadmin.observing.following import Follower, NotFollowable
+from mqadmin.clusters.models import Broker, Cluster, Group, Member, QueueOffset, Topic, TopicQueue
+from mqadmin.clusters.progress import attach_ends
+from mqadmin.lag.models import LagHistory
+from mqadmin.observing import leases, synchroniser
+from mqadmin.observing.following import ClusterFollower, Follower, Pace
+from mqadmin.observing.signals import Ticked, ticked
 from mqadmin.rebalances.models import RebalanceEvent
+from remoting.shutdown_signal import ShutdownSignal
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.topics import TopicConfig
@@ -97,13 +103,12 @@ def cluster(broker: ScriptedBroker) -> Cluster:
     return Cluster.objects.create(name="local", namesrv=broker.address)
 
 
+QUICK = Pace(watch_wait_ms=100, cycle_s_min=0.01, tick_s=0.1, backoff_s=(0.05,))
+
+
 @pytest.fixture
-def follower(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Thread]:
-    """Runs in a thread, as in a worker's process; a stop is asked for as a worker does it."""
-    monkeypatch.setattr(following, "WATCH_WAIT_MS", 100)
-    monkeypatch.setattr(following, "CYCLE_S_MIN", 0.01)
-    monkeypatch.setattr(following, "BACKOFF_S", (0.05,))
-    with follower_thread(cluster, stopped_within_s=5) as thread:
+def follower(cluster: Cluster) -> Iterator[threading.Thread]:
+    with follower_thread(stopped_within_s=5, pace=QUICK) as thread:
         yield thread
 
 
@@ -115,9 +120,8 @@ def test_first_answer_fills_the_rows(follower: threading.Thread, cluster: Cluste
     group = Group.objects.get(name="billing")
     assert (group.lag, group.member_count, group.unknown_queue_count) == (0, 1, 0)
     assert Member.objects.get().client_id == MEMBER
-    owned = QueueOffset.objects.get(queue_id=0)
+    owned, never_written = attach_ends(cluster.pk, QueueOffset.objects.order_by("queue_id"))
     assert (owned.committed_offset, owned.max_offset, owned.lag, owned.owner) == (10, 10, 0, MEMBER)
-    never_written = QueueOffset.objects.get(queue_id=1)
     assert (never_written.committed_offset, never_written.lag, never_written.owner) == (None, 0, "")
 
 
@@ -144,60 +148,114 @@ def test_broker_that_goes_away_is_said_to_be_unreachable_and_followed_again(
     assert Group.objects.get().lag == 89
 
 
-def test_follower_that_takes_over_goes_on_at_the_revision_of_the_rows(
-    cluster: Cluster, broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(following, "WATCH_WAIT_MS", 50)
-    _follow_once(cluster)
+def test_follower_that_takes_over_goes_on_at_the_revision_of_the_rows(cluster: Cluster, broker: ScriptedBroker) -> None:
+    _follow_until(lambda: Cluster.objects.get().state == "reachable")
     body = progress(committed=11, end=11)
     body.events = [
         WatchEvent(revision=2, at_ms=1_700_000_002_000, kind="member_left", group="billing", client_id="10.0.0.8@1")
     ]
     body.groups = snapshot().groups
     broker.tell(body)
-    _follow_once(cluster)
+    _follow_until(RebalanceEvent.objects.exists)
     event = RebalanceEvent.objects.get()
     assert (event.kind, event.client_id, event.facts) == ("left", "10.0.0.8@1", {"member_count": 1})
-    _follow_once(cluster)
+    asked_count = len(broker.asked)
+    _follow_until(lambda: len(broker.asked) >= asked_count + 3)
     assert RebalanceEvent.objects.count() == 1
 
 
-def test_apache_broker_is_left_to_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_cluster_costs_one_waiting_request_and_no_row(cluster: Cluster, broker: ScriptedBroker) -> None:
+    with follower_thread(stopped_within_s=5, pace=Pace(tick_s=0.02, cycle_s_min=0.01)):
+        wait_until(lambda: Group.objects.filter(due_at=None).exists() or broker.asked.count("WATCH") == 2)
+        wait_until(lambda: broker.asked.count("WATCH") == 2)
+        Group.objects.update(due_at=None)
+        Topic.objects.update(due_at=None)
+        wait_until(lambda: not Cluster.objects.exclude(lag_due_at=None).exists())
+        before = _rows()
+        wait_until(_ticks(20))
+        assert _rows() == before
+        assert broker.asked.count("WATCH") == 2, "the one that brought the snapshot, and the one that waits"
+    assert broker.asked.count("WATCH") == 2, "stopping does not wait for the answer"
+
+
+def test_lag_is_measured_again_without_rewriting_the_readers_of_a_topic_that_grows(
+    follower: threading.Thread, cluster: Cluster, broker: ScriptedBroker
+) -> None:
+    wait_until(lambda: Group.objects.filter(lag=0).exists())
+    before = list(QueueOffset.objects.values())
+    body = empty_body()
+    body.queues = [QueueState(topic="orders", queue_id=0, min_offset=0, max_offset=25)]
+    broker.tell(body)
+    wait_until(lambda: Group.objects.filter(lag=15).exists(), within_s=1)
+    assert list(QueueOffset.objects.values()) == before
+
+
+def test_apache_broker_is_left_to_polling() -> None:
     with ScriptedBroker(is_watched=False) as apache:
-        cluster = Cluster.objects.create(name="prod", namesrv=apache.address)
-        holder = leases.grant(cluster, timezone.now())
-        assert holder is not None
-        with pytest.raises(NotFollowable):
-            Follower(cluster.pk, holder, "jobs@here").run()
-    assert Cluster.objects.get().kind == "apache"
-    assert leases.grant(cluster, timezone.now()) is not None, "the lease was released"
+        Cluster.objects.create(name="prod", namesrv=apache.address)
+        _follow_until(lambda: Cluster.objects.get().kind == "apache")
+    assert leases.grant(timezone.now()) is not None, "the lease was released"
 
 
 def test_cluster_of_several_masters_is_left_to_polling(broker: ScriptedBroker, cluster: Cluster) -> None:
     broker.further_masters = {"broker-b": "127.0.0.1:1"}
-    following.follow(cluster.pk, leases.grant(cluster, timezone.now()) or uuid.uuid4(), "jobs@here")
-    assert Cluster.objects.get().kind == "apache"
+    _follow_until(lambda: Cluster.objects.get().kind == "apache")
+
+
+def test_cluster_that_does_not_answer_holds_up_no_other(cluster: Cluster, follower: threading.Thread) -> None:
+    Cluster.objects.create(name="away", namesrv="127.0.0.1:1")
+    wait_until(lambda: Cluster.objects.filter(name="local", state="reachable").exists())
+    wait_until(lambda: Cluster.objects.filter(name="away", state="unreachable").exists(), within_s=15)
+
+
+def test_cluster_that_cannot_be_written_says_so_and_holds_up_no_other(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(failing: Cluster, *_: object) -> None:
+        if failing.name == "local":
+            raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr(synchroniser, "apply_brokers", fail)
+    with follower_thread(stopped_within_s=5, pace=QUICK):
+        wait_until(lambda: Cluster.objects.get().state == "unreachable")
+    assert "a fault of ours" in Cluster.objects.get().last_error
 
 
 def test_follower_without_the_lease_ends_at_once(cluster: Cluster, broker: ScriptedBroker) -> None:
-    leases.grant(cluster, timezone.now())
-    following.follow(cluster.pk, uuid.uuid4(), "jobs@here")
+    leases.grant(timezone.now())
+    asyncio.run(Follower(uuid.uuid4(), "following@here", ShutdownSignal().wait).run())
     assert broker.asked == []
 
 
-def test_removed_cluster_ends_its_follower() -> None:
-    following.follow(4711, uuid.uuid4(), "jobs@here")
+def test_removed_cluster_ends_its_follower(cluster: Cluster, broker: ScriptedBroker) -> None:
+    namesrv = cluster.namesrv
+    cluster.delete()
+    asyncio.run(ClusterFollower(4711, namesrv).run())
 
 
-def _follow_once(cluster: Cluster) -> None:
-    """A follower that is asked to stop after its first answers."""
-    holder = leases.grant(cluster, timezone.now())
-    assert holder is not None
-    ticks = iter(range(3))
+def _follow_until(holds: Callable[[], object]) -> None:
+    with follower_thread(stopped_within_s=5, pace=QUICK):
+        wait_until(holds)
 
-    def sleep(_: float) -> None:
-        if next(ticks, None) is None:
-            leases.ask_worker_to_stop("jobs@here")
 
-    Follower(cluster.pk, holder, "jobs@here", sleep=sleep).run()
-    cluster.refresh_from_db()
+def _ticks(count: int) -> Callable[[], bool]:
+    """Whether so many ticks were published from now on."""
+    seen: list[Ticked] = []
+
+    def note(event: Ticked, **_: object) -> None:
+        seen.append(event)
+
+    ticked.connect(note, weak=False)
+
+    def have_passed() -> bool:
+        if len(seen) >= count:
+            ticked.disconnect(note)
+            return True
+        return False
+
+    return have_passed
+
+
+def _rows() -> list[list[dict[str, Any]]]:
+    models = (Cluster, Broker, Topic, TopicQueue, Group, Member, QueueOffset, LagHistory)
+    return [list(model.objects.order_by("pk").values()) for model in models]

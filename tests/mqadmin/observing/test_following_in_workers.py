@@ -37,8 +37,8 @@ class Workers:
         self._env.update({"DATABASE_URL": "", "PYTHONWARNINGS": "ignore"})
         self._manage("migrate", "-v0")
 
-    def start(self, name: str) -> Child:
-        command = [sys.executable, "-m", "celery", "-A", "mqadmin", "worker", "-Q", "jobs", "-c", "2"]
+    def start(self, name: str, pool: tuple[str, ...]) -> Child:
+        command = [sys.executable, "-m", "celery", "-A", "mqadmin", "worker", "-Q", "jobs,following", *pool]
         return Child(
             [*command, "-n", f"{name}@here", "--loglevel", "INFO"],
             self.folder / f"{name}.log",
@@ -46,9 +46,9 @@ class Workers:
             env=self._env,
         )
 
-    def ensure_following(self) -> None:
+    def ensure_observing(self) -> None:
         """What beat does every 5 s."""
-        self._manage("shell", "-c", "from mqadmin.observing.tasks import *; ensure_following.delay()")
+        self._manage("shell", "-c", "from mqadmin.observing.tasks import *; ensure_observing.delay()")
 
     def _manage(self, *words: str) -> None:
         subprocess.run(
@@ -81,23 +81,25 @@ def workers(tmp_path: Path, broker: ScriptedBroker) -> Iterator[Workers]:
         yield Workers(tmp_path, redis, broker.address)
 
 
-FOLLOWED = "select worker from mq_clusters_followlease where worker != ''"
+PREFORK = ("-P", "prefork", "-c", "2")
+THREADS = ("-P", "threads", "-c", "2")
+FOLLOWED = "select worker from mq_clusters_followerlease where worker != ''"
 STATE = "select state from mq_clusters_cluster where name = 'local'"
 
 
 def test_follower_ends_with_its_worker_and_another_worker_takes_over(workers: Workers) -> None:
-    first = workers.start("first")
+    first = workers.start("first", PREFORK)
     try:
-        workers.ensure_following()
+        workers.ensure_observing()
         wait_until(lambda: workers.value(STATE) == "reachable", READY_WITHIN_S, "a followed cluster")
         assert workers.value(FOLLOWED) == "first@here"
         assert first.stop(grace_s=15) == 0, "the warm shutdown did not wait for the follower for ever"
         assert workers.value(FOLLOWED) is None, "the lease was released"
     finally:
         first.kill()
-    second = workers.start("second")
+    second = workers.start("second", THREADS)
     try:
-        workers.ensure_following()
+        workers.ensure_observing()
         wait_until(lambda: workers.value(FOLLOWED) == "second@here", READY_WITHIN_S, "a takeover")
         second.stop(grace_s=15)
     finally:

@@ -20,7 +20,7 @@ from mqadmin.observing.observation import (
     SubscriptionKey,
     TopicObserved,
 )
-from mqadmin.observing.plan import GroupProgress, QueueEnd
+from mqadmin.observing.plan import GroupProgress
 from remoting.wire.bodies.message_queue import MessageQueue
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -41,16 +41,9 @@ def offset_row(**fields: Any) -> QueueOffset:
     return QueueOffset(**(values | fields))
 
 
-def end(max_offset: int, last_stored_at: datetime | None = None, history: bytes = b"") -> QueueEnd:
-    return QueueEnd(max_offset, last_stored_at, history)
-
-
-def advanced(
-    row: QueueOffset | None, max_offset: int | None, committed: CommitObserved | None = None, **progress: Any
-) -> list[QueueOffset]:
+def advanced(row: QueueOffset | None, committed: CommitObserved | None = None, **progress: Any) -> list[QueueOffset]:
     facts = GroupProgress(GROUP, {QUEUE: committed} if committed else {}, **progress)
-    ends = {} if max_offset is None else {QUEUE: end(max_offset)}
-    return plan.queue_offsets(facts, {QUEUE: row} if row else {}, ends, NOW)
+    return plan.queue_offsets(facts, {QUEUE: row} if row else {}, [QUEUE], NOW)
 
 
 def committed(offset: int, behind_since: datetime | None = None) -> CommitObserved:
@@ -97,93 +90,68 @@ def test_unchanged_queue_is_not_written() -> None:
     assert plan.topic_queues({"orders": 3}, {identity: row}, [QueueObserved(QUEUE, 0, 5, NOW)], NOW) == []
 
 
-def test_lag_is_never_below_zero_and_not_known_without_an_offset() -> None:
-    assert plan.queue_lag(5, 12) == 7
-    assert plan.queue_lag(12, 5) == 0
-    assert plan.queue_lag(None, 5) is None
-    assert plan.queue_lag(5, None) is None
-
-
-def test_nobody_is_behind_on_a_queue_that_never_held_a_message() -> None:
-    assert plan.queue_lag(None, 0) == 0
-
-
 def test_first_commit_seen_does_not_claim_that_the_offset_moved() -> None:
-    (row,) = advanced(None, 12, committed(5))
-    assert (row.lag, row.moved_at, row.committed_since) == (7, None, NOW)
+    (row,) = advanced(None, committed(5))
+    assert (row.committed_offset, row.moved_at, row.committed_since) == (5, None, NOW)
 
 
 def test_changed_commit_moved_now() -> None:
     row = offset_row(committed_offset=5, committed_since=EARLIER)
-    assert advanced(row, 12, committed(6)) == [row]
-    assert (row.lag, row.moved_at, row.committed_since, row.seen_at) == (6, NOW, NOW, NOW)
+    assert advanced(row, committed(6)) == [row]
+    assert (row.committed_offset, row.moved_at, row.committed_since, row.seen_at) == (6, NOW, NOW, NOW)
 
 
 def test_unchanged_progress_is_not_written() -> None:
-    row = offset_row(committed_offset=5, max_offset=5, lag=0)
-    assert advanced(row, 5, committed(5)) == []
-
-
-def test_end_that_moves_makes_lag_without_a_commit() -> None:
-    row = offset_row(committed_offset=5, max_offset=5, lag=0, moved_at=EARLIER)
-    assert advanced(row, 9) == [row]
-    assert (row.lag, row.moved_at, row.behind_since, row.behind_method) == (4, EARLIER, NOW, "observed")
+    row = offset_row(
+        committed_offset=5,
+    )
+    assert advanced(row, committed(5)) == []
 
 
 def test_broker_that_says_since_when_is_believed() -> None:
-    (row,) = advanced(None, 12, committed(5, EARLIER))
+    (row,) = advanced(None, committed(5, EARLIER))
     assert (row.behind_since, row.behind_method) == (EARLIER, "store_time")
 
 
-def test_store_time_of_the_same_message_stays_when_the_end_moves_on() -> None:
-    row = offset_row(committed_offset=5, max_offset=6, lag=1, behind_since=EARLIER, behind_method="store_time")
-    advanced(row, 9)
-    assert (row.behind_since, row.behind_method) == (EARLIER, "store_time")
+def test_commit_forgets_since_when_the_message_before_it_waited() -> None:
+    row = offset_row(committed_offset=5, behind_since=EARLIER, behind_method="store_time")
+    advanced(row, committed(9))
+    assert (row.behind_since, row.behind_method) == (None, "")
 
 
-def test_last_message_of_a_queue_has_waited_since_it_was_stored() -> None:
-    facts = GroupProgress(GROUP, {QUEUE: committed(5)})
-    (row,) = plan.queue_offsets(facts, {}, {QUEUE: end(6, last_stored_at=EARLIER)}, NOW)
-    assert (row.behind_since, row.behind_method) == (EARLIER, "store_time")
-
-
-def test_without_a_store_time_it_waits_since_it_was_first_observed() -> None:
-    (queue,) = plan.topic_queues({"orders": 3}, {}, [QueueObserved(QUEUE, 0, 9, None)], EARLIER)
-    facts = GroupProgress(GROUP, {QUEUE: committed(5)})
-    (row,) = plan.queue_offsets(facts, {}, {QUEUE: end(9, history=queue.max_history)}, NOW)
-    assert (row.behind_since, row.behind_method) == (EARLIER, "observed")
-
-
-def test_nothing_waits_at_the_end() -> None:
-    row = offset_row(committed_offset=5, lag=4, behind_since=EARLIER, behind_method="observed")
-    advanced(row, 9, committed(9))
-    assert (row.lag, row.behind_since, row.behind_method) == (0, None, "")
+def test_same_commit_keeps_since_when_its_message_has_been_waiting() -> None:
+    row = offset_row(committed_offset=5, behind_since=EARLIER, behind_method="observed")
+    assert advanced(row, committed(5)) == []
+    assert advanced(row, committed(5, NOW)) == [row]
+    assert (row.behind_since, row.behind_method) == (NOW, "store_time")
 
 
 def test_queue_of_a_subscribed_topic_has_a_row_before_the_first_commit() -> None:
-    (row,) = advanced(None, 12, subscribed_topics=frozenset(["orders"]))
-    assert (row.committed_offset, row.lag, row.is_subscribed) == (None, None, True)
+    (row,) = advanced(None, subscribed_topics=frozenset(["orders"]))
+    assert (row.committed_offset, row.is_subscribed) == (None, True)
 
 
 def test_topic_that_is_not_subscribed_any_more_is_marked() -> None:
-    row = offset_row(committed_offset=5, max_offset=9, lag=4, is_subscribed=True)
-    advanced(row, 9, subscribed_topics=frozenset(["refunds"]))
+    row = offset_row(committed_offset=5, is_subscribed=True)
+    advanced(row, subscribed_topics=frozenset(["refunds"]))
     assert row.is_subscribed is False
 
 
 def test_subscription_that_is_not_told_stays() -> None:
-    row = offset_row(committed_offset=5, max_offset=9, lag=4, is_subscribed=True)
-    advanced(row, 10)
+    row = offset_row(committed_offset=5, is_subscribed=True)
+    advanced(row)
     assert row.is_subscribed is True
 
 
 def test_owner_is_who_pulls_and_nobody_is_not_unknown() -> None:
-    row = offset_row(committed_offset=5, max_offset=5, lag=0)
-    advanced(row, 5, owners={QUEUE: Owner("c1", EARLIER, NOW)})
+    row = offset_row(
+        committed_offset=5,
+    )
+    advanced(row, owners={QUEUE: Owner("c1", EARLIER, NOW)})
     assert (row.owner, row.owner_since, row.last_pull_at) == ("c1", EARLIER, NOW)
-    advanced(row, 6)
+    advanced(row)
     assert row.owner == "c1", "not told is not changed"
-    advanced(row, 6, owners={})
+    advanced(row, owners={})
     assert (row.owner, row.owner_since) == ("", None)
 
 
@@ -276,5 +244,5 @@ def test_queue_that_nobody_told_of_was_never_written_to() -> None:
 
 
 def test_queue_that_is_pulled_has_a_row_before_anything_else_is_known() -> None:
-    (row,) = plan.queue_offsets(GroupProgress(GROUP, owners={QUEUE: Owner("c1", EARLIER, NOW)}), {}, {}, NOW)
+    (row,) = plan.queue_offsets(GroupProgress(GROUP, owners={QUEUE: Owner("c1", EARLIER, NOW)}), {}, [], NOW)
     assert (row.owner, row.committed_offset, row.max_offset, row.lag) == ("c1", None, None, None)

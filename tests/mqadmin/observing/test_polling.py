@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mqadmin.observing.gateway import Gateway, GatewayError
+from mqadmin.observing.gateway import GatewayError, ask
 from mqadmin.observing.observation import CommitObserved, SubscriptionKey, TopicObserved
 from mqadmin.observing.polling import Cursors, Sample, in_turn, sample
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
@@ -27,8 +27,7 @@ def broker() -> Iterator[ScriptedBroker]:
 
 
 def sampled(broker: ScriptedBroker, cursors: Cursors = Cursors(), budget: int = 100) -> Sample:  # noqa: B008
-    with Gateway(broker.address) as gateway:
-        return sample(gateway, cursors, NOW, budget)
+    return ask(broker.address, lambda gateway: sample(gateway, cursors, NOW, budget))
 
 
 def give(broker: ScriptedBroker, *topics: str, groups: tuple[str, ...] = ()) -> None:
@@ -57,12 +56,12 @@ def test_answers_become_facts(broker: ScriptedBroker) -> None:
     )
     found = sampled(broker)
     assert found.error is None
-    assert found.seen.is_complete
+    assert found.observation.is_complete
     assert found.rocketmq_name == "DefaultCluster"
-    assert found.seen.topics == (TopicObserved("orders", 4, 8, 6),)
-    assert found.seen.committed == (CommitObserved("billing", MessageQueue("orders", BROKER_NAME, 0), 5),)
-    assert [(queue.min_offset, queue.max_offset) for queue in found.seen.queues] == [(1, 9)]
-    (group,) = found.seen.groups
+    assert found.observation.topics == (TopicObserved("orders", 4, 8, 6),)
+    assert found.observation.committed == (CommitObserved("billing", MessageQueue("orders", BROKER_NAME, 0), 5),)
+    assert [(queue.min_offset, queue.max_offset) for queue in found.observation.queues] == [(1, 9)]
+    (group,) = found.observation.groups
     assert [member.client_id for member in group.members or ()] == ["c1"]
     assert group.subscriptions == {SubscriptionKey("", "orders", "A", "TAG"): 3}
     assert group.owners is None, "Apache was not asked who pulls"
@@ -70,19 +69,19 @@ def test_answers_become_facts(broker: ScriptedBroker) -> None:
 
 def test_group_that_is_offline_has_no_members_instead_of_unknown_ones(broker: ScriptedBroker) -> None:
     give(broker, groups=("billing",))
-    assert sampled(broker).seen.groups[0].members == ()
+    assert sampled(broker).observation.groups[0].members == ()
 
 
 def test_group_that_only_committed_offsets_is_known_too(broker: ScriptedBroker) -> None:
     broker.tables.committed[("orders", "tool")] = {0: 5}
-    (group,) = sampled(broker).seen.groups
+    (group,) = sampled(broker).observation.groups
     assert (group.name, group.settings, group.members) == ("tool", None, None)
 
 
 def test_retry_topic_is_asked_for_only_when_somebody_reads_it(broker: ScriptedBroker) -> None:
     give(broker, "%RETRY%idle", "%RETRY%busy")
     broker.tables.committed[("%RETRY%busy", "busy")] = {0: 5}
-    assert [fact.queue.topic for fact in sampled(broker).seen.queues] == ["%RETRY%busy"]
+    assert [fact.queue.topic for fact in sampled(broker).observation.queues] == ["%RETRY%busy"]
 
 
 def test_cycle_stays_within_its_budget_and_the_next_goes_on(broker: ScriptedBroker) -> None:
@@ -92,8 +91,13 @@ def test_cycle_stays_within_its_budget_and_the_next_goes_on(broker: ScriptedBrok
     assert len(broker.asked) == first.request_count
     assert first.cursors == Cursors(topic="t07", group="g03")
     second = sampled(broker, first.cursors, budget=16)
-    assert second.seen.queues[0].queue.topic == "t08"
-    assert {group.name for group in second.seen.groups if group.members is not None} == {"g04", "g05", "g06", "g07"}
+    assert second.observation.queues[0].queue.topic == "t08"
+    assert {group.name for group in second.observation.groups if group.members is not None} == {
+        "g04",
+        "g05",
+        "g06",
+        "g07",
+    }
 
 
 def test_broker_that_does_not_answer_is_named_and_the_rest_counts(broker: ScriptedBroker) -> None:
@@ -102,19 +106,19 @@ def test_broker_that_does_not_answer_is_named_and_the_rest_counts(broker: Script
     found = sampled(broker)
     assert found.error is not None
     assert NOBODY_LISTENS in str(found.error)
-    assert not found.seen.is_complete
-    assert found.seen.topics == (), "a sum over some brokers is no sum"
+    assert not found.observation.is_complete
+    assert found.observation.topics == (), "a sum over some brokers is no sum"
     assert [bool(row.error) for row in found.brokers] == [False, True]
-    assert len(found.seen.queues) == 1
+    assert len(found.observation.queues) == 1
 
 
 def test_cluster_without_a_name_server_says_which(broker: ScriptedBroker) -> None:
-    with Gateway(NOBODY_LISTENS) as gateway, pytest.raises(GatewayError, match=NOBODY_LISTENS):
-        sample(gateway, Cursors(), NOW)
+    with pytest.raises(GatewayError, match=NOBODY_LISTENS):
+        ask(NOBODY_LISTENS, lambda gateway: gateway.brokers())
 
 
 def test_address_that_is_none_is_refused_in_words() -> None:
-    with Gateway("nonsense") as gateway, pytest.raises(GatewayError, match="host:port"):
-        gateway.brokers()
-    with Gateway(" ") as gateway, pytest.raises(GatewayError, match="name server"):
-        gateway.brokers()
+    with pytest.raises(GatewayError, match="host:port"):
+        ask("nonsense", lambda gateway: gateway.brokers())
+    with pytest.raises(GatewayError, match="name server"):
+        ask(" ", lambda gateway: gateway.brokers())

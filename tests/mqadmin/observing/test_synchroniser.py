@@ -28,6 +28,7 @@ from mqadmin.observing.observation import (
     SubscriptionKey,
     TopicObserved,
 )
+from mqadmin.observing.signals import Ticked, publish, ticked
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.message_queue import MessageQueue
 
@@ -44,7 +45,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
-    """What open pages would have heard."""
+    """What open pages would have been sent."""
     heard: list[Change] = []
     monkeypatch.setattr(events, "tell", heard.extend)
     return heard
@@ -84,17 +85,21 @@ def everything(end: int = 10, committed: int = 10, **facts: Any) -> Observation:
     )
 
 
-def apply(cluster: Cluster, facts: Observation) -> synchroniser.Touched:
+def apply(cluster: Cluster, facts: Observation) -> int:
     return synchroniser.apply(cluster, facts, is_watched=True)
+
+
+def tick(cluster: Cluster, seconds: float) -> None:
+    publish(ticked, Ticked(cluster, NOW + timedelta(seconds=seconds), is_watched=True))
 
 
 def test_same_facts_twice_change_nothing_the_second_time(cluster: Cluster) -> None:
     apply(cluster, everything())
     before = [list(model.objects.values()) for model in (Topic, TopicQueue, Member, Subscription, QueueOffset)]
-    touched = apply(cluster, everything())
+    apply(cluster, everything())
     after = [list(model.objects.values()) for model in (Topic, TopicQueue, Member, Subscription, QueueOffset)]
     assert before == after
-    assert touched.events == []
+    assert not RebalanceEvent.objects.exists()
 
 
 def test_queue_that_grows_reaches_every_group_that_reads_it(cluster: Cluster) -> None:
@@ -133,9 +138,9 @@ def test_lag_still_counts_while_nobody_is_online(cluster: Cluster) -> None:
 def test_group_whose_offset_stands_becomes_stalled_by_time_alone(cluster: Cluster, told: list[Change]) -> None:
     apply(cluster, everything(end=50, committed=10))
     assert Group.objects.get().verdict == "ok"
-    synchroniser.tick(cluster, NOW + timedelta(seconds=59), is_watched=True)
+    tick(cluster, 59)
     assert Group.objects.get().verdict == "ok"
-    synchroniser.tick(cluster, NOW + timedelta(seconds=61), is_watched=True)
+    tick(cluster, 61)
     row = Group.objects.get()
     assert (row.verdict, row.verdict_rule, row.verdict_rank) == ("stalled", "offset_stands", 0)
     assert row.verdict_since == NOW + timedelta(seconds=61)
@@ -149,7 +154,7 @@ def test_rates_fall_to_zero_when_nothing_comes_any_more(cluster: Cluster) -> Non
     )
     assert Group.objects.values_list("in_per_s", "out_per_s").get() == (5.0, 3.0)
     assert Topic.objects.get().in_per_s == 5.0
-    synchroniser.tick(cluster, NOW + timedelta(seconds=20), is_watched=True)
+    tick(cluster, 20)
     assert Group.objects.values_list("in_per_s", "out_per_s").get() == (0, 0)
     assert Topic.objects.get().in_per_s == 0
 
@@ -174,14 +179,14 @@ def test_queue_that_is_new_to_a_group_is_not_a_burst(cluster: Cluster) -> None:
         ),
     )
     assert Group.objects.values_list("in_per_s", "out_per_s").get() == (5.0, 5.0), "as before"
-    synchroniser.tick(cluster, NOW + timedelta(seconds=30), is_watched=True)
+    tick(cluster, 30)
     assert Group.objects.values_list("in_per_s", "out_per_s").get() == (0, 0)
 
 
 def test_history_keeps_what_the_lag_was(cluster: Cluster) -> None:
     apply(cluster, everything(end=10, committed=10))
     apply(cluster, seen(90, queues=(QueueObserved(QUEUE, 0, 17, None),)))
-    synchroniser.tick(cluster, NOW + timedelta(seconds=90), is_watched=True)
+    tick(cluster, 90)
     assert len(LagHistory.objects.get().samples) == 2 * 12
     cluster.refresh_from_db()
     assert len(cluster.lag_history) == 12
@@ -189,9 +194,9 @@ def test_history_keeps_what_the_lag_was(cluster: Cluster) -> None:
 
 def test_quiet_tick_writes_no_group(cluster: Cluster) -> None:
     apply(cluster, everything())
-    synchroniser.tick(cluster, NOW + timedelta(seconds=11), is_watched=True)
+    tick(cluster, 11)
     row = Group.objects.get()
-    synchroniser.tick(cluster, NOW + timedelta(seconds=12), is_watched=True)
+    tick(cluster, 12)
     assert Group.objects.get().revision == row.revision
 
 
@@ -226,7 +231,7 @@ def test_events_of_a_watch_are_written_with_what_the_rows_say(cluster: Cluster) 
     apply(cluster, everything())
     changed = ObservedEvent(key="boot:2", at=NOW, kind="subscription_changed", group="billing", client_id="c0")
     joined = ObservedEvent(key="boot:3", at=NOW, kind="member_joined", group="billing", client_id="c1")
-    apply(cluster, seen(1, groups=(group(expression="A", members=2),), happened=(changed, joined)))
+    apply(cluster, seen(1, groups=(group(expression="A", members=2),), events=(changed, joined)))
     facts = dict(RebalanceEvent.objects.values_list("kind", "facts"))
     assert facts == {
         "subscription_changed": {"topics": [{"topic": "orders", "before": "*", "after": "A"}]},
@@ -257,10 +262,7 @@ def test_pages_hear_of_what_changed_after_the_commit(
     assert kinds == {("group", "billing"), ("groups", ""), ("topics", "")}
 
 
-def test_many_facts_are_written_in_parts_with_the_position_last(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(synchroniser, "WHOLE_FACTS_MAX", 0)
+def test_many_facts_are_written_in_parts_with_the_position_last(cluster: Cluster) -> None:
     parts: list[int] = []
     written: list[tuple[int, bool]] = []
     synchroniser.apply(
@@ -269,6 +271,7 @@ def test_many_facts_are_written_in_parts_with_the_position_last(
         is_watched=True,
         at_the_end=lambda: written.append((QueueOffset.objects.count(), connection.in_atomic_block)),
         between_parts=lambda: parts.append(QueueOffset.objects.count()),
+        whole_size_max=0,
     )
     assert written == [(1, True)]
     assert len(parts) >= 5

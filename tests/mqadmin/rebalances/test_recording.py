@@ -6,9 +6,9 @@ import pytest
 
 from mqadmin.clusters.models import Cluster, Group
 from mqadmin.observing.observation import ObservedEvent
+from mqadmin.observing.signals import MembershipChange
 from mqadmin.rebalances import recording, selectors
 from mqadmin.rebalances.models import RebalanceEvent
-from mqadmin.rebalances.recording import GroupChange
 from remoting.wire.bodies.message_queue import MessageQueue
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -28,7 +28,7 @@ def happened(kind: str, revision: int, client_id: str = "", queue_id: int | None
 
 
 def told(*facts: ObservedEvent, **change: object) -> list[RebalanceEvent]:
-    return recording.told(1, facts, {"billing": GroupChange(group_id=7, **change)})  # type: ignore[arg-type]
+    return recording.events_of_watch(1, facts, {"billing": MembershipChange(group_id=7, **change)})  # type: ignore[arg-type]
 
 
 def test_member_count_after_each_fact_follows_from_the_count_at_the_end() -> None:
@@ -75,7 +75,7 @@ def test_first_subscription_of_a_member_is_part_of_its_joining() -> None:
 
 
 def test_fact_of_a_group_without_a_row_is_left_out() -> None:
-    assert recording.told(1, [happened("member_left", 1, "c1")], {}) == []
+    assert recording.events_of_watch(1, [happened("member_left", 1, "c1")], {}) == []
 
 
 @pytest.fixture

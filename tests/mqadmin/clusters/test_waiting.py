@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mqadmin.lag.waiting import PAIRS_MAX, noted, waiting_since_s
+from mqadmin.clusters.waiting import PAIRS_MAX, noted, waiting_since_s
 
 
 def seen(*pairs: tuple[int, int]) -> bytes:

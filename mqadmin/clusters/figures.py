@@ -1,0 +1,127 @@
+"""Figures of rows as pages show them. Pure values.
+
+A figure's `value` None means "not known"; a page never draws it as 0. Moments are aware datetimes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number and up to when it is true (None: never seen)."""
+
+    value: float | None
+    seen_at: datetime | None
+
+
+class DrainKind(StrEnum):
+    """When the lag will be gone at the present rates."""
+
+    NOW = "now"
+    IN = "in"
+    NEVER = "never"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """`seconds` is set for IN alone."""
+
+    kind: DrainKind
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Since when the next message has been waiting. `method`: "store_time" is exact, "observed" means at least."""
+
+    since: datetime | None
+    method: str
+
+    @property
+    def is_at_least(self) -> bool:
+        return self.method == "observed"
+
+
+@dataclass(frozen=True, slots=True)
+class DueKind:
+    """One kind of due things: delay, timer, transaction or retention.
+
+    `next_due_at` is in the past while it is late, None when nothing waits; `late_ms` None before the first.
+    """
+
+    kind: str
+    next_due_at: datetime | None
+    waiting_count: int
+    late_ms: int | None
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> DueKind:
+        """From `Broker.scheduler_kinds`."""
+        late_ms = state["late_ms"]
+        return cls(
+            state["kind"], _moment(state["next_due_ms"]), state["waiting_count"], late_ms if late_ms >= 0 else None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerFacts:
+    """`driver` "": nobody drives. `late_ms` of the last delivery, None before the first."""
+
+    driver: str
+    since: datetime | None
+    late_ms: int | None
+    waiting_count: int | None
+    kinds: tuple[DueKind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionDifference:
+    """What a member subscribes to at a topic where others of its group subscribe otherwise.
+
+    `expression` None: it does not subscribe. `others`: some clients that differ now, none when it `is_over`.
+    """
+
+    topic: str
+    expression: str | None
+    expression_type: str | None
+    sub_version: int
+    since: datetime | None
+    last_seen_at: datetime | None
+    is_over: bool
+    others: tuple[str, ...]
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> SubscriptionDifference:
+        """From an entry of `Member.differences`."""
+        return cls(
+            topic=state["topic"],
+            expression=state["expression"],
+            expression_type=state["expression_type"],
+            sub_version=state["sub_version"],
+            since=_moment(state["since_ms"]),
+            last_seen_at=_moment(state["last_seen_ms"]),
+            is_over=state["is_over"],
+            others=tuple(state["others"]),
+        )
+
+
+def _moment(ms: int) -> datetime | None:
+    return datetime.fromtimestamp(ms / 1000, UTC) if ms > 0 else None
+
+
+def drain(lag: int | None, in_per_s: float | None, out_per_s: float | None) -> Drain:
+    """Returns when the lag is gone if both rates stay as they are."""
+    if lag == 0:
+        return Drain(DrainKind.NOW)
+    if lag is None or in_per_s is None or out_per_s is None:
+        return Drain(DrainKind.UNKNOWN)
+    if out_per_s <= in_per_s:
+        return Drain(DrainKind.NEVER)
+    return Drain(DrainKind.IN, lag / (out_per_s - in_per_s))

@@ -1,0 +1,89 @@
+"""When groups and topics are measured: as soon as something that bears on them was observed, and when they fall due.
+
+Each receiver returns how many rows it wrote (`mqadmin/observing/signals.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.db import transaction
+from django.dispatch import receiver
+
+from mqadmin.clusters.bulk import chunks
+from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic
+from mqadmin.lag import cluster_history, measuring
+from mqadmin.lag.signals import GroupsMeasured, groups_measured
+from mqadmin.observing.signals import (
+    Applied,
+    GroupsChanged,
+    GroupsCommitted,
+    ObservationResumed,
+    Ticked,
+    TopicsChanged,
+    groups_changed,
+    groups_committed,
+    observation_resumed,
+    ticked,
+    topics_changed,
+)
+
+# Measured at one tick, those due longest first: a tick stays short, and the others come with the next.
+DUE_MAX = 500
+
+
+@receiver(groups_changed)
+def measure_changed_groups(event: GroupsChanged, **_: object) -> int:
+    return _measure_groups(event, event.group_ids, is_changed=True)
+
+
+@receiver(groups_committed)
+def measure_committed_groups(event: GroupsCommitted, **_: object) -> int:
+    return _measure_groups(event, event.group_ids, is_changed=True)
+
+
+@receiver(topics_changed)
+def measure_topics_and_their_readers(event: TopicsChanged, **_: object) -> int:
+    topics = Topic.objects.filter(pk__in=event.topic_ids)
+    written_count = measuring.measure_topics(topics, event.at, is_watched=event.is_watched)
+    readers = QueueOffset.objects.filter(group__cluster=event.cluster, topic_name__in=event.grown)
+    group_ids = set(readers.values_list("group_id", flat=True).distinct()) if event.grown else set()
+    return written_count + _measure_groups(event, group_ids - event.named_group_ids, is_changed=False)
+
+
+@receiver(ticked)
+def measure_what_is_due(event: Ticked, **_: object) -> int:
+    """Reads three indexes, and writes nothing where nothing is due."""
+    cluster, now = event.cluster, event.now
+    topics = list(cluster.topics.filter(due_at__lte=now).order_by("due_at")[:DUE_MAX])
+    groups = list(cluster.groups.filter(due_at__lte=now).order_by("due_at")[:DUE_MAX])
+    written_count = 0
+    if topics or groups:
+        with transaction.atomic():
+            written_count = measuring.measure_topics(topics, now, is_watched=event.is_watched)
+            measured = measuring.measure_groups(cluster.pk, groups, now, is_changed=False, is_watched=event.is_watched)
+            _publish(cluster, measured)
+            written_count += measured.written_count
+    return written_count + cluster_history.append_due(cluster.pk, now)
+
+
+@receiver(observation_resumed)
+def leave_a_gap(event: ObservationResumed, **_: object) -> int:
+    return cluster_history.leave_a_gap(event.cluster, event.since)
+
+
+def _measure_groups(event: Applied, group_ids: Collection[int], *, is_changed: bool) -> int:
+    written_count = 0
+    for batch in chunks(group_ids):
+        groups = Group.objects.filter(pk__in=batch)
+        measured = measuring.measure_groups(
+            event.cluster.pk, groups, event.at, is_changed=is_changed, is_watched=event.is_watched
+        )
+        _publish(event.cluster, measured)
+        written_count += measured.written_count
+    return written_count
+
+
+def _publish(cluster: Cluster, measured: measuring.Measured) -> None:
+    if measured.shown:
+        groups_measured.send(sender=Group, event=GroupsMeasured(cluster, measured.shown))
