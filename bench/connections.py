@@ -93,7 +93,7 @@ async def _measure(address: str, process: psutil.Process) -> Figures:
 
 
 async def _beat(clients: list[RawClient], over_s: float = 0.0) -> None:
-    """One heartbeat of each, as fast as it goes or spread over `over_s`."""
+    """Sends one heartbeat of each client, as fast as it goes or spread over `over_s`."""
     pause_s = over_s / (len(clients) / BEATING_AT_ONCE)
     for start in range(0, len(clients), BEATING_AT_ONCE):
         ends_s = time.perf_counter() + pause_s

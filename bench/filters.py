@@ -168,14 +168,17 @@ class Puller:
             raise RuntimeError(f"the broker takes no heartbeat: {answer}")
 
     async def check(self) -> None:
-        """One time through everything: as many messages as should pass, and the one that made the topic."""
+        """Pulls everything once.
+
+        Raises RuntimeError unless as many messages pass as should, and the one that made the topic.
+        """
         passed = sum(await asyncio.gather(*(self._passing(queue) for queue in range(QUEUES))))
         expected = QUEUES * MESSAGES_PER_QUEUE * self._case.below // ROUND + 1
         if passed != expected:
             raise RuntimeError(f"{self._case.name}: {passed} messages came, {expected} should have")
 
     async def go_round(self, deadline_s: float) -> int:
-        """Pulls all queues from their starts again and again; how many messages the broker looked at."""
+        """Pulls all queues from their starts again and again; returns how many messages the broker looked at."""
         return sum(await asyncio.gather(*(self._queue_rounds(queue, deadline_s) for queue in range(QUEUES))))
 
     async def _queue_rounds(self, queue: int, deadline_s: float) -> int:
@@ -195,7 +198,7 @@ class Puller:
                 return count
 
     async def _pull(self, queue: int, place: int) -> tuple[bytes, int, int]:
-        """(messages, next offset, end of the queue)."""
+        """Returns the messages, the next offset and the end of the queue."""
         header = PullMessageHeader(
             consumer_group=self._group,
             topic=TOPIC,
@@ -218,7 +221,7 @@ class Puller:
 
 
 def _records(body: bytes) -> int:
-    """How many stored messages: each begins with its size."""
+    """Returns how many stored messages a body has: each begins with its size."""
     count = place = 0
     while place < len(body):
         place += int.from_bytes(body[place : place + 4], "big")

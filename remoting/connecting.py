@@ -9,7 +9,7 @@ import socket
 
 from remoting.client_connection import ClientConnection
 from remoting.complaints import ComplaintLog
-from remoting.connection import Handler
+from remoting.connection import WRITE_BUFFER_BYTES_MAX, Handler
 
 
 class ConnectError(ConnectionError):
@@ -22,7 +22,13 @@ class ConnectError(ConnectionError):
 
 
 async def connect(
-    host: str, port: int, handler: Handler[ClientConnection], timeout_ms: int, *, complaints: ComplaintLog | None = None
+    host: str,
+    port: int,
+    handler: Handler[ClientConnection],
+    timeout_ms: int,
+    *,
+    complaints: ComplaintLog | None = None,
+    write_buffer_bytes_max: int = WRITE_BUFFER_BYTES_MAX,
 ) -> ClientConnection:
     """Connects to `host`, a name or an address, and returns the open connection.
 
@@ -32,7 +38,9 @@ async def connect(
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             _, connection = await loop.create_connection(
-                lambda: ClientConnection(handler, complaints=complaints), host, port
+                lambda: ClientConnection(handler, complaints=complaints, write_buffer_bytes_max=write_buffer_bytes_max),
+                host,
+                port,
             )
     except TimeoutError as error:
         raise ConnectError(f"{host}:{port}", f"nothing answered within {timeout_ms} ms") from error

@@ -23,7 +23,7 @@ IDLE_TIMEOUT_S = 120.0
 IDLE_SCAN_INTERVAL_S = 10.0
 # For answers that are still to be written when the server closes.
 CLOSE_GRACE_S = 1.0
-# Of the files that the process may have open, unless told otherwise: room is left for its own files.
+# Share of the files that the process may have open; the rest is left for its own files.
 CONNECTIONS_SHARE = 0.3
 
 

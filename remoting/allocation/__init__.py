@@ -22,7 +22,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def allocate(strategy: str, queues: Iterable[MessageQueue], members: Iterable[str], me: str) -> frozenset[MessageQueue]:
-    """The queues of `me`; none when there is no queue or `me` is no member (where Java raises or warns).
+    """Returns the queues of `me`; none when there is no queue or `me` is no member (where Java raises or warns).
 
     Raises KeyError for a strategy that the table does not hold.
     """
@@ -34,5 +34,5 @@ def allocate(strategy: str, queues: Iterable[MessageQueue], members: Iterable[st
 
 
 def _java_order(client_id: str) -> bytes:
-    """Java compares strings by UTF-16 units."""
+    """Returns the key by which Java orders strings: their UTF-16 units."""
     return client_id.encode("utf-16-be", "surrogatepass")

@@ -8,7 +8,7 @@ from remoting.wire.bodies.message_queue import MessageQueue
 
 
 def average(queues: Sequence[MessageQueue], members: Sequence[str], me: str) -> list[MessageQueue]:
-    """The queues of `me`. Both lists are sorted, `me` is a member.
+    """Returns the queues of `me`. Both lists are sorted, `me` is a member.
 
     8 queues, 3 members: 0 1 2 / 3 4 5 / 6 7. With more members than queues the last ones get none.
     """

@@ -1,4 +1,4 @@
-"""Questions and orders to one server, by its address: what tools and the console need.
+"""Requests of tools and the console to one server, by its address (RocketMQ's `MQAdminExt`).
 
 Every call raises ClientError (BrokerRefused with the server's words for any answer but success) or, when an answer
 cannot be read, BodyError or HeaderError. Nothing here retries or looks for another server: that is for callers.
@@ -83,7 +83,7 @@ class Admin:
     # topics and groups
 
     async def topic_table(self, address: str) -> TopicTable:
-        """All topics of a broker."""
+        """Returns all topics of a broker."""
         table = TopicTable()
         async for page in self._pages(address, RequestCode.GET_ALL_TOPIC_CONFIG, TOPIC_PAGES):
             part = read_body(TopicTable, page)
@@ -92,7 +92,7 @@ class Admin:
         return table
 
     async def group_table(self, address: str) -> SubscriptionGroupTable:
-        """All groups of a broker."""
+        """Returns all groups of a broker."""
         table = SubscriptionGroupTable()
         async for page in self._pages(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, GROUP_PAGES):
             part = read_body(SubscriptionGroupTable, page)
@@ -160,7 +160,7 @@ class Admin:
     # members and progress of groups
 
     async def consumer_connection(self, address: str, group: str) -> ConsumerConnection | None:
-        """The members that this broker knows; None when nobody is online."""
+        """Returns the members of the group that this broker knows; None when none is connected."""
         header = ConsumerGroupHeader(consumer_group=group)
         code = RequestCode.GET_CONSUMER_CONNECTION_LIST
         try:
@@ -172,7 +172,7 @@ class Admin:
         return read_body(ConsumerConnection, answer.body)
 
     async def consumer_ids(self, address: str, group: str) -> list[str]:
-        """Client ids of the members, in no order; empty when nobody is online."""
+        """Returns the client ids of the members, in no order; empty when none is connected."""
         header = ConsumerGroupHeader(consumer_group=group)
         try:
             answer = await self._ask(address, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, about=f"group {group!r}")
@@ -183,18 +183,18 @@ class Admin:
         return read_body(ConsumerIds, answer.body).consumer_id_list
 
     async def consume_stats(self, address: str, group: str, topic: str | None = None) -> ConsumeStats:
-        """Progress of the queues of this broker for which the group has committed an offset."""
+        """Returns the progress of the queues of this broker for which the group has committed an offset."""
         header = GetConsumeStatsHeader(consumer_group=group, topic=topic)
         answer = await self._ask(address, RequestCode.GET_CONSUME_STATS, header, about=f"group {group!r}")
         return read_consume_stats(answer.body)
 
     async def all_offsets(self, address: str) -> CommittedOffsets:
-        """Every committed offset of every group on a broker."""
+        """Returns every committed offset of every group on a broker."""
         answer = await self._ask(address, RequestCode.GET_ALL_CONSUMER_OFFSET)
         return read_committed_offsets(answer.body)
 
     async def running_info(self, address: str, group: str, client_id: str) -> ConsumerRunningInfo:
-        """What the member `client_id` says of itself; the broker passes question and answer on."""
+        """Returns the running info of the member `client_id`; the broker relays request and response."""
         header = GetConsumerRunningInfoHeader(consumer_group=group, client_id=client_id, jstack_enable=False)
         about = f"client {client_id!r} of group {group!r}"
         code = RequestCode.GET_CONSUMER_RUNNING_INFO
@@ -204,14 +204,17 @@ class Admin:
     # offsets of queues
 
     async def max_offset(self, address: str, topic: str, queue_id: int) -> int:
-        """One past the last message."""
+        """Returns the queue offset one past the last message."""
         return await self._queue_offset(address, RequestCode.GET_MAX_OFFSET, topic, queue_id)
 
     async def min_offset(self, address: str, topic: str, queue_id: int) -> int:
         return await self._queue_offset(address, RequestCode.GET_MIN_OFFSET, topic, queue_id)
 
     async def search_offset(self, address: str, topic: str, queue_id: int, timestamp_ms: int) -> int:
-        """The first message stored at or after `timestamp_ms`; max offset when all are older."""
+        """Returns the queue offset of the first message stored at or after `timestamp_ms`.
+
+        Returns the max offset when all are older.
+        """
         header = SearchOffsetHeader(topic=topic, queue_id=queue_id, timestamp=timestamp_ms)
         code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
         answer = await self._ask(address, code, header, about=f"topic {topic!r}")
@@ -220,7 +223,7 @@ class Admin:
     async def query_offset(
         self, address: str, group: str, topic: str, queue_id: int, *, zero_if_not_found: bool | None = None
     ) -> int | None:
-        """The committed offset, the next to consume; None when the broker has none."""
+        """Returns the committed offset, the next to consume; None when the broker has none."""
         header = QueryConsumerOffsetHeader(
             consumer_group=group, topic=topic, queue_id=queue_id, set_zero_if_not_found=zero_if_not_found
         )
@@ -245,16 +248,19 @@ class Admin:
     async def watch(
         self, address: str, boot: str = "", since: int = 0, wait_ms: int = 0
     ) -> tuple[WatchResponseHeader, WatchBody]:
-        """What changed, all pages of it; waits up to `wait_ms` for something. Apache's brokers refuse (code 3)."""
+        """Returns what changed since revision `since`, all pages; waits up to `wait_ms` for a change.
+
+        Raises BrokerRefused (REQUEST_CODE_NOT_SUPPORTED) with Apache's brokers.
+        """
         header = WatchHeader(boot=boot, since=since, wait_ms=wait_ms)
-        told, body = await self._watch_page(address, header)
-        next_page = told.next_page
+        first, body = await self._watch_page(address, header)
+        next_page = first.next_page
         while next_page:
             header = WatchHeader(boot=boot, since=since, page=next_page)
             further, part = await self._watch_page(address, header)
             body.add(part)
             next_page = further.next_page
-        return told, body
+        return first, body
 
     async def _watch_page(self, address: str, header: WatchHeader) -> tuple[WatchResponseHeader, WatchBody]:
         answer = await self._ask(address, RequestCode.WATCH, header, timeout_ms=header.wait_ms + PARKED_GRACE_MS)
@@ -263,7 +269,7 @@ class Admin:
     async def scheduler_lease(
         self, address: str, driver: str, lease_ms: int, *, epoch: int = 0, wait_ms: int = 0
     ) -> tuple[SchedulerLeaseResponseHeader, Agenda]:
-        """Asks for the right to drive, or renews it; the answer says who has it and what is waiting."""
+        """Asks for the scheduler's lease, or renews it; returns who holds it and what is waiting."""
         header = SchedulerLeaseHeader(driver=driver, epoch=epoch, lease_ms=lease_ms, wait_ms=wait_ms)
         code = RequestCode.SCHEDULER_LEASE
         answer = await self._ask(address, code, header, timeout_ms=wait_ms + PARKED_GRACE_MS)
@@ -273,12 +279,15 @@ class Admin:
     async def scheduler_step(
         self, address: str, epoch: int, kind: str, key: str, until_ms: int
     ) -> SchedulerStepResponseHeader:
-        """Has the broker carry out what is due. BrokerRefused with SCHEDULER_EPOCH_STALE: another drives now."""
+        """Makes the broker carry out what is due.
+
+        Raises BrokerRefused with SCHEDULER_EPOCH_STALE when another holds the lease.
+        """
         header = SchedulerStepHeader(epoch=epoch, kind=kind, key=key, until_ms=until_ms)
         answer = await self._ask(address, RequestCode.SCHEDULER_STEP, header, about=f"{kind} {key}")
         return read_header(SchedulerStepResponseHeader, answer.ext_fields)
 
-    # how it is asked
+    # requests
 
     async def _ask(
         self,
@@ -306,7 +315,7 @@ class Admin:
         return read_header(OffsetResponseHeader, answer.ext_fields).offset
 
     async def _pages(self, address: str, code: int, paging: Paging) -> AsyncIterator[Body]:
-        """The bodies of all pages; one for servers that do not page."""
+        """Yields the bodies of all pages; one for servers that do not page."""
         fields: dict[str, str] | None = {}
         while fields is not None:
             answer = await self._answer(address, Command(code=code, ext_fields=fields), "")
@@ -315,5 +324,5 @@ class Admin:
 
 
 def _attribute(key: str, value: str) -> str:
-    """`-key` takes an attribute away and has no value."""
+    """Returns one attribute as the wire has it: `+key=value`, or `-key` for one to be removed."""
     return key if key.startswith("-") else f"{key}={value}"

@@ -1,11 +1,11 @@
-"""A client's connections: one per address, made when first needed, shared by everything that talks to that address.
+"""A client's connections: one per address, made when first needed, shared by all requests to that address.
 
-Owns the sockets and the handling of requests that servers send to the client. Refuses to retry:
-that is for those who know what a request means; the one exception is GO_AWAY, which says that nothing was done
-(`NettyRemotingClient`).
+Owns the sockets and the handling of requests that servers send to the client (`NettyRemotingClient`). Refuses to
+retry: only the caller knows whether a request may be repeated. The exception is GO_AWAY, which says that nothing was
+done.
 
-A request that times out leaves the shared connection alone, unless nothing at all came on it for `SILENT_S`: then
-its peer is taken for dead, and the next request connects anew.
+A request that times out leaves the shared connection open, unless nothing at all came on it for `silent_s`: then its
+peer is considered dead, and the next request connects anew.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+from remoting.client.config import ClientConfig
 from remoting.client.errors import ConnectionLost, NotConnected, RequestTimedOut
 from remoting.client.single_flight import SingleFlight
 from remoting.client_connection import ClientConnection
@@ -26,17 +27,10 @@ from remoting.wire.command import Command, response
 
 logger = logging.getLogger(__name__)
 
-# `mqClientApiTimeout` and the connect timeout of RocketMQ's client.
+# `mqClientApiTimeout`.
 REQUEST_TIMEOUT_MS = 3000
-CONNECT_TIMEOUT_MS = 3000
-SILENT_S = 3.0
-# Below the servers' 120 s, so that no request meets a connection that its server is just closing.
-IDLE_CLOSE_S = 110.0
-IDLE_SCAN_INTERVAL_S = 10.0
 # For what is still to be written when a client closes.
 CLOSE_GRACE_S = 1.0
-# Async handlers of server requests at work at once; more are answered SYSTEM_BUSY.
-HANDLER_TASKS_MAX = 256
 
 Answer = Command | None
 RequestHandler = Callable[[ClientConnection, Command], Answer | Awaitable[Answer]]
@@ -44,10 +38,10 @@ AddressCallback = Callable[[str], None]
 
 
 class Connections:
-    """`on_request`: request code → handler of what servers ask; None from it means no answer.
+    """`on_request`: request code → handler of requests that servers send; None returned means no response.
 
-    `connected(address, connection)` runs before anything else is sent on a new connection, `connection_lost(address)`
-    when one is gone that nobody here closed. Lives on one event loop.
+    `connected(address, connection)` is called before anything else is sent on a new connection,
+    `connection_lost(address)` when one was lost that this client did not close. Lives on one event loop.
     """
 
     def __init__(
@@ -56,12 +50,12 @@ class Connections:
         *,
         connected: Callable[[str, ClientConnection], None] | None = None,
         connection_lost: AddressCallback | None = None,
-        connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
+        config: ClientConfig | None = None,
     ) -> None:
         self.on_request: dict[int, RequestHandler] = dict(on_request or {})
         self.connected = connected
         self.connection_lost = connection_lost
-        self._connect_timeout_ms = connect_timeout_ms
+        self.config = config or ClientConfig()
         self._open: dict[str, ClientConnection] = {}
         self._all: set[ClientConnection] = set()
         self._connecting: SingleFlight[str, ClientConnection] = SingleFlight()
@@ -71,7 +65,7 @@ class Connections:
         self._is_closed = False
 
     async def request(self, address: str, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Command:
-        """The response, whatever its code; `timeout_ms` covers connecting too.
+        """Sends a request and returns the response, whatever its code; `timeout_ms` covers connecting too.
 
         Raises NotConnected, ConnectionLost or RequestTimedOut.
         """
@@ -83,16 +77,20 @@ class Connections:
         return answer
 
     async def oneway(self, address: str, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> None:
-        """Sends without an answer. Raises NotConnected or RequestTimedOut when it could not even be written."""
+        """Sends a request that gets no response.
+
+        Raises NotConnected or RequestTimedOut when it could not be written.
+        """
         deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
         connection = await self._writable(address, command, timeout_ms, deadline_s)
         connection.requester.send_oneway(command)
 
-    async def get(self, address: str, timeout_ms: int = CONNECT_TIMEOUT_MS) -> ClientConnection:
-        """The open connection to `address`, made when there is none. Raises NotConnected."""
+    async def get(self, address: str, timeout_ms: int | None = None) -> ClientConnection:
+        """Returns the open connection to `address`; connects when there is none. Raises NotConnected."""
         connection = self._open.get(address)
         if connection is not None and connection.is_open:
             return connection
+        timeout_ms = timeout_ms or self.config.connect_timeout_ms
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await self._connecting.run(address, lambda: self._connect(address))
@@ -104,7 +102,10 @@ class Connections:
         return connection is not None and connection.is_open
 
     async def close(self) -> None:
-        """Closes everything; requests in flight raise ConnectionLost. Returns when sockets and tasks are gone."""
+        """Closes all connections; requests in flight raise ConnectionLost.
+
+        Returns when sockets and tasks have ended.
+        """
         self._is_closed = True
         if self._idle_scan is not None:
             self._idle_scan.cancel()
@@ -133,7 +134,7 @@ class Connections:
     async def _writable(self, address: str, command: Command, timeout_ms: int, deadline_s: float) -> ClientConnection:
         connection = self._open.get(address)
         if connection is None or not connection.is_open:
-            connection = await self.get(address, min(_left_ms(deadline_s), self._connect_timeout_ms))
+            connection = await self.get(address, min(_left_ms(deadline_s), self.config.connect_timeout_ms))
         if connection.is_write_paused:
             try:
                 async with asyncio.timeout_at(deadline_s):
@@ -148,9 +149,16 @@ class Connections:
         if self._is_closed:
             raise NotConnected(address, "this client was closed")
         host, port = _split(address)
-        peer = _Peer(self, address)
+        peer = _AddressHandler(self, address)
         try:
-            connection = await connect(host, port, peer, self._connect_timeout_ms, complaints=self._complaints)
+            connection = await connect(
+                host,
+                port,
+                peer,
+                self.config.connect_timeout_ms,
+                complaints=self._complaints,
+                write_buffer_bytes_max=self.config.write_buffer_bytes_max,
+            )
         except ConnectError as error:
             raise NotConnected(address, error.reason) from error
         self._open[address] = connection
@@ -158,11 +166,11 @@ class Connections:
         return connection
 
     def _close_if_silent(self, address: str, connection: ClientConnection) -> None:
-        if asyncio.get_running_loop().time() - connection.last_active_s >= SILENT_S:
-            logger.warning("%s: nothing came for %.0f s; closing the connection", address, SILENT_S)
+        if asyncio.get_running_loop().time() - connection.last_active_s >= self.config.silent_s:
+            logger.warning("%s: nothing came for %.0f s; closing the connection", address, self.config.silent_s)
             connection.abort()
 
-    # what `_Peer` reports
+    # events of `_AddressHandler`
 
     def _made(self, address: str, connection: ClientConnection) -> None:
         self._all.add(connection)
@@ -196,10 +204,10 @@ class Connections:
             _reply(connection, request, answer)
 
     def _start(self, connection: ClientConnection, request: Command, answer: Awaitable[Answer]) -> None:
-        if len(self._tasks) >= HANDLER_TASKS_MAX:
+        if len(self._tasks) >= self.config.handler_tasks_max:
             if inspect.iscoroutine(answer):
                 answer.close()
-            remark = f"{HANDLER_TASKS_MAX} requests are being handled already"
+            remark = f"{self.config.handler_tasks_max} requests are being handled already"
             _reply(connection, request, response(request, ResponseCode.SYSTEM_BUSY, remark))
             return
         task = asyncio.ensure_future(_reply_later(connection, request, answer))
@@ -211,13 +219,13 @@ class Connections:
     def _schedule_idle_scan(self) -> None:
         if self._idle_scan is None and not self._is_closed:
             loop = asyncio.get_running_loop()
-            self._idle_scan = loop.call_later(IDLE_SCAN_INTERVAL_S, self._close_idle)
+            self._idle_scan = loop.call_later(self.config.idle_scan_interval_s, self._close_idle)
 
     def _close_idle(self) -> None:
         self._idle_scan = None
         now_s = asyncio.get_running_loop().time()
         for connection in list(self._all):
-            if now_s - connection.last_active_s > IDLE_CLOSE_S and connection.requester.pending_count == 0:
+            if now_s - connection.last_active_s > self.config.idle_close_s and connection.requester.pending_count == 0:
                 self._open = {address: one for address, one in self._open.items() if one is not connection}
                 connection.close()
         self._complaints.report_left_out()
@@ -225,8 +233,8 @@ class Connections:
             self._schedule_idle_scan()
 
 
-class _Peer(Handler[ClientConnection]):
-    """Knows the address under which its connection was asked for."""
+class _AddressHandler(Handler[ClientConnection]):
+    """The handler of one connection; passes its events on with the address it was requested by."""
 
     def __init__(self, connections: Connections, address: str) -> None:
         self._connections = connections

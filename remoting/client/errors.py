@@ -1,4 +1,4 @@
-"""What can go wrong for a client. One tree; each text names the thing and the remedy.
+"""Errors of a client, as one tree; each text names the thing and the remedy.
 
 ClientError
   NotConnected          an address cannot be reached (a ConnectionError too)
@@ -38,11 +38,11 @@ _REMARK_CHARS_MAX = 300
 
 
 class ClientError(Exception):
-    """Root of what a client raises."""
+    """Base of all errors that a client raises."""
 
 
 class NotConnected(ClientError, ConnectionError):
-    """`address` "host:port" cannot be reached."""
+    """Raised when `address` ("host:port") cannot be reached."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"no connection to {address}: {reason}")
@@ -51,7 +51,7 @@ class NotConnected(ClientError, ConnectionError):
 
 
 class ConnectionLost(NotConnected):
-    """The connection was lost while an answer was awaited."""
+    """Raised when the connection was lost while a response was awaited: the request may have been carried out."""
 
 
 class RequestTimedOut(ClientError, TimeoutError):
@@ -61,7 +61,10 @@ class RequestTimedOut(ClientError, TimeoutError):
 
 
 class BrokerRefused(ClientError):
-    """`code` is a response code, `remark` the server's own words. `subject` says what it was about."""
+    """Raised for a response with an error.
+
+    `code` is the response code, `remark` the server's text, `subject` what it is about.
+    """
 
     def __init__(self, address: str, request_code: int, code: int, remark: str | None, subject: str = "") -> None:
         about = f" for {subject}" if subject else ""
@@ -78,7 +81,7 @@ class BrokerRefused(ClientError):
 
 
 class RouteNotFound(ClientError):
-    """No name server knows `topic`."""
+    """Raised when no name server knows a route to `topic`."""
 
     def __init__(self, topic: str, name_servers: str) -> None:
         super().__init__(
@@ -89,7 +92,7 @@ class RouteNotFound(ClientError):
 
 
 class NotWritable(ClientError):
-    """The route of `topic` has no queue that may be written."""
+    """Raised when the route of `topic` has no queue that may be written."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(
@@ -100,7 +103,10 @@ class NotWritable(ClientError):
 
 
 class SendFailed(ClientError):
-    """`attempts` are the errors in order; `sent` what a batch had already stored before the failing part."""
+    """Raised when a send was given up.
+
+    `attempts` are its errors in order, `sent` the results of a batch's parts before it.
+    """
 
     def __init__(self, topic: str, attempts: Sequence[Exception], sent: Sequence[SendResult] = ()) -> None:
         count = f"{len(attempts)} attempt" if len(attempts) == 1 else f"{len(attempts)} attempts"
@@ -115,6 +121,6 @@ class SendFailed(ClientError):
 
 
 def _first_line(remark: str | None) -> str:
-    """Java puts whole stack traces into remarks; the first line says what happened."""
+    """Returns the first line of a remark, which says what happened; Java appends whole stack traces."""
     text = (remark or "").strip().partition("\n")[0]
     return text if len(text) <= _REMARK_CHARS_MAX else f"{text[:_REMARK_CHARS_MAX]}…"

@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 
+from remoting.client.config import ClientConfig
 from remoting.client.connections import Connections, RequestHandler
 from remoting.client.heartbeats import Heartbeats
 from remoting.client.name_servers import NameServers
@@ -28,32 +29,42 @@ class ClientInstance:
         *,
         client_id: str | None = None,
         on_request: Mapping[int, RequestHandler] | None = None,
+        config: ClientConfig | None = None,
     ) -> None:
-        """`on_request`: handlers of what brokers ask of a client (40, 220, 221, 307, 309 …)."""
+        """Takes in `on_request` the handlers of requests that brokers send to clients (40, 220, 221, 307, 309 …)."""
         self.client_id = client_id or make_client_id(local_address())
-        self.connections = Connections(on_request)
+        self.connections = Connections(on_request, config=config)
         self.name_servers = NameServers(namesrv, self.connections)
-        self.routes = Routes(self.name_servers)
-        self.heartbeats = Heartbeats(self.connections, self.routes, self.client_id)
+        self.routes = Routes(self.name_servers, config=config)
+        self.heartbeats = Heartbeats(self.connections, self.routes, self.client_id, config=config)
 
     def start(self) -> None:
         self.routes.start()
         self.heartbeats.start()
 
     async def close(self) -> None:
-        """The beats first, so that nothing connects anew; the sockets last, for whoever still waits on them."""
+        """Closes heartbeats first, so that nothing connects anew.
+
+        Closes connections last, because responses may still be awaited.
+        """
         await self.heartbeats.close()
         await self.routes.close()
         await self.connections.close()
 
 
 def make_client_id(address: str) -> str:
-    """`<ip>@<pid>#<ns>`, as RocketMQ's own clients since 4.9; never the same twice, not even in forked processes."""
+    """Returns `<ip>@<pid>#<ns>`, as RocketMQ's own clients have since 4.9.
+
+    Never the same twice, not even in forked processes.
+    """
     return f"{address}@{os.getpid()}#{time.time_ns()}{next(_numbers)}"
 
 
 def local_address() -> str:
-    """This machine's address towards the world, for people who read client ids; nothing is sent to find it."""
+    """Returns this machine's address on its default route, for people who read client ids.
+
+    Nothing is sent to find it.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("198.51.100.1", 9))  # TEST-NET-2: routed as any foreign address, never reached

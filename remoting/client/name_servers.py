@@ -1,4 +1,7 @@
-"""The name servers of a cluster: one is preferred until it fails, then the next is."""
+"""The name servers of a cluster.
+
+Requests go to one until it fails, then to the next (RocketMQ's `NettyRemotingClient`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class NameServersUnreachable(ClientError, ConnectionError):
-    """`failures`: one error per name server that was tried."""
+    """Raised when no name server answers; `failures` has one error per server that was tried."""
 
     def __init__(self, failures: Sequence[Exception]) -> None:
         reasons = "; ".join(str(failure) for failure in failures)
@@ -24,23 +27,37 @@ class NameServersUnreachable(ClientError, ConnectionError):
 
 
 class NameServers:
-    """`addresses`: "host:port;host:port" (a comma or a blank separates as well), or the addresses in a list."""
+    """Sends requests to one of several name servers.
 
-    def __init__(self, addresses: str | Sequence[str], connections: Connections) -> None:
+    `addresses`: "host:port;host:port" (a comma or a blank separates as well), or the addresses in a list. The one at
+    `first_index` is preferred at first; None chooses at random.
+    """
+
+    def __init__(
+        self, addresses: str | Sequence[str], connections: Connections, *, first_index: int | None = None
+    ) -> None:
         """Raises ValueError when no address is given."""
         names = re.split(r"[;,\s]+", addresses) if isinstance(addresses, str) else addresses
         self.addresses = tuple(dict.fromkeys(name for name in names if name))
         if not self.addresses:
             raise ValueError("no name server address: give one as host:port")
         self._connections = connections
-        # Clients spread over the servers, as RocketMQ's do.
-        self._preferred = random.randrange(len(self.addresses))
+        # At random, so that clients spread over the servers, as RocketMQ's do.
+        self._preferred = random.randrange(len(self.addresses)) if first_index is None else first_index
+
+    @property
+    def preferred_address(self) -> str:
+        """Returns the address that the next request goes to first."""
+        return self.addresses[self._preferred]
 
     def __str__(self) -> str:
         return ";".join(self.addresses)
 
     async def request(self, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Command:
-        """The first answer, whatever its code; each server gets `timeout_ms`. Raises NameServersUnreachable."""
+        """Returns the first response, whatever its code; each server gets `timeout_ms`.
+
+        Raises NameServersUnreachable.
+        """
         failures: list[Exception] = []
         first = self._preferred
         for step in range(len(self.addresses)):

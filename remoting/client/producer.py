@@ -56,7 +56,7 @@ RETRIABLE_CODES = frozenset(
     }
 )
 _STORED = frozenset(int(status) for status in SendStatus)
-# Before the same broker is asked again: it may be restarting. RocketMQ's client does not wait; ours survives 0.6 s.
+# Pauses before the same broker is tried again: it may be restarting. RocketMQ's client does not pause.
 PAUSES_S = (0.1, 0.5)
 # Legal names need to be checked once only; the memory of them is bounded.
 _CHECKED_TOPICS_MAX = 10_000
@@ -79,6 +79,7 @@ class Producer:
         timeout_ms: int = SEND_TIMEOUT_MS,
         retries: int = RETRIES,
         compress_from_bytes: int = COMPRESS_BODY_BYTES_MIN,
+        pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
         """Raises MessageError for an illegal group name, ValueError without a name server."""
         check_group(group)
@@ -86,6 +87,7 @@ class Producer:
         self.timeout_ms = timeout_ms
         self.retries = retries
         self._compress_from_bytes = compress_from_bytes
+        self._pauses_s = pauses_s
         self._instance = instance or ClientInstance(namesrv)
         self._owns_instance = instance is None
         self._picker = QueuePicker()
@@ -93,7 +95,7 @@ class Producer:
         self._checked_topics: set[str] = set()
         self._is_running = False
         self._in_flight = 0
-        self._all_landed = asyncio.Event()
+        self._all_ended = asyncio.Event()
 
     async def start(self) -> None:
         """Registers the group with its brokers' heartbeats; starts the instance where it is the producer's own."""
@@ -106,8 +108,8 @@ class Producer:
         """Refuses further sends, waits for those in flight until their time-outs, and unregisters from the brokers."""
         self._is_running = False
         if self._in_flight:
-            self._all_landed.clear()
-            await self._all_landed.wait()
+            self._all_ended.clear()
+            await self._all_ended.wait()
         await self._instance.heartbeats.remove_producer(self.group)
         if self._owns_instance:
             await self._instance.close()
@@ -229,7 +231,7 @@ class Producer:
         finally:
             self._in_flight -= 1
             if not self._in_flight:
-                self._all_landed.set()
+                self._all_ended.set()
 
     async def _try(self, message: OutgoingMessage, queue: MessageQueue | None, deadline_s: float) -> SendResult:
         attempts: list[Exception] = []
@@ -250,7 +252,7 @@ class Producer:
         raise SendFailed(message.topic, attempts) from (attempts[-1] if attempts else None)
 
     async def _pause(self, attempts: Sequence[Exception], deadline_s: float) -> None:
-        pause_s = PAUSES_S[min(len(attempts), len(PAUSES_S)) - 1]
+        pause_s = self._pauses_s[min(len(attempts), len(self._pauses_s)) - 1]
         await asyncio.sleep(min(pause_s, max(0, _left_ms(deadline_s)) / 2000))
 
     async def _send_once(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendResult:

@@ -1,4 +1,4 @@
-"""Which queue the next message goes to: round robin, and away from a broker that just failed."""
+"""Picks the queue of the next message: round robin, and away from a broker that just failed."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ from collections.abc import Sequence
 
 from remoting.wire.bodies.message_queue import MessageQueue
 
-# Topics whose place in the round is remembered; a producer with more begins anew with the oldest.
+# Topics whose next queue is remembered; beyond it the oldest is forgotten and begins at random again.
 TOPICS_MAX = 10_000
 
 
 class QueuePicker:
-    """Begins at random, so that many producers do not march in step."""
+    """Begins at a random queue, so that many producers do not send to the same queue at the same time."""
 
-    def __init__(self) -> None:
+    def __init__(self, topics_max: int = TOPICS_MAX) -> None:
+        self._topics_max = topics_max
         self._next: dict[str, int] = {}
 
     def pick(self, topic: str, queues: Sequence[MessageQueue], avoid_broker: str | None = None) -> MessageQueue:
-        """`queues` is not empty. The broker to avoid is taken when there is no other."""
+        """Returns the next of `queues` (at least one), of another broker than `avoid_broker` where there is one."""
         for _ in range(len(queues)):
             queue = queues[self._step(topic) % len(queues)]
             if queue.broker_name != avoid_broker:
                 return queue
         return queues[self._step(topic) % len(queues)]
 
+    @property
+    def topics_count(self) -> int:
+        """Returns how many topics are remembered."""
+        return len(self._next)
+
     def _step(self, topic: str) -> int:
         step = self._next.get(topic)
         if step is None:
-            if len(self._next) >= TOPICS_MAX:
+            if len(self._next) >= self._topics_max:
                 del self._next[next(iter(self._next))]
             step = random.randrange(1 << 30)
         self._next[topic] = step + 1

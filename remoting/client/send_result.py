@@ -1,4 +1,4 @@
-"""What a producer is told about a stored message (RocketMQ's `SendResult`, `SendStatus`)."""
+"""The result of a send (RocketMQ's `SendResult`, `SendStatus`)."""
 
 from __future__ import annotations
 

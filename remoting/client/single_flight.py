@@ -1,4 +1,4 @@
-"""One answer for all who ask for the same thing at the same time.
+"""Runs one call for all callers that need the same result at the same time.
 
 Owns the tasks it starts: none outlives `close()`. A caller that is cancelled takes nothing away from the others.
 """
@@ -15,28 +15,31 @@ V = TypeVar("V")
 
 class SingleFlight(Generic[K, V]):
     def __init__(self) -> None:
-        self._flights: dict[K, asyncio.Task[V]] = {}
+        self._running: dict[K, asyncio.Task[V]] = {}
 
     async def run(self, key: K, make: Callable[[], Awaitable[V]]) -> V:
-        """The result of `make()`, which runs once however many ask for `key` meanwhile; its error goes to all."""
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = asyncio.ensure_future(_as_coroutine(make))
-            self._flights[key] = flight
-            flight.add_done_callback(lambda done: self._landed(key, done))
-        return await asyncio.shield(flight)
+        """Returns the result of `make()`, which runs once for all who call with `key` meanwhile.
+
+        Its error is raised to all.
+        """
+        task = self._running.get(key)
+        if task is None:
+            task = asyncio.ensure_future(_as_coroutine(make))
+            self._running[key] = task
+            task.add_done_callback(lambda done: self._ended(key, done))
+        return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """Cancels what is under way; those who wait for it are cancelled too."""
-        flights = list(self._flights.values())
-        for flight in flights:
-            flight.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
+        """Cancels the running calls; those who wait for them are cancelled, too."""
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _landed(self, key: K, flight: asyncio.Task[V]) -> None:
-        self._flights.pop(key, None)
-        if not flight.cancelled():
-            flight.exception()  # seen: whoever still waits gets it, and nobody else has to
+    def _ended(self, key: K, task: asyncio.Task[V]) -> None:
+        self._running.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # retrieved, so that asyncio does not log it where all callers were cancelled
 
 
 async def _as_coroutine(make: Callable[[], Awaitable[V]]) -> V:

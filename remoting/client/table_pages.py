@@ -1,7 +1,7 @@
-"""Paging of the topic and group tables (21, 201): servers since 5.3.4 page when asked to, older ones answer it all.
+"""Pages of the topic and group tables (21, 201): servers since 5.3.4 page on request, older ones send the whole table.
 
-We ask without paging fields, as old clients do, and get everything. Should a server page all the same, its total says
-so, and we ask on from the number of entries that we have (Java stops one entry too early).
+The first request has no paging fields, as of old clients, and gets everything. Where a server pages all the same, its
+total says so, and the next request begins behind the entries that have come (Java stops one entry too early).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from remoting.wire.command import Command
 from remoting.wire.errors import BodyError
 
 PAGE_ENTRIES_MAX = 2000
-# A server whose total is never reached must not be asked for ever.
+# Ends the requests to a server whose total is never reached.
 PAGES_MAX = 1000
 _ENTRIES_MAX = PAGE_ENTRIES_MAX * PAGES_MAX
 
@@ -31,8 +31,8 @@ TOPIC_PAGES = Paging("topicSeq", "maxTopicNum", "totalTopicNum", "topicConfigTab
 GROUP_PAGES = Paging("groupSeq", "maxGroupNum", "totalGroupNum", "subscriptionGroupTable")
 
 
-def next_page(paging: Paging, asked: dict[str, str], answer: Command) -> dict[str, str] | None:
-    """The fields to ask for the next page with; None when the table is complete. Raises BodyError."""
+def next_page(paging: Paging, requested: dict[str, str], answer: Command) -> dict[str, str] | None:
+    """Returns the request fields of the next page; None when the table is complete. Raises BodyError."""
     total = answer.ext_fields.get(paging.total, "")
     if not total.isdecimal():
         return None
@@ -40,10 +40,10 @@ def next_page(paging: Paging, asked: dict[str, str], answer: Command) -> dict[st
     if not isinstance(body, dict):
         raise BodyError(f"{paging.table}: the body is no object")
     fetched = len(body.get(paging.table) or {})
-    first = int(asked.get(paging.sequence, "0"))
+    first = int(requested.get(paging.sequence, "0"))
     data_version = msgspec.json.encode(body.get("dataVersion")).decode()
-    if first and data_version != asked["dataVersion"]:
-        first = 0  # the table changed meanwhile: the server began anew
+    if first and data_version != requested["dataVersion"]:
+        first = 0  # the table changed meanwhile: the server sent its beginning
     reached = first + fetched
     if not fetched or reached >= min(int(total), _ENTRIES_MAX):
         return None

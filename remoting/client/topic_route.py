@@ -37,7 +37,7 @@ def topic_route(topic: str, data: TopicRouteData) -> TopicRoute:
 
 
 def template_route(topic: str, template: TopicRouteData) -> TopicRoute:
-    """The route that `topic` will have, from the route of TBW102. Nothing can be read yet."""
+    """Returns the route that `topic` will have, made of the route of TBW102. Nothing can be read yet."""
     data = in_order(template)
     for queue_data in data.queue_datas:
         count = min(AUTO_CREATE_QUEUES_MAX, queue_data.read_queue_nums)
@@ -46,7 +46,7 @@ def template_route(topic: str, template: TopicRouteData) -> TopicRoute:
 
 
 def in_order(data: TopicRouteData) -> TopicRouteData:
-    """A copy whose lists are sorted, so that equal routes compare equal: name servers give them in any order."""
+    """Returns a copy whose lists are sorted, so that equal routes compare equal: name servers order them at random."""
     return TopicRouteData(
         broker_datas=sorted(data.broker_datas, key=lambda broker: broker.broker_name),
         filter_server_table=data.filter_server_table,
@@ -59,7 +59,7 @@ def in_order(data: TopicRouteData) -> TopicRouteData:
 
 
 def _publish_queues(topic: str, data: TopicRouteData) -> tuple[MessageQueue, ...]:
-    """Writable queues of brokers that have a master; of an ordered topic those that its configuration names."""
+    """Returns the writable queues of brokers with a master; of an ordered topic those that its configuration names."""
     if data.order_topic_conf:
         counts = _order_counts(topic, data.order_topic_conf)
     else:
@@ -90,7 +90,7 @@ def _queues(topic: str, counts: list[tuple[str, int]]) -> tuple[MessageQueue, ..
 
 
 def _order_counts(topic: str, text: str) -> list[tuple[str, int]]:
-    """`broker-a:4;broker-b:2`."""
+    """Reads "broker-a:4;broker-b:2" as pairs of broker name and number of queues."""
     counts: list[tuple[str, int]] = []
     for part in text.split(";"):
         broker_name, _, count = part.strip().rpartition(":")

@@ -30,7 +30,7 @@ class BatchEntry(NamedTuple):
 
 
 def encode_batch(messages: Iterable[tuple[int, bytes, Mapping[str, str]]]) -> bytes:
-    """(flag, body, properties) of each message as one body. Raises BodyError on too long properties."""
+    """Encodes (flag, body, properties) of each message as one body. Raises BodyError on too long properties."""
     parts: list[bytes] = []
     for flag, body, properties in messages:
         encoded = encode_properties(properties).encode("utf-8", "replace")
@@ -42,7 +42,7 @@ def encode_batch(messages: Iterable[tuple[int, bytes, Mapping[str, str]]]) -> by
 
 
 def decode_batch(body: bytes | bytearray | memoryview) -> list[BatchEntry]:
-    """The entries of a batch body. Raises BodyError where a length does not fit, or there are too many."""
+    """Returns the entries of a batch body. Raises BodyError where a length does not fit, or there are too many."""
     view = memoryview(body)
     entries: list[BatchEntry] = []
     position = 0

@@ -73,7 +73,7 @@ def _text(data: bytes, position: int, length: int) -> str:
 
 
 def encode(command: Command) -> bytes:
-    """The code is cut to 16 bits, as Java does: codes above 32767 do not exist in this form.
+    """Encodes a command's header. The code is cut to 16 bits, as in Java: this form has no codes above 32767.
 
     Raises FrameError when a number or a key does not fit its field.
     """

@@ -185,7 +185,7 @@ OUR_VERSION = 479
 
 
 def request_name(code: int) -> str:
-    """`HEART_BEAT`, or `code 4711` for a number that no table knows."""
+    """Returns a name like `HEART_BEAT`, or `code 4711` for a number without one."""
     try:
         return RequestCode(code).name
     except ValueError:

@@ -56,7 +56,7 @@ def response(
     ext_fields: dict[str, str] | None = None,
     body: Body = b"",
 ) -> Command:
-    """The answer to `request`: same opaque, same header serialization (C++ reads JSON only)."""
+    """Returns a response to `request`: same opaque, same header serialization (C++ reads JSON only)."""
     return Command(
         code=code,
         opaque=request.opaque,

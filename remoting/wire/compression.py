@@ -1,6 +1,6 @@
-"""Compressed bodies: zlib, LZ4 frames and zstd, told apart by the message's sysFlag.
+"""Compresses and decompresses bodies: zlib, LZ4 frames and zstd, as the message's sysFlag says.
 
-The sizes that a compressed body claims are never believed: output stops at the limit, whatever comes in.
+The sizes that a compressed body claims are never trusted: output stops at the limit, whatever comes in.
 Java: `MessageSysFlag`, `CompressionType`, `ZlibCompressor`, `Lz4Compressor`, `ZstdCompressor`.
 """
 
@@ -34,7 +34,7 @@ class CompressionType(IntEnum):
 def compress(
     body: bytes, sys_flag: int = 0, kind: CompressionType = CompressionType.ZLIB, level: int = LEVEL
 ) -> tuple[bytes, int]:
-    """`body` compressed, and `sys_flag` with the bits that say so."""
+    """Returns the compressed `body`, and `sys_flag` with the bits that say so."""
     marked = (sys_flag & ~COMPRESSION_TYPE_MASK) | COMPRESSED_FLAG | kind
     if kind is CompressionType.LZ4:
         return lz4.frame.compress(body), marked
@@ -44,7 +44,7 @@ def compress(
 
 
 def decompress(body: bytes, sys_flag: int, bytes_max: int = limits.DECOMPRESSED_BODY_BYTES_MAX) -> bytes:
-    """The plain body; `body` itself when sysFlag does not say compressed.
+    """Returns the plain body; `body` itself when sysFlag does not say compressed.
 
     Raises BodyError when it is garbage, cut off, of an unknown type, or larger than `bytes_max`.
     """
@@ -93,7 +93,10 @@ def _read_zstd(body: bytes, bytes_max: int) -> bytes:
 
 
 def _zstd_is_whole(body: bytes, plain_bytes: int) -> bool:
-    """The stream reader ends quietly on a cut frame; a push decompressor knows. Bounded: the size is known now."""
+    """Returns whether a zstd frame is complete: the stream reader does not say.
+
+    Its plain size is known to be bounded here.
+    """
     claimed = zstandard.frame_content_size(body)
     if claimed >= 0:
         return bool(claimed == plain_bytes)

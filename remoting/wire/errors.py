@@ -1,4 +1,4 @@
-"""What can be wrong with bytes or names. One tree; each leaf carries what the peer must hear.
+"""Errors of bytes and names, as one tree; each leaf carries the response code that the peer gets.
 
 WireError
   FrameError            a frame cannot be read or written
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class WireError(Exception):
-    """Root of all errors of the wire; `response_code` is what a server answers."""
+    """Base of all errors of the wire; `response_code` is what a server answers."""
 
     response_code: int = ResponseCode.SYSTEM_ERROR
 
 
 class FrameError(WireError):
-    """The byte stream is not RocketMQ's, or a frame breaks its limits. No reply is possible."""
+    """Raised when the byte stream is not RocketMQ's, or a frame breaks its limits. No response is possible."""
 
 
 class BrokenStream(FrameError):
-    """`commands` were whole before the stream broke; they are good."""
+    """Raised when the stream cannot be read on; `commands` were complete before that place and are valid."""
 
     def __init__(self, text: str, commands: list[Command]) -> None:
         super().__init__(text)
@@ -37,15 +37,15 @@ class BrokenStream(FrameError):
 
 
 class HeaderError(WireError):
-    """A command's extFields do not fit the typed header."""
+    """Raised when a command's extFields do not fit the typed header."""
 
 
 class BodyError(WireError):
-    """A command's body cannot be parsed."""
+    """Raised when a command's body cannot be parsed."""
 
 
 class MessageError(WireError):
-    """A message, topic or group name breaks a rule; names the thing and the rule."""
+    """Raised when a message, topic or group name breaks a rule; the text names the thing and the rule."""
 
     def __init__(self, text: str, response_code: int = ResponseCode.MESSAGE_ILLEGAL) -> None:
         super().__init__(text)

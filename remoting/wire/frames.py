@@ -7,7 +7,7 @@
     8       header length   header
     ...     the rest        body
 
-A frame that breaks a limit or cannot be parsed breaks the stream: nobody can know where the next one begins.
+A frame that breaks a limit or cannot be parsed breaks the stream: it is unknown where the next one begins.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from remoting.wire.errors import BrokenStream, FrameError
 from remoting.wire.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 
 LENGTH_BYTES = 4
-# What people connect with by mistake; the log then says so.
+# First bytes of HTTP requests, which are sent to this port by mistake; the error then says so.
 _HTTP = frozenset({b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"CONN", b"PRI "})
 
 
 class FrameReader:
-    """Collects bytes and hands out whole commands; keeps at most one incomplete frame, and what was not asked for yet.
+    """Collects bytes and returns whole commands; keeps one incomplete frame, and the frames not asked for yet.
 
-    What comes out does not depend on how the bytes were cut. A broken stream stays broken.
+    The commands do not depend on how the bytes were cut. A broken stream stays broken.
     """
 
     __slots__ = ("_broken", "_buffer", "frame_bytes_max")
@@ -40,13 +40,13 @@ class FrameReader:
 
     @property
     def buffered_bytes(self) -> int:
-        """What was fed and has not come out."""
+        """Returns how many bytes were fed and have not become commands."""
         return len(self._buffer)
 
     def feed(self, data: bytes, commands_max: int = sys.maxsize) -> list[Command]:
-        """The commands that `data` completes, in order. Raises BrokenStream when the stream cannot be read on.
+        """Returns the commands that `data` completes, in order. Raises BrokenStream when the stream cannot be read on.
 
-        Where there are more than `commands_max`, the others come out of the next feedings, which may be of nothing.
+        Where there are more than `commands_max`, the next calls return the others; their `data` may be empty.
         """
         commands: list[Command] = []
         if self._broken is not None:
@@ -65,7 +65,7 @@ class FrameReader:
         return commands
 
     def _read(self, buffer: bytes | bytearray, commands: list[Command], commands_max: int) -> int:
-        """Appends whole commands; where what is left begins. Raises FrameError."""
+        """Appends whole commands and returns the position behind the last. Raises FrameError."""
         position, end = 0, len(buffer)
         while end - position >= LENGTH_BYTES and len(commands) < commands_max:
             length = int.from_bytes(buffer[position : position + LENGTH_BYTES], "big", signed=True)
@@ -95,7 +95,7 @@ class FrameReader:
 
 
 def decode_frame(frame: bytes) -> Command:
-    """A command from a frame without its length field. Raises FrameError."""
+    """Decodes a frame without its length field. Raises FrameError."""
     header_length = int.from_bytes(frame[1:4], "big")
     header_end = LENGTH_BYTES + header_length
     if header_length > HEADER_BYTES_MAX:
@@ -115,7 +115,7 @@ def decode_frame(frame: bytes) -> Command:
 
 
 def encode_frame(command: Command) -> bytes:
-    """Length, header and body, ready for the socket. Raises FrameError when it would break the frame limit."""
+    """Encodes a command as one frame, ready for the socket. Raises FrameError when it is over the frame limit."""
     if command.serialize_type is SerializeType.JSON:
         header = json_header.encode(command)
     else:

@@ -15,7 +15,7 @@ _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """The properties in `text`, later ones winning. Never raises: what has no mark is a name without a value.
+    """Returns the properties in `text`; of one name the last counts. Never raises: a line without a mark is a name.
 
     >>> read_properties("# why\\nname = a b \\nother:c")
     {'name': 'a b ', 'other': 'c'}
@@ -33,7 +33,7 @@ def write_properties(properties: Mapping[str, str]) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Without comments and empty ones; a backslash at the end goes on in the next."""
+    """Yields the lines without comments and empty ones; one with a backslash at its end is joined with the next."""
     begun = ""
     for line in re.split(r"\r\n|\r|\n", text):
         rest = line.lstrip(" \t\f")

@@ -16,7 +16,7 @@ _POWERS = tuple(pow(31, exponent, 1 << 32) for exponent in reversed(range(_CHUNK
 
 
 def string_hash(text: str) -> int:
-    """Signed 32-bit hash of `text`; 0 for the empty text."""
+    """Returns the signed 32-bit hash of `text`; 0 for the empty text."""
     units = _code_units(text)
     unsigned = 0
     for start in range(0, len(units), _CHUNK_UNITS):

@@ -1,7 +1,7 @@
 """The JSON header of a command, both directions.
 
 Written with strings only in extFields and without blanks, because Go's client accepts nothing else. Read with all
-the liberties that fastjson takes: C++ sends numbers in extFields, older writers leave names unquoted.
+the extensions of fastjson: C++ sends numbers in extFields, older writers leave names unquoted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LANGUAGE_NAMES = {int(language): language.name for language in LanguageCode}
 
 
 class _Header(msgspec.Struct, rename="camel", omit_defaults=True):
-    """Key order is Java's: alphabetical."""
+    """What is read. Keys are in Java's order: alphabetical."""
 
     code: int
     ext_fields: dict[str, str] | None = None
@@ -35,7 +35,7 @@ class _Header(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class _WrittenHeader(msgspec.Struct, rename="camel"):
-    """What we write: every key but the null ones, for readers that expect them."""
+    """What is written: every key but the null ones, for readers that expect them."""
 
     code: int
     ext_fields: dict[str, str]
@@ -52,7 +52,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode(data: bytes) -> Command:
-    """Raises FrameError when the header is beyond even fastjson's patience."""
+    """Decodes a JSON header. Raises FrameError when fastjson could not read it, or a number is beyond 32 bits."""
     try:
         header = _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -73,7 +73,7 @@ def decode(data: bytes) -> Command:
 
 
 def encode(command: Command) -> bytes:
-    """Raises FrameError for a text that has no UTF-8 form."""
+    """Encodes a command's header. Raises FrameError for a text that has no UTF-8 form."""
     remark = command.remark
     header = _WrittenHeader(
         code=command.code,
@@ -108,7 +108,7 @@ def _decode_leniently(data: bytes) -> _Header:
 
 
 def _as_text(value: Any) -> str:
-    """A fastjson coercion: numbers and booleans become their JSON text, objects their compact JSON."""
+    """Coerces as fastjson: numbers and booleans become their JSON text, objects their compact JSON."""
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()

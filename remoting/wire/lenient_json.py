@@ -1,6 +1,6 @@
-"""JSON as fastjson 1.2 writes and accepts it, read and written.
+"""Reads and writes JSON as fastjson 1.2 does.
 
-Three habits of fastjson that no standard parser takes: maps keyed by objects (`{{"topic":"T"}:5}`), integer keys
+Three extensions of fastjson that no standard parser accepts: maps keyed by objects (`{{"topic":"T"}:5}`), integer keys
 without quotes (`{0:"addr"}`), and `{"$ref":"$.path"}` for an object written before. `loads` tries the standard
 first, because almost every body is standard.
 """
@@ -37,7 +37,7 @@ _REFERENCED_VALUES_MAX = 1_000_000
 
 
 def loads(data: bytes | bytearray | memoryview, dialect_bytes_max: int = sys.maxsize) -> Any:
-    """A value of plain dicts, lists and scalars; an object key becomes its JSON text, to be read with `key_object`.
+    """Returns plain dicts, lists and scalars; an object key becomes its JSON text, to be read with `key_object`.
 
     Raises BodyError when the text is beyond fastjson's dialect, or not standard and longer than `dialect_bytes_max`:
     the dialect takes a thousand times as long to read.
@@ -59,7 +59,7 @@ def _parse(data: bytes, dialect_bytes_max: int) -> Any:
 
 
 def _parse_dialect(data: bytes) -> Any:
-    """Bytes that are no UTF-8 become U+FFFD, as in Java."""
+    """Parses fastjson's dialect. Bytes that are no UTF-8 become U+FFFD, as in Java."""
     try:
         return json.loads(_TOKEN.sub(_normalise, data.decode("utf-8", "replace")), strict=False)
     except ValueError as error:
@@ -67,7 +67,7 @@ def _parse_dialect(data: bytes) -> Any:
 
 
 def _normalise(match: re.Match[str]) -> str:
-    """The standard form of one token. Raises ValueError for a quote that is never closed."""
+    """Returns the standard form of one token. Raises ValueError for a quote that is never closed."""
     match match.lastgroup:
         case "string":
             return _without_lone_surrogates(match[0])
@@ -82,12 +82,12 @@ def _normalise(match: re.Match[str]) -> str:
 
 
 def _requote(match: re.Match[str]) -> str:
-    """Inside single quotes: `\'` needs no escape any more, `"` needs one."""
+    """Returns one character of a single-quoted text as it stands between double quotes."""
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
 
 
 def _without_lone_surrogates(token: str) -> str:
-    """Half a character cannot be written as UTF-8 again; Java makes it a question mark."""
+    """Replaces lone surrogates, which have no UTF-8 form, by question marks, as Java does."""
     if not _SURROGATE_ESCAPE.search(token):
         return token
     text: str = json.loads(token, strict=False)
@@ -95,7 +95,7 @@ def _without_lone_surrogates(token: str) -> str:
 
 
 def key_object(key: str) -> dict[str, Any]:
-    """The object behind a key that `loads` turned into text. Raises BodyError for a key that is none."""
+    """Returns the object of a key that `loads` turned into text. Raises BodyError for a key that is none."""
     try:
         value = msgspec.json.decode(key.encode())
     except msgspec.DecodeError as error:
@@ -106,12 +106,12 @@ def key_object(key: str) -> dict[str, Any]:
 
 
 def dumps(value: Any) -> bytes:
-    """Compact standard JSON (Go's client splits on commas and colons: a blank would break it)."""
+    """Encodes compact standard JSON (Go's client splits on commas and colons: a blank would break it)."""
     return msgspec.json.encode(value)
 
 
 def dumps_object_keyed(entries: Iterable[tuple[Any, Any]]) -> bytes:
-    """A map keyed by objects in fastjson's own form, the only one that every client decodes."""
+    """Encodes a map keyed by objects in fastjson's form, the only one that every client decodes."""
     pairs = (msgspec.json.encode(key) + b":" + msgspec.json.encode(value) for key, value in entries)
     return b"{" + b",".join(pairs) + b"}"
 
@@ -148,7 +148,7 @@ class _Resolver:
         return value
 
     def _size(self, value: Any) -> int:
-        """How many values there are in `value`; remembered for what lives in the document."""
+        """Returns how many values there are in `value`; caches it for the parts of the document."""
         if not isinstance(value, dict | list):
             return 1
         size = self._sizes.get(id(value))

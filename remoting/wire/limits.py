@@ -6,11 +6,11 @@ from __future__ import annotations
 FRAME_BYTES_MAX = 16_777_216
 # Lenient parsing is slow: only headers that real clients could send get it (32 KiB of properties, every byte escaped).
 LENIENT_HEADER_BYTES_MAX = 256 * 1024
-# Four times the largest properties, every byte escaped: what has more header is no client, and costs as one that is.
+# Four times the largest properties, every byte escaped; no client has longer headers.
 HEADER_BYTES_MAX = 1024 * 1024
 # A batch costs by the message, not by the byte; a client of RocketMQ splits what it sends long before.
 BATCH_MESSAGES_MAX = 10_000
-# About 8,000 tags, which take about 20 ms to be read, with every pull that brings them along.
+# About 8,000 tags, which take about 20 ms to parse, with every pull that carries them.
 TAG_EXPRESSION_CHARS_MAX = 65_536
 # The same for what a client sends in a heartbeat; those of real clients are standard.
 LENIENT_BODY_BYTES_MAX = 128 * 1024

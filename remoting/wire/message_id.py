@@ -29,9 +29,9 @@ _HEX_CHARS = (32, 56)
 
 @lru_cache(maxsize=4096)
 def host_bytes(host: Host) -> bytes:
-    """Address and port as stored: 8 bytes for IPv4, 20 for IPv6. Raises BodyError for a name or garbage.
+    """Encodes address and port as stored: 8 bytes for IPv4, 20 for IPv6. Raises BodyError for a name or garbage.
 
-    An IPv4 address in IPv6 dress, as dual-stack sockets report it, is stored as IPv4: C++ reads nothing else.
+    An IPv4 address mapped into IPv6, as dual-stack sockets report it, is stored as IPv4: C++ reads nothing else.
     """
     address, port = host
     address = address.partition("%")[0].removeprefix("::ffff:")
@@ -44,18 +44,21 @@ def host_bytes(host: Host) -> bytes:
 
 @lru_cache(maxsize=4096)
 def host_from_bytes(raw: bytes) -> Host:
-    """Inverse of `host_bytes`; `raw` is 8 or 20 bytes."""
+    """Decodes what `host_bytes` encoded; `raw` is 8 or 20 bytes."""
     family = AF_INET if len(raw) == 8 else AF_INET6
     return inet_ntop(family, raw[:-4]), _PORT.unpack(raw[-4:])[0]
 
 
 def offset_message_id(host: Host, commit_log_offset: int) -> str:
-    """The broker's id of the message at `commit_log_offset`: ("10.0.0.1", 10911), 1000 gives 0A0000010000…03E8."""
+    """Returns the broker's id of the message at `commit_log_offset`.
+
+    ("10.0.0.1", 10911), 1000 gives 0A0000010000…03E8.
+    """
     return (host_bytes(host) + commit_log_offset.to_bytes(8, "big", signed=True)).hex().upper()
 
 
 def decode_offset_message_id(message_id: str) -> tuple[Host, int]:
-    """(store host, commit-log offset). Raises BodyError for anything but 32 or 56 hex digits."""
+    """Returns store host and commit-log offset. Raises BodyError for anything but 32 or 56 hex digits."""
     if len(message_id) not in _HEX_CHARS:
         raise BodyError(f"not an offset message id: {message_id[:64]!r}")
     try:
@@ -76,7 +79,7 @@ def _now_ms() -> int:
 class UniqueKeyFactory:
     """Makes unique keys: 32 hex digits, 65,536 per millisecond before one could repeat.
 
-    Safe to call from several threads, and in a child after a fork: the process id is looked at each time.
+    Safe to call from several threads, and in a child after a fork: the process id is checked each time.
     """
 
     def __init__(self, address: str = "127.0.0.1", clock: Callable[[], int] = _now_ms) -> None:
@@ -104,7 +107,7 @@ class UniqueKeyFactory:
 
 
 def _month_around(now_ms: int) -> tuple[int, int]:
-    """Start of the local calendar month that holds `now_ms`, and of the next; Java counts local time too."""
+    """Returns the starts of the local calendar month that holds `now_ms` and of the next; Java uses local time, too."""
     first = datetime.fromtimestamp(now_ms / 1000).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     following = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
     return int(first.timestamp() * 1000), int(following.timestamp() * 1000)

@@ -67,7 +67,7 @@ class Property:
 
 
 def decode_properties(text: str) -> dict[str, str]:
-    """The properties in `text`, later ones winning. Never raises."""
+    """Returns the properties in `text`; of one name the last counts. Never raises."""
     properties: dict[str, str] = {}
     for segment in text.split(VALUE_END):
         name, _, value = segment.partition(NAME_END)
@@ -77,5 +77,5 @@ def decode_properties(text: str) -> dict[str, str]:
 
 
 def encode_properties(properties: Mapping[str, str]) -> str:
-    """`properties` as text, ending with 0x02 unless there is none. Values hold neither 0x01 nor 0x02."""
+    """Encodes `properties` as text that ends with 0x02 unless it is empty. Values hold neither 0x01 nor 0x02."""
     return "".join([f"{name}\x01{value}\x02" for name, value in properties.items()])

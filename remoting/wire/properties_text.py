@@ -1,4 +1,4 @@
-"""Properties looked up in their text as it is stored: what an expression names is found without decoding the others.
+"""Looks up properties in their text as it is stored, without decoding the others.
 
 A text here is the stored one behind one more 0x02: so every name, the first one too, stands between 0x02 and 0x01,
 and the search for a mark finds the whole name and nothing else. The rules are those of `properties.py`:
@@ -13,12 +13,12 @@ TEXT_START = VALUE_END.encode()
 
 
 def mark_of(name: str) -> bytes:
-    """What stands before the value of a property. `name` has no control characters."""
+    """Returns the bytes before the value of a property. `name` has no control characters."""
     return f"{VALUE_END}{name}{NAME_END}".encode()
 
 
 def last_value(text: bytes, mark: bytes) -> bytes:
-    """The property's value, empty if it is missing: `text.rpartition(mark)[2].partition(TEXT_START)[0]` or an earlier.
+    """Returns the property's value, empty if it is missing: the last one that is not empty.
 
     Where the mark is missing, `rpartition` gives the whole text, which begins with an end.
     """

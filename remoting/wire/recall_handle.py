@@ -1,4 +1,4 @@
-"""The handle by which a sender recalls a message that waits for its time (`RecallMessageHandle`).
+"""The handle by which a sender recalls a timer message before its delivery (`RecallMessageHandle`).
 
 URL-safe base64 of `v1 <topic> <broker name> <time in ms> <unique key>`. The time is the message's slot + 1.
 """
@@ -32,7 +32,7 @@ class RecallHandle(NamedTuple):
 
 
 def recall_handle(properties: Mapping[str, str], broker_name: str) -> str | None:
-    """For a message that was stored with `properties`; None when it does not wait for a time of its own.
+    """Returns the handle of a message that was stored with `properties`; None when it is no timer message.
 
     Java: `SendMessageProcessor.attachRecallHandle`.
     """
@@ -43,7 +43,7 @@ def recall_handle(properties: Mapping[str, str], broker_name: str) -> str | None
 
 
 def read_recall_handle(text: str) -> RecallHandle:
-    """Raises MessageError (ILLEGAL_OPERATION)."""
+    """Decodes a handle. Raises MessageError (ILLEGAL_OPERATION) for a text that is none."""
     data = text.encode("utf-8", "replace")
     try:
         if _ALPHABET.match(data) is None:

@@ -1,11 +1,11 @@
-"""A message as brokers store and answer it (Java `MessageDecoder`, `MessageExtEncoder`).
+"""A message as brokers store it and send it to consumers (Java `MessageDecoder`, `MessageExtEncoder`).
 
     |  0 | 4 total size | 4 magic | 4 body CRC | 4 queue id | 4 flag | 8 queue offset | 8 commit-log offset |
     | 36 | 4 sysFlag | 8 born timestamp | 8 or 20 born host | 8 store timestamp | 8 or 20 store host |
     | 72 | 4 reconsume times | 8 prepared transaction offset | 4 body length | body |
     |    | 1 (V1) or 2 (V2) topic length | topic | 2 properties length | properties |
 
-Byte positions hold where both hosts are IPv4; sysFlag tells. V2 is written only for topics of more than 127 bytes.
+Byte positions hold where both hosts are IPv4, which sysFlag says. V2 is written only for topics of more than 127 bytes.
 A store may end a record with `__CRC32#`, 20 bytes at the very end of the properties, over all bytes before them:
 `properties_text` shows it, `properties` does not, since it belongs to the record and not to the message.
 """
@@ -94,7 +94,7 @@ class StoredMessage(msgspec.Struct, kw_only=True, dict=True):
 
     @property
     def message_id(self) -> str:
-        """What a user calls the id: the sender's, else the broker's."""
+        """Returns the id that users know: the sender's unique key, else the broker's offset message id."""
         return self.unique_key or self.offset_message_id
 
     def __str__(self) -> str:
@@ -103,9 +103,9 @@ class StoredMessage(msgspec.Struct, kw_only=True, dict=True):
 
 
 def decode_message(buffer: bytes | bytearray | memoryview, position: int = 0) -> StoredMessage:
-    """The message whose record starts at `position`. Raises BodyError when it is cut off or no record.
+    """Decodes the record that starts at `position`. Raises BodyError when it is cut off or no record.
 
-    CRCs are not looked at: clients trust them to the broker.
+    CRCs are not checked: clients leave that to the broker.
     """
     try:
         return _decode(buffer, position)
@@ -170,7 +170,7 @@ def _decode(buffer: bytes | bytearray | memoryview, position: int) -> StoredMess
 
 
 def decode_messages(body: bytes | bytearray | memoryview) -> list[StoredMessage]:
-    """All messages of a pull answer. Raises BodyError where one is cut off."""
+    """Decodes all messages of a pull's response. Raises BodyError where one is cut off."""
     messages: list[StoredMessage] = []
     position = 0
     while position < len(body):
@@ -181,7 +181,7 @@ def decode_messages(body: bytes | bytearray | memoryview) -> list[StoredMessage]
 
 
 def encode_message(message: StoredMessage) -> bytes:
-    """The record of `message`. Sizes, body CRC, magic and the IPv6 bits are computed, not taken from it.
+    """Encodes `message` as a record. Sizes, body CRC, magic and the IPv6 bits are computed, not taken from it.
 
     Raises BodyError on a topic or properties that the layout cannot hold.
     """
@@ -221,7 +221,10 @@ def encode_message(message: StoredMessage) -> bytes:
 
 
 def encode_topic(topic: str) -> tuple[int, bytes]:
-    """(magic, topic with its length before it). Raises BodyError on an empty topic or one beyond 32767 bytes."""
+    """Returns the magic, and the topic behind its length.
+
+    Raises BodyError on an empty topic or one beyond 32767 bytes.
+    """
     name = topic.encode("utf-8", "replace")
     if not 0 < len(name) <= 0x7FFF:
         raise BodyError(f"topic of {len(name)} bytes cannot be stored")

@@ -1,4 +1,4 @@
-"""The properties of a stored message, without reading its body, which may be large (layout: `stored_message.py`).
+"""Reads the properties of a stored message without its body, which may be large (layout: `stored_message.py`).
 
 The record is read in two parts, its start and what follows the body: topic and properties.
 """
@@ -22,7 +22,7 @@ _SHORT = struct.Struct(">H")
 
 
 def tail_position(start: bytes) -> int:
-    """Where the part behind the body begins, counted from the record's `start`. Raises BodyError."""
+    """Returns where the part behind the body begins, from the record's first bytes in `start`. Raises BodyError."""
     if len(start) < _START_BYTES_MIN:
         raise BodyError(f"a stored message is cut off after {len(start)} bytes")
     head = HEADS[(_INT.unpack_from(start, SYS_FLAG_POSITION)[0] >> 4) & 3]
@@ -35,15 +35,18 @@ def tail_position(start: bytes) -> int:
 
 
 def properties_in_tail(start: bytes, tail: bytes, position: int = 0) -> bytes:
-    """Of the message whose part behind the body begins at `position` of `tail`. Raises BodyError."""
+    """Returns the properties of the message whose part behind the body begins at `position` of `tail`.
+
+    Raises BodyError.
+    """
     magic: int = _MAGIC.unpack_from(start)[0]
     return properties_text(tail, position, len(tail), magic)
 
 
 def properties_text(content: bytes, position: int, end: int, magic: int) -> bytes:
-    """Of the message that ends at `end` and whose part behind the body begins at `position`. Raises BodyError.
+    """Returns the properties of the message that ends at `end` and whose part behind the body begins at `position`.
 
-    In the form of `properties_text.py`.
+    The bytes are as `properties_text.py` has them. Raises BodyError where the message is cut off.
     """
     try:
         if magic == MAGIC_V2:

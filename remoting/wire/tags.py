@@ -1,6 +1,6 @@
 """Tags and tag expressions (RocketMQ's `FilterAPI`).
 
-The broker matches by hash only; the client looks at the text again, because hashes collide ("Aa" and "BB").
+The broker compares hashes only; the client compares the text again, because hashes collide ("Aa" and "BB").
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ ALL = "*"
 
 
 def tags_code(tags: str | None) -> int:
-    """What stands in the consume queue for a message's tags: Java's string hash; 0 without tags."""
+    """Returns the tags code of a consume-queue entry: Java's string hash of the tags; 0 without tags."""
     return string_hash(tags) if tags else 0
 
 
 class TagExpression(msgspec.Struct, frozen=True):
-    """`*`, or `A || B`. `tags` is empty for `*`."""
+    """`*`, or `A || B`.
+
+    `text` as it was given; `tags` is empty for `*`; `codes` are the hashes that a broker compares.
+    """
 
     text: str
     tags: tuple[str, ...]
@@ -31,17 +34,13 @@ class TagExpression(msgspec.Struct, frozen=True):
     def matches_all(self) -> bool:
         return not self.tags
 
-    def matches_code(self, code: int) -> bool:
-        """The broker's check; `code` is the consume-queue entry's."""
-        return not self.tags or code in self.codes
-
     def matches(self, tags: str | None) -> bool:
-        """The client's check on the text."""
+        """Returns whether the client lets a message with these tags through: it compares the text."""
         return not self.tags or tags in self.tags
 
 
 def parse_tags(text: str | None) -> TagExpression:
-    """None, "" and `*` mean all.
+    """Parses a tag expression. None, "" and `*` mean all.
 
     Raises MessageError (SUBSCRIPTION_PARSE_FAILED) when no tag is left, as in `||`, or the text is too long.
     """

@@ -48,9 +48,7 @@ async def test_a_peer_that_does_not_read_is_not_read_from_and_memory_stays_bound
 async def test_a_greedy_peer_gets_one_portion_a_turn_and_is_not_read_from_meanwhile() -> None:
     server = Answering()
     pipe = Pipe(Recorder(), server)
-    for _ in range(3 * REQUESTS_AT_ONCE_MAX):
-        pipe.client.requester.send_oneway(Command(code=15))
-    pipe.client._flush()
+    pipe.to_server.write(encode_frame(Command(code=15, flag=ONEWAY_FLAG)) * (3 * REQUESTS_AT_ONCE_MAX))
     pipe.to_server.deliver()
     assert server.portions == [REQUESTS_AT_ONCE_MAX]
     assert not pipe.to_client.is_reading()

@@ -105,7 +105,7 @@ def evaluate(node: Node, properties: Properties) -> Any:
 
 
 def _until(deciding: bool, operands: tuple[Node, ...], properties: Properties) -> bool | None:
-    """OR (`deciding` is True), AND (False): the first operand with that value decides, the rest is not evaluated.
+    """Evaluates OR (`deciding` is True) or AND (False): the first operand with that value decides, the rest is skipped.
 
     Else NULL where one operand is NULL (`LogicExpression`).
     """
@@ -120,12 +120,15 @@ def _until(deciding: bool, operands: tuple[Node, ...], properties: Properties) -
 
 
 def _property_as_condition(operand: MessageProperty, properties: Properties) -> bool | None:
-    """A string is never true: false where the property is there, NULL where it is missing (`PropertyExpression`)."""
+    """Returns false where the property is there: a string is never true.
+
+    NULL where it is missing (`PropertyExpression`).
+    """
     return None if evaluate(operand, properties) is None else False
 
 
 def _text_test(test: TextTest, properties: Properties) -> bool:
-    """CONTAINS, STARTSWITH, ENDSWITH, with or without NOT before them (`ComparisonExpression.createContains` …).
+    """Evaluates CONTAINS, STARTSWITH, ENDSWITH, with or without NOT (`ComparisonExpression.createContains` …).
 
     False, negated or not, for what is no string, and where the empty string is searched.
     """
@@ -134,7 +137,7 @@ def _text_test(test: TextTest, properties: Properties) -> bool:
 
 
 def _equality(left: Node, right: Node, properties: Properties) -> bool | None:
-    """`=`, which evaluates both sides (`ComparisonExpression.createEqual`).
+    """Evaluates `=`, both sides of it (`ComparisonExpression.createEqual`).
 
     | left missing | right missing | both missing |
     |---|---|---|
@@ -153,7 +156,7 @@ def _equality(left: Node, right: Node, properties: Properties) -> bool | None:
 
 
 def _same_condition(left: Kind, left_value: Any, right: Kind, right_value: Any) -> bool:
-    """`=` with a condition on one side or both (`ComparisonExpression.compare` of a Boolean).
+    """Evaluates `=` with a condition on one side or both (`ComparisonExpression.compare` of a Boolean).
 
     A string left of a condition is true where it reads "true" in any case; right of one it raises Incomparable. A
     number never equals a condition.
@@ -166,7 +169,7 @@ def _same_condition(left: Kind, left_value: Any, right: Kind, right_value: Any) 
 
 
 def _order(order: str, left: Node, right: Node, properties: Properties) -> bool | None:
-    """<, <=, >, >=: NULL where a side is missing; the right side is not evaluated behind a left one that is missing."""
+    """Evaluates <, <=, >, >=: NULL where a side is missing; behind a missing left side the right one is skipped."""
     left_value = evaluate(left, properties)
     if left_value is None:
         return None

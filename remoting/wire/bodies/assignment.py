@@ -39,7 +39,10 @@ class RequestModeTable(Document, kw_only=True):
 
 
 def write_assignments(queues: Iterable[MessageQueue] | None, mode: str) -> bytes:
-    """`QueryAssignmentResponseBody`. None: the client should keep what it has; no queue: it should give up all."""
+    """Encodes `QueryAssignmentResponseBody`.
+
+    None: the client keeps the queues it has; an empty list: it gives up all.
+    """
     if queues is None:
         return b"{}"
     assignments = [{"messageQueue": queue_to_json(queue), "mode": mode} for queue in sorted(queues)]

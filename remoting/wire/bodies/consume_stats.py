@@ -55,7 +55,7 @@ def read_consume_stats(body: Body) -> ConsumeStats:
 
 
 def write_time_spans(spans: Mapping[MessageQueue, QueueTimeSpan]) -> bytes:
-    """303 QUERY_CONSUME_TIME_SPAN."""
+    """Encodes the response to QUERY_CONSUME_TIME_SPAN (303)."""
     entries = [msgspec.to_builtins(span) | {"messageQueue": queue_to_json(queue)} for queue, span in spans.items()]
     return msgspec.json.encode({"consumeTimeSpanSet": entries})
 
@@ -65,7 +65,7 @@ CommittedOffsets = dict[tuple[str, str], dict[int, int]]
 
 
 def write_committed_offsets(offsets: Mapping[tuple[str, str], Mapping[int, int]]) -> bytes:
-    """43 and config/consumerOffset.json; the key is `topic@group`, topic first."""
+    """Encodes the response to 43, and config/consumerOffset.json; the key is `topic@group`, topic first."""
     table = {f"{topic}@{group}": queues for (topic, group), queues in offsets.items()}
     return msgspec.json.encode({"offsetTable": table})
 

@@ -1,7 +1,7 @@
 """A JSON body to a typed document and back.
 
 A document is a msgspec struct with camelCase keys. Reading coerces the dialects of C++ and Go (numbers as text),
-ignores unknown keys and takes null for "absent".
+ignores unknown keys and treats null as absent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read_body(document_type: type[D], body: Body) -> D:
 
 
 def read_object(name: str, body: Body, dialect_bytes_max: int = sys.maxsize) -> dict[str, Any]:
-    """The JSON object in `body`, nulls left out, for documents that no struct describes. Raises BodyError."""
+    """Returns the JSON object in `body`, nulls left out, for documents that no struct describes. Raises BodyError."""
     text = bytes(body)
     value = lenient_json.loads(text, dialect_bytes_max)
     if b"null" in text or b'"$ref"' in text:  # looking for them takes longer than reading
@@ -63,7 +63,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """Java leaves nulls out or writes them, as it likes; we read both as absent."""
+    """Returns `value` without nulls at any depth: Java writes nulls or leaves them out, and both mean absent."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

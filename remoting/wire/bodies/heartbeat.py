@@ -73,7 +73,7 @@ def read_heartbeat(body: Body) -> HeartbeatData:
 
 
 def _name_enums(consumer: dict[str, Any]) -> None:
-    """Ordinals become names; what no table knows is dropped, so that the default holds (Java reads null)."""
+    """Replaces ordinals by names; drops what is unknown, so that the default holds (Java reads null)."""
     for key, names in _ENUMS.items():
         value = consumer.get(key)
         if type(value) is int and 0 <= value < len(names):

@@ -19,12 +19,12 @@ class MessageQueue(NamedTuple):
     queue_id: int
 
     def __str__(self) -> str:
-        """Java's text; the consistent-hash strategy hashes it."""
+        """Returns Java's text; the consistent-hash strategy hashes it."""
         return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
 
 
 def queue_to_json(queue: MessageQueue) -> dict[str, Any]:
-    """Keys alphabetical, as Go's textual parser expects."""
+    """Returns the queue as a JSON object with its keys in alphabetical order, as Go's textual parser expects."""
     return {"brokerName": queue.broker_name, "queueId": queue.queue_id, "topic": queue.topic}
 
 
@@ -41,7 +41,7 @@ def write_queue_map(entries: Iterable[tuple[MessageQueue, Any]]) -> msgspec.Raw:
 
 
 def read_queue_map(value: Any) -> dict[MessageQueue, Any]:
-    """From what `lenient_json.loads` made of such a map, None being empty. Raises BodyError.
+    """Reads what `lenient_json.loads` made of a map keyed by queues, None being empty. Raises BodyError.
 
     `$ref` keys, which name no queue, are dropped.
     """

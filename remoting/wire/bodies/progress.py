@@ -1,4 +1,7 @@
-"""Progress as tools and clients tell it of one topic: 220, 221, 222, 223. All offsets are queue offsets."""
+"""A group's offsets on one topic, as tools, brokers and clients exchange them: 220, 221, 222, 223.
+
+All are queue offsets.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ Progress = Mapping[MessageQueue, int]
 
 
 def write_reset(offsets: Progress) -> bytes:
-    """`ResetOffsetBody`: the answer to 222, and what 220 tells most clients."""
+    """Encodes `ResetOffsetBody`: the response to 222, and the body of 220 to most clients."""
     return msgspec.json.encode({"offsetTable": write_queue_map(offsets.items())})
 
 
@@ -34,23 +37,23 @@ def read_reset(body: Body) -> dict[MessageQueue, int]:
 
 
 def write_reset_for_cpp(offsets: Progress) -> bytes:
-    """`ResetOffsetBodyForC`: the same as a list, which is what C++ clients read."""
+    """Encodes `ResetOffsetBodyForC`: the same as a list, which is what C++ clients read."""
     entries = [queue_to_json(queue) | {"offset": queue_offset} for queue, queue_offset in offsets.items()]
     return msgspec.json.encode({"offsetTable": entries})
 
 
 def write_client_progress(progress: Progress) -> bytes:
-    """`GetConsumerStatusBody` as one client answers 221."""
+    """Encodes `GetConsumerStatusBody` as one client answers 221."""
     return msgspec.json.encode({"consumerTable": {}, "messageQueueTable": write_queue_map(progress.items())})
 
 
 def read_client_progress(body: Body) -> dict[MessageQueue, int]:
-    """`GetConsumerStatusBody` as one client answers 221. Raises BodyError."""
+    """Reads `GetConsumerStatusBody` as one client answers 221. Raises BodyError."""
     return _read(read_object("GetConsumerStatusBody", body).get("messageQueueTable"))
 
 
 def write_group_progress(progress: Mapping[str, Progress]) -> bytes:
-    """`GetConsumerStatusBody` as the answer to 223: per client id."""
+    """Encodes `GetConsumerStatusBody` as the response to 223: per client id."""
     table = {client_id: write_queue_map(queues.items()) for client_id, queues in progress.items()}
     return msgspec.json.encode({"consumerTable": table, "messageQueueTable": {}})
 

@@ -1,4 +1,4 @@
-"""LOCK_BATCH_MQ (41) and UNLOCK_BATCH_MQ (42): which queues a member of an ordered group wants for itself."""
+"""Bodies of LOCK_BATCH_MQ (41) and UNLOCK_BATCH_MQ (42): queues that a member of an orderly group locks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from remoting.wire.errors import BodyError
 
 
 class LockRequest(Document, kw_only=True):
-    """`only_this_broker`: not its replicas too."""
+    """`LockBatchRequestBody`. `only_this_broker`: do not lock on the broker's replicas, too."""
 
     client_id: str
     consumer_group: str
@@ -43,7 +43,7 @@ def write_lock_request(request: LockRequest) -> bytes:
 
 
 def write_locked(queues: list[MessageQueue]) -> bytes:
-    """The answer to 41: those of the wanted queues that are the member's now."""
+    """Encodes the response to 41: those of the requested queues that the member has locked now."""
     return lenient_json.dumps({"lockOKMQSet": [queue_to_json(queue) for queue in queues]})
 
 

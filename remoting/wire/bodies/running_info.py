@@ -1,4 +1,4 @@
-"""307 GET_CONSUMER_RUNNING_INFO: what one member says of itself (`ConsumerRunningInfo`)."""
+"""The response to GET_CONSUMER_RUNNING_INFO (307): one member's queues and statistics (`ConsumerRunningInfo`)."""
 
 from __future__ import annotations
 

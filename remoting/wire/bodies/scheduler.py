@@ -6,7 +6,7 @@ from remoting.wire.bodies.document import Document
 
 
 class AgendaEntry(Document, kw_only=True):
-    """One subject with something waiting, e.g. kind "delay", key "3".
+    """One scheduled kind and key with messages waiting, e.g. kind "delay", key "3".
 
     `next_due_ms`: when the first of it falls due, ms since the epoch. `late_ms`: how late the last delivery was,
     -1 before the first.

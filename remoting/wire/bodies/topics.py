@@ -18,7 +18,7 @@ PERM_MAX = PERM_READ_WRITE | PERM_INHERIT
 
 
 class DataVersion(Document, kw_only=True):
-    """Which edition of a table a broker holds; `timestamp` in ms."""
+    """The version of a table that a broker holds; `timestamp` in ms."""
 
     counter: int = 0
     state_version: int = 0
@@ -66,7 +66,7 @@ class TopicOffset(Document, kw_only=True):
 
 
 def write_topic_stats(offsets: Mapping[MessageQueue, TopicOffset], put_tps: float = 0.0) -> bytes:
-    """202 GET_TOPIC_STATS_INFO."""
+    """Encodes the response to GET_TOPIC_STATS_INFO (202)."""
     return msgspec.json.encode({"offsetTable": write_queue_map(offsets.items()), "topicPutTps": put_tps})
 
 

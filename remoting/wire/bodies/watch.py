@@ -1,7 +1,7 @@
-"""Private: the answer to the watch request, what changed on a broker (docs/ARCHITECTURE.md, "The watch request").
+"""Private: the response to the watch request, what changed on a broker (docs/ARCHITECTURE.md, "The watch request").
 
-`events` tell what happened since the revision asked for; the other parts are the present state of what those events
-touched, or of everything when the answer is a snapshot. A group or topic named in `gone_…` does not exist any more.
+`events` are those since the requested revision; the other parts are the present state of all that these events
+concern, or of everything when the response is a snapshot. A group or topic named in `gone_…` does not exist any more.
 All times are ms since the epoch by the broker's clock.
 """
 
@@ -14,8 +14,8 @@ from remoting.wire.bodies.topics import TopicConfig
 
 # Kinds of events.
 MEMBER_JOINED = "member_joined"
-MEMBER_LEFT = "member_left"  # said goodbye
-MEMBER_LOST = "member_lost"  # connection gone, or silent for too long
+MEMBER_LEFT = "member_left"  # unregistered itself
+MEMBER_LOST = "member_lost"  # its connection was closed, or it sent no heartbeat for too long
 SUBSCRIPTION_CHANGED = "subscription_changed"
 ASSIGNMENT_CHANGED = "assignment_changed"  # another member pulls a queue
 TOPIC_CHANGED = "topic_changed"
@@ -25,7 +25,7 @@ PROGRESS = "progress"
 
 
 class WatchEvent(Document, kw_only=True):
-    """One fact. `detail` holds what the kind needs, e.g. for assignment_changed: from, to (client ids or "")."""
+    """One event. `detail` holds what the kind needs, e.g. for assignment_changed: from, to (client ids or "")."""
 
     revision: int
     at_ms: int
@@ -38,9 +38,9 @@ class WatchEvent(Document, kw_only=True):
 
 
 class DifferenceState(Document, kw_only=True):
-    """What a member asked for at a topic where the group's members disagree. `expression` None: does not subscribe.
+    """A member's subscription to a topic at which the group's members differ. `expression` None: it does not subscribe.
 
-    `others`: clients that ask otherwise now, a few of them; none when it `is_over`.
+    `others`: some of the clients that subscribe otherwise now; none when it `is_over`.
     """
 
     topic: str
@@ -54,7 +54,10 @@ class DifferenceState(Document, kw_only=True):
 
 
 class MemberState(Document, kw_only=True):
-    """`subscriptions`: what this member itself asked for in its last heartbeat, with type, model and start."""
+    """`subscriptions`.
+
+    Those of this member's own last heartbeat, as are consume type, message model and start position.
+    """
 
     client_id: str
     client_addr: str
@@ -70,7 +73,7 @@ class MemberState(Document, kw_only=True):
 
 
 class AssignmentState(Document, kw_only=True):
-    """Observed: who pulled this queue last, and when."""
+    """The member that pulled this queue last, as the broker observed it."""
 
     topic: str
     queue_id: int
@@ -148,7 +151,7 @@ class WatchBody(Document, kw_only=True):
     scheduler: SchedulerState | None = None
 
     def add(self, page: WatchBody) -> None:
-        """What the next page of the same answer holds."""
+        """Adds what the next page of the same answer holds."""
         self.now_ms = page.now_ms
         self.events += page.events
         self.topics += page.topics

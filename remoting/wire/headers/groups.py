@@ -13,7 +13,7 @@ def _camel(name: str) -> str:
 class UnregisterClientHeader(
     Header, kw_only=True, rename=lambda name: "clientID" if name == "client_id" else _camel(name)
 ):
-    """35. The wire's key is `clientID`, both letters capital."""
+    """35 UNREGISTER_CLIENT. The wire's key is `clientID`, both letters capital."""
 
     client_id: str = ""
     producer_group: str | None = None
@@ -33,7 +33,10 @@ class ProducerGroupHeader(Header, kw_only=True):
 
 
 class SendMessageBackHeader(Header, kw_only=True):
-    """36. `offset` is a commit-log offset. `delay_level` 0: the broker decides; < 0: dead letter at once."""
+    """36 CONSUMER_SEND_MSG_BACK.
+
+    `offset` is a commit-log offset. `delay_level` 0: the broker decides; < 0: dead letter at once.
+    """
 
     offset: Int64
     group: str
@@ -46,7 +49,7 @@ class SendMessageBackHeader(Header, kw_only=True):
 
 
 class GetConsumeStatsHeader(Header, kw_only=True):
-    """208. `topic_list` is joined with ";"."""
+    """208 GET_CONSUME_STATS. `topic_list` is joined with ";"."""
 
     consumer_group: str
     topic: str | None = None
@@ -54,7 +57,7 @@ class GetConsumeStatsHeader(Header, kw_only=True):
 
 
 class GetConsumerRunningInfoHeader(Header, kw_only=True):
-    """307."""
+    """307 GET_CONSUMER_RUNNING_INFO."""
 
     consumer_group: str
     client_id: str
@@ -62,7 +65,7 @@ class GetConsumerRunningInfoHeader(Header, kw_only=True):
 
 
 class ConsumeDirectlyHeader(Header, kw_only=True):
-    """309. `msg_id` is an offset message id."""
+    """309 CONSUME_MESSAGE_DIRECTLY. `msg_id` is an offset message id."""
 
     consumer_group: str
     client_id: str | None = None
@@ -71,7 +74,7 @@ class ConsumeDirectlyHeader(Header, kw_only=True):
 
 
 class DeleteGroupHeader(Header, kw_only=True):
-    """207. `clean_offset`: the group's progress too."""
+    """207 DELETE_SUBSCRIPTIONGROUP. `clean_offset`: deletes the group's committed offsets, too."""
 
     group_name: str
     clean_offset: bool = False

@@ -1,4 +1,4 @@
-"""Headers of looking messages up: 12, 33, 321."""
+"""Headers of requests that look up messages: 12, 33, 321."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from remoting.wire.headers.typed import Header, Int32, Int64
 
 
 class ViewMessageHeader(Header, kw_only=True):
-    """33. `offset` is a commit-log offset, taken from an offset message id."""
+    """33 VIEW_MESSAGE_BY_ID. `offset` is a commit-log offset, taken from an offset message id."""
 
     offset: Int64
     topic: str | None = None
 
 
 class QueryMessageHeader(Header, kw_only=True):
-    """12. Times are ms since the epoch, both included."""
+    """12 QUERY_MESSAGE. Times are ms since the epoch, both included."""
 
     topic: str
     key: str
@@ -26,14 +26,14 @@ class QueryMessageHeader(Header, kw_only=True):
 
 
 class QueryMessageResponseHeader(Header, kw_only=True):
-    """How far the key index is: store time (ms) and commit-log offset of the last message in it."""
+    """The end of the key index: store time (ms) and commit-log offset of the last message in it."""
 
     index_last_update_timestamp: Int64
     index_last_update_phyoffset: Int64
 
 
 class QueryConsumeQueueHeader(Header, kw_only=True):
-    """321. `index`: the queue offset to begin with."""
+    """321 QUERY_CONSUME_QUEUE. `index`: the queue offset to begin with."""
 
     topic: str
     queue_id: Int32

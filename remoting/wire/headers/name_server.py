@@ -6,7 +6,7 @@ from remoting.wire.headers.typed import Header
 
 
 class PutKVConfigHeader(Header, kw_only=True):
-    """100. Without namespace or key it is refused with words of RocketMQ's own."""
+    """100 PUT_KV_CONFIG. Without namespace or key it is refused with RocketMQ's own text."""
 
     namespace: str | None = None
     key: str | None = None
@@ -21,13 +21,13 @@ class KVConfigHeader(Header, kw_only=True):
 
 
 class NamespaceHeader(Header, kw_only=True):
-    """219."""
+    """219 GET_KVLIST_BY_NAMESPACE."""
 
     namespace: str = ""
 
 
 class DeleteTopicInNameServerHeader(Header, kw_only=True):
-    """216. With `cluster_name` only that cluster's brokers leave the route."""
+    """216 DELETE_TOPIC_IN_NAMESRV. With `cluster_name` only that cluster's brokers are removed from the route."""
 
     topic: str
     cluster_name: str | None = None
@@ -40,7 +40,7 @@ class BrokerNameHeader(Header, kw_only=True):
 
 
 class BrokerMemberGroupHeader(Header, kw_only=True):
-    """901."""
+    """901 GET_BROKER_MEMBER_GROUP."""
 
     cluster_name: str
     broker_name: str

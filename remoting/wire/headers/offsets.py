@@ -43,7 +43,7 @@ class SearchOffsetHeader(Header, kw_only=True):
 
 
 class CloneOffsetsHeader(Header, kw_only=True):
-    """314. Without `topic`: all topics of the source."""
+    """314 CLONE_GROUP_OFFSET. Without `topic`: all topics of the source."""
 
     src_group: str
     dest_group: str
@@ -60,7 +60,10 @@ class TimestampResponseHeader(Header, kw_only=True):
 
 
 class ResetOffsetHeader(Header, kw_only=True):
-    """222, and 220 to clients. `timestamp` in ms, -1 for the end; `queue_id` -1 for all; `offset` -1: by time."""
+    """222 from tools, 220 to clients.
+
+    `timestamp` in ms, -1 for the end; `queue_id` -1 for all; `offset` -1: by time.
+    """
 
     topic: str
     group: str
@@ -71,7 +74,7 @@ class ResetOffsetHeader(Header, kw_only=True):
 
 
 class ConsumerStatusHeader(Header, kw_only=True):
-    """223, and 221 to clients. `client_addr` holds a client id."""
+    """223 from tools, 221 to clients. `client_addr` holds a client id."""
 
     topic: str
     group: str
@@ -79,7 +82,7 @@ class ConsumerStatusHeader(Header, kw_only=True):
 
 
 class ConsumeTimeSpanHeader(Header, kw_only=True):
-    """303."""
+    """303 QUERY_CONSUME_TIME_SPAN."""
 
     topic: str
     group: str

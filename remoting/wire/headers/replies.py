@@ -1,4 +1,4 @@
-"""The header of PUSH_REPLY_MESSAGE_TO_CLIENT (326): a reply on its way to who asked."""
+"""The header of PUSH_REPLY_MESSAGE_TO_CLIENT (326): a reply, sent by the broker to the producer that requested it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from remoting.wire.headers.typed import Header, Int32, Int64
 class ReplyMessageHeader(Header, kw_only=True):
     """`ReplyMessageRequestHeader`: what the replier sent, and the hosts as "ip:port".
 
-    `properties` hold the CORRELATION_ID by which the asker finds its question.
+    `properties` hold the CORRELATION_ID by which the producer finds its request.
     """
 
     producer_group: str

@@ -1,4 +1,4 @@
-"""Headers of the name server: 105, 106 and friends."""
+"""Headers of topics and clusters by name: 105, 202, 215, 216, 224, 300, 351."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class TopicHeader(Header, kw_only=True):
 
 
 class ClusterHeader(Header, kw_only=True):
-    """224: the topics of one cluster."""
+    """224 GET_TOPICS_BY_CLUSTER."""
 
     cluster: str

@@ -6,12 +6,12 @@ from remoting.wire.headers.typed import Header, Int64
 
 
 class SchedulerLeaseHeader(Header, kw_only=True):
-    """29011. Asks for, or renews, the right to drive. `driver` names the process; `epoch` 0 asks anew."""
+    """29011. Asks for the scheduler's lease, or renews it. `driver` names the process; `epoch` 0 asks anew."""
 
     driver: str
     epoch: Int64 = 0
     lease_ms: Int64
-    # Holds the answer back until something new is due sooner than told, or this long.
+    # The response waits up to this long for something that is due earlier than the agenda said.
     wait_ms: Int64 = 0
 
 
@@ -25,7 +25,7 @@ class SchedulerLeaseResponseHeader(Header, kw_only=True):
 
 
 class SchedulerStepHeader(Header, kw_only=True):
-    """29012. Carry out what is due on one subject: `kind` "delay", `key` the level, up to `until_ms`."""
+    """29012. Carries out what is due of one kind and key up to `until_ms`: `kind` "delay", `key` the level."""
 
     epoch: Int64
     kind: str

@@ -33,15 +33,15 @@ def read_header(header_type: type[H], ext_fields: dict[str, str]) -> H:
     """
     for name in _boolean_names(header_type):
         if ext_fields.get(name) == "1":  # true for msgspec, false for Java
-            return _read_patiently(header_type, ext_fields)
+            return _read_as_java(header_type, ext_fields)
     try:
         return msgspec.convert(ext_fields, header_type, strict=False)
     except msgspec.ValidationError:
-        return _read_patiently(header_type, ext_fields)
+        return _read_as_java(header_type, ext_fields)
 
 
-def _read_patiently(header_type: type[H], ext_fields: dict[str, str]) -> H:
-    """Java's parsing where it differs from msgspec's: all but "true" is false, "+5" is 5, a blank number is absent."""
+def _read_as_java(header_type: type[H], ext_fields: dict[str, str]) -> H:
+    """Parses as Java where msgspec differs: all but "true" is false, "+5" is 5, a blank number is absent."""
     fields = dict(ext_fields)
     for field in msgspec.structs.fields(header_type):
         text = fields.get(field.encode_name)
@@ -63,17 +63,17 @@ def _read_patiently(header_type: type[H], ext_fields: dict[str, str]) -> H:
 
 @cache
 def _boolean_names(header_type: type[Header]) -> tuple[str, ...]:
-    """As the wire has them."""
+    """Returns the wire's names of the boolean fields."""
     return tuple(field.encode_name for field in msgspec.structs.fields(header_type) if bool in _kinds(field.type))
 
 
 def _kinds(field_type: Any) -> set[Any]:
-    """The plain types in `int | None`, `Int32 | None` and the like."""
+    """Returns the plain types in `int | None`, `Int32 | None` and the like."""
     return {field_type}.union(*(_kinds(argument) for argument in get_args(field_type)))
 
 
 def write_header(header: Header) -> dict[str, str]:
-    """The header as strings, None left out."""
+    """Returns the header as ext fields; None is left out."""
     fields: dict[str, str] = {}
     for attribute, name in zip(header.__struct_fields__, header.__struct_encode_fields__, strict=True):
         value = getattr(header, attribute)

@@ -6,9 +6,9 @@ from remoting.wire.headers.typed import Header, Int64
 
 
 class WatchHeader(Header, kw_only=True):
-    """29001. What changed since revision `since` of broker life `boot`; 0 and "" ask for everything.
+    """29001 WATCH. Requests what changed since revision `since` of the broker's life `boot`; 0 and "" mean everything.
 
-    The answer waits up to `wait_ms` when nothing changed. `page` asks for the next page of an answer that has more.
+    The response waits up to `wait_ms` for a change. `page` requests the next page of a response that has more.
     """
 
     boot: str = ""
@@ -20,8 +20,8 @@ class WatchHeader(Header, kw_only=True):
 class WatchResponseHeader(Header, kw_only=True):
     """`is_snapshot`: the body holds everything, because `boot` or `since` is not known any more.
 
-    `next_page` is 0 where all is said, else what to ask for next on the same connection. All pages tell of the same
-    `revision`, or of what is newer, which the changes after that revision then tell again.
+    `next_page` is 0 with the last page, else the page to request next on the same connection. All pages have the same
+    `revision`; what has changed after it may be in them already, and is in the changes since that revision again.
     """
 
     boot: str

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from remoting.client import connections as connections_module
+from remoting.client.config import ClientConfig
 from remoting.client.connections import Connections
 from remoting.client.errors import ConnectionLost, NotConnected, RequestTimedOut
 from remoting.connection import Connection
@@ -110,9 +110,9 @@ async def test_a_server_that_was_restarted_is_found_again(server: AnsweringServe
 
 
 async def test_a_time_out_names_address_request_and_time_and_spares_a_connection_that_is_alive(
-    server: AnsweringServer, connections: Connections, monkeypatch: pytest.MonkeyPatch
+    server: AnsweringServer, connections: Connections
 ) -> None:
-    monkeypatch.setattr(connections_module, "SILENT_S", 0.2)
+    connections.config = ClientConfig(silent_s=0.2)
     server.answers[RequestCode.PULL_MESSAGE] = lambda *_: None
     pull = Command(code=RequestCode.PULL_MESSAGE)
     waiting = asyncio.create_task(connections.request(server.address, pull, 300))
@@ -126,9 +126,9 @@ async def test_a_time_out_names_address_request_and_time_and_spares_a_connection
 
 
 async def test_a_time_out_ends_a_connection_on_which_nothing_comes(
-    server: AnsweringServer, connections: Connections, monkeypatch: pytest.MonkeyPatch
+    server: AnsweringServer, connections: Connections
 ) -> None:
-    monkeypatch.setattr(connections_module, "SILENT_S", 0.1)
+    connections.config = ClientConfig(silent_s=0.1)
     server.answers[RequestCode.PULL_MESSAGE] = lambda *_: None
     with pytest.raises(RequestTimedOut):
         await connections.request(server.address, Command(code=RequestCode.PULL_MESSAGE), 50)
@@ -221,10 +221,8 @@ async def test_a_handler_that_fails_is_an_answer_and_a_line_in_the_log(
         assert f"ValueError: {word}" in caplog.text
 
 
-async def test_handlers_at_work_are_bounded(
-    server: AnsweringServer, connections: Connections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections_module, "HANDLER_TASKS_MAX", 2)
+async def test_handlers_at_work_are_bounded(server: AnsweringServer, connections: Connections) -> None:
+    connections.config = ClientConfig(handler_tasks_max=2)
     release = asyncio.Event()
 
     async def wait(_: Connection, request: Command) -> Command:
@@ -251,10 +249,9 @@ async def test_what_is_said_on_connecting_arrives_before_the_first_request(serve
 
 
 async def test_an_idle_connection_is_closed_without_being_called_lost(
-    server: AnsweringServer, connections: Connections, monkeypatch: pytest.MonkeyPatch
+    server: AnsweringServer, connections: Connections
 ) -> None:
-    monkeypatch.setattr(connections_module, "IDLE_CLOSE_S", 0.05)
-    monkeypatch.setattr(connections_module, "IDLE_SCAN_INTERVAL_S", 0.02)
+    connections.config = ClientConfig(idle_close_s=0.05, idle_scan_interval_s=0.02)
     lost: list[str] = []
     connections.connection_lost = lost.append
     await connections.request(server.address, beat())
@@ -264,11 +261,9 @@ async def test_an_idle_connection_is_closed_without_being_called_lost(
 
 
 async def test_a_connection_with_a_parked_request_is_not_idle(
-    server: AnsweringServer, connections: Connections, monkeypatch: pytest.MonkeyPatch
+    server: AnsweringServer, connections: Connections
 ) -> None:
-    monkeypatch.setattr(connections_module, "IDLE_CLOSE_S", 0.02)
-    monkeypatch.setattr(connections_module, "IDLE_SCAN_INTERVAL_S", 0.01)
-    monkeypatch.setattr(connections_module, "SILENT_S", 10.0)
+    connections.config = ClientConfig(idle_close_s=0.02, idle_scan_interval_s=0.01, silent_s=10.0)
     server.answers[RequestCode.PULL_MESSAGE] = lambda *_: None
     with pytest.raises(RequestTimedOut):
         await connections.request(server.address, Command(code=RequestCode.PULL_MESSAGE), 150)
@@ -291,10 +286,9 @@ async def test_closing_fails_what_waits_and_leaves_no_task(server: AnsweringServ
 
 
 async def test_senders_wait_for_a_server_that_does_not_read(
-    connections: Connections, monkeypatch: pytest.MonkeyPatch
+    connections: Connections,
 ) -> None:
-    monkeypatch.setattr("remoting.connection.WRITE_BUFFER_BYTES_MAX", 1_000_000)
-
+    connections.config = ClientConfig(write_buffer_bytes_max=1_000_000)
     accepted: list[asyncio.Transport] = []
 
     class Deaf(asyncio.Protocol):

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from remoting.client import heartbeats as heartbeats_module
+from remoting.client.config import ClientConfig
 from remoting.client.instance import ClientInstance
 from remoting.wire.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData, read_heartbeat
 from remoting.wire.bodies.route import TopicRouteData
@@ -107,10 +107,9 @@ async def test_a_new_connection_to_a_broker_begins_with_a_heartbeat(
 
 
 async def test_the_first_beat_comes_after_a_second_and_then_every_interval(
-    instance: ClientInstance, master: AnsweringServer, monkeypatch: pytest.MonkeyPatch
+    instance: ClientInstance, master: AnsweringServer
 ) -> None:
-    monkeypatch.setattr(heartbeats_module, "FIRST_AFTER_S", 0.01)
-    monkeypatch.setattr(heartbeats_module, "INTERVAL_S", 0.02)
+    instance.heartbeats.config = ClientConfig(heartbeat_first_after_s=0.01, heartbeat_interval_s=0.02)
     instance.heartbeats.add_consumer("billing", billing)
     instance.start()
     await eventually(lambda: len(beats(master)) >= 3)
@@ -138,10 +137,8 @@ async def test_goodbye_is_not_said_to_brokers_that_never_heard_of_us(
     assert master.made == 0
 
 
-async def test_a_hanging_broker_does_not_hold_up_the_goodbye(
-    instance: ClientInstance, master: AnsweringServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(heartbeats_module, "UNREGISTER_TIMEOUT_MS", 50)
+async def test_a_hanging_broker_does_not_hold_up_the_goodbye(instance: ClientInstance, master: AnsweringServer) -> None:
+    instance.heartbeats.config = ClientConfig(unregister_timeout_ms=50)
     instance.heartbeats.add_producer("senders")
     await instance.heartbeats.send_now()
     master.answers[RequestCode.UNREGISTER_CLIENT] = lambda *_: None
@@ -169,24 +166,15 @@ async def test_a_broker_that_refuses_or_is_gone_is_said_once_and_again_when_it_i
     assert "did not accept a heartbeat" in lines[2]
 
 
-async def test_the_brokers_version_is_remembered(instance: ClientInstance, master: AnsweringServer) -> None:
-    assert instance.heartbeats.broker_version(master.address) is None
-    instance.heartbeats.add_producer("senders")
-    await instance.heartbeats.send_now()
-    assert instance.heartbeats.broker_version(master.address) == 479
-
-
 async def test_a_consumer_that_cannot_describe_itself_does_not_end_the_beats(
     instance: ClientInstance,
     master: AnsweringServer,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fail() -> ConsumerData:
         raise ValueError("who am I?")
 
-    monkeypatch.setattr(heartbeats_module, "FIRST_AFTER_S", 0.01)
-    monkeypatch.setattr(heartbeats_module, "INTERVAL_S", 0.01)
+    instance.heartbeats.config = ClientConfig(heartbeat_first_after_s=0.01, heartbeat_interval_s=0.01)
     instance.heartbeats.add_producer("senders")
     await instance.heartbeats.send_now()
     instance.heartbeats.add_consumer("billing", fail)

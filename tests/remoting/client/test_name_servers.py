@@ -58,18 +58,16 @@ async def test_one_name_server_is_preferred(connections: Connections) -> None:
 async def test_when_it_fails_the_next_one_is_asked_and_preferred_from_then_on(connections: Connections) -> None:
     async with AnsweringServer() as alive:
         dead = f"127.0.0.1:{free_port()}"
-        servers = NameServers([dead, alive.address], connections)
-        servers._preferred = 0
+        servers = NameServers([dead, alive.address], connections, first_index=0)
         assert (await servers.request(question())).code == 0
         assert (await servers.request(question())).code == 0
-        assert servers.addresses[servers._preferred] == alive.address
+        assert servers.preferred_address == alive.address
 
 
 async def test_one_that_stays_silent_is_passed_over(connections: Connections) -> None:
     async with AnsweringServer() as silent, AnsweringServer() as alive:
         silent.answers[RequestCode.GET_BROKER_CLUSTER_INFO] = lambda *_: None
-        servers = NameServers([silent.address, alive.address], connections)
-        servers._preferred = 0
+        servers = NameServers([silent.address, alive.address], connections, first_index=0)
         assert (await servers.request(question(), 50)).code == 0
         assert len(alive.asked) == 1
 
@@ -77,8 +75,7 @@ async def test_one_that_stays_silent_is_passed_over(connections: Connections) ->
 async def test_a_refusal_is_an_answer(connections: Connections) -> None:
     async with AnsweringServer() as first, AnsweringServer() as second:
         first.refuse(RequestCode.GET_BROKER_CLUSTER_INFO, 17)
-        servers = NameServers([first.address, second.address], connections)
-        servers._preferred = 0
+        servers = NameServers([first.address, second.address], connections, first_index=0)
         assert (await servers.request(question())).code == 17
         assert second.asked == []
 

@@ -7,11 +7,12 @@ from itertools import count
 import pytest
 import pytest_asyncio
 
-from remoting.client import producer as producer_module
+from remoting.client.config import ClientConfig
 from remoting.client.errors import BrokerRefused, ClientError, NotConnected, RouteNotFound, SendFailed
+from remoting.client.instance import ClientInstance
 from remoting.client.name_servers import NameServersUnreachable
 from remoting.client.outgoing import Message
-from remoting.client.producer import Producer
+from remoting.client.producer import RETRIABLE_CODES, Producer
 from remoting.client.send_result import SendStatus
 from remoting.connection import Connection
 from remoting.wire.batch import decode_batch
@@ -77,7 +78,7 @@ async def namesrv(table: Table) -> AsyncIterator[AnsweringServer]:
 
 @pytest_asyncio.fixture
 async def producer(namesrv: AnsweringServer) -> AsyncIterator[Producer]:
-    producer = Producer(namesrv.address, "senders")
+    producer = Producer(namesrv.address, "senders", pauses_s=(0.01, 0.5))
     await producer.start()
     yield producer
     await producer.close()
@@ -124,7 +125,7 @@ async def test_messages_go_round_the_queues_of_all_brokers(
     assert used == [("a", 0), ("a", 0), ("a", 1), ("a", 1), ("b", 0), ("b", 0), ("b", 1), ("b", 1)]
 
 
-@pytest.mark.parametrize("code", sorted(producer_module.RETRIABLE_CODES), ids=lambda code: code.name)
+@pytest.mark.parametrize("code", sorted(RETRIABLE_CODES), ids=lambda code: code.name)
 async def test_a_retriable_refusal_is_tried_on_another_broker(
     broker: Broker, other: Broker, table: Table, producer: Producer, code: ResponseCode
 ) -> None:
@@ -149,10 +150,7 @@ async def test_another_refusal_is_raised_at_once_with_topic_address_and_words(
     assert len(broker.of_code(SEND)) == 1
 
 
-async def test_the_message_keeps_its_id_over_all_attempts(
-    broker: Broker, producer: Producer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(producer_module, "PAUSES_S", (0.0,))
+async def test_the_message_keeps_its_id_over_all_attempts(broker: Broker, producer: Producer) -> None:
     broker.refuse(SEND, ResponseCode.SYSTEM_BUSY, "broker busy")
     with pytest.raises(SendFailed, match=r"'orders' failed after 3 attempts: 1\. .*SYSTEM_BUSY.*broker busy") as caught:
         await producer.send("orders", b"x")
@@ -176,14 +174,18 @@ async def test_a_broker_that_restarts_meanwhile_gets_the_message(broker: Broker,
 
 
 async def test_a_broker_that_moved_is_found_by_its_new_address(
-    broker: Broker, other: Broker, table: Table, producer: Producer, monkeypatch: pytest.MonkeyPatch
+    broker: Broker, other: Broker, table: Table, namesrv: AnsweringServer
 ) -> None:
-    monkeypatch.setattr("remoting.client.routes.EXPIRED_AGE_S", 0.0)
+    instance = ClientInstance(namesrv.address, config=ClientConfig(route_expired_age_s=0.0))
+    producer = Producer(namesrv.address, "senders", instance=instance)
+    await producer.start()
     await producer.send("orders", b"x")
     await broker.stop()
     table["orders"] = route_to(("a", other.address))
     assert (await producer.send("orders", b"y")).queue.broker_name == "a"
     assert len(other.of_code(SEND)) == 1
+    await producer.close()
+    await instance.close()
 
 
 async def test_a_silent_broker_costs_no_more_than_the_time_of_the_send(broker: Broker, producer: Producer) -> None:

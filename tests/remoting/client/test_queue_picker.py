@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
-from remoting.client import queue_picker
 from remoting.client.queue_picker import QueuePicker
 from remoting.wire.bodies.message_queue import MessageQueue
 
@@ -33,9 +30,8 @@ def test_the_broker_that_failed_is_taken_when_there_is_no_other() -> None:
     assert QueuePicker().pick("T", QUEUES[:2], "a").broker_name == "a"
 
 
-def test_the_memory_of_topics_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_picker, "TOPICS_MAX", 3)
-    picker = QueuePicker()
+def test_the_memory_of_topics_is_bounded() -> None:
+    picker = QueuePicker(topics_max=3)
     for number in range(10):
         picker.pick(f"T{number}", QUEUES)
-    assert len(picker._next) == 3
+    assert picker.topics_count == 3

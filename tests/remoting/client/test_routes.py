@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from remoting.client import routes as routes_module
+from remoting.client.config import ClientConfig
 from remoting.client.connections import Connections
 from remoting.client.errors import BrokerRefused, RouteNotFound
 from remoting.client.name_servers import NameServers, NameServersUnreachable
@@ -44,9 +44,9 @@ async def routes(namesrv: AnsweringServer) -> AsyncIterator[Routes]:
 
 
 @pytest.fixture
-def no_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Doubtful routes may be asked for again at once."""
-    monkeypatch.setattr(routes_module, "EXPIRED_AGE_S", 0.0)
+def no_age(routes: Routes) -> None:
+    """Expired routes may be requested again at once."""
+    routes.config = ClientConfig(route_expired_age_s=0.0)
 
 
 async def test_a_route_is_asked_for_once_and_known_from_then_on(routes: Routes, namesrv: AnsweringServer) -> None:
@@ -124,10 +124,8 @@ async def test_a_topic_in_use_that_appears_later_is_told(routes: Routes, table: 
     assert routes.known("soon") is not None
 
 
-async def test_routes_in_use_are_refreshed_by_themselves(
-    routes: Routes, table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(routes_module, "REFRESH_INTERVAL_S", 0.01)
+async def test_routes_in_use_are_refreshed_by_themselves(routes: Routes, table: Table) -> None:
+    routes.config = ClientConfig(route_refresh_interval_s=0.01)
     await routes.get("orders")
     routes.start()
     table["orders"] = route_to(("b", "10.0.0.2:10911"))
@@ -159,23 +157,21 @@ async def test_a_route_stays_when_a_fresh_name_server_does_not_know_it_yet(
 
 
 async def test_an_expired_route_is_asked_for_again_but_not_more_than_once_a_second(
-    routes: Routes, namesrv: AnsweringServer, monkeypatch: pytest.MonkeyPatch
+    routes: Routes, namesrv: AnsweringServer
 ) -> None:
     await routes.get("orders")
     routes.expire("orders")
     await routes.publish_queues("orders")
     assert len(namesrv.asked) == 1
-    monkeypatch.setattr(routes_module, "EXPIRED_AGE_S", 0.0)
+    routes.config = ClientConfig(route_expired_age_s=0.0)
     await routes.publish_queues("orders")
     await routes.publish_queues("orders")
     assert len(namesrv.asked) == 2
 
 
-async def test_a_topic_that_nobody_asks_for_any_more_is_forgotten(
-    routes: Routes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_topic_that_nobody_asks_for_any_more_is_forgotten(routes: Routes) -> None:
     await routes.get("orders")
-    monkeypatch.setattr(routes_module, "UNUSED_S", -1.0)
+    routes.config = ClientConfig(route_unused_s=-1.0)
     await routes.refresh_all()
     assert routes.known("orders") is None
     assert routes.broker_addresses(with_slaves=True) == set()
@@ -219,12 +215,12 @@ async def test_closing_ends_a_question_under_way(routes: Routes, namesrv: Answer
 
 
 async def test_a_listener_that_fails_does_not_end_the_refresh(
-    routes: Routes, table: Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    routes: Routes, table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(topic: str) -> None:
         raise ValueError("listener")
 
-    monkeypatch.setattr(routes_module, "REFRESH_INTERVAL_S", 0.01)
+    routes.config = ClientConfig(route_refresh_interval_s=0.01)
     await routes.get("orders")
     routes.changed.append(fail)
     routes.start()

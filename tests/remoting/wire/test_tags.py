@@ -14,7 +14,7 @@ def test_everything_matches_when_nothing_is_named(text: str | None) -> None:
     assert expression.matches_all
     assert expression.matches(None)
     assert expression.matches("any")
-    assert expression.matches_code(0)
+    assert not expression.codes
 
 
 def test_named_tags_match_and_no_others() -> None:
@@ -24,8 +24,7 @@ def test_named_tags_match_and_no_others() -> None:
     assert expression.matches("TagB")
     assert not expression.matches("TagC")
     assert not expression.matches(None)
-    assert expression.matches_code(tags_code("TagB"))
-    assert not expression.matches_code(tags_code(None))
+    assert expression.codes == {tags_code("TagA"), tags_code("TagB")}
 
 
 def test_the_hash_is_javas() -> None:
@@ -35,7 +34,7 @@ def test_the_hash_is_javas() -> None:
 
 def test_tags_with_one_hash_are_told_apart_by_their_text() -> None:
     expression = parse_tags("Aa")
-    assert expression.matches_code(tags_code("BB"))
+    assert tags_code("BB") in expression.codes
     assert not expression.matches("BB")
 
 
