@@ -1,8 +1,8 @@
 """Drives the schedulers of all our brokers behind a name server, from a process of its own.
 
-One loop per broker, each on its own: a broker that is away is asked again with a growing pause, one that doesn't know
-the scheduler (Apache's) is left alone until the next look at the name server. Where another process holds the lease
-this one stands by. Nothing is remembered between turns; the lease and the agenda are the broker's.
+One loop per broker, independent of the others. A broker that does not answer is asked again after a growing pause; one
+without our scheduler (Apache's) is left alone until the next query of the name server. Where another process holds a
+broker's lease, this one is its standby. Lease and agenda are the broker's; nothing of them is kept here.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from remoting.wire.errors import WireError
 
 logger = logging.getLogger(__name__)
 
-# How often the name server is asked for new brokers; more often while none is known.
-LOOK_INTERVAL_S = 30.0
-LOOK_INTERVAL_WITHOUT_BROKER_S = 1.0
-# The pause after a lost broker. Well under the 3 s within which somebody must drive again.
+# How often the name server is queried for new brokers, and how often while none is known.
+DISCOVERY_INTERVAL_S = 30.0
+FIRST_DISCOVERY_INTERVAL_S = 1.0
+# The pause before a lost broker is asked again; well under the 3 s within which it must have a driver again.
 PAUSE_MIN_S = 0.1
 PAUSE_MAX_S = 1.0
 
 
 class RemoteLink:
-    """A driver's way to the broker at `address`."""
+    """A driver's requests to the broker at `address`."""
 
     def __init__(self, admin: Admin, address: str) -> None:
         self._admin = admin
@@ -54,8 +54,11 @@ class RemoteLink:
 class Drivers:
     """Use: `async with Drivers(namesrv, name) as drivers: await drivers.run()`; cancelling ends it."""
 
-    def __init__(self, name_servers: str, name: str) -> None:
-        """`name_servers`: "host:port;host:port". `name` is what people read as the driver."""
+    def __init__(
+        self, name_servers: str, name: str, *, first_discovery_interval_s: float = FIRST_DISCOVERY_INTERVAL_S
+    ) -> None:
+        """`name_servers`: "host:port;host:port". `name` is shown as the driver, in the console and in the log."""
+        self._first_discovery_interval_s = first_discovery_interval_s
         self._name_servers = [word for word in re.split(r"[;,\s]+", name_servers) if word]
         self._name = name
         self._connections = Connections()
@@ -66,7 +69,7 @@ class Drivers:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Closing the connections frees the leases: whoever stands by takes over at once."""
+        """Closes the connections, which releases the leases: a standby takes over at once."""
         for loop in self._loops.values():
             loop.cancel()
         await asyncio.gather(*self._loops.values(), return_exceptions=True)
@@ -78,10 +81,10 @@ class Drivers:
                 running = self._loops.get(address)
                 if running is None or running.done():
                     self._loops[address] = asyncio.create_task(self._drive(address), name=f"drive {address}")
-            await asyncio.sleep(LOOK_INTERVAL_S if self._loops else LOOK_INTERVAL_WITHOUT_BROKER_S)
+            await asyncio.sleep(DISCOVERY_INTERVAL_S if self._loops else self._first_discovery_interval_s)
 
     async def _addresses(self) -> list[str]:
-        """Every broker that the name servers know."""
+        """Returns the addresses of all brokers that the name servers know."""
         addresses: dict[str, None] = {}
         for name_server in self._name_servers:
             try:
@@ -94,7 +97,7 @@ class Drivers:
         return list(addresses)
 
     async def _drive(self, address: str) -> None:
-        """Until it is cancelled, or the broker says that it has no scheduler."""
+        """Drives one broker until cancelled; returns when the broker has no scheduler."""
         driver = Driver(RemoteLink(self._admin, address), self._name)
         pause_s = PAUSE_MIN_S
         wait_ms = 0

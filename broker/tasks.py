@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 QUEUE = "scheduler"
 TASK = "broker.tasks.drive"
-LOOK_INTERVAL_S = 1.0
+CHECK_INTERVAL_S = 1.0
 # Celery discards a task that no worker has taken by then; its sender has sent another.
 OFFER_EXPIRES_S = 10
 
@@ -78,14 +78,14 @@ def keep_driving(sender: Any, **_: Any) -> None:
     if QUEUE not in sender.app.amqp.queues.consume_from:
         return
     _offer(sender)
-    sender.timer.call_repeatedly(LOOK_INTERVAL_S, _look, (sender,))
+    sender.timer.call_repeatedly(CHECK_INTERVAL_S, _check, (sender,))
     if sender.hub is not None:
         # Celery's event loop looks whether to stop when something wakes it, else once a second.
         shutdown: ShutdownSignal = sender.app.scheduler_shutdown
         sender.hub.add_reader(shutdown.fileno(), sender.hub.remove_reader, shutdown.fileno())
 
 
-def _look(consumer: Any) -> None:
+def _check(consumer: Any) -> None:
     """Replaces a dead child at once (Celery itself looks for them every 5 s only), and offers the task."""
     if hasattr(consumer.pool, "maintain_pool"):
         consumer.pool.maintain_pool()

@@ -1,4 +1,4 @@
-"""The app: finds the `listeners` modules of all installed apps, and refuses a start with contradictory ones."""
+"""The Django app: imports the `listeners` modules of all installed apps, and refuses contradictory declarations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from django.utils.module_loading import autodiscover_modules
 from consumer.listener import ListenerError, registry
 
 
-class ConsumerConfig(AppConfig):
+class ConsumerAppConfig(AppConfig):
     name = "consumer"
     label = "mq_consumer"
     verbose_name = "RocketMQ consumers"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Raises ImproperlyConfigured naming every fault of the declarations."""
+        """Raises ImproperlyConfigured, which names every error in the declarations."""
         from consumer.hosting.schedule import install_schedule  # needs the models
 
         autodiscover_modules("listeners")

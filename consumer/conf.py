@@ -1,6 +1,6 @@
-"""What the app reads from Django's settings; each has a default, so that a project of one's own needs none.
+"""The app's Django settings; each has a default, so that a project of your own needs none.
 
-MQADMIN_NAMESRV         name servers, "host:port;host:port"; else the environment's, else this machine's
+MQADMIN_NAMESRV         name servers, "host:port;host:port" (from the environment, else 127.0.0.1:9876)
 CONSUMER_LOOPS_QUEUE    Celery queue whose workers run consumer instances ("loops")
 CONSUMER_JOBS_QUEUE     Celery queue of the supervision ("jobs")
 """

@@ -1,9 +1,8 @@
 """The decorator that declares a listener, and the registry of what was declared.
 
-All listeners of one group form one consumer that subscribes to all their topics, so a group can't contradict itself:
-what belongs to the group (instances, threads, retries, where to start) may be said with any of its listeners, and
-where two say it they must say the same. Frozen at start; until then nothing is checked, so that a message about a
-contradiction can name both sides.
+All listeners of one group form one consumer that subscribes to all their topics. Options of the whole group (instances,
+threads, retries, start) can be given with any of its listeners; where two give one, it must be the same. The registry
+is frozen when Django has started; only then everything is checked, so that an error can name both declarations.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ F = TypeVar("F", bound=Callable[[Message], Any])
 
 DEFAULT_INSTANCES = 1
 DEFAULT_THREADS = 20
-# RocketMQ's own: the message is a dead letter after so many retries.
+# RocketMQ's default: after so many retries the message is a dead letter.
 DEFAULT_RECONSUME_TIMES = 16
 DEFAULT_CONSUME_FROM = "last"
 INSTANCES_MAX = 1000
 
 
 class ListenerError(Exception):
-    """Declarations that contradict each other or RocketMQ's rules; the text names every one of them."""
+    """Declarations contradict each other or RocketMQ's rules; the text names every error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One `@listener(…)` as it was written; None where the option was left out."""
+    """The arguments of one `@listener(…)`; None for an option that was not given."""
 
     group: str
     topic: str
@@ -56,7 +55,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """One group as all its listeners together declare it. `listeners` by topic."""
+    """A group as all its listeners together declare it. `listeners` by topic."""
 
     group: str
     listeners: Mapping[str, Listener]
@@ -73,9 +72,9 @@ class Registry:
 
     @property
     def groups(self) -> Mapping[str, GroupSpec]:
-        """By name. Raises RuntimeError before `freeze()`."""
+        """Returns the groups by name. Raises RuntimeError before `freeze()`."""
         if self._groups is None:
-            raise RuntimeError("the listeners are known when Django has started: call django.setup() first")
+            raise RuntimeError("listeners are known only after Django has started: call django.setup() first")
         return self._groups
 
     def declare(self, declaration: Declaration) -> None:
@@ -88,7 +87,7 @@ class Registry:
         self._declarations.append(declaration)
 
     def freeze(self) -> None:
-        """Raises ListenerError naming everything that is wrong."""
+        """Checks all declarations. Raises ListenerError, which names every error."""
         by_group: dict[str, list[Declaration]] = {}
         for declaration in self._declarations:
             by_group.setdefault(declaration.group, []).append(declaration)
@@ -112,15 +111,15 @@ def listener(
     max_reconsume_times: int | None = None,
     consume_from: str | datetime | None = None,
 ) -> Callable[[F], F]:
-    """Declares the decorated function as what `group` does with messages of `topic`; the function stays as it is.
+    """Declares the decorated function as the listener of `group` on `topic`, and returns it unchanged.
 
-    It takes a Message; `async def` runs on the event loop, anything else in a thread. Returning means consumed,
-    raising means that the message comes later: after 10 s, 30 s, 1 min … and after `max_reconsume_times` (16)
-    retries it is a dead letter. Raise `Later` where that is no fault, and the log has no traceback of it.
+    The function takes a Message. An `async def` runs on the event loop, any other in a thread. When it returns, the
+    message is consumed; when it raises, the message comes again after 10 s, 30 s, 1 min …, and after
+    `max_reconsume_times` (16) retries it is a dead letter. Raise `Later` for a retry without a traceback in the log.
 
-    `tags`: "*", or "paid || refunded". Of the whole group: `wanted_instances` (1) kept running by the workers,
-    `threads` (20) listeners at once in each, `consume_from` "last" (new messages), "first", or a datetime: where a
-    group starts that has never committed progress.
+    `tags`: "*", or "paid || refunded". Of the whole group: `wanted_instances` (1) that the workers keep running,
+    `threads` (20) listeners at once in each, `consume_from` "last" (new messages), "first", or a datetime: where the
+    group starts on a queue for which it has no committed offset.
     """
 
     def declare(function: F) -> F:
@@ -133,7 +132,7 @@ def listener(
 
 
 def _group_spec(group: str, declared: list[Declaration], faults: list[str]) -> GroupSpec:
-    """Adds what is wrong to `faults`; the result counts only without any."""
+    """Adds errors to `faults`; the result is valid only without any."""
     by_topic: dict[str, Declaration] = {}
     for declaration in declared:
         other = by_topic.setdefault(declaration.topic, declaration)
@@ -145,7 +144,7 @@ def _group_spec(group: str, declared: list[Declaration], faults: list[str]) -> G
         _check_names(declaration, faults)
     start = StartRule()
     try:
-        start = start_rule(_agreed("consume_from", declared, DEFAULT_CONSUME_FROM, faults))
+        start = start_rule(_common_value("consume_from", declared, DEFAULT_CONSUME_FROM, faults))
     except ValueError as error:
         faults.append(f"group {group!r}: {error}")
     return GroupSpec(
@@ -165,23 +164,23 @@ def _check_names(declaration: Declaration, faults: list[str]) -> None:
         faults.append(f"{declaration.where}: {error}")
 
 
-def _agreed(option: str, declared: list[Declaration], default: Any, faults: list[str]) -> Any:
-    """The value that the group's listeners give; a fault where two give different ones."""
-    said = [declaration for declaration in declared if getattr(declaration, option) is not None]
-    if not said:
+def _common_value(option: str, declared: list[Declaration], default: Any, faults: list[str]) -> Any:
+    """Returns the value that the group's listeners give; adds a fault where two differ."""
+    given = [declaration for declaration in declared if getattr(declaration, option) is not None]
+    if not given:
         return default
-    first = said[0]
-    for other in said[1:]:
+    first = given[0]
+    for other in given[1:]:
         if getattr(other, option) != getattr(first, option):
             faults.append(
                 f"group {first.group!r} has two values of {option}: {getattr(first, option)!r} in {first.where} and"
-                f" {getattr(other, option)!r} in {other.where}; say it once"
+                f" {getattr(other, option)!r} in {other.where}; give it once"
             )
     return getattr(first, option)
 
 
 def _number(option: str, declared: list[Declaration], default: int, low: int, high: int, faults: list[str]) -> int:
-    value = _agreed(option, declared, default, faults)
+    value = _common_value(option, declared, default, faults)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         faults.append(f"group {declared[0].group!r}: {option} is {value!r}; a number from {low} to {high} is needed")
         return default

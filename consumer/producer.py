@@ -53,7 +53,7 @@ class BackgroundProducer:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._send(topic, body, options), loop))
 
     def close(self) -> None:
-        """Says goodbye to the brokers and ends the thread; the next send starts anew."""
+        """Unregisters from the brokers and ends the thread; the next send starts another."""
         with self._lock:
             loop, thread, producer = self._loop, self._thread, self._producer
             self._reset()
@@ -68,7 +68,7 @@ class BackgroundProducer:
         thread.join(CLOSE_TIMEOUT_S)
 
     def _reset(self) -> None:
-        """Also in a forked child, where neither thread nor sockets of the parent are of any use."""
+        """Drops thread and sockets; runs in a forked child too, which has no use for its parent's."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -139,9 +139,14 @@ def send_on_commit(topic: str, body: Body, *, using: str | None = None, **option
     """Sends when the transaction of database `using` is committed, at once outside of one, never after a rollback.
 
     The database has the change before the broker has the message: when the send fails then, it raises, and the
-    message is lost unless the caller does something about it. `options` as for `send`.
+    message is lost unless the caller handles that. `options` as for `send`.
     """
     transaction.on_commit(partial(_producer.send, topic, encode_body(body), **options), using=using)
+
+
+def close() -> None:
+    """Closes this process's producer, as its exit does; the next send opens another."""
+    _producer.close()
 
 
 def encode_body(body: Body) -> bytes:

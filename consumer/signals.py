@@ -1,7 +1,7 @@
-"""What happens to hosted instances, for whoever wants to tell people: `sender` InstanceLease, argument `lease`.
+"""Django signals about hosted instances: `sender` is InstanceLease, argument `lease`.
 
-Sent in the process in which it was noticed: that of the instance, or the supervision's. A receiver that raises is
-logged and disturbs nobody.
+Sent in the instance's process, or in supervision's when the instance was lost. An exception of a receiver is logged and
+stops neither the instance nor the other receivers.
 """
 
 from __future__ import annotations

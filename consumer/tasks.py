@@ -1,12 +1,12 @@
-"""Celery's side of hosting: the two tasks, and what a loops worker does when it starts and stops.
+"""The Celery tasks of hosting, and what a loops worker does when it starts and stops.
 
     celery -A mqadmin worker -Q loops -c 8     runs up to eight instances
     celery -A mqadmin worker -Q jobs           supervises
     celery -A mqadmin beat                     sends `supervise` every 2 s
 
 Supervision chooses the worker of an instance, so each loops worker also takes a queue of its own, "loops.<node>"; the
-instances go there alone. Acknowledged early and never prefetched: a lease row says who runs what, Celery's own
-acknowledgements decide nothing.
+instances go there alone. Tasks are acknowledged early and never prefetched: a lease row says which worker runs which
+instance, Celery's acknowledgements decide nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LoopsWorkerProcess:
 
 @shared_task(bind=True, name="consumer.tasks.host_instance", acks_late=False, ignore_result=True, max_retries=0)
 def host_instance(self: Any, lease_id: str) -> None:
-    """Runs one consumer instance until its lease or its worker says stop: a task of hours or weeks."""
+    """Runs one consumer instance until its lease asks it to stop or its worker shuts down, after hours or weeks."""
     process: LoopsWorkerProcess = self.app.loops_worker
     worker = Worker(node=self.request.hostname, boot=process.boot)
     instance.host(UUID(lease_id), worker, registry.groups, process.shutdown)
@@ -62,7 +62,7 @@ def supervise() -> None:
 
 
 def _offer(lease_id: UUID, node: str) -> None:
-    """A lease whose offer gets lost ends by itself, and another is made."""
+    """Sends the task that hosts a lease. If the task gets lost, supervision ends the lease and makes another."""
     queue = _own_queue(node)
     try:
         host_instance.apply_async(args=(str(lease_id),), queue=queue, expires=OFFER_EXPIRES_S, retry=False)
@@ -76,7 +76,7 @@ def _own_queue(node: str) -> str:
 
 @celeryd_after_setup.connect
 def take_own_queue(sender: str, instance: Any, **_: Any) -> None:
-    """`sender` is the node; the queues that the worker was started with are set by now."""
+    """Adds the worker's own queue to those that it was started with. `sender` is the node name."""
     queues = instance.app.amqp.queues
     if loops_queue() in queues.consume_from:
         queues.select_add(_own_queue(sender))
@@ -84,13 +84,13 @@ def take_own_queue(sender: str, instance: Any, **_: Any) -> None:
 
 @worker_init.connect
 def prepare(sender: Any, **_: Any) -> None:
-    """Before the worker forks its children."""
+    """Runs before the worker forks its children."""
     sender.app.loops_worker = LoopsWorkerProcess()
 
 
 @worker_ready.connect
 def register(sender: Any, **_: Any) -> None:
-    """`sender` is the worker's consumer. Only a worker of the loops queue hosts."""
+    """Registers a worker of the loops queue as a host of instances. `sender` is the worker's Celery consumer."""
     if loops_queue() not in sender.app.amqp.queues.consume_from:
         return
     process: LoopsWorkerProcess = sender.app.loops_worker

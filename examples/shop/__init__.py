@@ -1,1 +1,1 @@
-"""A small shop: orders come in, one group bills them and one sends mail. What `make run` shows."""
+"""A small shop for `make run`: it sends orders; one consumer group bills them, another one sends mail."""

@@ -1,4 +1,4 @@
-"""What the shop does with its orders."""
+"""The shop's two consumer groups."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from examples.shop.mail import send_mail
 
 @listener(group="billing", topic="orders", tags="paid || refunded", wanted_instances=2)
 def bill(message: Message) -> int:
-    """Books a payment or takes it back. Sync code: it runs in a thread, and may use Django's ORM."""
+    """Books a payment or a refund. A plain function runs in a thread and may use Django's ORM."""
     order = message.json()
     cents = int(order["cents"])
     return cents if message.tags == "paid" else -cents
 
 
 @listener(group="mailing", topic="orders", wanted_instances=2)
-async def tell_customer(message: Message) -> None:
-    """Writes to the customer about every step. When the mail server is busy this raises: the message comes later."""
+async def mail_customer(message: Message) -> None:
+    """Sends a mail about each step of an order. While the mail server is busy it raises: the message comes again."""
     order = message.json()
     await send_mail(order["customer"], f"Order {order['number']} was {message.tags}", message.reconsume_times)

@@ -1,4 +1,4 @@
-"""A mail server that is busy now and then, so that retries can be seen."""
+"""A simulated mail server that is busy now and then, so that retries can be seen."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import random
 from consumer import Later
 
 BUSY_ONCE_IN = 100
-SECONDS_PER_MAIL = 0.02
+MAIL_DELAY_S = 0.02
+_CHANCE = random.Random()
 
 
 class MailServerBusy(Later):
-    """No fault of ours: try again later."""
+    """The mail can be sent later."""
 
 
-async def send_mail(customer: str, subject: str, attempts_before: int) -> None:
-    """Raises MailServerBusy, more seldom the more often it was tried."""
-    await asyncio.sleep(SECONDS_PER_MAIL)
-    if random.randrange(BUSY_ONCE_IN * (attempts_before + 1)) == 0:
+async def send_mail(
+    customer: str, subject: str, attempts_before: int, *, chance: random.Random = _CHANCE, delay_s: float = MAIL_DELAY_S
+) -> None:
+    """Raises MailServerBusy, less often after each attempt."""
+    await asyncio.sleep(delay_s)
+    if chance.randrange(BUSY_ONCE_IN * (attempts_before + 1)) == 0:
         raise MailServerBusy(f"no mail to {customer} now ({subject})")

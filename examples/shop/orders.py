@@ -1,11 +1,11 @@
-"""Orders that customers might make: pure, from a number and a source of chance."""
+"""Random orders for the shop. Pure: the number and the source of random numbers are arguments."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
 
-# What happens to an order, and how often of a hundred.
+# The steps of an order, with their share in percent.
 STEPS = {"created": 45, "paid": 45, "refunded": 10}
 CUSTOMERS = ("anna", "bo", "chen", "dilip", "elif", "femi", "gita", "hugo")
 CENTS_MAX = 50_000
@@ -13,7 +13,7 @@ CENTS_MAX = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """`step` travels as the message's tag, `number` as its key."""
+    """`step` becomes the message's tag, `number` its key."""
 
     number: int
     customer: str

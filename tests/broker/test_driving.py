@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from broker import driving
 from broker.driving import Drivers
 from broker.engine.config import BrokerConfig
 from broker.engine.runtime import BrokerRuntime
@@ -37,8 +36,8 @@ async def broker(folder, port: int = 0, namesrv_port: int = 0) -> AsyncIterator[
 
 
 @contextlib.asynccontextmanager
-async def driver(namesrv: str, name: str) -> AsyncIterator[None]:
-    async with Drivers(namesrv, name) as drivers:
+async def driver(namesrv: str, name: str, **options: float) -> AsyncIterator[None]:
+    async with Drivers(namesrv, name, **options) as drivers:
         running = asyncio.create_task(drivers.run())
         try:
             yield
@@ -85,9 +84,8 @@ async def test_driver_finds_the_broker_behind_the_name_server_and_drives_it(tmp_
         await drives(asking, runtime, "one")
 
 
-async def test_driver_waits_for_a_name_server_that_is_not_there_yet(tmp_path, asking, unused_tcp_port, monkeypatch):
-    monkeypatch.setattr(driving, "LOOK_INTERVAL_WITHOUT_BROKER_S", 0.05)
-    async with driver(f"127.0.0.1:{unused_tcp_port}", "one"):
+async def test_driver_waits_for_a_name_server_that_is_not_there_yet(tmp_path, asking, unused_tcp_port):
+    async with driver(f"127.0.0.1:{unused_tcp_port}", "one", first_discovery_interval_s=0.05):
         await asyncio.sleep(0.1)
         async with broker(tmp_path / "store", namesrv_port=unused_tcp_port) as runtime:
             await drives(asking, runtime, "one")

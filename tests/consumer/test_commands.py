@@ -53,7 +53,7 @@ def test_declarations_that_contradict_each_other_stop_every_command(tmp_path: Pa
     assert done.returncode == 1
     assert done.stderr.strip() == (
         "group 'billing' has two values of wanted_instances: 1 in clashing.listeners.one and 2 in"
-        " clashing.listeners.other; say it once"
+        " clashing.listeners.other; give it once"
     )
 
 

@@ -133,5 +133,5 @@ def test_a_listener_declared_after_the_start_is_refused() -> None:
 
 
 def test_the_groups_are_not_known_before_the_start() -> None:
-    with pytest.raises(RuntimeError, match="when Django has started"):
+    with pytest.raises(RuntimeError, match="only after Django has started"):
         _ = declared().groups

@@ -52,7 +52,7 @@ def broker(settings: Any) -> Iterator[BrokerThread]:
     with BrokerThread() as thread:
         settings.MQADMIN_NAMESRV = thread.broker.namesrv
         yield thread
-        producer._producer.close()
+        producer.close()
 
 
 def test_send_stores_the_message_with_tags_and_keys(broker: BrokerThread) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from examples.shop import mail
 from examples.shop.mail import MailServerBusy, send_mail
 from examples.shop.orders import STEPS, next_order
 
@@ -27,13 +26,21 @@ def test_orders_come_in_the_stated_mixture_and_look_like_orders() -> None:
     assert all(set(order.body) == {"number", "customer", "cents"} and order.cents > 0 for order in orders)
 
 
-async def test_the_mail_server_is_busy_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mail, "SECONDS_PER_MAIL", 0)
-    monkeypatch.setattr(mail.random, "randrange", lambda limit: 0)
+class Chance(random.Random):
+    """Always returns `number`."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def randrange(self, *limits: int) -> int:  # type: ignore[override]
+        return self._number
+
+
+async def test_the_mail_server_is_busy_now_and_then() -> None:
     with pytest.raises(MailServerBusy, match="no mail to anna"):
-        await send_mail("anna", "Order 1 was paid", 0)
-    monkeypatch.setattr(mail.random, "randrange", lambda limit: 1)
-    await send_mail("anna", "Order 1 was paid", 0)
+        await send_mail("anna", "Order 1 was paid", 0, chance=Chance(0), delay_s=0)
+    await send_mail("anna", "Order 1 was paid", 0, chance=Chance(1), delay_s=0)
 
 
 def test_the_shops_listeners_are_declared_and_can_be_called_like_any_function() -> None:

@@ -36,11 +36,11 @@ def pointed_at(settings: Any) -> Iterator[Callable[[str], None]]:
     """Gives Django a name server; the process's producer starts anew with it."""
 
     def point(namesrv: str) -> None:
-        producer._producer.close()
+        producer.close()
         settings.MQADMIN_NAMESRV = namesrv
 
     yield point
-    producer._producer.close()
+    producer.close()
 
 
 def refusal(kind: type[Exception], topic: str = TOPIC, body: bytes = b"body") -> str:

@@ -26,7 +26,7 @@ from remoting.wire.names import check_topic
 
 PORT_MAX = 65_535
 _DAY_MS = 86_400_000
-# Settings that can also be changed at run time, by RocketMQ's names; what is given here wins.
+# Settings that can also be changed at run time, by RocketMQ's names; an option given here takes precedence.
 _SETTINGS = {
     "transactionTimeOut": "transaction_timeout_ms",
     "transactionCheckInterval": "transaction_check_interval_ms",
@@ -46,48 +46,57 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
-        parser.add_argument("--advertise", help="address that clients are told; --host where not given")
+        parser.add_argument("--advertise", help="address given to clients (that of --host)")
         parser.add_argument("--port", type=_port, default=BROKER_PORT, help="broker port (10911); 0 takes a free one")
         parser.add_argument("--namesrv-port", type=_port, default=NAMESRV_PORT, help="name server port (9876)")
         parser.add_argument("--cluster", type=_name, default="local", help="name of the cluster (local)")
         parser.add_argument("--name", type=_name, default="broker-a", help="name of the broker (broker-a)")
-        parser.add_argument("--store", type=Path, help="folder of the messages (MQADMIN_DATA/store)")
+        parser.add_argument("--store", type=Path, help="folder of the store (MQADMIN_DATA/store)")
         parser.add_argument(
             "--flush", choices=("sync", "async"), default="sync",
-            help="sync: acknowledged means on the disk; async: a power cut may take the last half second",
+            help="sync: acknowledged when on the disk; async: a power cut may lose the last half second (sync)",
         )  # fmt: skip
         parser.add_argument(
             "--scheduler", choices=("internal", "celery"), default="internal",
-            help="who drives delays and retries: this process, or a Celery worker of the queue scheduler",
+            help="what drives delayed delivery: this process, or Celery workers of the queue scheduler (internal)",
         )  # fmt: skip
         parser.add_argument(
             "--transaction-timeout", type=_milliseconds, metavar="SECONDS", dest="transaction_timeout_ms",
-            help="a transaction that its producer does not end is asked about after so long (6)",
+            help="time after which a producer is asked about a transaction that it has not ended (6)",
         )  # fmt: skip
         parser.add_argument(
             "--transaction-check-interval", type=_milliseconds, metavar="SECONDS",
-            dest="transaction_check_interval_ms", help="and again after so long (30)",
+            dest="transaction_check_interval_ms", help="time between two such checks (30)",
         )  # fmt: skip
         parser.add_argument(
-            "--transaction-check-max", type=_count, metavar="TIMES", help="and given up after so many times (15)"
+            "--transaction-check-max",
+            type=_count,
+            metavar="TIMES",
+            help="checks after which a transaction is rolled back (15)",
         )
         parser.add_argument(
             "--file-reserved-hours", type=_count, metavar="HOURS",
-            help="how long messages are kept at least, in segments of the commit log (72)",
+            help="time for which messages are kept at least; whole segments of the commit log are deleted (72)",
         )  # fmt: skip
         parser.add_argument(
-            "--delete-when", type=_hours, metavar="HH;HH", help="hours of the day at which older ones are removed (04)"
+            "--delete-when",
+            type=_hours,
+            metavar="HH;HH",
+            help="hours of the day at which older segments are deleted (04)",
         )
         parser.add_argument(
             "--disk-clean-percent", type=_percent, metavar="PERCENT",
-            help="over so much use of the disk they are removed at any hour (75)",
+            help="disk usage from which they are deleted at any hour (75)",
         )  # fmt: skip
         parser.add_argument(
             "--disk-force-percent", type=_percent, metavar="PERCENT",
-            help="over so much the oldest messages are removed whatever their age (85)",
+            help="disk usage from which the oldest segments are deleted whatever their age (85)",
         )  # fmt: skip
         parser.add_argument(
-            "--disk-full-percent", type=_percent, metavar="PERCENT", help="over so much messages are refused (90)"
+            "--disk-full-percent",
+            type=_percent,
+            metavar="PERCENT",
+            help="disk usage from which messages are refused (90)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -128,7 +137,7 @@ class Command(BaseCommand):
 
 
 def _allow_open_files() -> None:
-    """As many as the system lets us have without asking: each client and each queue in use costs one."""
+    """Raises the limit of open files to the hard limit: each client and each queue in use needs one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -138,7 +147,7 @@ def _ready_line(config: BrokerConfig) -> str:
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """Fields of the config for the settings that were given; what was not may have been changed at run time."""
+    """Returns config fields for the options that were given; the others may have been changed at run time."""
     given = {name: option for name, option in _SETTINGS.items() if options[option] is not None}
     fields: dict[str, Any] = {option: options[option] for option in given.values()}
     return fields | {"given": frozenset(given)} if given else {}
@@ -155,12 +164,12 @@ def _hours(text: str) -> str:
 def _percent(text: str) -> int:
     """Raises ArgumentTypeError."""
     if not text.isascii() or not text.isdecimal() or not 10 <= int(text) <= 100:
-        raise ArgumentTypeError(f"{text} is no such share: give a number from 10 to 100")
+        raise ArgumentTypeError(f"{text} is no percentage: give a number from 10 to 100")
     return int(text)
 
 
 def _milliseconds(text: str) -> int:
-    """Seconds, as people give them. Raises ArgumentTypeError."""
+    """Converts seconds. Raises ArgumentTypeError."""
     try:
         milliseconds = int(float(text) * 1000)
     except (ValueError, OverflowError):
@@ -178,23 +187,23 @@ def _count(text: str) -> int:
 
 
 def _port(text: str) -> int:
-    """Raises ArgumentTypeError: uvloop would take 75536 for port 10000."""
+    """Raises ArgumentTypeError: uvloop takes 75536 as port 10000."""
     if not text.isascii() or not text.isdecimal() or int(text) > PORT_MAX:
         raise ArgumentTypeError(f"{text} is no port: give a number from 0 to {PORT_MAX}")
     return int(text)
 
 
 def _name(text: str) -> str:
-    """Raises ArgumentTypeError: cluster and broker have topics of their names."""
+    """Raises ArgumentTypeError: there are topics named after cluster and broker."""
     try:
         check_topic(text)
     except MessageError as error:
-        raise ArgumentTypeError(f"a topic is named so, and {error}") from error
+        raise ArgumentTypeError(f"a topic has this name, and {error}") from error
     return text
 
 
 def _advertised(host: str) -> str:
-    """The IPv4 address behind `host`, resolved once: message ids carry its four bytes. Raises CommandError."""
+    """Returns the IPv4 address of `host`, resolved once: message ids contain its four bytes. Raises CommandError."""
     try:
         address = socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0]
     except OSError as error:
@@ -207,7 +216,7 @@ def _advertised(host: str) -> str:
 
 
 def _loop_factory() -> Any:
-    """uvloop where it is installed; asyncio's own loop else."""
+    """Returns uvloop's factory where it is installed, None for asyncio's own."""
     try:
         import uvloop  # optional: a little faster
     except ImportError:

@@ -15,11 +15,11 @@ from consumer.listener import GroupSpec, registry
 
 
 class Command(BaseCommand):
-    help = "Runs one consumer instance of a group until Ctrl-C; its progress is committed at the end."
+    help = "Runs one consumer instance of a group until Ctrl-C or SIGTERM, and commits its offsets at the end."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("group", help="a group that some installed app's listeners declare")
-        parser.add_argument("--namesrv", default=None, help="name servers, host:port;host:port")
+        parser.add_argument("group", help="a group that the listeners of an installed app declare")
+        parser.add_argument("--namesrv", default=None, help="name servers, host:port;host:port (MQADMIN_NAMESRV)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         spec = registry.groups.get(options["group"])

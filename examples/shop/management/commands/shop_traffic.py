@@ -1,11 +1,10 @@
-"""`manage.py shop_traffic`: customers at a gentle rate, until it is stopped."""
+"""`manage.py shop_traffic`: sends orders at a steady rate until it is stopped."""
 
 from __future__ import annotations
 
 import itertools
 import random
 import signal
-import threading
 import time
 from typing import Any
 
@@ -15,9 +14,10 @@ from consumer import producer
 from consumer.conf import namesrv
 from examples.shop.orders import next_order
 from remoting.client.errors import ClientError
+from remoting.shutdown_signal import ShutdownSignal
 
 TOPIC = "orders"
-SAY_EVERY_S = 60.0
+REPORT_INTERVAL_S = 60.0
 RETRY_AFTER_S = 2.0
 
 
@@ -31,29 +31,29 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["rate"] <= 0:
             raise CommandError(f"--rate is {options['rate']}: give a number above 0")
-        stop = threading.Event()
+        stop = ShutdownSignal()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         self.stdout.write(f"the shop sends {options['rate']:g} orders a second to topic {TOPIC} on {namesrv()}")
         sent = self._send(options["rate"], options["count"], stop)
         self.stdout.write(f"the shop closed after {sent} orders")
 
-    def _send(self, rate: float, count: int | None, stop: threading.Event) -> int:
+    def _send(self, rate: float, count: int | None, stop: ShutdownSignal) -> int:
         chance = random.Random()
-        # Numbers go on where an earlier run's cannot have been.
+        # Larger than all numbers of an earlier run.
         numbers = itertools.count(int(time.time()) * 100)
         sent = 0
-        said_s = due_s = time.monotonic()
-        while not stop.is_set() and sent != count:
+        reported_s = due_s = time.monotonic()
+        while not stop.is_set and sent != count:
             if self._send_one(next(numbers), chance):
                 sent += 1
                 due_s = max(due_s + 1 / rate, time.monotonic() - 1)
             else:
                 due_s = time.monotonic() + RETRY_AFTER_S
-            if time.monotonic() - said_s >= SAY_EVERY_S:
-                said_s = time.monotonic()
+            if time.monotonic() - reported_s >= REPORT_INTERVAL_S:
+                reported_s = time.monotonic()
                 self.stdout.write(f"{sent} orders so far")
-            stop.wait(max(0.0, due_s - time.monotonic()))
+            stop.wait_in_thread(max(0.0, due_s - time.monotonic()))
         return sent
 
     def _send_one(self, number: int, chance: random.Random) -> bool:
