@@ -62,7 +62,7 @@ def test_members_are_ordered_as_java_orders_them() -> None:
     assert [queue.queue_id for queue in allocate("AVG", queues, ["�", "\U00010000"], "\U00010000")] == [0]
 
 
-def test_who_is_not_in_the_list_owns_nothing() -> None:
+def test_a_client_that_is_no_member_owns_nothing() -> None:
     queues = [MessageQueue("orders", "broker-a", 0)]
     assert allocate("AVG", queues, ["somebody"], "me") == frozenset()
     assert allocate("AVG", [], ["me"], "me") == frozenset()

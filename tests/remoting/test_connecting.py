@@ -9,7 +9,7 @@ from tests.support.children import free_port
 from tests.support.memory_network import Recorder
 
 
-async def test_an_address_where_nobody_listens_is_named() -> None:
+async def test_a_refused_connection_names_the_address() -> None:
     port = free_port()
     with pytest.raises(ConnectError, match=f"cannot connect to 127.0.0.1:{port}: Connection refused"):
         await connect("127.0.0.1", port, Recorder(), 1000)

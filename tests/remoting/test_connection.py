@@ -62,7 +62,7 @@ async def test_a_broken_stream_closes_the_connection_and_says_so_once_with_the_p
     assert "127.0.0.1:50000: frame length -1" in warnings[0]
 
 
-async def test_a_cut_fails_what_waits_and_tells_both_handlers() -> None:
+async def test_a_cut_fails_waiting_requests_and_calls_both_handlers() -> None:
     client, server = Recorder(), Recorder()
     pipe = Pipe(client, server)
     waiting = pipe.client.request(Command(code=11), 60_000)
@@ -85,7 +85,7 @@ async def test_closing_writes_what_was_sent_before() -> None:
     assert [request.code for request in server.requests] == [35]
 
 
-async def test_closing_does_not_wait_longer_than_told_for_a_peer_that_does_not_read() -> None:
+async def test_closing_waits_no_longer_than_its_grace_for_a_peer_that_does_not_read() -> None:
     pipe = Pipe(Recorder(), Recorder())
     pipe.to_server.hold()
     pipe.client.requester.send_oneway(Command(code=35))

@@ -58,7 +58,7 @@ async def test_a_greedy_peer_gets_one_portion_a_turn_and_is_not_read_from_meanwh
     assert pipe.budget.received_bytes == 0
 
 
-async def test_what_does_not_fit_into_a_turn_is_put_back_and_comes_in_order() -> None:
+async def test_requests_put_back_at_the_end_of_a_turn_come_again_in_order() -> None:
     class OneATurn(Recorder):
         def requests_received(self, connection: Connection, requests: list[Command]) -> None:
             super().requests_received(connection, requests[:1])
@@ -73,7 +73,7 @@ async def test_what_does_not_fit_into_a_turn_is_put_back_and_comes_in_order() ->
     assert server.portions == [1] * 10
 
 
-async def test_what_comes_while_requests_wait_for_their_turn_is_looked_at_after_them() -> None:
+async def test_bytes_that_come_while_requests_wait_are_decoded_after_them() -> None:
     class FirstOnly(Recorder):
         def requests_received(self, connection: Connection, requests: list[Command]) -> None:
             most = 1 if not self.requests else len(requests)
@@ -114,7 +114,7 @@ async def test_good_requests_before_a_broken_stream_are_served_however_many_turn
     assert len(server.requests) == 100
 
 
-async def test_half_a_frame_is_counted_until_it_is_whole_or_its_peer_is_gone() -> None:
+async def test_half_a_frame_counts_until_it_is_complete_or_the_connection_is_lost() -> None:
     server = Recorder()
     pipe = Pipe(Recorder(), server)
     frame = encode_frame(Command(code=34, body=bytes(1000)))
@@ -156,7 +156,7 @@ async def test_a_peer_that_reads_nothing_is_cut_after_a_while_and_one_that_reads
     assert not pipe.server.is_open
 
 
-async def test_a_peer_that_does_not_read_is_asked_nothing() -> None:
+async def test_a_request_to_a_peer_that_does_not_read_is_refused() -> None:
     pipe = Pipe(Recorder(), Recorder(), limits=ConnectionLimits(write_buffer_bytes_max=1000))
     pipe.to_client.hold()
     pipe.server.requester.send_oneway(Command(code=40, body=bytes(5000)))

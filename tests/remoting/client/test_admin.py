@@ -51,7 +51,7 @@ def asked(server: AnsweringServer) -> dict[str, str]:
     return request.ext_fields
 
 
-async def test_the_cluster_and_a_route_are_asked_of_a_name_server(server: AnsweringServer, admin: Admin) -> None:
+async def test_the_cluster_and_a_route_are_requested_from_a_name_server(server: AnsweringServer, admin: Admin) -> None:
     cluster = ClusterInfo(broker_addr_table={"a": BrokerData(broker_addrs={"0": "h:1"}, broker_name="a")})
     give(server, RequestCode.GET_BROKER_CLUSTER_INFO, write_body(cluster))
     assert await admin.cluster_info(server.address) == cluster
@@ -118,7 +118,7 @@ async def test_the_settings_of_a_topic_are_read_or_known_to_be_none(server: Answ
         await admin.topic_config(server.address, "orders")
 
 
-async def test_a_server_without_settings_of_one_topic_is_asked_for_its_table(
+async def test_a_server_that_has_no_request_for_one_topic_is_requested_its_table(
     server: AnsweringServer, admin: Admin
 ) -> None:
     config = TopicConfig(topic_name="orders", read_queue_nums=3)
@@ -155,7 +155,7 @@ async def test_topic_stats_are_read(server: AnsweringServer, admin: Admin) -> No
     assert await admin.topic_stats(server.address, "orders") == {QUEUE: offset}
 
 
-async def test_a_group_with_nobody_online_has_no_members(server: AnsweringServer, admin: Admin) -> None:
+async def test_a_group_without_connected_consumers_has_no_members(server: AnsweringServer, admin: Admin) -> None:
     server.refuse(RequestCode.GET_CONSUMER_CONNECTION_LIST, ResponseCode.CONSUMER_NOT_ONLINE, "not online")
     server.refuse(RequestCode.GET_CONSUMER_LIST_BY_GROUP, 1, "no consumer for this group, billing")
     assert await admin.consumer_connection(server.address, "billing") is None
@@ -185,7 +185,7 @@ async def test_progress_is_read(server: AnsweringServer, admin: Admin) -> None:
     assert await admin.all_offsets(server.address) == offsets
 
 
-async def test_running_info_is_asked_for_one_client(server: AnsweringServer, admin: Admin) -> None:
+async def test_running_info_is_requested_of_one_client(server: AnsweringServer, admin: Admin) -> None:
     info = ConsumerRunningInfo(properties={"a": "b"})
     give(server, RequestCode.GET_CONSUMER_RUNNING_INFO, write_running_info(info))
     assert await admin.running_info(server.address, "billing", "me") == info

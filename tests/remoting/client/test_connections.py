@@ -61,7 +61,7 @@ async def test_a_refusal_is_an_answer_like_any_other(server: AnsweringServer, co
     assert (answer.code, answer.remark) == (1, "no")
 
 
-async def test_an_address_where_nobody_listens_is_named_with_the_reason(connections: Connections) -> None:
+async def test_a_refused_connection_names_the_address_and_the_reason(connections: Connections) -> None:
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(NotConnected, match=f"^no connection to {address}: Connection refused$"):
         await connections.request(address, beat())
@@ -70,7 +70,7 @@ async def test_an_address_where_nobody_listens_is_named_with_the_reason(connecti
 
 
 @pytest.mark.parametrize("address", ["", "localhost", "host:", ":1", "host:port", "host:70000", "host:-1", "host:１"])
-async def test_what_is_no_address_is_refused(connections: Connections, address: str) -> None:
+async def test_a_text_that_is_no_address_is_refused(connections: Connections, address: str) -> None:
     with pytest.raises(NotConnected, match="not of the form host:port"):
         await connections.request(address, beat())
 
@@ -86,7 +86,7 @@ async def test_a_caller_that_is_cancelled_while_connecting_takes_nothing_from_th
     assert server.made == 1
 
 
-async def test_a_lost_connection_fails_what_waits_and_is_made_anew_for_the_next_request(
+async def test_a_lost_connection_fails_waiting_requests_and_is_made_anew_for_the_next(
     server: AnsweringServer, connections: Connections
 ) -> None:
     lost: list[str] = []
@@ -141,10 +141,10 @@ async def test_a_time_out_ends_a_connection_on_which_nothing_comes(
 
 async def test_the_time_covers_connecting_too(connections: Connections) -> None:
     # TEST-NET-1: routed nowhere; some networks refuse at once instead of staying silent.
-    began_s = asyncio.get_running_loop().time()
-    with pytest.raises(NotConnected):
-        await connections.request("192.0.2.1:9876", beat(), 100)
-    assert asyncio.get_running_loop().time() - began_s < 1
+    connections.config = ClientConfig(connect_timeout_ms=600_000)
+    async with asyncio.timeout(60):
+        with pytest.raises(NotConnected):
+            await connections.request("192.0.2.1:9876", beat(), 100)
 
 
 async def test_go_away_is_followed_by_one_more_try_on_a_new_connection(
@@ -193,7 +193,7 @@ async def test_requests_of_servers_go_to_their_handlers(server: AnsweringServer)
     await connections.close()
 
 
-async def test_a_request_that_nobody_handles_gets_rocketmqs_own_answer(
+async def test_a_request_without_a_handler_gets_rocketmqs_own_response(
     server: AnsweringServer, connections: Connections
 ) -> None:
     await connections.request(server.address, beat())
@@ -238,7 +238,7 @@ async def test_handlers_at_work_are_bounded(server: AnsweringServer, connections
     assert [(await one).code for one in asked[:2]] == [0, 0]
 
 
-async def test_what_is_said_on_connecting_arrives_before_the_first_request(server: AnsweringServer) -> None:
+async def test_requests_of_the_connected_callback_arrive_before_the_first_request(server: AnsweringServer) -> None:
     def greet(_: str, connection: Connection) -> None:
         connection.requester.send_oneway(Command(code=46))
 
@@ -270,7 +270,7 @@ async def test_a_connection_with_a_parked_request_is_not_idle(
     assert server.made == 1
 
 
-async def test_closing_fails_what_waits_and_leaves_no_task(server: AnsweringServer) -> None:
+async def test_closing_fails_waiting_requests_and_leaves_no_task(server: AnsweringServer) -> None:
     before = asyncio.all_tasks()
     connections = Connections()
     server.answers[RequestCode.PULL_MESSAGE] = lambda *_: None

@@ -56,7 +56,7 @@ def beats(server: AnsweringServer) -> list[HeartbeatData]:
     return [read_heartbeat(request.body) for request in server.of_code(BEAT)]
 
 
-async def test_a_consumer_is_told_to_masters_and_slaves_with_everything_the_client_does(
+async def test_heartbeats_of_a_consumer_go_to_masters_and_slaves_with_all_groups(
     instance: ClientInstance, master: AnsweringServer, slave: AnsweringServer
 ) -> None:
     instance.heartbeats.add_consumer("billing", billing)
@@ -69,7 +69,7 @@ async def test_a_consumer_is_told_to_masters_and_slaves_with_everything_the_clie
         assert [producer.group_name for producer in beat.producer_data_set] == ["senders"]
 
 
-async def test_a_producer_alone_is_told_to_masters_only(
+async def test_heartbeats_of_a_producer_alone_go_to_masters_only(
     instance: ClientInstance, master: AnsweringServer, slave: AnsweringServer
 ) -> None:
     instance.heartbeats.add_producer("senders")
@@ -83,7 +83,7 @@ async def test_a_client_without_groups_says_nothing(instance: ClientInstance, ma
     assert beats(master) == []
 
 
-async def test_every_beat_tells_what_holds_at_that_moment(instance: ClientInstance, master: AnsweringServer) -> None:
+async def test_every_heartbeat_has_the_state_of_its_moment(instance: ClientInstance, master: AnsweringServer) -> None:
     entry = billing()
     instance.heartbeats.add_consumer("billing", lambda: entry)
     await instance.heartbeats.send_now()
@@ -106,7 +106,7 @@ async def test_a_new_connection_to_a_broker_begins_with_a_heartbeat(
     assert master.asked_codes() == [BEAT, RequestCode.PULL_MESSAGE] * 2
 
 
-async def test_the_first_beat_comes_after_a_second_and_then_every_interval(
+async def test_heartbeats_are_sent_after_a_second_and_then_every_interval(
     instance: ClientInstance, master: AnsweringServer
 ) -> None:
     instance.heartbeats.config = ClientConfig(heartbeat_first_after_s=0.01, heartbeat_interval_s=0.02)
@@ -115,7 +115,7 @@ async def test_the_first_beat_comes_after_a_second_and_then_every_interval(
     await eventually(lambda: len(beats(master)) >= 3)
 
 
-async def test_goodbye_goes_to_every_broker_that_knows_us_and_later_beats_leave_the_group_out(
+async def test_unregistering_goes_to_every_connected_broker_and_later_heartbeats_leave_the_group_out(
     instance: ClientInstance, master: AnsweringServer, slave: AnsweringServer
 ) -> None:
     instance.heartbeats.add_consumer("billing", billing)
@@ -129,7 +129,7 @@ async def test_goodbye_goes_to_every_broker_that_knows_us_and_later_beats_leave_
     assert beats(master)[-1].consumer_data_set == []
 
 
-async def test_goodbye_is_not_said_to_brokers_that_never_heard_of_us(
+async def test_unregistering_is_not_sent_to_brokers_without_a_connection(
     instance: ClientInstance, master: AnsweringServer
 ) -> None:
     instance.heartbeats.add_producer("senders")
@@ -137,7 +137,7 @@ async def test_goodbye_is_not_said_to_brokers_that_never_heard_of_us(
     assert master.made == 0
 
 
-async def test_a_hanging_broker_does_not_hold_up_the_goodbye(instance: ClientInstance, master: AnsweringServer) -> None:
+async def test_a_hanging_broker_does_not_delay_unregistering(instance: ClientInstance, master: AnsweringServer) -> None:
     instance.heartbeats.config = ClientConfig(unregister_timeout_ms=50)
     instance.heartbeats.add_producer("senders")
     await instance.heartbeats.send_now()
@@ -166,7 +166,7 @@ async def test_a_broker_that_refuses_or_is_gone_is_said_once_and_again_when_it_i
     assert "did not accept a heartbeat" in lines[2]
 
 
-async def test_a_consumer_that_cannot_describe_itself_does_not_end_the_beats(
+async def test_a_consumer_that_cannot_describe_itself_does_not_end_the_heartbeats(
     instance: ClientInstance,
     master: AnsweringServer,
     caplog: pytest.LogCaptureFixture,

@@ -102,7 +102,7 @@ async def test_a_message_is_sent_with_the_letters_of_the_second_header(broker: B
     assert (result.offset_message_id, result.queue_offset, result.status) == ("OFFSET-ID", 0, SendStatus.SEND_OK)
 
 
-async def test_a_broker_hears_of_the_producer_before_its_first_message_and_hears_its_goodbye(
+async def test_a_producer_sends_a_heartbeat_before_its_first_message_and_unregisters_when_it_closes(
     broker: Broker, namesrv: AnsweringServer
 ) -> None:
     producer = Producer(namesrv.address, "senders")
@@ -190,24 +190,24 @@ async def test_a_broker_that_moved_is_found_by_its_new_address(
 
 async def test_a_silent_broker_costs_no_more_than_the_time_of_the_send(broker: Broker, producer: Producer) -> None:
     broker.answers[SEND] = lambda *_: None
-    began_s = asyncio.get_running_loop().time()
-    with pytest.raises(SendFailed, match="did not answer SEND_MESSAGE_V2"):
-        await producer.send("orders", b"x", timeout_ms=100)
-    assert asyncio.get_running_loop().time() - began_s < 1
+    producer.timeout_ms = 600_000
+    async with asyncio.timeout(60):
+        with pytest.raises(SendFailed, match="did not answer SEND_MESSAGE_V2"):
+            await producer.send("orders", b"x", timeout_ms=100)
 
 
 async def test_a_silent_name_server_costs_no_more_than_the_time_of_the_send(
     namesrv: AnsweringServer, producer: Producer
 ) -> None:
     namesrv.answers[RequestCode.GET_ROUTEINFO_BY_TOPIC] = lambda *_: None
-    began_s = asyncio.get_running_loop().time()
-    with pytest.raises(SendFailed, match="GET_ROUTEINFO_BY_TOPIC"):
-        await producer.send("orders", b"x", timeout_ms=100)
-    assert asyncio.get_running_loop().time() - began_s < 1
+    producer.timeout_ms = 600_000
+    async with asyncio.timeout(60):
+        with pytest.raises(SendFailed, match="GET_ROUTEINFO_BY_TOPIC"):
+            await producer.send("orders", b"x", timeout_ms=100)
 
 
 @pytest.mark.parametrize("code", [10, 11, 12])
-async def test_a_message_whose_copy_was_not_confirmed_is_sent_all_the_same(
+async def test_a_message_whose_replica_was_not_confirmed_counts_as_sent(
     broker: Broker, producer: Producer, code: int
 ) -> None:
     fields = {"msgId": "X", "queueId": "1", "queueOffset": "5"}
@@ -286,7 +286,7 @@ async def test_a_forwarded_message_without_an_id_gets_one(broker: Broker, produc
     assert decode_properties(broker.sent()[0].properties or "") == {"UNIQ_KEY": result.message_id}
 
 
-async def test_a_topic_made_by_the_first_send_is_told_the_template(
+async def test_a_topic_created_by_the_first_send_uses_the_template_route(
     broker: Broker, table: Table, producer: Producer
 ) -> None:
     table["TBW102"] = route_to(("a", broker.address), queues=8, perm=7)

@@ -49,7 +49,7 @@ def no_age(routes: Routes) -> None:
     routes.config = ClientConfig(route_expired_age_s=0.0)
 
 
-async def test_a_route_is_asked_for_once_and_known_from_then_on(routes: Routes, namesrv: AnsweringServer) -> None:
+async def test_a_route_is_requested_once_and_cached(routes: Routes, namesrv: AnsweringServer) -> None:
     first, second = await asyncio.gather(routes.get("orders"), routes.get("orders"))
     assert first == second == await routes.get("orders")
     assert [request.ext_fields for request in namesrv.asked] == [{"topic": "orders", "acceptStandardJsonOnly": "true"}]
@@ -63,9 +63,7 @@ async def test_queues_and_addresses_come_from_the_route(routes: Routes) -> None:
     assert routes.broker_addresses(with_slaves=False) == {"10.0.0.1:10911"}
 
 
-async def test_a_topic_that_nobody_knows_is_named_with_name_server_and_remedy(
-    routes: Routes, namesrv: AnsweringServer
-) -> None:
+async def test_an_unknown_topic_is_named_with_name_server_and_remedy(routes: Routes, namesrv: AnsweringServer) -> None:
     with pytest.raises(RouteNotFound, match=f"{namesrv.address} know no route to topic 'missing': create the topic"):
         await routes.get("missing")
     with pytest.raises(RouteNotFound, match="'missing'"):
@@ -97,7 +95,7 @@ async def test_the_real_route_replaces_the_template_when_the_topic_exists(
     assert changed == [AUTO_CREATE_TOPIC, "new"]
 
 
-async def test_changes_are_told_and_only_changes(routes: Routes, table: Table) -> None:
+async def test_callbacks_get_changes_and_only_changes(routes: Routes, table: Table) -> None:
     changed: list[str] = []
     routes.changed.append(changed.append)
     await routes.get("orders")
@@ -112,7 +110,7 @@ async def test_changes_are_told_and_only_changes(routes: Routes, table: Table) -
     assert routes.master_address("b") == "10.0.0.2:10911"
 
 
-async def test_a_topic_in_use_that_appears_later_is_told(routes: Routes, table: Table) -> None:
+async def test_callbacks_get_a_topic_in_use_that_appears_later(routes: Routes, table: Table) -> None:
     changed: list[str] = []
     routes.changed.append(changed.append)
     routes.use("soon")
@@ -156,7 +154,7 @@ async def test_a_route_stays_when_a_fresh_name_server_does_not_know_it_yet(
     assert len(await routes.subscribe_queues("orders")) == 4
 
 
-async def test_an_expired_route_is_asked_for_again_but_not_more_than_once_a_second(
+async def test_an_expired_route_is_requested_again_but_not_more_than_once_a_second(
     routes: Routes, namesrv: AnsweringServer
 ) -> None:
     await routes.get("orders")
@@ -169,7 +167,7 @@ async def test_an_expired_route_is_asked_for_again_but_not_more_than_once_a_seco
     assert len(namesrv.asked) == 2
 
 
-async def test_a_topic_that_nobody_asks_for_any_more_is_forgotten(routes: Routes) -> None:
+async def test_a_topic_that_is_not_used_any_more_is_forgotten(routes: Routes) -> None:
     await routes.get("orders")
     routes.config = ClientConfig(route_unused_s=-1.0)
     await routes.refresh_all()
@@ -187,7 +185,7 @@ async def test_slaves_are_used_for_reading_and_by_their_ids(routes: Routes, tabl
     assert routes.broker_addresses(with_slaves=True) == {"m:1", "s:2"}
 
 
-async def test_another_refusal_is_told_as_it_is(routes: Routes, namesrv: AnsweringServer) -> None:
+async def test_another_refusal_is_raised_as_it_is(routes: Routes, namesrv: AnsweringServer) -> None:
     namesrv.refuse(RequestCode.GET_ROUTEINFO_BY_TOPIC, 1, "name server not ready")
     with pytest.raises(BrokerRefused, match=r"topic 'orders'.*SYSTEM_ERROR.*name server not ready"):
         await routes.get("orders")

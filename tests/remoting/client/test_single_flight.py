@@ -7,7 +7,7 @@ import pytest
 from remoting.client.single_flight import SingleFlight
 
 
-async def test_those_who_ask_at_once_share_one_answer_and_later_ones_get_a_new_one() -> None:
+async def test_calls_at_the_same_time_share_one_result_and_later_ones_get_a_new_one() -> None:
     flights: SingleFlight[str, int] = SingleFlight()
     made = 0
 
@@ -34,7 +34,7 @@ async def test_an_error_goes_to_all() -> None:
     assert [str(result) for result in results] == ["no"] * 3
 
 
-async def test_an_error_that_nobody_waits_for_any_more_is_not_reported_as_forgotten() -> None:
+async def test_an_error_without_waiting_callers_is_not_logged_as_never_retrieved() -> None:
     flights: SingleFlight[str, int] = SingleFlight()
 
     async def fail() -> int:
@@ -48,7 +48,7 @@ async def test_an_error_that_nobody_waits_for_any_more_is_not_reported_as_forgot
     await asyncio.sleep(0.02)
 
 
-async def test_closing_cancels_what_is_under_way() -> None:
+async def test_closing_cancels_running_calls() -> None:
     flights: SingleFlight[str, None] = SingleFlight()
     waiting = asyncio.create_task(flights.run("a", lambda: asyncio.sleep(60)))
     await asyncio.sleep(0)

@@ -34,7 +34,7 @@ def test_the_next_page_begins_where_this_one_ended() -> None:
     assert next_page(TOPIC_PAGES, asked(3), page(3, 7)) == asked(6)
 
 
-def test_the_last_single_entry_is_asked_for() -> None:
+def test_the_last_single_entry_is_requested() -> None:
     """Java stops one too early."""
     assert next_page(TOPIC_PAGES, {}, page(2000, 2001)) == asked(2000)
     assert next_page(TOPIC_PAGES, asked(2000), page(1, 2001)) is None

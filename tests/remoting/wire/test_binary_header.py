@@ -47,10 +47,10 @@ def test_a_code_above_16_bits_is_cut_as_java_cuts_it() -> None:
     assert binary_header.decode(binary_header.encode(command)).code == 3442
 
 
-@pytest.mark.parametrize("length", range(len(JAVA_HEADER)))
-def test_a_header_cut_anywhere_is_refused(length: int) -> None:
-    with pytest.raises(FrameError):
-        binary_header.decode(JAVA_HEADER[:length])
+def test_a_header_cut_anywhere_is_refused() -> None:
+    for length in range(len(JAVA_HEADER)):
+        with pytest.raises(FrameError):
+            binary_header.decode(JAVA_HEADER[:length])
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,6 @@ def test_an_unknown_language_is_refused() -> None:
     [Command(code=1, ext_fields={"k" * 32768: "v"}), Command(code=1, opaque=2**31), Command(code=1, version=2**15)],
     ids=["a key over 32767 bytes", "an opaque over 32 bits", "a version over 16 bits"],
 )
-def test_what_does_not_fit_its_field_is_refused(command: Command) -> None:
+def test_a_value_that_does_not_fit_its_field_is_refused(command: Command) -> None:
     with pytest.raises(FrameError, match="cannot be written"):
         binary_header.encode(command)

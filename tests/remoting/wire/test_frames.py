@@ -77,7 +77,7 @@ def test_the_largest_command_is_written_and_one_byte_more_is_refused() -> None:
         encode_frame(Command(code=1, body=bytes(room + 1)))
 
 
-def test_whole_commands_before_the_break_are_handed_out_with_the_error() -> None:
+def test_complete_commands_before_the_break_come_with_the_error() -> None:
     assert refusal(JAVA_FRAME + JAVA_FRAME + b"\xff\xff\xff\xff").commands == [JAVA_COMMAND, JAVA_COMMAND]
 
 
@@ -103,7 +103,7 @@ def test_decode_frame_takes_a_frame_without_its_length() -> None:
     assert decode_frame(JAVA_FRAME[4:]) == JAVA_COMMAND
 
 
-def test_no_more_commands_come_out_than_are_asked_for_and_none_is_lost() -> None:
+def test_feed_returns_no_more_commands_than_requested_and_loses_none() -> None:
     reader = FrameReader()
     stream = b"".join(encode_frame(Command(code=code)) for code in range(5))
     assert [command.code for command in reader.feed(stream + b"\0\0", 2)] == [0, 1]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -61,7 +60,7 @@ def test_fastjsons_dialect_is_read(text: str, meaning: Any) -> None:
     ],
     ids=lambda text: text[:10] or "nothing",
 )
-def test_what_is_beyond_the_dialect_is_refused(text: str) -> None:
+def test_text_beyond_the_dialect_is_refused(text: str) -> None:
     with pytest.raises(BodyError):
         lenient_json.loads(text.encode())
 
@@ -100,16 +99,10 @@ def test_standard_json_is_read_by_the_dialect_reader_as_well(value: Any) -> None
 
 @pytest.mark.parametrize("unit", ['\\"', '"a', "{", "\\'", ",a", ',"a":1', " "], ids=repr)
 @pytest.mark.parametrize("start", ['{{"', "{'", "{", "{a:{"], ids=repr)
-def test_hostile_text_costs_time_in_proportion_to_its_length(start: str, unit: str) -> None:
-    def seconds(length: int) -> float:
-        text = (start + unit * (length // len(unit))).encode()
-        began_s = time.process_time()
-        with pytest.raises(BodyError):
-            lenient_json.loads(text)
-        return time.process_time() - began_s
-
-    # Quadratic time would be minutes here.
-    assert seconds(1_000_000) < 2.0
+def test_hostile_text_is_refused_in_time_that_grows_with_its_length_alone(start: str, unit: str) -> None:
+    # Time that grows with the square of it would be minutes here: the suite's limit for one test ends that.
+    with pytest.raises(BodyError):
+        lenient_json.loads((start + unit * (1_000_000 // len(unit))).encode())
 
 
 def test_references_cannot_multiply_a_document() -> None:
@@ -126,7 +119,7 @@ def test_maps_keyed_by_objects_are_written_in_fastjsons_own_form() -> None:
     assert lenient_json.dumps_object_keyed([]) == b"{}"
 
 
-def test_what_is_written_has_no_blanks() -> None:
+def test_dumps_writes_no_blanks() -> None:
     assert lenient_json.dumps({"a": [1, 2], "b": "x y"}) == b'{"a":[1,2],"b":"x y"}'
 
 

@@ -80,10 +80,10 @@ def test_the_record_crc_is_no_property_of_the_message() -> None:
     assert message.properties == {"a": "b"}
 
 
-@pytest.mark.parametrize("cut", range(len(GOLDEN)))
-def test_a_cut_message_is_refused(cut: int) -> None:
-    with pytest.raises(BodyError):
-        decode_message(GOLDEN[:cut])
+def test_a_message_cut_anywhere_is_refused() -> None:
+    for cut in range(len(GOLDEN)):
+        with pytest.raises(BodyError):
+            decode_message(GOLDEN[:cut])
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_a_route_is_read_with_and_without_quotes_around_broker_ids() -> None:
         assert route.order_topic_conf is None
 
 
-def test_what_we_write_of_a_route_is_compact_standard_json() -> None:
+def test_a_route_is_written_as_compact_standard_json() -> None:
     """Go splits it at commas and colons."""
     route = read_body(
         TopicRouteData,
@@ -204,7 +204,7 @@ def test_queues_sort_as_javas_do_and_show_its_text() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, {}, {"topic": "t"}, {"topic": "t", "brokerName": "b", "queueId": "x"}])
-def test_what_is_no_queue_is_refused(value: Any) -> None:
+def test_a_value_that_is_no_queue_is_refused(value: Any) -> None:
     with pytest.raises(BodyError, match="not a message queue"):
         queue_from_json(value)
 

@@ -44,7 +44,7 @@ def test_javas_heartbeat_is_read() -> None:
     assert read_heartbeat(JAVA) == MEANING
 
 
-def test_what_we_write_is_what_java_writes() -> None:
+def test_a_heartbeat_is_written_as_java_writes_it() -> None:
     assert json.loads(write_body(MEANING)) == json.loads(JAVA)
     assert b" " not in write_body(MEANING)
 

@@ -39,11 +39,11 @@ def test_an_end_of_a_client_of_4_9_has_fewer_fields() -> None:
 @pytest.mark.parametrize(
     "name", ["producerGroup", "tranStateTableOffset", "commitLogOffset", "commitOrRollback", "msgId"]
 )
-def test_an_end_without_what_it_needs_is_refused(name: str) -> None:
+def test_an_end_of_transaction_without_a_required_field_is_refused(name: str) -> None:
     with pytest.raises(HeaderError, match=name):
         read_header(EndTransactionHeader, {key: text for key, text in END.items() if key != name})
 
 
-def test_a_check_leaves_out_what_is_not_known() -> None:
+def test_a_transaction_check_leaves_out_unknown_fields() -> None:
     header = CheckTransactionStateHeader(tran_state_table_offset=1, commit_log_offset=2)
     assert write_header(header) == {"tranStateTableOffset": "1", "commitLogOffset": "2"}

@@ -146,6 +146,6 @@ def test_the_second_send_header_has_the_same_fields_under_letters() -> None:
     assert letters == list("abcdefghijklmn")
 
 
-def test_the_goodbye_header_spells_client_id_as_java_does() -> None:
+def test_unregister_header_spells_client_id_as_java_does() -> None:
     header = UnregisterClientHeader(client_id="c", consumer_group="g")
     assert write_header(header) == {"clientID": "c", "consumerGroup": "g"}
