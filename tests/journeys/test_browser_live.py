@@ -149,23 +149,78 @@ def test_the_keyboard_reaches_the_page_past_the_navigation(shop: Page) -> None:
     expect(shop.locator("#page")).to_be_focused()
 
 
-def test_a_phone_folds_the_navigation_and_nothing_overflows(shop: Page) -> None:
+def test_the_overview_of_many_clusters_is_kept_fresh_through_one_socket(site: Site, shop: Page) -> None:
+    site.tell("clusters", count=9)
+    sockets: list[str] = []
+    shop.on("websocket", lambda socket: sockets.append(socket.url))
+    shop.goto("/")
+    is_live(shop)
+    mark(shop)
+    site.tell("cluster_falls_silent", name="c8")
+    expect(shop.locator("#clusters [data-row=c8] [data-cell=brokers]")).to_contain_text("UNREACHABLE")
+    assert len(sockets) == 1
+    assert_not_reloaded(shop)
+
+
+BILLING = "/clusters/local/groups/billing/"
+ADDRESSES = (
+    "/",
+    "/clusters/local/",
+    "/clusters/local/topics/",
+    "/clusters/local/topics/orders/",
+    "/clusters/local/groups/",
+    BILLING,
+    f"{BILLING}members/",
+    f"{BILLING}subscriptions/",
+    f"{BILLING}rebalances/",
+)
+# Boxes whose text shows outside of them, over whatever stands there.
+OVERRUNNING = """() => [...document.querySelectorAll("th, td, .attention > li > *, .figure, .crumbs li")]
+    .filter((box) => box.clientWidth > 1 && getComputedStyle(box).overflowX === "visible")
+    .filter((box) => box.scrollWidth > box.clientWidth + 1)
+    .map((box) => box.textContent.trim())"""
+
+
+@pytest.fixture
+def phone(shop: Page) -> Page:
     shop.set_viewport_size({"width": 390, "height": 844})
-    group = "/clusters/local/groups/billing/"
-    for address in (
-        "/",
-        "/clusters/local/",
-        "/clusters/local/groups/",
-        group,
-        f"{group}members/",
-        f"{group}rebalances/",
-    ):
-        shop.goto(address)
-        assert shop.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
-    expect(shop.locator("#side")).to_be_hidden()
-    shop.get_by_role("button", name="Navigation").click()
-    shop.locator("#side").get_by_role("link", name="Topics").click()
-    expect(shop.get_by_role("heading", level=1)).to_have_text("Topics in local")
+    return shop
+
+
+def test_a_phone_folds_the_navigation_and_nothing_overflows(phone: Page) -> None:
+    for address in ADDRESSES:
+        phone.goto(address)
+        assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+    expect(phone.locator("#side")).to_be_hidden()
+    phone.get_by_role("button", name="Navigation").click()
+    phone.locator("#side").get_by_role("link", name="Topics").click()
+    expect(phone.get_by_role("heading", level=1)).to_have_text("Topics in local")
+
+
+def test_on_a_phone_no_text_runs_into_its_neighbour(site: Site, phone: Page) -> None:
+    site.tell("clusters", count=1)
+    site.tell("cluster_falls_silent", name="c0")
+    for address in ADDRESSES:
+        phone.goto(address)
+        assert phone.evaluate(OVERRUNNING) == [], address
+
+
+def test_on_a_phone_a_table_and_tabs_that_go_on_say_so_and_scroll_by_keyboard(site: Site, phone: Page) -> None:
+    phone.goto(BILLING)
+    tabs, table = phone.locator(".tabs"), phone.locator(".frame:has(#queues)")
+    expect(tabs).to_have_attribute("data-more", "right")
+    expect(table).to_have_attribute("data-more", "right")
+    is_live(phone)
+    site.tell("lag_becomes", group="billing", lag=31)
+    expect(phone.locator("#figures [data-cell=lag]")).to_have_text("31")
+    expect(table).to_have_attribute("data-more", "right")
+    table.focus()
+    for _ in range(30):
+        phone.keyboard.press("ArrowRight")
+    expect(table).to_have_attribute("data-more", re.compile("left"))
+    phone.set_viewport_size({"width": 1440, "height": 900})
+    expect(table).not_to_have_attribute("data-more", re.compile(".*"))
+    expect(table).not_to_have_attribute("tabindex", "0")
 
 
 def test_the_theme_is_chosen_and_kept(shop: Page) -> None:

@@ -168,7 +168,7 @@ def test_an_instance_more_on_the_page_is_a_rebalance_on_it(shop: Shop, open_page
     for wanted in (3, 2):
         form.get_by_label("Instances wanted").fill(str(wanted))
         form.get_by_role("button", name="Set").click()
-        expect(form.get_by_text(f"{wanted} instances of billing are wanted.")).to_be_visible()
+        expect(form.get_by_text(f"billing is set to {wanted} instances.")).to_be_visible()
         eventually_has(health, "#figures [data-cell=members]", str(wanted))
         expect(members.locator("#members tbody tr")).to_have_count(wanted, timeout=LIVE_WITHIN_MS)
         word = "joined" if wanted == 3 else "left"

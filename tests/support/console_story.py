@@ -21,7 +21,7 @@ from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
-from mqadmin.clusters.models import VERDICT_RANKS, Cluster, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
+from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, tell  # noqa: E402
 from tests.support import console_facts as facts  # noqa: E402
 
@@ -60,10 +60,22 @@ def shop() -> None:
         facts.make_member(billing, f"10.0.3.7@2211#{number}", now=now)
     for queue_id in range(4):
         facts.make_queue_offset(billing, "orders", queue_id, now=now, owner=f"10.0.3.7@2211#{1 + queue_id // 2}")
-    facts.make_subscription(billing, "orders", "*", now=now)
+    for client_id in ("", "10.0.3.7@2211#1", "billing-worker-7f6c9d5b8-x2x9q@8812#1690000000000"):
+        facts.make_subscription(billing, "orders", "*", now=now, client_id=client_id)
     index = facts.make_group(cluster, "orders-index", now=now, lag=3)
     facts.make_queue_offset(index, "orders", 0, now=now, lag=3, committed_offset=131_997)
     _tell(ChangeKind.GROUPS)
+
+
+def clusters(count: int) -> None:
+    """Further clusters, c0 and so on, that answer."""
+    for number in range(count):
+        facts.make_cluster(f"c{number}", now=timezone.now())
+
+
+def cluster_falls_silent(name: str) -> None:
+    Cluster.objects.filter(name=name).update(state=ClusterState.UNREACHABLE, last_error="connection refused")
+    tell([Change(ChangeKind.CLUSTER, name)])
 
 
 def hosted(group: str, wanted: int) -> None:
@@ -111,7 +123,18 @@ def member_joins(group: str, client_id: str) -> None:
 
 STEPS: dict[str, Callable[..., None]] = {
     step.__name__: step
-    for step in (migrate, admin, empty_cluster, cluster_behind, shop, hosted, lag_becomes, member_joins)
+    for step in (
+        migrate,
+        admin,
+        empty_cluster,
+        cluster_behind,
+        shop,
+        clusters,
+        cluster_falls_silent,
+        hosted,
+        lag_becomes,
+        member_joins,
+    )
 }
 
 
