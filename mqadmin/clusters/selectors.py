@@ -65,9 +65,10 @@ M_co = TypeVar("M_co", bound=Model, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ClusterCard:
-    """A cluster with the sums over what is in it."""
+    """A cluster with its brokers and the sums over what is in it."""
 
     head: Cluster
+    brokers: tuple[Broker, ...]
     broker_count: int
     answering_broker_count: int
     topic_count: int
@@ -344,6 +345,7 @@ def _card(
     until = cluster.observed_until
     return ClusterCard(
         head=cluster,
+        brokers=tuple(brokers),
         broker_count=len(brokers),
         answering_broker_count=sum(broker.is_answering for broker in brokers),
         topic_count=topic_sums.get("count", 0),

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.utils.translation import gettext, ngettext
 
-from mqadmin.clusters.models import Subscription
+from mqadmin.clusters.figures import SubscriptionDifference
+from mqadmin.clusters.models import Member, Subscription
 from remoting.wire.names import is_retry_topic
 
 # The client id of the subscription that the broker keeps for the whole group.
 WHOLE_GROUP = ""
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,25 @@ def subscription_matrix(subscriptions: Sequence[Subscription]) -> SubscriptionMa
     brokers = by_client.get(WHOLE_GROUP)
     rows = [_row(client_id, by_client[client_id], topics, brokers) for client_id in sorted(by_client)]
     return SubscriptionMatrix(topics, rows, _summary(rows, is_broker_known=brokers is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceLine:
+    """One entry of what the broker remembers of a member that subscribed otherwise than others of its group."""
+
+    client_id: str
+    difference: SubscriptionDifference
+
+
+def difference_lines(members: Sequence[Member]) -> list[DifferenceLine]:
+    """Returns what lasts before what is over, each with the latest first."""
+    lines = [
+        DifferenceLine(member.client_id, difference)
+        for member in members
+        for difference in member.subscription_differences
+    ]
+    lines.sort(key=lambda line: (line.difference.last_seen_at or NEVER, line.client_id), reverse=True)
+    return sorted(lines, key=lambda line: line.difference.is_over)
 
 
 def _row(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -47,9 +48,22 @@ def make_broker(cluster: Cluster, name: str = "broker-a", *, now: datetime, **ch
         "scheduler_since": now - timedelta(hours=4, minutes=12),
         "scheduler_late_ms": 14,
         "scheduler_waiting_count": 38,
+        "scheduler_kinds": [
+            make_due_kind("delay", due_in_s=12, waiting_count=31, late_ms=14, now=now),
+            make_due_kind("timer", due_in_s=3600, waiting_count=7, late_ms=4_200, now=now),
+            make_due_kind("transaction", now=now),
+        ],
         "seen_at": now - timedelta(seconds=1),
     }
     return Broker.objects.create(cluster=cluster, name=name, **(facts | changes))
+
+
+def make_due_kind(
+    kind: str, *, now: datetime, due_in_s: float = 0, waiting_count: int = 0, late_ms: int = -1
+) -> dict[str, Any]:
+    """As the broker tells it: `due_in_s` 0 when nothing waits, `late_ms` -1 before the first."""
+    next_due_ms = int((now + timedelta(seconds=due_in_s)).timestamp() * 1000) if due_in_s else 0
+    return {"kind": kind, "next_due_ms": next_due_ms, "waiting_count": waiting_count, "late_ms": late_ms}
 
 
 def make_topic(
@@ -140,6 +154,23 @@ def make_member(group: Group, client_id: str, *, now: datetime, **changes: Any) 
         "seen_at": now - timedelta(seconds=1),
     }
     return Member.objects.create(group=group, client_id=client_id, **(facts | changes))
+
+
+def make_difference(
+    topic: str, expression: str | None, *, since: datetime, others: Sequence[str] = (), is_over: bool = False
+) -> dict[str, Any]:
+    """An entry of a member's `differences`, as the broker tells it."""
+    since_ms = int(since.timestamp() * 1000)
+    return {
+        "topic": topic,
+        "expression": expression,
+        "expression_type": "TAG",
+        "sub_version": since_ms,
+        "since_ms": since_ms,
+        "last_seen_ms": since_ms + 1000,
+        "is_over": is_over,
+        "others": list(others),
+    }
 
 
 def make_queue_offset(

@@ -99,6 +99,15 @@ def since(moment: datetime | None, now: datetime) -> SafeString:
 
 
 @register.simple_tag
+def next_due(moment: datetime | None, now: datetime) -> SafeString:
+    """When something falls due: "in 12 s", or "now" for what fell due since the broker said so; a dash for nothing."""
+    if moment is None:
+        return nothing(gettext("nothing is waiting"))
+    text = figures.age_text(moment, now) if moment > now else gettext("now")
+    return format_html('<span title="{}">{}</span>', _full(moment), text)
+
+
+@register.simple_tag
 def lasting(moment: datetime, now: datetime) -> SafeString:
     """How long something has lasted, exactly: "12 m 05 s"."""
     return _time("lasting", moment, _elapsed(moment, now))

@@ -1,4 +1,4 @@
-"""`/clusters/<cluster>/`: do its brokers answer, and does what must come at its time come?"""
+"""`/clusters/<cluster>/`: do its brokers answer, and are delayed messages delivered in time?"""
 
 from __future__ import annotations
 
@@ -6,24 +6,37 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
-from mqadmin.clusters.figures import SchedulerFacts
+from mqadmin.clusters.figures import DueKind, SchedulerFacts
 from mqadmin.clusters.models import Broker
 from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
 from mqadmin.live.subscriptions import Subscription
 
-# deliveries later than this are not "at their time" any more
+# What was done that much after it was due is marked as late.
 LATE_AFTER_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerLine:
+    """A broker's scheduler. `status` names a status mark."""
+
     broker: str
     status: str
-    facts: SchedulerFacts
+    scheduler: SchedulerFacts
+
+
+@dataclass(frozen=True, slots=True)
+class DueKindLine:
+    """What a broker's scheduler does of one kind. `name` in words, `status` names a status mark."""
+
+    broker: str
+    name: str
+    status: str
+    due: DueKind
 
 
 @require_safe
@@ -44,6 +57,7 @@ def _context(cluster: str) -> dict[str, Any]:
         "card": page.card,
         "brokers": page.brokers,
         "schedulers": schedulers,
+        "due_kinds": [line for scheduler in schedulers for line in _due_kinds(scheduler)],
         "words": sentences.cluster_words(page.card, page.brokers),
         "attention": lines,
         "attention_rest": page.card.attention_count - len(groups),
@@ -59,7 +73,25 @@ def _schedulers(brokers: tuple[Broker, ...]) -> list[SchedulerLine]:
     ]
 
 
-def _scheduler_status(facts: SchedulerFacts) -> str:
-    if not facts.driver:
-        return "not_running"
-    return "late" if facts.late_ms is not None and facts.late_ms > LATE_AFTER_MS else "ok"
+def _scheduler_status(scheduler: SchedulerFacts) -> str:
+    return _lateness(scheduler.late_ms) if scheduler.driver else "not_running"
+
+
+def _due_kinds(line: SchedulerLine) -> list[DueKindLine]:
+    return [
+        DueKindLine(line.broker, _due_kind_name(due.kind), _lateness(due.late_ms), due) for due in line.scheduler.kinds
+    ]
+
+
+def _due_kind_name(kind: str) -> str:
+    names = {
+        "delay": gettext("delay levels and retries"),
+        "timer": gettext("timed messages"),
+        "transaction": gettext("transaction checks"),
+        "retention": gettext("deletion of old messages"),
+    }
+    return names.get(kind, kind)
+
+
+def _lateness(late_ms: int | None) -> str:
+    return "late" if late_ms is not None and late_ms > LATE_AFTER_MS else "ok"

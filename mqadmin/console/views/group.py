@@ -17,7 +17,7 @@ from mqadmin.clusters.selectors import GroupPage
 from mqadmin.console import sentences
 from mqadmin.console.group_tables import member_lines, queue_lines
 from mqadmin.console.live_page import live_page
-from mqadmin.console.subscription_matrix import subscription_matrix
+from mqadmin.console.subscription_matrix import difference_lines, subscription_matrix
 from mqadmin.console.timeline import timeline
 from mqadmin.hosting import set_wanted_instances
 from mqadmin.hosting.hosted import hosted_instances
@@ -45,9 +45,13 @@ def members(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
 
 @require_safe
 def subscriptions(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    return _tab(
-        request, "subscriptions", cluster, group, lambda page: {"matrix": subscription_matrix(page.subscriptions)}
-    )
+    def context(page: GroupPage) -> dict[str, Any]:
+        return {
+            "matrix": subscription_matrix(page.subscriptions),
+            "differences": difference_lines([*page.members, *page.departed]),
+        }
+
+    return _tab(request, "subscriptions", cluster, group, context)
 
 
 @require_safe

@@ -24,8 +24,9 @@ def overview(request: HttpRequest) -> HttpResponse:
 def _context() -> dict[str, Any]:
     found = selectors.overview()
     clusters = list(attention.cluster_lines(card.head for card in found.clusters))
+    schedulers = [line for card in found.clusters for line in attention.scheduler_lines(card.head.name, card.brokers)]
     groups = list(attention.group_lines(found.attention))
-    attention_count = len(clusters) + found.attention_count
+    attention_count = len(clusters) + len(schedulers) + found.attention_count
     empty = _empty_cluster(found)
     headline, words = sentences.headline(found, attention_count), sentences.overview_words(found)
     if empty is not None:
@@ -35,7 +36,7 @@ def _context() -> dict[str, Any]:
         "now": found.now,
         "headline": headline,
         "words": "" if attention_count else words,
-        "attention": [*clusters, *groups],
+        "attention": [*clusters, *schedulers, *groups],
         "attention_rest": found.attention_count - len(groups),
         "first_steps": empty,
     }

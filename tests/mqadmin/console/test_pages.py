@@ -90,7 +90,8 @@ def test_htmx_gets_the_live_region_alone_and_nothing_is_cached(http, group, name
 def test_names_from_strangers_are_text_everywhere(http, cluster, now, name):
     facts.make_topic(cluster, name, now=now)
     group = facts.make_group(cluster, name, now=now, verdict="stalled", lag=1, verdict_rule="offset_stands")
-    facts.make_member(group, name, now=now, address=name, language="JAVA")
+    difference = facts.make_difference(name, name, since=now, others=[name])
+    facts.make_member(group, name, now=now, address=name, language="JAVA", differences=[difference])
     facts.make_queue_offset(group, name, 0, now=now, owner=name)
     facts.make_subscription(group, name, name, now=now, client_id=name)
     facts.make_event(group, "joined", at=now, client_id=name, member_count=1)
@@ -144,6 +145,12 @@ class TestOverview:
         assert "1 thing needs attention" in text
         assert "10.9.9.9:9876: connection refused" in text
 
+    def test_a_scheduler_that_no_worker_runs_needs_somebody(self, http, group):
+        group.cluster.brokers.update(scheduler_driver="")
+        text = text_of(http.get("/"))
+        assert "2 things need attention" in text
+        assert "scheduler of broker-a" in text
+
     def test_an_empty_cluster_is_shown_its_first_steps(self, http, cluster):
         text = text_of(http.get("/"))
         assert "local is ready for its first message" in text
@@ -171,6 +178,16 @@ class TestCluster:
         assert "No worker runs the scheduler" in text
         assert "NOT RUNNING" in text
         assert "celery -A mqadmin worker -Q scheduler" in text
+
+    def test_says_how_late_each_kind_of_work_is(self, http, cluster):
+        html = http.get(reverse("cluster", args=["local"])).content.decode()
+        rows = dict(re.findall(r'<tr data-row="broker-a/([a-z]+)">(.*?)</tr>', html, re.S))
+        assert list(rows) == ["delay", "timer", "transaction"]
+        for word in ("delay levels and retries", "OK", "31", "in 1", "14 ms"):
+            assert word in rows["delay"], word
+        for word in ("timed messages", "LATE", "4.2 s"):
+            assert word in rows["timer"], word
+        assert "none yet" in rows["transaction"]
 
     def test_shows_no_scheduler_where_the_broker_has_none_of_ours(self, http, cluster):
         cluster.brokers.update(scheduler_driver=None)
@@ -254,6 +271,22 @@ class TestGroup:
         text = text_of(http.get(reverse("group_subscriptions", args=["local", "billing"])))
         assert "1 of 2 members subscribed to something else" in text
         assert "◆ B" in text
+
+    def test_differences_that_the_broker_saw_are_listed_and_those_that_last_come_first(self, http, group, now):
+        since = now - timedelta(minutes=9)
+        over = facts.make_difference("orders", "old", since=now, is_over=True)
+        lasting = facts.make_difference("orders", "B", since=since, others=["10.0.3.7@2211#1"])
+        absent = facts.make_difference("stock", None, since=since - timedelta(minutes=1), others=["10.0.3.7@2211#1"])
+        facts.make_member(group, "10.0.3.9@8812", now=now, differences=[over, absent, lasting])
+        text = text_of(http.get(reverse("group_subscriptions", args=["local", "billing"])))
+        listed = text[text.index("Differences that the broker saw") :]
+        assert listed.index(" B ") < listed.index("not subscribed") < listed.index(" old ")
+        assert "over" in listed
+        assert "9 m ago" in listed
+
+    def test_a_group_without_differences_has_no_list_of_them(self, http, group):
+        text = text_of(http.get(reverse("group_subscriptions", args=["local", "billing"])))
+        assert "Differences that the broker saw" not in text
 
     def test_rebalances_tell_who_got_what(self, http, group):
         text = text_of(http.get(reverse("group_rebalances", args=["local", "billing"])))
