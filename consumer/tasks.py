@@ -19,6 +19,7 @@ from uuid import UUID
 
 from celery import shared_task
 from celery.signals import celeryd_after_setup, worker_init, worker_ready, worker_shutting_down
+from django.core.exceptions import ImproperlyConfigured
 from kombu.exceptions import OperationalError
 
 from consumer.conf import jobs_queue, loops_queue
@@ -49,7 +50,9 @@ class LoopsWorkerProcess:
 @shared_task(bind=True, name="consumer.tasks.host_instance", acks_late=False, ignore_result=True, max_retries=0)
 def host_instance(self: Any, lease_id: str) -> None:
     """Runs one consumer instance until its lease asks it to stop or its worker shuts down, after hours or weeks."""
-    process: LoopsWorkerProcess = self.app.loops_worker
+    process: LoopsWorkerProcess | None = getattr(self.app, "loops_worker", None)
+    if process is None:  # a pool that spawns, billiard's default on macOS
+        raise ImproperlyConfigured("consumer instances need a worker with forked processes or `-P threads`")
     worker = Worker(node=self.request.hostname, boot=process.boot)
     instance.host(UUID(lease_id), worker, registry.groups, process.shutdown)
 

@@ -28,6 +28,8 @@ STOP_ORDER = (
 )
 
 PROBE_TIMEOUT_S = 1.0
+# On macOS billiard starts new interpreters instead of forking; they inherit nothing of the worker's main process.
+TASK_POOL = "threads" if sys.platform == "darwin" else "prefork"
 # Short tasks, and a cycle of polling now and then.
 JOBS_AT_ONCE = 2
 # Celery's warning is about pickled tasks, which we don't accept.
@@ -137,7 +139,7 @@ def _worker(
     concurrency: int,
     environment: dict[str, str],
     *,
-    pool: str = "prefork",
+    pool: str = TASK_POOL,
     stop_grace_s: float = 10.0,
 ) -> ChildSpec:
     return ChildSpec(
