@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -99,6 +100,7 @@ def _hosted(page: GroupPage) -> dict[str, Any]:
         "hosted": hosted,
         "hosted_words": sentences.hosted_words(hosted),
         "scale_permission": set_wanted_instances.DECLARATION.permission,
+        "key": uuid.uuid4(),
         "fingerprint": fingerprint({"": set_wanted_instances.wanted_values(hosted.wanted)}),
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -11,9 +13,16 @@ from mqadmin.audit.models import AuditEntry
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_entries_say_what_was_asked_for_and_what_takes_it_back() -> None:
+@pytest.fixture(autouse=True)
+def latest() -> Iterator[list[tuple[str, str]]]:
+    """Whatever happens to a test, the next one finds the newest tables."""
+    latest = MigrationExecutor(connection).loader.graph.leaf_nodes("mq_audit")
+    yield latest
+    MigrationExecutor(connection).migrate(latest)
+
+
+def test_entries_say_what_was_asked_for_and_what_takes_it_back(latest: list[tuple[str, str]]) -> None:
     executor = MigrationExecutor(connection)
-    latest = executor.loader.graph.leaf_nodes("mq_audit")
     executor.migrate([("mq_audit", "0001_initial")])
     old = executor.loader.project_state([("mq_audit", "0001_initial")]).apps.get_model("mq_audit", "AuditEntry")
     told = {"actor": "ann", "action": "set_wanted_instances", "cluster": "local", "subject": "billing"}

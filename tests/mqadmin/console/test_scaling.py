@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import re
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from consumer.models import HostedGroup
+from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Group
 
 MEMBERS = "/clusters/local/groups/billing/members/"
@@ -46,6 +48,26 @@ def test_the_number_is_set_and_said(http, hosted):
 def test_it_ends_on_the_page_that_it_was_set_from_and_on_no_other_host(http, hosted, next_url, lands_on):
     response = http.post(reverse("group_instances", args=["local", "billing"]), {"wanted": 3, "next": next_url})
     assert response["Location"] == lands_on
+
+
+def test_two_clicks_are_one_change(http, hosted):
+    page = http.get(MEMBERS).content.decode()
+    form = dict(re.findall(r'<input type="hidden" name="(key|fingerprint|next)" value="([^"]+)"', page))
+    assert len(form) == 3
+    for _click in range(2):
+        response = http.post(reverse("group_instances", args=["local", "billing"]), form | {"wanted": 5}, follow=True)
+        assert "billing is set to 5 instances." in html.unescape(response.content.decode())
+    assert AuditEntry.objects.count() == 1
+
+
+def test_a_number_that_somebody_else_changed_meanwhile_is_refused_in_words(http, hosted):
+    page = http.get(MEMBERS).content.decode()
+    form = dict(re.findall(r'<input type="hidden" name="(key|fingerprint|next)" value="([^"]+)"', page))
+    HostedGroup.objects.update(wanted_instances=7)
+    response = http.post(reverse("group_instances", args=["local", "billing"]), form | {"wanted": 5}, follow=True)
+    assert "billing has changed since this page was opened" in html.unescape(response.content.decode())
+    hosted.refresh_from_db()
+    assert hosted.wanted_instances == 7
 
 
 def test_nobody_wanted_is_a_number_too(http, hosted):
