@@ -1,4 +1,4 @@
-"""The same tests on PostgreSQL: models, synchroniser, selectors, timeline, sockets."""
+"""The same tests on PostgreSQL: models, synchroniser, selectors, timeline, sockets, actions, audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.support.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[2]
-SUITES = ("clusters", "observing", "lag", "rebalances", "live", "management")
+SUITES = ("actions", "audit", "clusters", "hosting", "lag", "live", "management", "observing", "rebalances", "topics")
 
 
 @pytest.mark.postgres
