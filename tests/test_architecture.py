@@ -30,7 +30,16 @@ TALKING = (
 )
 
 # Where the broker is put together.
-WIRING = ("broker.engine.parts", "broker.engine.request_codes", "broker.engine.runtime")
+WIRING = ("broker.engine.broker", "broker.engine.wiring", "broker.engine.runtime")
+# What keeps settings on the disk.
+KEEPING = (
+    "broker.engine.config",
+    "broker.engine.config_files",
+    "broker.engine.config_table",
+    "broker.engine.event_loop",
+)
+# What handles requests.
+REQUESTS = ("broker.engine.processors", "broker.engine.serving")
 
 # Package → what must not be imported in it (a prefix of dotted names) → where it may all the same.
 FORBIDDEN: dict[str, tuple[str, ...]] = {
@@ -45,8 +54,14 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "broker.engine.filters": ("broker.engine",),
     "broker.engine.schedule": ("broker.engine",),
     "broker.engine.retention": ("broker.engine",),
-    "broker.engine.transactions": ("broker.engine.processors", *WIRING),
-    "broker.engine.processors": WIRING,
+    "broker.engine.topics": ("broker.engine",),
+    "broker.engine.groups": ("broker.engine",),
+    "broker.engine.serving": ("broker.engine",),
+    "broker.engine.sending": ("broker.engine.watch", "broker.engine.name_server", *REQUESTS, *WIRING),
+    "broker.engine.transactions": ("broker.engine.watch", "broker.engine.name_server", *REQUESTS, *WIRING),
+    "broker.engine.watch": ("broker.engine.sending", "broker.engine.name_server", *REQUESTS, *WIRING),
+    "broker.engine.name_server": ("broker.engine",),
+    "broker.engine.processors": ("broker.engine.name_server", *WIRING),
     "consumer.engine": ("broker", "consumer", "mqadmin", "examples", "bench", *DJANGO_SIDE),
     "broker": ("consumer", "mqadmin", "examples", "bench"),
     "consumer": ("broker", "mqadmin", "examples", "bench"),
@@ -80,6 +95,21 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "broker.engine.store",
         "broker.engine.schedule.carriers",
         "broker.engine.config",
+    ),
+    "broker.engine.topics": ("broker.engine.topics", *KEEPING),
+    "broker.engine.groups": (
+        "broker.engine.groups",
+        "broker.engine.topics",
+        *KEEPING,
+    ),
+    # Requests on their way know what they wait for.
+    "broker.engine.serving": ("broker.engine.serving", "broker.engine.store.values", "broker.engine.event_loop"),
+    "broker.engine.name_server": (
+        "broker.engine.name_server",
+        "broker.engine.topics",
+        "broker.engine.serving.requests",
+        "broker.engine.config",
+        "broker.engine.config_files",
     ),
     "consumer.engine": ("consumer.engine",),
     "mqadmin.console": ("mqadmin.live.events", "mqadmin.live.revisions", "mqadmin.live.subscriptions"),

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
-from broker.engine.parts import Parts
-from broker.engine.request_codes import broker_processors, name_server_processors
-from broker.engine.serving.requests import RequestTable
+from broker.engine.schedule.level_history import LevelHistory
+from broker.engine.schedule.levels import DEFAULT_LEVELS
+from broker.engine.serving.request_table import RequestTable
+from broker.engine.serving.requests import Processors, module_of
+from broker.engine.settings import Settings
+from broker.engine.wiring.pipeline import fill_broker_table, fill_name_server_table
 from remoting.wire.codes import RequestCode
 from tests.support.stores import SMALL, ManualClock, open_store
 
@@ -73,20 +77,27 @@ def table_rows(columns: int) -> list[list[str]]:
 
 
 def code_rows() -> dict[int, list[str]]:
-    return {int(row[0]): row for row in table_rows(5) if row[0].isdigit()}
+    return {int(row[0]): row for row in table_rows(6)}
 
 
 @pytest.fixture
-def answered(tmp_path: Path) -> set[int]:
-    """Every code of RocketMQ's that broker or name server answers."""
+def processors(tmp_path: Path) -> Processors:
+    """What broker and name server answer, by request code."""
     config = BrokerConfig(store=tmp_path)
+    levels = LevelHistory(config.config_dir, DEFAULT_LEVELS)
     store = open_store(tmp_path, SMALL, ManualClock())
-    parts = Parts(config, store, RequestTable("broker"))
-    try:
-        codes = {*broker_processors(parts), *name_server_processors(parts)}
-    finally:
-        store.close()
-    return {code for code in codes if code < FIRST_PRIVATE_CODE or code > 30_000}
+    broker = Broker(config=config, settings=Settings(config), levels=levels, store=store)
+    tables = (RequestTable("broker"), RequestTable("name server"))
+    fill_broker_table(tables[0], broker)
+    fill_name_server_table(tables[1], broker)
+    store.close()
+    return {**tables[0].processors, **tables[1].processors}
+
+
+@pytest.fixture
+def answered(processors: Processors) -> set[int]:
+    """Every code of RocketMQ's that broker or name server answers."""
+    return {code for code in processors if code < FIRST_PRIVATE_CODE or code > 30_000}
 
 
 def test_the_compatibility_page_says_yes_to_the_codes_that_are_answered_and_to_no_other(answered: set[int]) -> None:
@@ -95,15 +106,28 @@ def test_the_compatibility_page_says_yes_to_the_codes_that_are_answered_and_to_n
     assert sorted(done - answered - TO_CLIENTS) == []
 
 
+def test_the_compatibility_page_names_the_file_that_holds_each_code(processors: Processors, answered: set[int]) -> None:
+    """Of a code that the broker sends, the file in which it does."""
+    named = {code: _linked(row[3]) for code, row in code_rows().items() if row[3]}
+    held = {code: f"{module_of(processors[code]).replace('.', '/')}.py" for code in answered}
+    assert {code: path for code, path in named.items() if code not in TO_CLIENTS} == held
+    assert [code for code in TO_CLIENTS if code.name not in (ROOT / named[code]).read_text(encoding="utf-8")] == []
+
+
+def _linked(cell: str) -> str:
+    """The path of `[word](../path)`."""
+    return cell.partition("](../")[2].rstrip(")")
+
+
 def test_the_compatibility_page_names_each_code_as_apache_does() -> None:
-    codes = [row[0] for row in table_rows(5) if row[0].isdigit()]
+    codes = [row[0] for row in table_rows(6)]
     assert len(codes) == len(set(codes))
     named = {code: row[1] for code, row in code_rows().items()}
     assert {code.value: code.name for code in RequestCode if code < FIRST_PRIVATE_CODE}.items() <= named.items()
 
 
 def test_every_claim_of_the_compatibility_page_has_its_test() -> None:
-    claims = [row for row in table_rows(5) if row[2] != "no"] + [row for row in table_rows(4) if row[1] != "no"]
+    claims = [row for row in table_rows(6) if row[2] != "no"] + [row for row in table_rows(4) if row[1] != "no"]
     link = r"\[test_\w+\]\(\.\./tests/[\w./]+\.py\)"
     assert claims
     assert [row for row in claims if not re.fullmatch(rf"{link}(, {link})*", row[-1])] == []

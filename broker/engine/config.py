@@ -77,6 +77,11 @@ class BrokerConfig:
     given: frozenset[str] = frozenset()
 
     @property
+    def config_dir(self) -> Path:
+        """The folder of RocketMQ's own JSON files, and of the settings that were changed."""
+        return self.store / "config"
+
+    @property
     def is_readable(self) -> bool:
         return bool(self.perm & PERM_READ)
 

@@ -1,11 +1,10 @@
-"""The broker as a whole: how it starts, how it stops. What it is made of is in `parts.py`.
+"""A broker as a process runs it: its store, its ports, and the parts between them (`broker.py`).
 
-Start: the store recovers, the facts are read, ports are bound, loops begin. Stop, in this order and for these reasons:
-1. the name server closes, who waits for the disk is answered, and the broker's sockets close: nothing new comes in;
-2. held pulls and watchers are forgotten, because their connections are gone;
-3. the loops end, so that nobody writes any more;
-4. delay progress and committed offsets are saved, while the store is there to say what is flushed;
-5. the store flushes and closes, and lets go of its folder.
+Start: the ports are bound, kept settings count, the store recovers, the parts start, clients are let in. Stop, in this
+order and for these reasons:
+1. the name server closes, sends that wait for the disk are answered, and the broker's sockets close: nothing new comes;
+2. the parts stop (`Broker.stop`), while the store can still say what is flushed;
+3. the store flushes and closes, and lets go of its folder.
 """
 
 from __future__ import annotations
@@ -14,15 +13,16 @@ import asyncio
 import dataclasses
 import logging
 
+from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
-from broker.engine.parts import Parts
-from broker.engine.request_codes import broker_processors, name_server_processors
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
-from broker.engine.serving.requests import RequestTable
+from broker.engine.serving.request_table import RequestTable
 from broker.engine.settings import Settings
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import RecoveryReport, StoreConfig
+from broker.engine.wiring.pipeline import fill_broker_table, fill_name_server_table
+from remoting.complaints import ComplaintLog
 from remoting.server import Server
 
 logger = logging.getLogger(__name__)
@@ -40,60 +40,70 @@ class BrokerRuntime:
 
     def __init__(self, config: BrokerConfig) -> None:
         self.config = config
-        self._names = RequestTable("name server")
-        self._requests = RequestTable("broker")
-        self._name_server = Server(self._names, connections_share=NAME_SERVER_SHARE)
-        self._server = Server(self._requests, connections_share=BROKER_SHARE)
+        complaints = ComplaintLog()
+        self._name_server_table = RequestTable("name server", complaints)
+        self._broker_table = RequestTable("broker", complaints)
+        self._name_server = Server(self._name_server_table, connections_share=NAME_SERVER_SHARE, complaints=complaints)
+        self.server = Server(self._broker_table, connections_share=BROKER_SHARE, complaints=complaints)
         self._store: MessageStore | None = None
-        self._parts: Parts | None = None
+        self._broker: Broker | None = None
 
     async def start(self) -> None:
-        """When it returns, both ports answer; `config` then holds the real ones."""
+        """Returns when both ports answer; `config` then holds the real ones."""
         # Bound first, because the port stands in every message id; served last, when there is something to answer.
         namesrv_port = await self._name_server.bind(self.config.host, self.config.namesrv_port)
-        port = await self._server.bind(self.config.host, self.config.port)
+        port = await self.server.bind(self.config.host, self.config.port)
         self.config = dataclasses.replace(self.config, port=port, namesrv_port=namesrv_port)
-        Settings(self.config).load()
-        self._store = self._open_store()
-        self._parts = Parts(self.config, self._store, self._requests)
-        self._parts.open()
-        self._names.fill(name_server_processors(self._parts))
-        self._requests.fill(broker_processors(self._parts))
-        await self._server.serve()
+        settings = Settings(self.config)
+        settings.load()
+        levels = LevelHistory(self.config.config_dir, parse_levels(self.config.delay_levels))
+        self._store = _open_store(self.config, levels)
+        self._broker = Broker(config=self.config, settings=settings, levels=levels, store=self._store)
+        self.broker.start()
+        fill_name_server_table(self._name_server_table, self.broker)
+        fill_broker_table(self._broker_table, self.broker)
+        await self.server.serve()
         await self._name_server.serve()
+
+    @property
+    def broker(self) -> Broker:
+        """The parts of a broker that has started."""
+        assert self._broker is not None
+        return self._broker
 
     async def stop(self) -> None:
         """In the order of the module's note; whatever was started. Raises OSError; the store is closed all the same."""
         await self._name_server.close()
         if self._store is not None:
             await _flushed(self._store)
-        await self._server.close()
+        await self.server.close()
         try:
-            if self._parts is not None:
-                await self._parts.close()
+            if self._broker is not None:
+                await self._broker.stop()
         finally:
             if self._store is not None:
                 self._store.close()
 
-    def _open_store(self) -> MessageStore:
-        levels = LevelHistory(self.config.store / "config", parse_levels(self.config.delay_levels))
-        store_config = StoreConfig(flush=self.config.flush, delay_levels_at=levels.delays_ms_at)
-        store = MessageStore.open(self.config.store, store_config)
-        report = store.recovery
-        logger.info(
-            "store %s: %s; %d records verified in %.0f ms",
-            self.config.store,
-            _how_it_ended(report),
-            report.record_count,
-            report.duration_ms,
-        )
-        for damage in report.damages:
-            logger.error("store %s: set aside %s", self.config.store, damage)
-        return store
+
+def _open_store(config: BrokerConfig, levels: LevelHistory) -> MessageStore:
+    """Opens the store, and logs how it was found. Raises StoreError, OSError."""
+    store_config = StoreConfig(flush=config.flush, delay_levels_at=levels.delays_ms_at)
+    store = MessageStore.open(config.store, store_config)
+    report = store.recovery
+    logger.info(
+        "store %s: %s; %d records verified in %.0f ms",
+        config.store,
+        _how_it_ended(report),
+        report.record_count,
+        report.duration_ms,
+    )
+    for damage in report.damages:
+        logger.error("store %s: set aside %s", config.store, damage)
+    return store
 
 
 async def _flushed(store: MessageStore) -> None:
-    """Returns when who waits for the disk has been answered: a sender that hears nothing sends again."""
+    """Returns when the sends that wait for the disk are answered: a sender that hears nothing sends again."""
     flushed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def tell(_: Exception | None) -> None:

@@ -147,7 +147,7 @@ class Settings:
     def __init__(self, config: BrokerConfig, table: tuple[Setting, ...] = SETTINGS) -> None:
         self._config = config
         self._table = {setting.name: setting for setting in table}
-        self._path = config.store / "config" / FILE_NAME
+        self._path = config.config_dir / FILE_NAME
         self._version = DataVersion(timestamp=_now_ms())
         self.on_changed: dict[str, list[Callable[[], None]]] = {}
 

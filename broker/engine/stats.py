@@ -1,15 +1,23 @@
-"""Counts of the last minute, hour and day (RocketMQ's `StatsItem` samples as coarsely): in buckets of ten seconds,
-ten minutes and one hour."""
+"""Numbers of messages stored and given out: of the last minute, hour and day, and since midnight (RocketMQ's
+`BrokerStatsManager` and `BrokerStats`).
+
+Counts lie in buckets of ten seconds, ten minutes and one hour; RocketMQ's `StatsItem` samples as coarsely.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import Generic, TypeVar
 
+from broker.engine.store.values import Appended
+
 BUCKET_S = 10
 BUCKETS = 6
+# How often the date is looked at, so that a midnight is noticed in time.
+MIDNIGHT_CHECK_INTERVAL_S = 30.0
 
 K = TypeVar("K", bound=Hashable)
 
@@ -27,7 +35,7 @@ class Window(Enum):
 
 
 class Rates(Generic[K]):
-    """`clock`: seconds of a clock that never jumps. Keys that were not counted for a day are forgotten.
+    """Counts per key. `clock`: seconds of a clock that never jumps. Keys not counted for a day are forgotten.
 
     `total`: all that was ever counted.
     """
@@ -50,7 +58,7 @@ class Rates(Generic[K]):
         self.total += number
 
     def _put_away(self, now: int) -> None:
-        """Buckets older than a minute go into those of the hour and the day; what is older than these goes."""
+        """Adds buckets older than a minute to those of the hour and the day; drops what is older than these."""
         for old in [number for number in self._buckets if number <= now - BUCKETS]:
             counts = self._buckets.pop(old)
             for window, buckets in self._older.items():
@@ -62,13 +70,13 @@ class Rates(Generic[K]):
                 del buckets[old]
 
     def per_second(self, key: K) -> float:
-        """Over the last minute, or since the start where that is younger."""
+        """Returns the rate over the last minute, or since the start where that is younger."""
         now_s = self._clock()
         counted = self._last_minute(now_s, lambda bucket: bucket.get(key, 0))
         return self._over(counted, Window.MINUTE, now_s)
 
     def all_per_second(self, window: Window = Window.MINUTE) -> float:
-        """Of all keys together."""
+        """Returns the rate of all keys together."""
         return self._over(self._sum(window, lambda bucket: sum(bucket.values())), window, self._clock())
 
     def sum_of(self, key: K, window: Window) -> int:
@@ -78,7 +86,7 @@ class Rates(Generic[K]):
         return self._sum(window, lambda bucket: sum(bucket.values()))
 
     def rate_of(self, counted: int, window: Window) -> float:
-        """`counted` in the last `window`, a second."""
+        """Returns the rate per second of `counted` in the last `window`."""
         return self._over(counted, window, self._clock())
 
     def _sum(self, window: Window, of: Callable[[dict[K, int]], int]) -> int:
@@ -100,3 +108,54 @@ class Rates(Generic[K]):
 
 def _now_in(window: Window, now_s: float) -> int:
     return int(now_s // window.value[0])
+
+
+class DailyTotals:
+    """Remembers a total at the last two midnights: tools show "today" and "yesterday" (RocketMQ's `BrokerStats`).
+
+    `total()`: all that was counted since the start. `clock`: ms since the epoch; days are those of the machine.
+    """
+
+    def __init__(self, total: Callable[[], int], clock: Callable[[], int]) -> None:
+        self._total = total
+        self._clock = clock
+        self._day = self._today()
+        self.total_at_yesterday_midnight = 0
+        self.total_at_midnight = 0
+
+    def roll(self) -> None:
+        """Moves the totals on when a day has begun since the last call."""
+        today = self._today()
+        if today != self._day:
+            self._day = today
+            self.total_at_yesterday_midnight, self.total_at_midnight = self.total_at_midnight, self._total()
+
+    @property
+    def total_now(self) -> int:
+        return self._total()
+
+    def _today(self) -> tuple[int, int]:
+        moment = time.localtime(self._clock() / 1000)
+        return moment.tm_year, moment.tm_yday
+
+
+class BrokerStats:
+    """Counts messages stored (`put`, by topic), given out (`got`, by topic and group). `clock`: ms since the epoch.
+
+    `seconds`: of a clock that never jumps.
+    """
+
+    def __init__(self, clock: Callable[[], int], seconds: Callable[[], float] = time.monotonic) -> None:
+        self.put: Rates[str] = Rates(seconds)
+        self.got: Rates[tuple[str, str]] = Rates(seconds)
+        self.put_daily = DailyTotals(lambda: self.put.total, clock)
+        self.got_daily = DailyTotals(lambda: self.got.total, clock)
+
+    def appended(self, appended: list[Appended]) -> None:
+        """Counts messages that were stored."""
+        for topic, number in Counter([one.topic for one in appended]).items():
+            self.put.count(topic, number)
+
+    async def roll_daily_counters(self) -> None:
+        self.put_daily.roll()
+        self.got_daily.roll()

@@ -11,7 +11,7 @@ import pytest
 from broker.driving import Drivers
 from broker.engine.config import BrokerConfig
 from broker.engine.runtime import BrokerRuntime
-from broker.engine.serving.requests import RequestTable
+from broker.engine.serving.request_table import RequestTable
 from remoting.client.admin import Admin
 from remoting.client.connections import Connections
 from remoting.server import Server

@@ -49,7 +49,7 @@ class BrokerInThread:
         return f"127.0.0.1:{self.runtime.config.namesrv_port}"
 
     def stored(self, topic: str) -> int:
-        store = self.runtime._store
+        store = self.runtime.broker.store
         return sum(store.max_offset(topic, queue_id) for queue_id in range(8))
 
 
@@ -73,7 +73,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch, broker: BrokerInThread, times: Cal
         if times(asked[-1]):
             raise MessageError(BUSY, ResponseCode.SYSTEM_BUSY)
 
-    monkeypatch.setattr(broker.runtime._parts.accepting._flush_waiting, "check_room", check_room)
+    monkeypatch.setattr(broker.runtime.broker.accepting._flush_waiting, "check_room", check_room)
     return asked
 
 
@@ -121,7 +121,7 @@ def test_a_producer_hears_that_the_disk_is_slow_and_the_message_is_there(
     busy_java: JavaClient, broker: BrokerInThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flush_waiting, "FLUSH_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(broker.runtime._store, "when_flushed", lambda end, callback: None)
+    monkeypatch.setattr(broker.runtime.broker.store, "when_flushed", lambda end, callback: None)
     busy_java.producer("slow-producer")
     (sent,) = busy_java.send("slow-producer", "slow-disk")
     assert sent["status"] == "FLUSH_DISK_TIMEOUT"

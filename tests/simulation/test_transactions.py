@@ -111,7 +111,7 @@ class Life:
         watch = Watch(self.clock)
         self.offsets = Offsets(self.path / "config", watch.committed)
         self.offsets.load()
-        self.offsets.bring_back(self.store.max_offset)
+        self.offsets.clamp_to_queue_ends(self.store.max_offset)
         settings = BrokerConfig(
             store=self.path, port=10_911, transaction_check_max=10_000, file_reserved_hours=1_000_000
         )
@@ -119,7 +119,11 @@ class Life:
         members = Members(self.clock, watch, lambda _: False, self.clock)
         members._producers["p"] = {self.wire: Client("c", self.wire, 0, 479, 0, 0, 0)}  # type: ignore[dict-item]
         self.transactions = Transactions(
-            *(self.store, self.accepting, members, ProgressKeeper(self.path / "config", self.offsets), settings),
+            self.store,
+            self.accepting,
+            members,
+            ProgressKeeper(self.path / "config", self.offsets),
+            settings,
             before_giving_up=lambda: None,
             on_sooner=lambda: None,
             clock=self.clock,

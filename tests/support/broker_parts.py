@@ -11,6 +11,8 @@ from broker.engine.groups.group_configs import Groups
 from broker.engine.groups.members import Members
 from broker.engine.groups.offsets import Offsets
 from broker.engine.groups.queue_locks import QueueLocks
+from broker.engine.processors.pull_message import PullMessage
+from broker.engine.processors.send_message import SendMessage
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.sending.accepting import Accepting
@@ -71,7 +73,11 @@ class BrokerParts:
         self.levels = LevelHistory(folder / "config", DEFAULT_LEVELS)
         self.accepting = Accepting(self.store, self.levels, self.clock, self.config)
         self.transactions = Transactions(
-            *(self.store, self.accepting, self.members, ProgressKeeper(folder / "config", self.offsets), self.config),
+            self.store,
+            self.accepting,
+            self.members,
+            ProgressKeeper(folder / "config", self.offsets),
+            self.config,
             before_giving_up=lambda: None,
             on_sooner=lambda: None,
             clock=self.clock,
@@ -89,6 +95,31 @@ class BrokerParts:
         data = ConsumerData(group_name=group, message_model=model, subscription_data_set=list(subscriptions))
         command = Command(code=34, version=OUR_VERSION)
         self.members.register_consumer(command, self.wire, "client-1", data, keeps_subscriptions=False)
+
+    def send_message(self) -> SendMessage:
+        return SendMessage(
+            topics=self.topics,
+            groups=self.groups,
+            accepting=self.accepting,
+            unique_keys=self.unique_keys,
+            config=self.config,
+            locks=self.locks,
+            transactions=self.transactions,
+        )
+
+    def pull_message(self) -> PullMessage:
+        return PullMessage(
+            topics=self.topics,
+            groups=self.groups,
+            members=self.members,
+            offsets=self.offsets,
+            store=self.store,
+            held_pulls=self.held_pulls,
+            watch=self.watch,
+            got=self.got,
+            filters=self.filters,
+            config=self.config,
+        )
 
     def ask(self, processor: Processor, command: Command, wire: Wire | None = None) -> Command | None:
         """The answer as the request table would give it; an answer that came on the wire counts too."""

@@ -11,15 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
-from broker.engine.parts import Parts
-from broker.engine.request_codes import broker_processors
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
-from broker.engine.serving.requests import RequestTable
+from broker.engine.serving.request_table import RequestTable
+from broker.engine.settings import Settings
 from broker.engine.store.files import FileLayer
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import StoreConfig
+from broker.engine.wiring.pipeline import fill_broker_table
 from remoting.server_connection import ServerConnection
 from remoting.wire.codes import OUR_VERSION
 from remoting.wire.command import Command
@@ -141,19 +142,25 @@ class SimulatedBroker:
         self.store = MessageStore.open(self.config.store, store_config, self.time.wall_ms, self._files)
         self._table = RequestTable("simulated broker")
 
-        async def open_parts() -> None:
-            self.parts = Parts(self.config, self.store, self._table, self.time.wall_ms)
-            self.parts.open()
-            self._table.fill(broker_processors(self.parts))
+        async def start() -> None:
+            self.broker = Broker(
+                config=self.config,
+                settings=Settings(self.config),
+                levels=levels,
+                store=self.store,
+                clock=self.time.wall_ms,
+            )
+            self.broker.start()
+            fill_broker_table(self._table, self.broker)
 
-        self.loop.run(open_parts())
+        self.loop.run(start())
         self.loop.settle()
 
     def connect(self, name: str) -> SimulatedClient:
         return SimulatedClient(name, self.loop, self._table)
 
     def stop(self) -> None:
-        self.loop.run(self.parts.close())
+        self.loop.run(self.broker.stop())
         self.store.close()
         self.loop.drop()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from broker.engine.config import BrokerConfig
 from broker.engine.config_table import ConfigTable
+from broker.engine.event_loop import PeriodicTask
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupTable
 from remoting.wire.errors import MessageError
@@ -38,6 +39,7 @@ class Groups:
         self.file = ConfigTable(
             folder / FILE_NAME, SubscriptionGroupTable(), "subscription_group_table", SubscriptionGroupConfig
         )
+        self._folding = PeriodicTask("write groups whole", config.offsets_save_interval_s, self.file.fold_when_quiet)
 
     def load(self) -> None:
         """Reads the file and adds what a broker always has. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
@@ -45,6 +47,15 @@ class Groups:
         missing = {name: SubscriptionGroupConfig(group_name=name) for name in _SYSTEM_GROUPS if not self.exists(name)}
         if missing:
             self.file.save(missing)
+
+    def start(self) -> None:
+        """Writes the file whole now and then, once it has been quiet."""
+        self._folding.start()
+
+    async def stop(self) -> None:
+        """Writes the file whole for the last time."""
+        await self._folding.stop()
+        self.file.close()
 
     @property
     def table(self) -> SubscriptionGroupTable:
@@ -73,8 +84,13 @@ class Groups:
                 self._on_changed(name)
 
     def exists(self, name: str) -> bool:
-        """Without making it."""
+        """Whether the group is there; it is not made."""
         return name in self.file.entries
+
+    def notifies_members(self, name: str) -> bool:
+        """Whether members hear of others that join or leave (40); those of an unknown group do."""
+        config = self.file.entries.get(name)
+        return config is None or config.notify_consumer_ids_changed_enable
 
     def put(self, group: SubscriptionGroupConfig) -> None:
         """Creates or changes a group as an administrator says. Raises MessageError."""

@@ -1,7 +1,7 @@
 """Requests of the broker to one member of a group, and their answers (RocketMQ's `Broker2Client`).
 
-What an administrator asks of a client goes through the broker, which alone has a connection to it. Each call has its
-time; one that is late is answered CONSUME_MSG_TIMEOUT, one whose client is not there or goes away SYSTEM_ERROR.
+What a tool asks of a client goes through the broker, which alone has a connection to it. Each call has its time, and
+each member a bounded number of calls that wait for it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from broker.engine.groups.members import Client, Member, Members
-from broker.engine.serving.requests import Request
 from remoting.connection import Connection
 from remoting.wire.codes import V3_1_8_SNAPSHOT, ResponseCode
-from remoting.wire.command import Command, response
+from remoting.wire.command import Command
 from remoting.wire.errors import MessageError, WireError
 
 # How long a member has to answer; `Broker2Client.callClient` waits as long.
@@ -37,15 +36,9 @@ class MemberCalls:
         self._members = members
         self._waiting: Counter[Connection] = Counter()
 
-    def pass_on(self, request: Request, group: str, client_id: str, question: Command) -> None:
-        """`question` to that member; what it answers is the answer to `request`. Raises MessageError."""
-        member = self._find(group, client_id)
-
-        def pass_back(answer: Command | Exception) -> None:
-            if not request.command.is_oneway:
-                request.connection.send(_answer(request.command, f"<{group}> <{client_id}>", answer))
-
-        self.ask(member, question, CALL_TIMEOUT_MS, pass_back)
+    def ask_member(self, group: str, client_id: str, question: Command, answered: Answered) -> None:
+        """Asks that member; `answered` as in `ask`. Raises MessageError when it is not online or too old."""
+        self.ask(self._find(group, client_id), question, CALL_TIMEOUT_MS, answered)
 
     def ask(self, client: Client, question: Command, timeout_ms: int, answered: Answered) -> None:
         """Calls `answered` once, in a later turn of the loop or at once when nothing could be sent."""
@@ -86,15 +79,3 @@ class MemberCalls:
                 ResponseCode.SYSTEM_ERROR,
             )
         return member
-
-
-def _answer(command: Command, who: str, answer: Command | Exception) -> Command:
-    match answer:
-        case Command():
-            return response(command, answer.code, answer.remark, answer.ext_fields, answer.body)
-        case TimeoutError():
-            return response(command, ResponseCode.CONSUME_MSG_TIMEOUT, f"consumer {who} Timeout: {answer}")
-        case TooManyCalls():
-            return response(command, ResponseCode.SYSTEM_BUSY, f"consumer {who}: {answer}; ask again later")
-        case _:
-            return response(command, ResponseCode.SYSTEM_ERROR, f"invoke consumer {who} Exception: {answer}")

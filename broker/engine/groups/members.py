@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from broker.engine.clocks import steady_clock
+from broker.engine.event_loop import steady_clock
 from broker.engine.groups.subscription_conflicts import Differences
 from remoting.connection import Connection
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData

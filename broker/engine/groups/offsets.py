@@ -18,11 +18,14 @@ from pathlib import Path
 import msgspec
 
 from broker.engine.config_files import load_config_file, replace_file
+from broker.engine.event_loop import PeriodicTask
 from remoting.wire.bodies.consume_stats import CommittedOffsets, read_committed_offsets, write_committed_offsets
 
 logger = logging.getLogger(__name__)
 
 FILE_NAME = "consumerOffset.json"
+# RocketMQ's `flushConsumerOffsetInterval`.
+SAVE_INTERVAL_S = 5.0
 
 
 class _File(msgspec.Struct, rename="camel"):
@@ -32,17 +35,25 @@ class _File(msgspec.Struct, rename="camel"):
 
 
 class Offsets:
-    """`on_committed(group, topic, queue_id)` hears of every commit that changes something; `on_forgotten` when a save
-    should not wait: a topic of the same name begins at 0, and a kill must not bring its old offsets back."""
+    """`on_committed(group, topic, queue_id)` is called with every commit that changes something.
 
-    def __init__(self, folder: Path, on_committed: Callable[[str, str, int], None]) -> None:
+    Callers: the processors; the runtime (`load`, `clamp_to_queue_ends`, `start`, `stop`).
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        on_committed: Callable[[str, str, int], None],
+        *,
+        save_interval_s: float = SAVE_INTERVAL_S,
+    ) -> None:
         self._path = folder / FILE_NAME
         self._on_committed = on_committed
         self._table: CommittedOffsets = {}
         self._pulled: CommittedOffsets = {}
         self._resets: CommittedOffsets = {}
         self._is_changed = False
-        self.on_forgotten: Callable[[], None] = lambda: None
+        self._saving = PeriodicTask("save offsets", save_interval_s, self.save)
 
     def load(self) -> None:
         """Raises ConfigFileUnreadable."""
@@ -50,11 +61,11 @@ class Offsets:
         if document is not None:
             self._table = read_committed_offsets(msgspec.json.encode({"offsetTable": document.offset_table}))
 
-    def bring_back(self, max_offset: Callable[[str, int], int]) -> None:
-        """No further than the queues reach; `max_offset(topic, queue_id)`. To be called once, after `load`.
+    def clamp_to_queue_ends(self, max_offset: Callable[[str, int], int]) -> None:
+        """Moves committed offsets that lie beyond their queue's end back to it. Call it once, after `load`.
 
         A power cut may have taken messages (flush=async, or not acknowledged yet) that were consumed already. New
-        ones get their offsets: a group that stood beyond the end would never be given those.
+        ones get their offsets: a group whose offset lay beyond the end would never be given those.
         """
         for (topic, group), queues in self._table.items():
             for queue_id, queue_offset in queues.items():
@@ -66,6 +77,15 @@ class Offsets:
                     )
                     queues[queue_id] = end
                     self._is_changed = True
+
+    def start(self) -> None:
+        """Saves every `save_interval_s` from now on."""
+        self._saving.start()
+
+    async def stop(self) -> None:
+        """Saves for the last time. Raises OSError."""
+        await self._saving.stop()
+        await self.save()
 
     def committed(self, group: str, topic: str, queue_id: int) -> int | None:
         return self._table.get((topic, group), {}).get(queue_id)
@@ -141,7 +161,8 @@ class Offsets:
             for key in [key for key in table if is_gone(key)]:
                 del table[key]
                 self._is_changed = True
-                self.on_forgotten()
+                # At once: a topic of the same name begins at 0, and a kill must not bring its old offsets back.
+                self._saving.wake()
 
     def encode(self) -> bytes:
         """43 GET_ALL_CONSUMER_OFFSET."""

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from broker.engine.clocks import steady_clock
+from broker.engine.event_loop import steady_clock
 from remoting.wire.bodies.message_queue import MessageQueue
 
 logger = logging.getLogger(__name__)

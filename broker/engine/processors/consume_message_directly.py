@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from broker.engine.groups.group_configs import Groups
 from broker.engine.groups.member_calls import MemberCalls
+from broker.engine.processors.member_request import pass_on
 from broker.engine.serving.requests import Request
 from broker.engine.store.message_store import MessageStore
 from broker.engine.topics.topic_configs import Topics
@@ -21,7 +22,7 @@ from remoting.wire.message_id import decode_offset_message_id
 
 class ConsumeDirectly:
     def __init__(
-        self, calls: MemberCalls, topics: Topics, groups: Groups, store: MessageStore, broker_name: str
+        self, *, calls: MemberCalls, topics: Topics, groups: Groups, store: MessageStore, broker_name: str
     ) -> None:
         self._calls = calls
         self._topics = topics
@@ -44,7 +45,7 @@ class ConsumeDirectly:
             ext_fields=request.command.ext_fields | self._flags(header),
             body=record,
         )
-        self._calls.pass_on(request, header.consumer_group, header.client_id or "", question)
+        pass_on(self._calls, request, header.consumer_group, header.client_id or "", question)
 
     def _flags(self, header: ConsumeDirectlyHeader) -> dict[str, str]:
         fields = {"brokerName": self._broker_name}

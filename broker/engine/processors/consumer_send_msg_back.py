@@ -38,7 +38,7 @@ from remoting.wire.stored_message import StoredMessage
 
 class SendMessageBack:
     def __init__(
-        self, topics: Topics, groups: Groups, store: MessageStore, accepting: Accepting, config: BrokerConfig
+        self, *, topics: Topics, groups: Groups, store: MessageStore, accepting: Accepting, config: BrokerConfig
     ) -> None:
         self._topics = topics
         self._groups = groups

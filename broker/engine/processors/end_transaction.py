@@ -28,7 +28,7 @@ class EndTransaction:
     """`clock`: ms since the epoch."""
 
     def __init__(
-        self, store: MessageStore, transactions: Transactions, config: BrokerConfig, clock: Callable[[], int]
+        self, *, store: MessageStore, transactions: Transactions, config: BrokerConfig, clock: Callable[[], int]
     ) -> None:
         self._store = store
         self._config = config

@@ -1,19 +1,18 @@
 """GET_BROKER_RUNTIME_INFO (28): figures of the whole broker, all as text (`AdminBrokerProcessor.prepareRuntimeInfo`).
 
-What Apache tells of its thread pools is 0 here: there is one thread, and requests wait for it in their connections.
+Apache's figures of its thread pools are 0 here: there is one thread, and requests wait for it in their connections.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from broker.engine.day_totals import DayTotals
 from broker.engine.serving.requests import Request
-from broker.engine.stats import Rates, Window
+from broker.engine.stats import BrokerStats, DailyTotals, Rates, Window
 from broker.engine.store.message_store import MessageStore
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
@@ -24,22 +23,20 @@ _POOLS = ("send", "pull", "litePull", "query", "ack")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
-class BrokerRuntimeInfo:
-    """`put` and `got`: messages stored and given out; `waiting()`: those that wait for their time. `clock`: ms since
-    the epoch."""
+class GetBrokerRuntimeInfo:
+    """`waiting_count()`: delayed and timer messages that wait for their time. `clock`: ms since the epoch."""
 
     def __init__(
         self,
+        *,
         store: MessageStore,
-        put: tuple[Rates[Any], DayTotals],
-        got: tuple[Rates[Any], DayTotals],
-        waiting: Callable[[], int],
+        stats: BrokerStats,
+        waiting_count: Callable[[], int],
         clock: Callable[[], int],
     ) -> None:
         self._store = store
-        self._put = put
-        self._got = got
-        self._waiting = waiting
+        self._stats = stats
+        self._waiting_count = waiting_count
         self._clock = clock
         self._boot_ms = clock()
 
@@ -56,7 +53,7 @@ class BrokerRuntimeInfo:
             "startAcceptSendRequestTimeStamp": "0",
             "timerReadBehind": "0",
             "timerOffsetBehind": "0",
-            "timerCongestNum": str(self._waiting()),
+            "timerCongestNum": str(self._waiting_count()),
             "timerEnqueueTps": "0.0",
             "timerDequeueTps": "0.0",
         }
@@ -80,7 +77,7 @@ class BrokerRuntimeInfo:
         }
 
     def _traffic(self) -> dict[str, str]:
-        (put, put_days), (got, got_days) = self._put, self._got
+        put, got = self._stats.put, self._stats.got
         return {
             "putTps": _rates(put),
             "getTransferredTps": _rates(got),
@@ -88,8 +85,8 @@ class BrokerRuntimeInfo:
             "getTotalTps": _rates(got),
             "getMissTps": "0.0 0.0 0.0",
             "putMessageTimesTotal": str(put.total),
-            **_days("Put", put_days),
-            **_days("Get", got_days),
+            **_days("Put", self._stats.put_daily),
+            **_days("Get", self._stats.got_daily),
         }
 
 
@@ -98,16 +95,16 @@ def _pools() -> dict[str, str]:
     return {f"{name}{what}": "0" for name in names for what in ("Size", "Capacity", "HeadWaitTimeMills")}
 
 
-def _rates(rates: Rates[Hashable]) -> str:
+def _rates(rates: Rates[Any]) -> str:
     """A second: of the last minute, hour and day."""
     return " ".join([str(rates.all_per_second(window)) for window in Window])
 
 
-def _days(verb: str, totals: DayTotals) -> dict[str, str]:
+def _days(verb: str, totals: DailyTotals) -> dict[str, str]:
     return {
-        f"msg{verb}TotalYesterdayMorning": str(totals.yesterday_morning),
-        f"msg{verb}TotalTodayMorning": str(totals.this_morning),
-        f"msg{verb}TotalTodayNow": str(totals.now),
+        f"msg{verb}TotalYesterdayMorning": str(totals.total_at_yesterday_midnight),
+        f"msg{verb}TotalTodayMorning": str(totals.total_at_midnight),
+        f"msg{verb}TotalTodayNow": str(totals.total_now),
     }
 
 

@@ -25,6 +25,7 @@ class GetConsumeStats:
 
     def __init__(
         self,
+        *,
         topics: Topics,
         members: Members,
         offsets: Offsets,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.engine.groups.member_calls import MemberCalls
+from broker.engine.processors.member_request import pass_on
 from broker.engine.serving.requests import Request
 from remoting.wire.codes import RequestCode
 from remoting.wire.command import Command
@@ -21,4 +22,4 @@ class GetConsumerRunningInfo:
         question = Command(
             code=RequestCode.GET_CONSUMER_RUNNING_INFO, ext_fields=dict(command.ext_fields), body=command.body
         )
-        self._calls.pass_on(request, header.consumer_group, header.client_id, question)
+        pass_on(self._calls, request, header.consumer_group, header.client_id, question)

@@ -35,6 +35,7 @@ NONE = -1
 class ResetOffset:
     def __init__(
         self,
+        *,
         topics: Topics,
         groups: Groups,
         members: Members,
@@ -80,7 +81,7 @@ class ResetOffset:
             raise MessageError("No queues to reset.", ResponseCode.SYSTEM_ERROR)
         for queue_id, queue_offset in queues.items():
             self._offsets.reset(header.group, header.topic, queue_id, queue_offset)
-        self._held_pulls.wake_queue(header.topic)
+        self._held_pulls.wake_topic(header.topic)
         return {self._queue(header, queue_id): queue_offset for queue_id, queue_offset in queues.items()}
 
     def _target(self, header: ResetOffsetHeader) -> int:

@@ -62,6 +62,7 @@ class Forbidden(MessageError):
 class PullMessage:
     def __init__(
         self,
+        *,
         topics: Topics,
         groups: Groups,
         members: Members,

@@ -21,7 +21,7 @@ class ConsumeTimeSpan:
     """`clock`: ms since the epoch."""
 
     def __init__(
-        self, topics: Topics, offsets: Offsets, store: MessageStore, clock: Callable[[], int], broker_name: str
+        self, *, topics: Topics, offsets: Offsets, store: MessageStore, clock: Callable[[], int], broker_name: str
     ) -> None:
         self._topics = topics
         self._offsets = offsets

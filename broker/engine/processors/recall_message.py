@@ -27,7 +27,7 @@ MARKER_TAG = "_RECALL_TAG_"
 
 
 class RecallMessage:
-    def __init__(self, topics: Topics, accepting: Accepting, config: BrokerConfig, clock: Callable[[], int]) -> None:
+    def __init__(self, *, topics: Topics, accepting: Accepting, config: BrokerConfig, clock: Callable[[], int]) -> None:
         """`clock`: ms since the epoch."""
         self._topics = topics
         self._accepting = accepting

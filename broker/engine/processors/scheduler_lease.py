@@ -28,8 +28,6 @@ class _Driver:
 
 
 class SchedulerLease:
-    """`closed` is for the runtime to call with every connection that is gone."""
-
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._drivers: dict[Connection, _Driver] = {}
@@ -47,7 +45,8 @@ class SchedulerLease:
         driver.waits_with = answer
         self._scheduler.ask(LeaseRequest(header.driver, header.epoch, header.lease_ms, header.wait_ms), answer)
 
-    def closed(self, connection: Connection) -> None:
+    def connection_lost(self, connection: Connection) -> None:
+        """Gives the connection's lease back."""
         driver = self._drivers.pop(connection, None)
         if driver is not None and driver.waits_with is not None:
             self._scheduler.forget(driver.waits_with)

@@ -42,6 +42,7 @@ _MULTI_TAGS_FLAG = 0x2
 class SendMessage:
     def __init__(
         self,
+        *,
         topics: Topics,
         groups: Groups,
         accepting: Accepting,

@@ -39,6 +39,7 @@ class SendReply:
 
     def __init__(
         self,
+        *,
         target: SendTarget,
         members: Members,
         accepting: Accepting,

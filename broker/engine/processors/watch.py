@@ -28,10 +28,11 @@ class _Telling:
     header: WatchResponseHeader
 
 
-class WatchBroker:
-    def __init__(self, watch: Watch, states: WatchStates) -> None:
+class WatchRequest:
+    def __init__(self, watch: Watch, states: WatchStates, *, half_told_max: int = HALF_TOLD_MAX) -> None:
         self._watch = watch
         self._states = states
+        self._half_told_max = half_told_max
         self._half_told: dict[Connection, _Telling] = {}
 
     def __call__(self, request: Request) -> Command | None:
@@ -74,6 +75,6 @@ class WatchBroker:
         self._half_told.pop(request.connection, None)
         if has_more:
             self._half_told[request.connection] = telling
-            if len(self._half_told) > HALF_TOLD_MAX:
+            if len(self._half_told) > self._half_told_max:
                 del self._half_told[next(iter(self._half_told))]
         return response(request.command, ResponseCode.SUCCESS, ext_fields=write_header(header), body=write_body(body))

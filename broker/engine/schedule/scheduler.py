@@ -1,6 +1,6 @@
 """The broker's side of the scheduler: the lease, the agenda, the steps, and who hears when something changes.
 
-What must come at its time is grouped by kind; the table of kinds and their carriers is the runtime's (`parts.py`). A
+What must come at its time is grouped by kind; the table of kinds and their carriers is `wiring/scheduling.py`. A
 driver, in a Celery worker or inside the broker, holds the lease and sends steps; without one nothing is delivered, and
 people hear of it.
 

@@ -190,13 +190,13 @@ class HeldPulls:
         except OSError:
             return None
 
-    def drop(self, connection: Connection) -> None:
-        """Its peer is gone."""
+    def connection_lost(self, connection: Connection) -> None:
+        """Forgets the connection's pulls."""
         of_connection = self._by_connection.pop(connection, None)
         for pull in of_connection.pulls if of_connection is not None else ():
             self._forget(pull)
 
-    def wake_queue(self, topic: str) -> None:
+    def wake_topic(self, topic: str) -> None:
         """The topic was changed or deleted: everybody who waits there hears what holds now."""
         for key in [key for key in self._by_queue if key[0] == topic]:
             for pull in list(self._by_queue[key]):

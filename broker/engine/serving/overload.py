@@ -1,11 +1,11 @@
 """Requests that came too late to be worth handling (RocketMQ's `BrokerFastFailure`), or are too large to be handled
-without holding up everybody else; and the loop's beat.
+without holding up everybody else: a stage of the request table.
 
 RocketMQ looks every 10 ms at the queues before its threads and refuses what is too old there: a sender that has given
 up, or soon will, is better off with a refusal at once, which its client takes to another queue or broker. Here nothing
 waits for a thread. A request waits in two places: in what was read of its connection, while others have their turns,
-and in the kernel, while the loop is held up (a disk that blocks a write, a machine without processor time). The first
-is measured exactly; of the second the beat knows how long it took at most.
+and in the kernel, while the event loop is late (a disk that blocks a write, no processor time). The first is measured
+exactly; of the second `EventLoopLagMonitor` knows how long it took at most.
 
 Ages differ from RocketMQ's on purpose:
 - A send is refused after 1 s, not 0.2 s. RocketMQ's producers wait 3 s for one send with all its tries, so there is
@@ -18,16 +18,11 @@ Ages differ from RocketMQ's on purpose:
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from math import inf
-
+from broker.engine.event_loop import EventLoopLagMonitor
+from broker.engine.serving.requests import Request
 from remoting.server_connection import ServerConnection
 from remoting.wire.codes import RequestCode, ResponseCode, request_name
-from remoting.wire.command import Command
 from remoting.wire.errors import MessageError
-
-logger = logging.getLogger(__name__)
 
 # A producer has 3 s for all its tries: refused after 1 s, it has time for two more.
 SEND_WAIT_MS_MAX = 1_000
@@ -35,9 +30,6 @@ SEND_WAIT_MS_MAX = 1_000
 PULL_WAIT_MS_MAX = 5_000
 # `sendMsgTimeout` of all RocketMQ clients: older than that, a send that lay in the kernel has nobody who waits for it.
 SENDER_TIMEOUT_MS = 3_000
-BEAT_INTERVAL_S = 0.25
-# A log with each of them would tell nothing; a second is felt by clients.
-STALL_TOLD_S = 1.0
 
 WAIT_MS_MAX: dict[int, int] = {
     RequestCode.SEND_MESSAGE: SEND_WAIT_MS_MAX,
@@ -47,11 +39,10 @@ WAIT_MS_MAX: dict[int, int] = {
     RequestCode.LITE_PULL_MESSAGE: PULL_WAIT_MS_MAX,
 }
 
-
-# Of what carries no message: the locks of 10,000 queues, or a heartbeat of 5,000 groups, which takes about 0.05 s.
-# Those of real clients have some KB.
+# The body of a request that carries no message: the locks of 10,000 queues, or a heartbeat of 5,000 groups, which takes
+# about 0.05 s. Those of real clients have some KB.
 BODY_BYTES_MAX = 1024 * 1024
-# What all clients that are connected said in their largest heartbeats: it is remembered, at about ten times its size.
+# The largest heartbeats of all connected clients together; they are remembered, at about ten times their size.
 # 10,000 clients of 6 KB.
 HEARTBEATS_BYTES_MAX = 64 * 1024 * 1024
 CARRY_MESSAGES = frozenset(
@@ -65,54 +56,21 @@ CARRY_MESSAGES = frozenset(
 )
 
 
-class LoopBeat:
-    """How long the event loop was held up lately. Times are the loop's, in seconds."""
-
-    def __init__(self) -> None:
-        self._timer: asyncio.TimerHandle | None = None
-        self._due_s = inf
-        self._stall_s = 0.0
-
-    def start(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._due_s = loop.time() + BEAT_INTERVAL_S
-        self._timer = loop.call_at(self._due_s, self._beat)
-
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def stall_s(self, now_s: float) -> float:
-        """What is read now may have waited so long in the kernel."""
-        return max(self._stall_s, now_s - self._due_s)
-
-    def _beat(self) -> None:
-        self._stall_s = asyncio.get_running_loop().time() - self._due_s
-        if self._stall_s >= STALL_TOLD_S:
-            logger.warning("the broker was held up for %.1f s: a slow disk, or no processor time", self._stall_s)
-        # Timers come before what is read in one kind of loop, and after it in the other: the next round has read all.
-        asyncio.get_running_loop().call_soon(self._after_this_round)
-        self.start()
-
-    def _after_this_round(self) -> None:
-        asyncio.get_running_loop().call_soon(self._forget_stall)
-
-    def _forget_stall(self) -> None:
-        self._stall_s = 0.0
-
-
 class Overload:
-    """Called with every request before its processor is, and with connections that are gone."""
+    """Refuses requests that are too late or too large. Callers: the request table, as a stage and with connections
+    that are gone."""
 
-    def __init__(self, beat: LoopBeat) -> None:
-        self._beat = beat
+    def __init__(self, lag_monitor: EventLoopLagMonitor, *, heartbeats_bytes_max: int = HEARTBEATS_BYTES_MAX) -> None:
+        self._lag_monitor = lag_monitor
+        self._heartbeats_bytes_max = heartbeats_bytes_max
         self._heartbeats: dict[ServerConnection, int] = {}
         self._heartbeats_bytes = 0
 
-    def check(self, command: Command, connection: ServerConnection) -> None:
+    def check(self, request: Request) -> None:
         """Raises MessageError: SYSTEM_BUSY for a request that has waited too long, SYSTEM_ERROR for a body that would
         take too long.
         """
+        command, connection = request.command, request.connection
         if len(command.body) > BODY_BYTES_MAX and command.code not in CARRY_MESSAGES:
             raise MessageError(
                 f"the body of {request_name(command.code)} has {len(command.body)} bytes, of {BODY_BYTES_MAX} allowed:"
@@ -125,9 +83,9 @@ class Overload:
         if wait_ms_max is None:
             return
         waited_ms = connection.waited_s * 1000
-        stall_ms = self._beat.stall_s(connection.turn_began_s) * 1000
-        if stall_ms >= SENDER_TIMEOUT_MS:
-            waited_ms += stall_ms
+        lag_ms = self._lag_monitor.lag_s(connection.turn_began_s) * 1000
+        if lag_ms >= SENDER_TIMEOUT_MS:
+            waited_ms += lag_ms
         if waited_ms > wait_ms_max:
             raise MessageError(
                 "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while,"
@@ -135,18 +93,19 @@ class Overload:
                 ResponseCode.SYSTEM_BUSY,
             )
 
-    def _check_heartbeat(self, size: int, connection: ServerConnection) -> None:
-        """Those of known clients are taken as long as they don't grow."""
-        growth = size - self._heartbeats.get(connection, 0)
+    def _check_heartbeat(self, body_bytes: int, connection: ServerConnection) -> None:
+        """Takes heartbeats of known clients as long as they don't grow. Raises MessageError (SYSTEM_BUSY)."""
+        growth = body_bytes - self._heartbeats.get(connection, 0)
         if growth <= 0:
             return
-        if self._heartbeats_bytes + growth > HEARTBEATS_BYTES_MAX:
+        if self._heartbeats_bytes + growth > self._heartbeats_bytes_max:
             raise MessageError(
-                f"all clients together subscribe to more than {HEARTBEATS_BYTES_MAX} bytes of heartbeats can say",
+                f"all clients together subscribe to more than {self._heartbeats_bytes_max} bytes of heartbeats can say",
                 ResponseCode.SYSTEM_BUSY,
             )
-        self._heartbeats[connection] = size
+        self._heartbeats[connection] = body_bytes
         self._heartbeats_bytes += growth
 
-    def forget(self, connection: ServerConnection) -> None:
+    def connection_lost(self, connection: ServerConnection) -> None:
+        """Forgets the connection's largest heartbeat."""
         self._heartbeats_bytes -= self._heartbeats.pop(connection, 0)

@@ -16,9 +16,12 @@ import msgspec
 
 from broker.engine.config import BrokerConfig
 from broker.engine.config_table import ConfigTable
+from broker.engine.event_loop import PeriodicTask
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_INHERIT, PERM_READ_WRITE, TopicConfig, TopicTable
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
 
 FILE_NAME = "topics.json"
 # RocketMQ's own numbers of queues of its system topics.
@@ -44,6 +47,7 @@ class Topics:
         self._config = config
         self._on_changed = on_changed
         self.file = ConfigTable(folder / FILE_NAME, TopicTable(), "topic_config_table", TopicConfig)
+        self._folding = PeriodicTask("write topics whole", config.offsets_save_interval_s, self.file.fold_when_quiet)
 
     def load(self) -> None:
         """Reads the file and adds what a broker always has. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
@@ -69,9 +73,19 @@ class Topics:
         own = {topic.topic_name for topic in self._system_topics()}
         return [name for name in self.file.entries if name in own or names.is_system_topic(name)]
 
-    def is_own(self, name: str) -> bool:
-        """Whether the broker made it for itself; tools may not change it."""
-        return names.is_system_topic(name) or any(topic.topic_name == name for topic in self._system_topics())
+    def check_not_own(self, name: str) -> None:
+        """Raises MessageError for a topic that the broker made for itself: tools may not change it."""
+        if names.is_system_topic(name) or any(topic.topic_name == name for topic in self._system_topics()):
+            raise MessageError(f"The topic[{name}] is conflict with system topic.", ResponseCode.INVALID_PARAMETER)
+
+    def start(self) -> None:
+        """Writes the file whole now and then, once it has been quiet."""
+        self._folding.start()
+
+    async def stop(self) -> None:
+        """Writes the file whole for the last time."""
+        await self._folding.stop()
+        self.file.close()
 
     @property
     def table(self) -> TopicTable:

@@ -46,17 +46,18 @@ Part = tuple[str, object]
 
 
 class WatchStates:
-    """`scheduler`: its state now. `clock`: ms since the epoch."""
+    """`scheduler_state()`: what is told of the scheduler. `clock`: ms since the epoch."""
 
     def __init__(
         self,
+        *,
         watch: Watch,
         topics: Topics,
         groups: Groups,
         members: Members,
         offsets: Offsets,
         store: MessageStore,
-        scheduler: Callable[[], SchedulerState],
+        scheduler_state: Callable[[], SchedulerState],
         config: BrokerConfig,
         clock: Callable[[], int],
     ) -> None:
@@ -66,7 +67,7 @@ class WatchStates:
         self._members = members
         self._offsets = offsets
         self._store = store
-        self._scheduler = scheduler
+        self._scheduler_state = scheduler_state
         self._config = config
         self._clock = clock
 
@@ -87,7 +88,7 @@ class WatchStates:
             broker_name=self._config.name,
             broker_addr=self._config.address,
             version=OUR_VERSION,
-            scheduler=self._scheduler(),
+            scheduler=self._scheduler_state(),
         )
 
     def _parts(

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from broker.engine import parts as parts_module
 from broker.engine.config import BrokerConfig
 from broker.engine.config_files import ConfigFileUnreadable
 from broker.engine.groups import member_calls
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.schedule.driver import Driver
 from broker.engine.store.errors import StoreError
+from broker.engine.wiring import scheduling
 from remoting.client.admin import Admin
 from remoting.client.connections import Connections
 from remoting.client.errors import BrokerRefused, ClientError
@@ -356,7 +356,7 @@ async def test_a_taken_port_is_refused_before_the_store_is_touched(house, tmp_pa
 async def test_stopping_closes_what_is_held(house) -> None:
     await house.beat("billing", "SELF_TEST_TOPIC")
     waiting = asyncio.ensure_future(house.pull("SELF_TEST_TOPIC", 0, wait_ms=20_000))
-    await eventually(lambda: len(house.runtime._parts.held_pulls) == 1)
+    await eventually(lambda: len(house.runtime.broker.held_pulls) == 1)
     await house.runtime.stop()
     with pytest.raises(ClientError, match=house.broker):
         await waiting
@@ -404,7 +404,7 @@ async def test_a_pull_that_waits_hears_at_once_what_a_tool_changed(house, change
     assert (await house.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, **TOPIC)).code == ResponseCode.SUCCESS
     await house.beat("billing", "orders")
     waiting = asyncio.ensure_future(house.pull("orders", 0, wait_ms=20_000))
-    await eventually(lambda: len(house.runtime._parts.held_pulls) == 1)
+    await eventually(lambda: len(house.runtime.broker.held_pulls) == 1)
     assert (await change(house)).code == ResponseCode.SUCCESS
     assert (await waiting).code == code
 
@@ -419,11 +419,11 @@ async def test_the_internal_scheduler_goes_on_after_a_failure(tmp_path, monkeypa
         return await turn(self, wait_ms)
 
     monkeypatch.setattr(Driver, "turn", failing_once)
-    monkeypatch.setattr(parts_module, "REFUSED_PAUSE_MS", 1)
+    monkeypatch.setattr(scheduling, "REFUSED_PAUSE_MS", 1)
     runtime = BrokerRuntime(config_in(tmp_path))
     await runtime.start()
     try:
-        await eventually(lambda: runtime._parts.scheduler.state.driver == "internal", within_s=5)
+        await eventually(lambda: runtime.broker.scheduling.scheduler.state.driver == "internal", within_s=5)
     finally:
         await runtime.stop()
     assert "a mistake of ours" in caplog.text
@@ -431,9 +431,9 @@ async def test_the_internal_scheduler_goes_on_after_a_failure(tmp_path, monkeypa
 
 async def test_a_group_gets_what_is_stored_after_a_power_cut_took_what_it_had_consumed(tmp_path) -> None:
     """The lost message's offset is given again, and the group must not be beyond it."""
-    facts = tmp_path / "store" / "config"
-    facts.mkdir(parents=True)
-    (facts / "consumerOffset.json").write_text('{"offsetTable":{"orders@billing":{0:1}}}')
+    config_dir = tmp_path / "store" / "config"
+    config_dir.mkdir(parents=True)
+    (config_dir / "consumerOffset.json").write_text('{"offsetTable":{"orders@billing":{0:1}}}')
     runtime = BrokerRuntime(config_in(tmp_path))
     await runtime.start()
     house = House(runtime)

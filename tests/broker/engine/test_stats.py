@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.stats import Rates, Window
+from broker.engine.stats import DailyTotals, Rates, Window
+from tests.support.stores import ManualClock
 
 
 class Seconds:
@@ -66,3 +67,23 @@ def test_a_sum_counts_what_was_counted_a_moment_ago(seconds) -> None:
     rates.count("orders", 50)
     assert [rates.sum_of("orders", window) for window in Window] == [50, 50, 50]
     assert rates.all_per_second() == pytest.approx(1.0, rel=0.2)
+
+
+DAY_MS = 86_400_000
+
+
+def test_a_midnight_moves_the_totals_on() -> None:
+    clock = ManualClock()
+    counted = [0]
+    totals = DailyTotals(lambda: counted[0], clock)
+    counted[0] = 5
+    totals.roll()
+    assert (totals.total_at_yesterday_midnight, totals.total_at_midnight, totals.total_now) == (0, 0, 5)
+    clock.now_ms += DAY_MS
+    totals.roll()
+    counted[0] = 7
+    totals.roll()
+    assert (totals.total_at_yesterday_midnight, totals.total_at_midnight, totals.total_now) == (0, 5, 7)
+    clock.now_ms += DAY_MS
+    totals.roll()
+    assert (totals.total_at_yesterday_midnight, totals.total_at_midnight, totals.total_now) == (5, 7, 7)

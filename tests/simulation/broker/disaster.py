@@ -41,4 +41,4 @@ def kill(world: World) -> None:
 
 
 def _committed(world: World, group: str, place: Place) -> int | None:
-    return world.broker.parts.offsets.committed(group, *place)
+    return world.broker.broker.groups.offsets.committed(group, *place)

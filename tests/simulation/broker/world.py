@@ -45,7 +45,7 @@ class World:
         for group in GROUPS:
             self.beat("two", group)
         for topic in TOPICS:
-            self.broker.parts.topics.create_on_send(topic, "TBW102", QUEUES)
+            self.broker.broker.topics.create_on_send(topic, "TBW102", QUEUES)
         self.clients["two"].hang_up()
         self.connect()
 

@@ -78,7 +78,9 @@ class Scene:
 
     def consume(self, client_id: str = "a@1", **fields: str) -> Command | None:
         parts = self.parts
-        processor = ConsumeDirectly(self.calls, parts.topics, parts.groups, parts.store, "broker-a")
+        processor = ConsumeDirectly(
+            calls=self.calls, topics=parts.topics, groups=parts.groups, store=parts.store, broker_name="broker-a"
+        )
         return self.ask(processor, consumerGroup="billing", clientId=client_id, **fields)
 
     def status(self, **fields: str) -> Command | None:

@@ -31,7 +31,9 @@ async def parts(tmp_path):
 
 
 def processor_of(parts) -> SendMessageBack:
-    return SendMessageBack(parts.topics, parts.groups, parts.store, parts.accepting, parts.config)
+    return SendMessageBack(
+        topics=parts.topics, groups=parts.groups, store=parts.store, accepting=parts.accepting, config=parts.config
+    )
 
 
 @pytest.fixture

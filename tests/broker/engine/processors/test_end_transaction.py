@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.processors.end_transaction import EndTransaction
-from broker.engine.processors.send_message import SendMessage
 from broker.engine.store.layout import CRC_BYTES, HEADS, crc_property
 from broker.engine.transactions.half import CHECK_TIMES_CHARS
 from remoting.wire.batch import encode_batch
@@ -33,7 +32,7 @@ async def parts(tmp_path):
 
 @pytest.fixture
 def processor(parts):
-    return EndTransaction(parts.store, parts.transactions, parts.config, parts.clock)
+    return EndTransaction(store=parts.store, transactions=parts.transactions, config=parts.config, clock=parts.clock)
 
 
 def send(parts, body=b"one", flag=0, properties=HALF, **fields):
@@ -47,10 +46,7 @@ def send(parts, body=b"one", flag=0, properties=HALF, **fields):
         "properties": encode_properties(properties),
         **fields,
     }
-    processor = SendMessage(
-        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
-        *(parts.config, parts.locks, parts.transactions),
-    )
+    processor = parts.send_message()
     command = Command(code=RequestCode.SEND_MESSAGE, flag=flag, ext_fields=values, body=body)
     return parts.ask(processor, command)
 

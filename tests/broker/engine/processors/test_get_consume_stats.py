@@ -28,7 +28,14 @@ async def parts(tmp_path):
 
 
 def ask(parts: BrokerParts, **fields: str) -> ConsumeStats:
-    processor = GetConsumeStats(parts.topics, parts.members, parts.offsets, parts.store, parts.got, parts.config.name)
+    processor = GetConsumeStats(
+        topics=parts.topics,
+        members=parts.members,
+        offsets=parts.offsets,
+        store=parts.store,
+        got=parts.got,
+        broker_name=parts.config.name,
+    )
     request = Command(code=RequestCode.GET_CONSUME_STATS, ext_fields={"consumerGroup": "billing"} | fields)
     return read_consume_stats(parts.ask(processor, request).body)
 

@@ -6,7 +6,6 @@ import pytest
 
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
 from broker.engine.processors.invoke_broker_to_reset_offset import ResetOffset
-from broker.engine.processors.pull_message import PullMessage
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.progress import read_reset
@@ -42,7 +41,13 @@ async def parts(tmp_path):
 
 def reset(parts: BrokerParts, language: int = LanguageCode.JAVA, **fields: str) -> Command:
     processor = ResetOffset(
-        *(parts.topics, parts.groups, parts.members, parts.offsets, parts.store, parts.held_pulls, parts.config)
+        topics=parts.topics,
+        groups=parts.groups,
+        members=parts.members,
+        offsets=parts.offsets,
+        store=parts.store,
+        held_pulls=parts.held_pulls,
+        config=parts.config,
     )
     values = {"topic": "orders", "group": "billing", "timestamp": "0", "isForce": "true"} | fields
     command = Command(code=RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, ext_fields=values, language=language)
@@ -55,10 +60,7 @@ def targets(answer: Command) -> dict[int, int]:
 
 
 def pull(parts: BrokerParts, queue_offset: int, *, sys_flag: str = "4", commit: int = 0) -> Command | None:
-    processor = PullMessage(
-        *(parts.topics, parts.groups, parts.members, parts.offsets, parts.store),
-        *(parts.held_pulls, parts.watch, parts.got, parts.filters, parts.config),
-    )
+    processor = parts.pull_message()
     fields = {
         **GROUP,
         "queueOffset": str(queue_offset),

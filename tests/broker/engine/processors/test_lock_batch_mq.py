@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.processors.lock_batch_mq import LockQueues, UnlockQueues
-from broker.engine.processors.send_message import SendMessage
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.queue_locks import LockRequest, read_locked, write_lock_request
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -43,10 +42,7 @@ def unlock(parts: BrokerParts, client_id: str) -> None:
 
 
 def send_retry(parts: BrokerParts, **fields: str) -> Command:
-    processor = SendMessage(
-        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
-        *(parts.config, parts.locks, parts.transactions),
-    )
+    processor = parts.send_message()
     values = {
         "producerGroup": "CLIENT_INNER_PRODUCER",
         "topic": "%RETRY%billing",

@@ -52,18 +52,7 @@ async def parts(tmp_path):
 
 
 def processor_of(parts) -> PullMessage:
-    return PullMessage(
-        parts.topics,
-        parts.groups,
-        parts.members,
-        parts.offsets,
-        parts.store,
-        parts.held_pulls,
-        parts.watch,
-        parts.got,
-        parts.filters,
-        parts.config,
-    )
+    return parts.pull_message()
 
 
 @pytest.fixture

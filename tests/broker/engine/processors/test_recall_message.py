@@ -31,7 +31,9 @@ def recall(parts, **fields) -> Command:
         code=RequestCode.RECALL_MESSAGE,
         ext_fields={name: value for name, value in ext_fields.items() if value is not None},
     )
-    return parts.ask(RecallMessage(parts.topics, parts.accepting, parts.config, parts.clock), command)
+    return parts.ask(
+        RecallMessage(topics=parts.topics, accepting=parts.accepting, config=parts.config, clock=parts.clock), command
+    )
 
 
 async def test_recall_leaves_a_delete_marker_as_apache_writes_it(parts):

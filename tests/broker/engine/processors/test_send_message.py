@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.processors.send_message import SendMessage
 from broker.engine.store.errors import RecordRefused, StoreFenced, StoreFull
 from remoting.wire.batch import encode_batch
 from remoting.wire.bodies.topics import PERM_READ, TopicConfig
@@ -54,10 +53,7 @@ async def parts(tmp_path):
 
 @pytest.fixture
 def processor(parts):
-    return SendMessage(
-        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
-        *(parts.config, parts.locks, parts.transactions),
-    )
+    return parts.send_message()
 
 
 @pytest.mark.parametrize("code", [RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2])
@@ -188,10 +184,7 @@ def test_send_checks_in_order(parts, processor, case):
 
 def test_send_refuses_a_body_over_the_limit(tmp_path):
     parts = BrokerParts(tmp_path / "small", body_bytes_max=10)
-    processor = SendMessage(
-        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
-        *(parts.config, parts.locks, parts.transactions),
-    )
+    processor = parts.send_message()
 
     assert parts.ask(processor, send(b"x" * 10)).code == ResponseCode.SUCCESS
     assert parts.ask(processor, send(b"x" * 11)).code == ResponseCode.MESSAGE_ILLEGAL
@@ -375,10 +368,7 @@ def test_send_to_a_retry_topic(parts, processor, case):
 
 def test_send_to_a_retry_topic_refuses_an_unknown_group(tmp_path):
     parts = BrokerParts(tmp_path / "closed", creates_groups=False)
-    processor = SendMessage(
-        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
-        *(parts.config, parts.locks, parts.transactions),
-    )
+    processor = parts.send_message()
     answer = parts.ask(processor, send(topic="%RETRY%g", queueId=0))
 
     assert answer.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
@@ -387,10 +377,7 @@ def test_send_to_a_retry_topic_refuses_an_unknown_group(tmp_path):
 
 def test_send_to_an_unknown_retry_topic_creates_it_where_topics_are_not(tmp_path):
     parts = BrokerParts(tmp_path / "closed", creates_topics=False)
-    processor = SendMessage(
-        *(parts.topics, parts.groups, parts.accepting, parts.unique_keys),
-        *(parts.config, parts.locks, parts.transactions),
-    )
+    processor = parts.send_message()
 
     assert parts.ask(processor, send(topic="%RETRY%g", queueId=0)).code == ResponseCode.SUCCESS
     assert parts.topics.find("%RETRY%g").write_queue_nums == 1

@@ -72,7 +72,17 @@ async def parts(tmp_path: Path):
 
 @pytest.fixture
 def processor(parts):
-    return SendReply(SendTarget(parts.topics, parts.config), parts.members, parts.accepting, parts.config, parts.clock)
+    return processor_of(parts)
+
+
+def processor_of(parts: BrokerParts) -> SendReply:
+    return SendReply(
+        target=SendTarget(parts.topics, parts.config),
+        members=parts.members,
+        accepting=parts.accepting,
+        config=parts.config,
+        clock=parts.clock,
+    )
 
 
 def asking(parts, *answers: ResponseCode) -> Asker:
@@ -155,9 +165,7 @@ async def test_an_asker_that_does_not_read_gets_no_more(parts, processor) -> Non
 
 async def test_replies_are_not_stored_where_that_is_switched_off(tmp_path) -> None:
     parts = BrokerParts(tmp_path / "store", stores_replies=False)
-    processor = SendReply(
-        SendTarget(parts.topics, parts.config), parts.members, parts.accepting, parts.config, parts.clock
-    )
+    processor = processor_of(parts)
     asking(parts, ResponseCode.SUCCESS)
 
     answer = await answer_to(parts, processor, reply())

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.engine.day_totals import DayTotals
 from broker.engine.processors import get_broker_consume_stats as broker_consume_stats
 from broker.engine.processors.get_broker_consume_stats import GetBrokerConsumeStats
-from broker.engine.processors.get_broker_runtime_info import BrokerRuntimeInfo
+from broker.engine.processors.get_broker_runtime_info import GetBrokerRuntimeInfo
 from broker.engine.processors.get_consume_stats import GetConsumeStats
 from broker.engine.processors.view_broker_stats_data import ViewBrokerStats
-from broker.engine.stats import Rates
+from broker.engine.stats import BrokerStats, Rates
 from remoting.wire import lenient_json
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -69,7 +68,14 @@ def test_what_is_not_counted_does_not_exist(parts, put, name, key) -> None:
 
 
 def progress(parts: BrokerParts, **fields: str) -> Command:
-    of_group = GetConsumeStats(parts.topics, parts.members, parts.offsets, parts.store, parts.got, "broker-a")
+    of_group = GetConsumeStats(
+        topics=parts.topics,
+        members=parts.members,
+        offsets=parts.offsets,
+        store=parts.store,
+        got=parts.got,
+        broker_name="broker-a",
+    )
     processor = GetBrokerConsumeStats(parts.topics, parts.groups, of_group, "10.1.2.3:10911")
     return parts.ask(processor, Command(code=RequestCode.GET_BROKER_CONSUME_STATS, ext_fields=fields))
 
@@ -110,10 +116,11 @@ def test_progress_of_too_many_queues_is_refused(parts, monkeypatch) -> None:
 # runtime
 
 
-def test_the_brokers_figures_are_told_under_rocketmqs_names(parts, put) -> None:
+def test_the_brokers_figures_are_told_under_rocketmqs_names(parts) -> None:
     parts.store.append(draft())
-    days = DayTotals(lambda: put.total, parts.clock)
-    processor = BrokerRuntimeInfo(parts.store, (put, days), (put, days), lambda: 9, parts.clock)
+    stats = BrokerStats(parts.clock, lambda: 1_000.0)
+    stats.put.count("orders", 7)
+    processor = GetBrokerRuntimeInfo(store=parts.store, stats=stats, waiting_count=lambda: 9, clock=parts.clock)
     parts.clock.now_ms += 3_661_000
 
     table = json.loads(parts.ask(processor, Command(code=RequestCode.GET_BROKER_RUNTIME_INFO)).body)["table"]

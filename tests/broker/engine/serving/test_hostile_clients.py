@@ -34,8 +34,8 @@ ONE_ANSWER_BYTES = MIB
 @pytest.fixture
 async def house(tmp_path):
     runtime = BrokerRuntime(BrokerConfig(store=tmp_path / "store", port=0, namesrv_port=0, flush="async"))
-    runtime._server.limits = ConnectionLimits(write_buffer_bytes_max=MIB)
-    runtime._server.budget = MemoryBudget(received_bytes_max=RECEIVED_BYTES_MAX, unsent_bytes_max=UNSENT_BYTES_MAX)
+    runtime.server.limits = ConnectionLimits(write_buffer_bytes_max=MIB)
+    runtime.server.budget = MemoryBudget(received_bytes_max=RECEIVED_BYTES_MAX, unsent_bytes_max=UNSENT_BYTES_MAX)
     await runtime.start()
     house = House(runtime)
     await house.admin.create_topic(house.broker, TopicConfig(topic_name="orders"))
@@ -59,7 +59,7 @@ def hostile(house: House, count: int) -> Iterator[list[socket.socket]]:
 
 
 def connections(house: House) -> set[ServerConnection]:
-    return house.runtime._server.connections
+    return house.runtime.server.connections
 
 
 def received_bytes(house: House) -> int:
@@ -109,15 +109,15 @@ async def test_half_sent_requests_of_many_clients_stay_within_their_bound(house)
             most = max(most, received_bytes(house))
         await eventually(lambda: len(connections(house)) < 12)
         assert most <= RECEIVED_BYTES_MAX
-        assert house.runtime._server.budget.received_bytes == received_bytes(house)
-    await eventually(lambda: house.runtime._server.budget.received_bytes == 0)
+        assert house.runtime.server.budget.received_bytes == received_bytes(house)
+    await eventually(lambda: house.runtime.server.budget.received_bytes == 0)
     assert await is_served(house)
 
 
 async def test_answers_that_many_clients_do_not_read_stay_within_their_bound(house) -> None:
     for _ in range(8):
         await house.send("orders", INCOMPRESSIBLE)
-    queue_id = next(queue_id for queue_id in range(8) if house.runtime._store.max_offset("orders", queue_id))
+    queue_id = next(queue_id for queue_id in range(8) if house.runtime.broker.store.max_offset("orders", queue_id))
     most = 0
     with hostile(house, 12) as sockets:
         for one in sockets:
@@ -138,7 +138,7 @@ async def test_pulls_with_long_expressions_are_held_within_their_bound(house, mo
         for one in sockets:
             await push(one, b"".join(pull(number % 8, 60_000, long) for number in range(20)))
             assert await is_served(house)
-        held = house.runtime._parts.held_pulls
+        held = house.runtime.broker.held_pulls
         assert 0 < held._held_bytes <= 5 * MIB
     await eventually(lambda: held._held_bytes == 0 and len(held) == 0)
 

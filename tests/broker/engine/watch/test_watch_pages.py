@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from broker.engine.config import BrokerConfig
-from broker.engine.processors import watch as watch_broker
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.watch import watch_states
 from remoting.client.admin import Admin
@@ -15,7 +12,6 @@ from remoting.client.connections import Connections
 from remoting.client.errors import BrokerRefused
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.headers.watch import WatchHeader
-from tests.support.waiting import eventually
 
 
 class Large:
@@ -23,21 +19,21 @@ class Large:
 
     def __init__(self, runtime: BrokerRuntime) -> None:
         self.runtime = runtime
-        self.parts = runtime._parts
+        self.broker = runtime.broker
         self.connections = Connections()
         self.admin = Admin(self.connections)
         self.address = runtime.config.address
 
     def fill(self, topic_count: int, queue_count: int = 8) -> None:
-        table = self.parts.topics.table.topic_config_table
+        table = self.broker.topics.table.topic_config_table
         for number in range(topic_count):
             name = f"topic-{number:05}"
             table[name] = TopicConfig(topic_name=name, read_queue_nums=queue_count, write_queue_nums=queue_count)
             for queue_id in range(queue_count):
-                self.parts.offsets.commit("readers", name, queue_id, number)
+                self.broker.groups.offsets.commit("readers", name, queue_id, number)
 
     async def page(self, page: int | None = None, since: int = 0) -> tuple:
-        boot = self.parts.watch.boot if since else ""
+        boot = self.broker.watch.boot if since else ""
         return await self.admin._watch_page(self.address, WatchHeader(boot=boot, since=since, page=page))
 
 
@@ -94,36 +90,3 @@ async def test_what_changes_between_two_pages_is_told_after_the_last(large, monk
 async def test_a_page_that_was_not_announced_is_refused_with_what_to_do(large):
     with pytest.raises(BrokerRefused, match="ask for everything anew"):
         await large.page(3)
-
-
-async def test_half_told_answers_are_bounded_and_end_with_their_connection(large, monkeypatch):
-    monkeypatch.setattr(watch_states, "PAGE_PARTS_MAX", 1)
-    monkeypatch.setattr(watch_broker, "HALF_TOLD_MAX", 2)
-    large.fill(3)
-    half_told = large.parts.watch_broker._half_told
-    others = [Connections() for _ in range(3)]
-    for connections in others:
-        await Admin(connections)._watch_page(large.address, WatchHeader())
-    assert len(half_told) == 2
-    for connections in others:
-        await connections.close()
-    await eventually(lambda: not half_told)
-
-
-async def test_ten_thousand_topics_are_told_in_pages_that_end_with_their_time(large, monkeypatch):
-    """A clock that passes 1 ms at each look: a page may look so often, however slow the machine is."""
-    large.fill(10_000)
-    looks = itertools.count()
-    monkeypatch.setattr(watch_states, "perf_counter", lambda: next(looks) / 1000)
-    # The first look, those until its time is over, and the one of this test.
-    looks_of_page_max = 1 + round(watch_states.PAGE_S * 1000) + 1 + 1
-    header, looked = None, 0
-    counted = {"topics": 0, "queues": 0, "committed": 0}
-    while header is None or header.next_page:
-        header, body = await large.page(header.next_page if header else None)
-        before, looked = looked, next(looks)
-        assert looked - before <= looks_of_page_max
-        for name in counted:
-            counted[name] += len(getattr(body, name))
-    assert counted["queues"] >= 80_000
-    assert counted["committed"] == 80_000

@@ -1,5 +1,5 @@
-"""GET_CONSUMER_CONNECTION_LIST (203), GET_PRODUCER_CONNECTION_LIST (204), GET_ALL_PRODUCER_INFO (328): who is connected
-as what."""
+"""GET_CONSUMER_CONNECTION_LIST (203), GET_PRODUCER_CONNECTION_LIST (204): the clients of a consumer group, of a
+producer group."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ from collections.abc import Iterable
 from broker.engine.groups.members import Client, Members
 from broker.engine.serving.requests import Request
 from remoting.wire.bodies.document import write_body
-from remoting.wire.bodies.groups import (
-    ClientConnection,
-    ConsumerConnection,
-    ProducerConnection,
-    ProducerInfo,
-    ProducerTable,
-)
+from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, ProducerConnection
 from remoting.wire.codes import LanguageCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.headers.groups import ConsumerGroupHeader, ProducerGroupHeader
 from remoting.wire.headers.typed import read_header
 
 
-class ConsumerConnections:
+class GetConsumerConnectionList:
     def __init__(self, members: Members) -> None:
         self._members = members
 
@@ -41,7 +35,7 @@ class ConsumerConnections:
         return response(request.command, ResponseCode.SUCCESS, body=write_body(body))
 
 
-class ProducerConnections:
+class GetProducerConnectionList:
     def __init__(self, members: Members) -> None:
         self._members = members
 
@@ -53,28 +47,6 @@ class ProducerConnections:
             return response(request.command, ResponseCode.SYSTEM_ERROR, text)
         body = ProducerConnection(connection_set=_connections(clients))
         return response(request.command, ResponseCode.SUCCESS, body=write_body(body))
-
-
-class AllProducers:
-    def __init__(self, members: Members) -> None:
-        self._members = members
-
-    def __call__(self, request: Request) -> Command:
-        groups = {
-            group: [_producer(client) for client in self._members.producers(group)]
-            for group in self._members.producer_groups()
-        }
-        return response(request.command, ResponseCode.SUCCESS, body=write_body(ProducerTable(data=groups)))
-
-
-def _producer(client: Client) -> ProducerInfo:
-    return ProducerInfo(
-        client_id=client.client_id,
-        language=LanguageCode(client.language).name,
-        last_update_timestamp=client.last_heartbeat_ms,
-        remote_ip=f"/{client.connection.peer}",
-        version=client.version,
-    )
 
 
 def _connections(clients: Iterable[Client]) -> list[ClientConnection]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.processors.topic_config import DeleteTopic, GetTopicConfig, UpdateTopic, UpdateTopics
+from broker.engine.processors.delete_topic_in_broker import DeleteTopicInBroker
+from broker.engine.processors.get_topic_config import GetTopicConfig
+from broker.engine.processors.update_and_create_topic import UpdateAndCreateTopic, UpdateAndCreateTopicList
 from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX
 from remoting.wire.bodies.document import read_body, write_body
 from remoting.wire.bodies.topics import TopicConfig, TopicsWanted
@@ -32,11 +34,11 @@ def put(parts: BrokerParts, topic: str = "orders", **fields: str) -> Command:
         "order": "false",
     }
     command = Command(code=RequestCode.UPDATE_AND_CREATE_TOPIC, ext_fields=values | fields)
-    return parts.ask(UpdateTopic(parts.topics), command)
+    return parts.ask(UpdateAndCreateTopic(parts.topics), command)
 
 
 def delete(parts: BrokerParts, topic: str) -> Command:
-    processor = DeleteTopic(parts.topics, parts.offsets, parts.watch.assignments, parts.store)
+    processor = DeleteTopicInBroker(parts.topics, parts.offsets, parts.watch.assignments, parts.store)
     return parts.ask(processor, Command(code=RequestCode.DELETE_TOPIC_IN_BROKER, ext_fields={"topic": topic}))
 
 
@@ -97,7 +99,9 @@ async def test_a_topic_that_cannot_be_is_refused_and_nothing_is_changed(parts, f
 
 def put_several(parts: BrokerParts, *topics: TopicConfig) -> Command:
     body = write_body(TopicsWanted(topic_config_list=list(topics)))
-    return parts.ask(UpdateTopics(parts.topics), Command(code=RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body))
+    return parts.ask(
+        UpdateAndCreateTopicList(parts.topics), Command(code=RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body)
+    )
 
 
 async def test_several_topics_come_with_one_write(parts) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from broker.engine.processors.group_config import DeleteGroup, GetGroupConfig, UpdateGroup
+from broker.engine.processors.delete_subscriptiongroup import DeleteSubscriptionGroup
+from broker.engine.processors.get_subscriptiongroup_config import GetSubscriptionGroupConfig
+from broker.engine.processors.update_and_create_subscriptiongroup import UpdateAndCreateSubscriptionGroup
 from remoting.wire.bodies.document import read_body, write_body
 from remoting.wire.bodies.groups import GroupsWanted, SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig
@@ -24,18 +26,18 @@ async def parts(tmp_path):
 
 
 def put(parts: BrokerParts, body: bytes) -> Command:
-    processor = UpdateGroup(parts.groups, parts.topics, parts.held_pulls)
+    processor = UpdateAndCreateSubscriptionGroup(parts.groups, parts.topics, parts.held_pulls)
     return parts.ask(processor, Command(code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body))
 
 
 def delete(parts: BrokerParts, **fields: str) -> Command:
-    processor = DeleteGroup(parts.groups, parts.offsets, parts.watch.assignments, parts.held_pulls)
+    processor = DeleteSubscriptionGroup(parts.groups, parts.offsets, parts.watch.assignments, parts.held_pulls)
     return parts.ask(processor, Command(code=RequestCode.DELETE_SUBSCRIPTIONGROUP, ext_fields=fields))
 
 
 def told(parts: BrokerParts, group: str) -> SubscriptionGroupConfig | int:
     command = Command(code=RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, ext_fields={"group": group})
-    answer = parts.ask(GetGroupConfig(parts.groups), command)
+    answer = parts.ask(GetSubscriptionGroupConfig(parts.groups), command)
     return read_body(SubscriptionGroupConfig, answer.body) if answer.code == ResponseCode.SUCCESS else answer.code
 
 
@@ -47,10 +49,10 @@ async def test_a_group_is_what_the_tool_said(parts) -> None:
 @pytest.mark.parametrize(("second", "code"), [("mailing", 0), ("not a name", ResponseCode.INVALID_PARAMETER)])
 async def test_several_groups_come_together_or_not_at_all(parts, second, code) -> None:
     groups = [BILLING, SubscriptionGroupConfig(group_name=second)]
-    processor = UpdateGroup(parts.groups, parts.topics, parts.held_pulls)
+    processor = UpdateAndCreateSubscriptionGroup(parts.groups, parts.topics, parts.held_pulls)
     body = write_body(GroupsWanted(group_config_list=groups))
     command = Command(code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, body=body)
-    assert parts.ask(processor.several, command).code == code
+    assert parts.ask(processor.put_list, command).code == code
     assert [parts.groups.exists(group.group_name) for group in groups] == [not code] * 2
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from broker.engine.processors.client_connections import AllProducers
+from broker.engine.processors.get_all_producer_info import GetAllProducerInfo
 from broker.engine.processors.query_consume_time_span import ConsumeTimeSpan
-from broker.engine.processors.who_consumes import WhoConsumes
+from broker.engine.processors.query_subscription_by_consumer import QuerySubscriptionByConsumer
+from broker.engine.processors.query_topic_consume_by_who import QueryTopicConsumeByWho
+from broker.engine.processors.query_topics_by_consumer import QueryTopicsByConsumer
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -30,23 +32,24 @@ def ask(parts: BrokerParts, processor, **fields: str):
 
 
 async def test_a_topics_groups_are_those_online_and_those_with_progress(parts) -> None:
-    who = WhoConsumes(parts.members, parts.offsets, "127.0.0.1:10911")
+    groups_of_topic = QueryTopicConsumeByWho(parts.members, parts.offsets)
+    topics_of_group = QueryTopicsByConsumer(parts.offsets, "127.0.0.1:10911")
     parts.offsets.commit("mailing", "orders", 0, 1)
     parts.offsets.commit("billing", "orders", 0, 1)
     parts.join("billing", SubscriptionData(topic="orders"), SubscriptionData(topic="others"))
-    assert sorted(ask(parts, who.groups_of_topic, topic="orders")["groupList"]) == ["billing", "mailing"]
-    assert ask(parts, who.groups_of_topic, topic="others")["groupList"] == ["billing"]
-    assert ask(parts, who.topics_of_group, group="billing")["topicList"] == ["orders"]
-    assert ask(parts, who.topics_of_group, group="nobody")["topicList"] == []
+    assert sorted(ask(parts, groups_of_topic, topic="orders")["groupList"]) == ["billing", "mailing"]
+    assert ask(parts, groups_of_topic, topic="others")["groupList"] == ["billing"]
+    assert ask(parts, topics_of_group, group="billing")["topicList"] == ["orders"]
+    assert ask(parts, topics_of_group, group="nobody")["topicList"] == []
 
 
 async def test_a_groups_subscription_is_told_while_somebody_is_online(parts) -> None:
-    who = WhoConsumes(parts.members, parts.offsets, "127.0.0.1:10911")
+    subscription = QuerySubscriptionByConsumer(parts.members)
     parts.join("billing", SubscriptionData(topic="orders", sub_string="paid"))
-    told = ask(parts, who.subscription, group="billing", topic="orders")
+    told = ask(parts, subscription, group="billing", topic="orders")
     assert (told["group"], told["topic"], told["subscriptionData"]["subString"]) == ("billing", "orders", "paid")
     for group, topic in (("billing", "others"), ("nobody", "orders")):
-        assert ask(parts, who.subscription, group=group, topic=topic)["subscriptionData"] is None
+        assert ask(parts, subscription, group=group, topic=topic)["subscriptionData"] is None
 
 
 async def test_a_groups_place_in_time_is_told_per_queue(parts) -> None:
@@ -55,7 +58,9 @@ async def test_a_groups_place_in_time_is_told_per_queue(parts) -> None:
         parts.store.append(draft(queue_id=0))
     parts.offsets.commit("billing", "orders", 0, 1)
     parts.clock.now_ms += 500
-    processor = ConsumeTimeSpan(parts.topics, parts.offsets, parts.store, parts.clock, "broker-a")
+    processor = ConsumeTimeSpan(
+        topics=parts.topics, offsets=parts.offsets, store=parts.store, clock=parts.clock, broker_name="broker-a"
+    )
     first, second = ask(parts, processor, topic="orders", group="billing")["consumeTimeSpanSet"]
     assert first == {
         "messageQueue": {"brokerName": "broker-a", "queueId": 0, "topic": "orders"},
@@ -72,7 +77,7 @@ async def test_a_groups_place_in_time_is_told_per_queue(parts) -> None:
 async def test_all_producers_are_told_by_group(parts) -> None:
     command = Command(code=RequestCode.HEART_BEAT, version=479)
     parts.members.register_producer(command, parts.wire, "me@1", "sellers")
-    told = ask(parts, AllProducers(parts.members))["data"]
+    told = ask(parts, GetAllProducerInfo(parts.members))["data"]
     assert told == {
         "sellers": [
             {

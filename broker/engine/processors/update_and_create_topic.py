@@ -1,25 +1,21 @@
-"""Topics as tools see and change them: 17, 18, 215, 351 (RocketMQ's `AdminBrokerProcessor`).
+"""UPDATE_AND_CREATE_TOPIC (17), UPDATE_AND_CREATE_TOPIC_LIST (18): a tool makes or changes topics (RocketMQ's
+`AdminBrokerProcessor`).
 
-UPDATE_AND_CREATE_TOPIC (17), …_LIST (18), DELETE_TOPIC_IN_BROKER (215), GET_TOPIC_CONFIG (351). Everybody who waits at
-a topic hears of a change at once; routes are made of the topics themselves.
+Pulls that wait at a topic are evaluated anew at once; routes are made of the topics themselves.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from broker.engine.groups.assignments import Assignments
-from broker.engine.groups.offsets import Offsets
 from broker.engine.serving.requests import Request
-from broker.engine.store.message_store import MessageStore
 from broker.engine.topics.topic_attributes import alter_attributes
 from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX, Topics
-from remoting.wire.bodies.document import read_body, write_body
+from remoting.wire.bodies.document import read_body
 from remoting.wire.bodies.topics import PERM_MAX, TopicConfig, TopicsWanted
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
-from remoting.wire.headers.routes import TopicHeader
 from remoting.wire.headers.topics import CreateTopicHeader
 from remoting.wire.headers.typed import read_header
 from remoting.wire.names import check_topic
@@ -27,20 +23,7 @@ from remoting.wire.names import check_topic
 TOPIC_FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 
 
-class GetTopicConfig:
-    def __init__(self, topics: Topics) -> None:
-        self._topics = topics
-
-    def __call__(self, request: Request) -> Command:
-        """Raises MessageError for an unknown topic."""
-        header = read_header(TopicHeader, request.command.ext_fields)
-        topic = self._topics.find(header.topic)
-        if topic is None:
-            raise MessageError(f"No topic in this broker. topic: {header.topic}", ResponseCode.TOPIC_NOT_EXIST)
-        return response(request.command, ResponseCode.SUCCESS, body=write_body(topic))
-
-
-class UpdateTopic:
+class UpdateAndCreateTopic:
     """17. Fewer queues than before hide the last ones and keep what is in them; more show them again."""
 
     def __init__(self, topics: Topics) -> None:
@@ -62,49 +45,23 @@ class UpdateTopic:
         return response(request.command, ResponseCode.SUCCESS)
 
 
-class UpdateTopics:
+class UpdateAndCreateTopicList:
     """18. All or none; Apache's broker leaves the others out when one of them is as it was."""
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
 
     def __call__(self, request: Request) -> Command:
-        """Raises BodyError, and as `UpdateTopic`."""
+        """Raises BodyError, and as `UpdateAndCreateTopic`."""
         topics = read_body(TopicsWanted, request.command.body).topic_config_list
         self._topics.put_all([_checked(self._topics, topic, _change(topic.attributes)) for topic in topics])
-        return response(request.command, ResponseCode.SUCCESS)
-
-
-class DeleteTopic:
-    """215. The settings, every group's progress and all messages; a topic of that name starts again at 0."""
-
-    def __init__(self, topics: Topics, offsets: Offsets, assignments: Assignments, store: MessageStore) -> None:
-        self._topics = topics
-        self._offsets = offsets
-        self._assignments = assignments
-        self._store = store
-
-    def __call__(self, request: Request) -> Command:
-        """A topic that isn't there is deleted already. Raises MessageError, ConfigFileUnwritable, OSError."""
-        name = read_header(TopicHeader, request.command.ext_fields).topic
-        if not name.strip():
-            raise MessageError("The specified topic is blank.", ResponseCode.INVALID_PARAMETER)
-        _refuse_the_brokers_own(self._topics, name)
-        if self._topics.find(name) is None:
-            # What nobody made may be anything: a name is a folder in the store.
-            check_topic(name)
-        is_there = self._topics.delete(name) or bool(self._store.queues(name))
-        self._offsets.forget_topic(name)
-        self._assignments.forget_topic(name)
-        if is_there:
-            self._store.delete_topic(name)
         return response(request.command, ResponseCode.SUCCESS)
 
 
 def _checked(topics: Topics, wanted: TopicConfig, change: str) -> TopicConfig:
     """As it will be; `change` of its attributes. Raises MessageError."""
     check_topic(wanted.topic_name)
-    _refuse_the_brokers_own(topics, wanted.topic_name)
+    topics.check_not_own(wanted.topic_name)
     _check_settings(wanted)
     present = topics.find(wanted.topic_name)
     known = present.attributes if present is not None else {}
@@ -114,11 +71,6 @@ def _checked(topics: Topics, wanted: TopicConfig, change: str) -> TopicConfig:
 def _change(attributes: dict[str, str]) -> str:
     """As the header of 17 would say it."""
     return ",".join([name if name.startswith("-") else f"{name}={value}" for name, value in attributes.items()])
-
-
-def _refuse_the_brokers_own(topics: Topics, name: str) -> None:
-    if topics.is_own(name):
-        raise MessageError(f"The topic[{name}] is conflict with system topic.", ResponseCode.INVALID_PARAMETER)
 
 
 def _check_settings(topic: TopicConfig) -> None:

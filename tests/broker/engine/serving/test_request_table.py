@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from broker.engine.serving.requests import COMPLAINTS_MAX, RequestTable
+from broker.engine.serving.request_table import RequestTable
+from remoting.complaints import ComplaintLog
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import BodyError, HeaderError, MessageError
@@ -73,23 +74,58 @@ def test_a_oneway_request_is_never_answered(code) -> None:
 
 def test_what_one_read_left_to_do_is_done_after_its_last_request() -> None:
     order: list[object] = []
-    table = table_with(lambda request: order.append(request.command.opaque))
-    table.after_read.append(lambda: order.append("done"))
+    table = RequestTable("broker")
+    table.fill({CODE: lambda request: order.append(request.command.opaque)}, after_read=[lambda: order.append("done")])
     ask(table, Command(code=CODE, opaque=1), Command(code=CODE, opaque=2))
     assert order == [1, 2, "done"]
 
 
-def test_complaints_about_one_connection_are_bounded(caplog) -> None:
+def test_stages_are_passed_in_their_order_before_the_processor() -> None:
+    order: list[str] = []
     table = RequestTable("broker")
-    ask(table, *[Command(code=29_999)] * 100, *[Command(code=code) for code in range(20_000, 20_100)])
-    assert len(caplog.records) == COMPLAINTS_MAX
-    ask(table, Command(code=29_999))
-    assert len(caplog.records) == COMPLAINTS_MAX + 1, "another connection, another line"
+    table.fill(
+        {CODE: lambda _: order.append("processor")},
+        stages=[lambda _: order.append("first"), lambda _: order.append("second")],
+    )
+    ask(table, Command(code=CODE))
+    assert order == ["first", "second", "processor"]
 
 
-def test_everybody_hears_of_a_lost_connection() -> None:
+def test_what_a_stage_refuses_reaches_neither_the_next_one_nor_the_processor() -> None:
+    def refuse(_):
+        raise MessageError("not you", ResponseCode.NO_PERMISSION)
+
+    later: list[str] = []
+    table = RequestTable("broker")
+    table.fill({CODE: lambda _: later.append("processor")}, stages=[refuse, lambda _: later.append("stage")])
+    (answer,) = ask(table, Command(code=CODE))
+    assert (answer.code, answer.remark, later) == (ResponseCode.NO_PERMISSION, "not you", [])
+
+
+def test_the_same_complaint_about_the_same_host_is_logged_once_a_minute_with_its_count(caplog) -> None:
+    now_s = [0.0]
+    table = RequestTable("broker", ComplaintLog(clock=lambda: now_s[0]))
+
+    def unreadable(_):
+        raise BodyError("no JSON")
+
+    table.fill({CODE: unreadable})
+    for _ in range(10):  # of ten connections
+        ask(table, *[Command(code=29_999)] * 10, *[Command(code=code) for code in range(20_000, 20_010)])
+        ask(table, *[Command(code=CODE)] * 10)
+    assert len(caplog.records) == 2
+    now_s[0] = 60.0
+    ask(table, Command(code=29_998), Command(code=CODE))
+    unknown, body = [record.getMessage() for record in caplog.records[2:]]
+    assert unknown.startswith("broker: 127.0.0.1:40000: unknown request code 29998; ")
+    assert "199 more" in unknown
+    assert "no JSON" in body
+    assert "99 more" in body
+
+
+def test_a_lost_connection_is_forgotten_by_all() -> None:
     table, lost = RequestTable("broker"), []
-    table.on_lost += [lost.append, lost.append]
+    table.fill({}, on_connection_lost=[lost.append, lost.append])
     wire = Wire()
     table.disconnected(wire, None)
     assert lost == [wire, wire]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from broker.engine.groups.request_modes import RequestModes
-from broker.engine.processors.assignment import QueryAssignment, RequestModeList, SetRequestMode
+from broker.engine.processors.message_request_mode import GetAllMessageRequestMode, SetMessageRequestMode
+from broker.engine.processors.query_assignment import QueryAssignment
 from remoting.allocation import allocate
 from remoting.wire.bodies.heartbeat import ConsumerData
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -92,7 +93,7 @@ def test_an_assignment_query_that_cannot_be_read_is_refused(parts) -> None:
 
 def set_mode(parts: BrokerParts, modes: RequestModes, **changes) -> Command:
     body = {"topic": "orders", "consumerGroup": "billing", "mode": "PULL", "popShareQueueNum": 0, **changes}
-    processor = SetRequestMode(parts.topics, parts.groups, modes)
+    processor = SetMessageRequestMode(parts.topics, parts.groups, modes)
     return parts.ask(processor, Command(code=RequestCode.SET_MESSAGE_REQUEST_MODE, body=json.dumps(body).encode()))
 
 
@@ -102,7 +103,7 @@ def test_a_mode_is_kept(parts, tmp_path) -> None:
 
     again = RequestModes(tmp_path)
     again.load()
-    answer = parts.ask(RequestModeList(again), Command(code=RequestCode.GET_ALL_MESSAGE_REQUEST_MODE))
+    answer = parts.ask(GetAllMessageRequestMode(again), Command(code=RequestCode.GET_ALL_MESSAGE_REQUEST_MODE))
     assert json.loads(answer.body) == {
         "messageRequestModeMap": {
             "orders": {

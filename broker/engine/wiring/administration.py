@@ -1,0 +1,35 @@
+"""Settings and figures of the whole broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker.engine.config import BrokerConfig
+from broker.engine.processors.broker_config import GetBrokerConfig, UpdateBrokerConfig
+from broker.engine.processors.get_broker_runtime_info import GetBrokerRuntimeInfo
+from broker.engine.processors.view_broker_stats_data import ViewBrokerStats
+from broker.engine.serving.requests import Processors
+from broker.engine.settings import Settings
+from broker.engine.stats import BrokerStats
+from broker.engine.store.message_store import Clock, MessageStore
+from remoting.wire.codes import RequestCode as Code
+
+
+def administration_processors(
+    *,
+    config: BrokerConfig,
+    settings: Settings,
+    store: MessageStore,
+    stats: BrokerStats,
+    waiting_count: Callable[[], int],
+    clock: Clock,
+) -> Processors:
+    """`waiting_count()`: messages that wait for their time."""
+    return {
+        Code.GET_BROKER_CONFIG: GetBrokerConfig(settings),
+        Code.UPDATE_BROKER_CONFIG: UpdateBrokerConfig(settings),
+        Code.GET_BROKER_RUNTIME_INFO: GetBrokerRuntimeInfo(
+            store=store, stats=stats, waiting_count=waiting_count, clock=clock
+        ),
+        Code.VIEW_BROKER_STATS_DATA: ViewBrokerStats(stats.put, stats.got, config.cluster),
+    }
