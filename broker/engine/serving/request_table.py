@@ -97,7 +97,7 @@ class RequestTable(Handler[ServerConnection]):
             logger.debug("%s: %s was refused %s: %s", self._name, request.connection.peer, command, error)
             return response(command, error.response_code, str(error))
         except WireError as error:
-            self._complain(request, UNREADABLE, "unreadable %s: %s", command, error)
+            self._complain(request, UNREADABLE, "cannot read %s: %s", command, error)
             return response(command, error.response_code, str(error))
         except Exception as error:
             logger.exception("%s: %s from %s failed", self._name, command, request.connection.peer)

@@ -150,7 +150,7 @@ async def test_unknown_codes_and_broken_headers_are_answered_and_the_connection_
     assert garbage.code == ResponseCode.SYSTEM_ERROR
     assert (await house.beat("billing", "orders")).code == ResponseCode.SUCCESS
     assert (await house.ask(4711)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-    assert caplog.text.count("unknown code 4711") == 1
+    assert caplog.text.count("unknown request code 4711") == 1
 
 
 async def test_the_name_server_does_not_answer_for_the_broker(house) -> None:

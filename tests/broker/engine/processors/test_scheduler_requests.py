@@ -91,7 +91,7 @@ async def test_step_delivers_what_is_due_and_says_how_late(parts, wire):
 
 async def test_step_refuses_a_stale_epoch(parts, wire):
     epoch = parts.ask_lease(wire, "a")[0].epoch
-    parts.lease.closed(wire)
+    parts.lease.connection_lost(wire)
     parts.ask_lease(Wire(), "b")
 
     assert parts.ask_step(wire, epoch).code == ResponseCode.SCHEDULER_EPOCH_STALE
@@ -124,7 +124,7 @@ async def test_lease_goes_to_the_standby_when_the_drivers_connection_closes(part
     standby = Wire()
     parts.ask_lease(wire, "a")
     assert parts.ask_lease(standby, "b", wait_ms=900) is None
-    parts.lease.closed(wire)
+    parts.lease.connection_lost(wire)
 
     header = read_header(SchedulerLeaseResponseHeader, standby.sent[0].ext_fields)
     assert (header.granted, header.holder, standby.sent[0].opaque) == (True, "b", 8)
@@ -134,8 +134,8 @@ async def test_lease_is_not_given_to_a_standby_that_is_gone(parts, wire):
     standby = Wire()
     parts.ask_lease(wire, "a")
     parts.ask_lease(standby, "b", wait_ms=900)
-    parts.lease.closed(standby)
-    parts.lease.closed(wire)
+    parts.lease.connection_lost(standby)
+    parts.lease.connection_lost(wire)
 
     assert parts.scheduler.state.driver == ""
     assert standby.sent == []
@@ -145,7 +145,7 @@ async def test_lease_of_a_driver_that_came_again_is_kept_when_its_old_connection
     fresh = Wire()
     parts.ask_lease(wire, "a")
     epoch = parts.ask_lease(fresh, "a")[0].epoch
-    parts.lease.closed(wire)
+    parts.lease.connection_lost(wire)
 
     assert parts.scheduler.state.driver == "a"
     assert parts.ask_step(fresh, epoch).code == ResponseCode.SUCCESS

@@ -22,7 +22,7 @@ class EndlessStates:
         return self
 
     def next(self) -> tuple[WatchBody, bool]:
-        return WatchBody(), True
+        return WatchBody(now_ms=0, cluster="c", broker_name="b", broker_addr="b:1", version=0), True
 
 
 def page(processor: WatchRequest, wire: Wire, number: int | None = None) -> int:

@@ -171,7 +171,7 @@ async def test_held_pulls_are_dropped_with_their_connection(holding, wire):
     theirs = holding.pull(other)
     holding.pulls.hold(holding.pull(wire))
     holding.pulls.hold(theirs)
-    holding.pulls.drop(wire)
+    holding.pulls.connection_lost(wire)
     holding.append()
 
     await eventually(lambda: holding.resumed)
@@ -203,7 +203,7 @@ async def test_held_pulls_of_one_connection_are_bounded(holding, wire, monkeypat
     monkeypatch.setattr(held_pulls_module, "HELD_PULLS_PER_CONNECTION_MAX", 2)
     assert [holding.pulls.hold(holding.pull(wire)) for _ in range(3)] == [True, True, False]
     assert holding.pulls.hold(holding.pull(Wire()))
-    holding.pulls.drop(wire)
+    holding.pulls.connection_lost(wire)
     assert holding.pulls.hold(holding.pull(wire))
 
 
@@ -213,7 +213,7 @@ async def test_held_pulls_leave_their_queue_at_once_however_many_wait_there(wire
     for _ in range(10_000):
         holding.pulls.hold(holding.pull(wire))
     started_s = time.process_time()
-    holding.pulls.drop(wire)
+    holding.pulls.connection_lost(wire)
     assert time.process_time() - started_s < 0.2
     assert len(holding.pulls) == 0
 
@@ -258,7 +258,7 @@ async def test_held_pulls_with_long_expressions_are_bounded_by_their_memory(hold
     assert [holding.pulls.hold(heavy(one)) for _ in range(3)] == [True, True, False]
     assert [holding.pulls.hold(heavy(other)) for _ in range(2)] == [True, False]
     assert not holding.pulls.hold(heavy(third)), "those of all together"
-    holding.pulls.drop(one)
+    holding.pulls.connection_lost(one)
     assert holding.pulls.hold(heavy(third))
 
 
