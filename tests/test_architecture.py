@@ -32,7 +32,7 @@ TALKING = (
 # Where the broker is put together.
 WIRING = ("broker.engine.broker", "broker.engine.wiring", "broker.engine.runtime")
 # What keeps settings on the disk.
-KEEPING = (
+KEEPING = tuple(f"broker.engine.{name}" for name in ("config", "config_files", "config_table", "event_loop"))
     "broker.engine.config",
     "broker.engine.config_files",
     "broker.engine.config_table",
