@@ -33,11 +33,6 @@ TALKING = (
 WIRING = ("broker.engine.broker", "broker.engine.wiring", "broker.engine.runtime")
 # What keeps settings on the disk.
 KEEPING = tuple(f"broker.engine.{name}" for name in ("config", "config_files", "config_table", "event_loop"))
-    "broker.engine.config",
-    "broker.engine.config_files",
-    "broker.engine.config_table",
-    "broker.engine.event_loop",
-)
 # What handles requests.
 REQUESTS = ("broker.engine.processors", "broker.engine.serving")
 
