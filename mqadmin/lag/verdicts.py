@@ -108,29 +108,29 @@ def reason(rule: str, numbers: dict[str, Any]) -> str:
     """One sentence for people. Empty for a group that was never judged."""
     members, lag = numbers.get("members") or 0, numbers.get("lag") or 0
     texts: dict[str, Callable[[], str]] = {
-        "broadcast": lambda: _("Broadcasting: every member keeps its own offsets, the broker has none."),
+        "broadcast": lambda: _("Broadcasting: each member keeps its own offsets; the broker has none."),
         "no_offsets": lambda: _("No committed offset is known."),
         "nobody_online_waiting": lambda: (
-            ngettext("Nobody is online and %(lag)d message waits.", "Nobody is online and %(lag)d messages wait.", lag)
-            % {"lag": lag}
+            ngettext("No member is online; %(lag)s message waits.", "No member is online; %(lag)s messages wait.", lag)
+            % {"lag": f"{lag:,}"}
         ),
-        "nobody_online": lambda: _("Nobody is online, and nothing waits."),
-        "members_not_known": lambda: _("Messages wait; who is online is not known."),
+        "nobody_online": lambda: _("No member is online, and no messages wait."),
+        "members_not_known": lambda: _("Messages wait; whether members are online is not known."),
         "offset_stands": lambda: (
             ngettext(
-                "Messages wait on a queue whose offset stands while %(members)d member is online.",
-                "Messages wait on a queue whose offset stands while %(members)d members are online.",
+                "Messages wait on a queue whose committed offset has not moved, though %(members)d member is online.",
+                "Messages wait on a queue whose committed offset has not moved, though %(members)d members are online.",
                 members,
             )
             % {"members": members}
         ),
         "lag_grows": lambda: (
-            _("Lag grew from %(before)d to %(lag)d in 5 minutes.")
-            % {"before": numbers.get("lag_before") or 0, "lag": lag}
+            _("Lag grew from %(before)s to %(lag)s in 5 minutes.")
+            % {"before": f"{numbers.get('lag_before') or 0:,}", "lag": f"{lag:,}"}
         ),
-        "catching_up": lambda: _("Behind, and not falling further behind."),
-        "no_traffic": lambda: _("Nothing came in for a while."),
-        "keeps_up": lambda: _("Keeps up."),
+        "catching_up": lambda: _("Behind, but the lag is not growing."),
+        "no_traffic": lambda: _("No messages arrived lately."),
+        "keeps_up": lambda: _("Keeps up with its producers."),
     }
     text = texts.get(rule)
     return text() if text else ""

@@ -49,7 +49,7 @@ def make_broker(cluster: Cluster, name: str = "broker-a", *, now: datetime, **ch
         "scheduler_late_ms": 14,
         "scheduler_waiting_count": 38,
         "scheduler_kinds": [
-            make_due_kind("delay", due_in_s=12, waiting_count=31, late_ms=14, now=now),
+            make_due_kind("delay", due_in_s=600, waiting_count=31, late_ms=14, now=now),
             make_due_kind("timer", due_in_s=3600, waiting_count=7, late_ms=4_200, now=now),
             make_due_kind("transaction", now=now),
         ],

@@ -76,7 +76,7 @@ def test_every_rule_has_a_case_and_a_sentence() -> None:
 
 
 def test_sentence_carries_the_numbers() -> None:
-    assert reason("nobody_online_waiting", {"lag": 1}) == "Nobody is online and 1 message waits."
+    assert reason("nobody_online_waiting", {"lag": 1}) == "No member is online; 1 message waits."
     assert "from 1 to 3" in reason("lag_grows", {"lag": 3, "lag_before": 1})
 
 
