@@ -8,8 +8,8 @@
  * Attributes in the markup
  *   body[data-subscribe]      the message that subscribes to what the page shows (mqadmin/live/subscriptions.py)
  *   [data-row], [data-cell]   a row's key inside table[id] or ol[id]; a cell that flashes when its text changes
- *   time.age, time.lasting, time[data-clock]   updated each second, or written in the viewer's time zone
- *   .frame, .tabs, .sample    scroll sideways; this script sets data-more="left right" where there is more to see
+ *   time.age, time.elapsed, time[data-clock]   updated each second, or written in the viewer's time zone
+ *   .table-scroll, .tabs, .code-sample   scroll sideways; get data-more="left right" where there is more to see
  */
 (() => {
   "use strict";
@@ -27,7 +27,7 @@
 
   /* ---- times ---- */
 
-  const words = (document.getElementById("live-words") || document.createElement("i")).dataset;
+  const words = (document.getElementById("live-texts") || document.createElement("i")).dataset;
 
   function roughly(seconds) {
     if (seconds < 60) return `${seconds} s`;
@@ -47,7 +47,7 @@
   }
 
   function updateTimes(root) {
-    for (const time of root.querySelectorAll("time.lasting")) {
+    for (const time of root.querySelectorAll("time.elapsed")) {
       const seconds = Math.floor((Date.now() - Date.parse(time.dateTime)) / 1000);
       if (seconds >= 10) time.textContent = exactly(seconds);
     }
@@ -87,7 +87,7 @@
         cells: new Map(rowsOf(list).map((row) => [row.dataset.row, cellsOf(row)])),
         isHeld: list.matches(":hover") || list.contains(document.activeElement),
       });
-      const frame = list.closest(".frame");
+      const frame = list.closest(".table-scroll");
       if (frame) seen.scroll.set(list.id, frame.scrollLeft);
     }
     return seen;
@@ -97,7 +97,7 @@
     for (const list of lists(region)) {
       const before = seen.lists.get(list.id);
       if (!before) continue;
-      const frame = list.closest(".frame");
+      const frame = list.closest(".table-scroll");
       if (frame) frame.scrollLeft = seen.scroll.get(list.id);
       if (before.isHeld && list.tagName === "TABLE") holdOrder(region, list, before.order);
       for (const row of rowsOf(list)) markChanges(list.id, row, before.cells.get(row.dataset.row));
@@ -109,7 +109,7 @@
 
   function markChanges(listId, row, cells) {
     if (!cells) {
-      row.classList.add("fresh");
+      row.classList.add("new-row");
       return;
     }
     for (const cell of row.querySelectorAll("[data-cell]")) {
@@ -136,14 +136,14 @@
     if (!movedCount) return;
     const body = wanted[0].parentNode;
     body.append(...held);
-    const pill = document.getElementById("moved-pill").content.cloneNode(true).firstElementChild;
+    const pill = document.getElementById("order-changed-pill").content.cloneNode(true).firstElementChild;
     const button = pill.querySelector("button");
     button.textContent = words.moved.replace("{}", movedCount);
     button.addEventListener("click", () => {
       body.append(...wanted);
       pill.remove();
     });
-    list.closest(".frame").after(pill);
+    list.closest(".table-scroll").after(pill);
   }
 
   /* ---- boxes that scroll sideways: the style fades the side where there is more; a tab stop for the arrow keys ---- */
@@ -157,7 +157,7 @@
     else delete box.dataset.more;
     if (isCut) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
-    if (!box.matches(".frame")) return;
+    if (!box.matches(".table-scroll")) return;
     if (isCut) {
       box.setAttribute("role", "region");
       box.setAttribute("aria-label", words.scrolls);
@@ -168,11 +168,11 @@
   }
 
   const resizes = new ResizeObserver((entries) => {
-    for (const { target } of entries) markScroll(target.closest(".frame, .tabs, .sample"));
+    for (const { target } of entries) markScroll(target.closest(".table-scroll, .tabs, .code-sample"));
   });
 
   function watchScroll(root) {
-    for (const box of root.querySelectorAll(".frame, .tabs, .sample")) {
+    for (const box of root.querySelectorAll(".table-scroll, .tabs, .code-sample")) {
       box.addEventListener("scroll", () => markScroll(box), { passive: true });
       resizes.observe(box); // calls back at once, and whenever the width changes
       if (box.firstElementChild) resizes.observe(box.firstElementChild);

@@ -63,7 +63,7 @@ def test_lag_and_a_rebalance_arrive_on_the_open_page_of_a_group(site: Site, shop
     expect(shop.locator("tr[data-row='orders/broker-a/0'] [data-cell=lag]")).to_have_text("4,811")
     expect(shop.locator("tr[data-row='orders/broker-a/0'] [data-cell=lag]")).to_have_class(re.compile("flash"))
     expect(shop.locator("tr[data-row='orders/broker-a/1'] [data-cell=lag]")).not_to_have_class(re.compile("flash"))
-    expect(shop.locator(".answer .status")).to_have_text("SLOW")
+    expect(shop.locator(".page-head .status")).to_have_text("SLOW")
 
     site.tell("member_joins", group="billing", client_id="10.0.3.9@8812")
     expect(shop.locator("tr[data-row='orders/broker-a/3'] [data-cell=owner]")).to_have_text("10.0.3.9@8812")
@@ -175,7 +175,7 @@ ADDRESSES = (
     f"{BILLING}rebalances/",
 )
 # Boxes whose text shows outside of them, over whatever stands there.
-OVERRUNNING = """() => [...document.querySelectorAll("th, td, .attention > li > *, .figure, .crumbs li")]
+OVERRUNNING = """() => [...document.querySelectorAll("th, td, .attention > li > *, .figure, .breadcrumbs li")]
     .filter((box) => box.clientWidth > 1 && getComputedStyle(box).overflowX === "visible")
     .filter((box) => box.scrollWidth > box.clientWidth + 1)
     .map((box) => box.textContent.trim())"""
@@ -191,9 +191,9 @@ def test_a_phone_folds_the_navigation_and_nothing_overflows(phone: Page) -> None
     for address in ADDRESSES:
         phone.goto(address)
         assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
-    expect(phone.locator("#side")).to_be_hidden()
+    expect(phone.locator("#sidebar")).to_be_hidden()
     phone.get_by_role("button", name="Navigation").click()
-    phone.locator("#side").get_by_role("link", name="Topics").click()
+    phone.locator("#sidebar").get_by_role("link", name="Topics").click()
     expect(phone.get_by_role("heading", level=1)).to_have_text("Topics in local")
 
 
@@ -207,7 +207,7 @@ def test_on_a_phone_no_text_runs_into_its_neighbour(site: Site, phone: Page) -> 
 
 def test_on_a_phone_a_table_and_tabs_that_go_on_say_so_and_scroll_by_keyboard(site: Site, phone: Page) -> None:
     phone.goto(BILLING)
-    tabs, table = phone.locator(".tabs"), phone.locator(".frame:has(#queues)")
+    tabs, table = phone.locator(".tabs"), phone.locator(".table-scroll:has(#queues)")
     expect(tabs).to_have_attribute("data-more", "right")
     expect(table).to_have_attribute("data-more", "right")
     is_live(phone)

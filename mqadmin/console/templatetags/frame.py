@@ -55,7 +55,7 @@ def navigation(context: Context) -> dict[str, Any]:
 def crumb(word: str, url_name: str, *names: str) -> SafeString:
     """One step of where the reader is, linked; what is too long is cut and whole on hover."""
     return format_html(
-        '<li><a class="clip" href="{}" title="{}">{}</a></li>', reverse(url_name, args=names), word, word
+        '<li><a class="truncate" href="{}" title="{}">{}</a></li>', reverse(url_name, args=names), word, word
     )
 
 

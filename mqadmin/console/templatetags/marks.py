@@ -84,7 +84,7 @@ def lag_line(packed: bytes | memoryview | str, now: datetime, size: str = "small
     highest = max(value for value in values if value is not None)
     end = format_html('<circle cx="{}" cy="{}" r="1.75"/>', *drawn.end) if drawn.end else ""
     return format_html(
-        '<svg class="spark" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
+        '<svg class="sparkline" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
         '<path class="floor" d="M0 {}H{}"/><path class="area" d="{}"/><path d="{}"/>{}</svg>',
         box.width,
         box.height,

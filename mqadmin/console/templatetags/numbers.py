@@ -54,7 +54,7 @@ def figure(seen: Figure, now: datetime, kind: str = "count") -> SafeString:
         return format_html("<span>{}</span>", text)
     is_old = now - seen.seen_at > OLD_AFTER
     title = gettext("updated %(age)s") % {"age": figures.age_text(seen.seen_at, now)}
-    return format_html('<span title="{}"{}>{}</span>', title, SafeString(' class="soft"') if is_old else "", text)
+    return format_html('<span title="{}"{}>{}</span>', title, SafeString(' class="muted"') if is_old else "", text)
 
 
 @register.filter
@@ -110,7 +110,7 @@ def next_due(moment: datetime | None, now: datetime) -> SafeString:
 @register.simple_tag
 def lasting(moment: datetime, now: datetime) -> SafeString:
     """How long something has lasted, exactly: "12 m 05 s"."""
-    return _time("lasting", moment, _elapsed(moment, now))
+    return _time("elapsed", moment, _elapsed(moment, now))
 
 
 @register.simple_tag

@@ -12,21 +12,21 @@ THEMES = ("light", "dark")
 TEXT = 4.5
 SHAPE = 3.0
 STATUS = ("ok", "slow", "stalled", "stopped", "rewound", "quiet")
-SURFACES = ("ground", "aside", "hover", "raised")
+SURFACES = ("background", "background-side", "background-hover", "background-raised")
 
 PAIRS = [
-    *((word, surface, TEXT) for word in ("ink", "soft", "accent") for surface in SURFACES),
-    *((word, surface, TEXT) for word in STATUS for surface in ("ground", "aside", "hover")),
-    ("accent", "accent-wash", TEXT),
-    ("ink", "accent-wash", TEXT),
-    ("soft", "accent-wash", TEXT),
+    *((word, surface, TEXT) for word in ("foreground", "muted", "accent") for surface in SURFACES),
+    *((word, surface, TEXT) for word in STATUS for surface in ("background", "background-side", "background-hover")),
+    ("accent", "accent-background", TEXT),
+    ("foreground", "accent-background", TEXT),
+    ("muted", "accent-background", TEXT),
     ("on-accent", "accent", TEXT),
-    *((word, "stalled-wash", TEXT) for word in ("ink", "accent", "stalled")),
-    *((word, "slow-wash", TEXT) for word in ("ink", "accent", "slow")),
-    ("ink", "flash", TEXT),
-    ("ink", "rule", TEXT),
-    ("edge", "ground", SHAPE),
-    ("edge", "aside", SHAPE),
+    *((word, "stalled-background", TEXT) for word in ("foreground", "accent", "stalled")),
+    *((word, "slow-background", TEXT) for word in ("foreground", "accent", "slow")),
+    ("foreground", "flash", TEXT),
+    ("foreground", "line", TEXT),
+    ("border", "background", SHAPE),
+    ("border", "background-side", SHAPE),
 ]
 
 
