@@ -17,7 +17,7 @@ from types import MappingProxyType
 from zlib import crc32
 
 from broker.engine.store.errors import IndexesStale
-from broker.engine.store.files import data_chunks, read_written
+from broker.engine.store.files import data_chunks, read_range, read_written
 from broker.engine.store.layout import HOLE_BYTES, QUEUE_ENTRY, QUEUE_ENTRY_BYTES, file_name, hash_topic
 from broker.engine.store.mapped_files import MappedFiles
 from remoting.wire.stored_message import encode_topic
@@ -120,7 +120,9 @@ class ConsumeQueue:
             count = min(self.max_offset - first, self._entries_per_file)
             summed_count, crc = self._sums.get(first, (0, 0))
             if summed_count < count:
-                crc = crc32(self._file(first)[summed_count * QUEUE_ENTRY_BYTES : count * QUEUE_ENTRY_BYTES], crc)
+                # Not through a mapping: only so many files are mapped, and there may be more queues.
+                start = summed_count * QUEUE_ENTRY_BYTES
+                crc = crc32(read_range(self._path(first), start, count * QUEUE_ENTRY_BYTES - start), crc)
             sums[first] = count, crc
         self._sums = sums
         return sums

@@ -71,6 +71,15 @@ def read_written(path: Path, byte_count: int) -> tuple[bytes, bool]:
         os.close(descriptor)
 
 
+def read_range(path: Path, start: int, byte_count: int) -> bytes:
+    """Returns `byte_count` bytes of the file from `start` on, fewer at its end. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.pread(descriptor, byte_count, start)
+    finally:
+        os.close(descriptor)
+
+
 def backup_of(path: Path) -> Path:
     return path.with_name(path.name + ".bak")
 

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -166,7 +166,9 @@ class Flusher:
     def _write(self, plan: CheckpointPlan) -> None:
         """A checkpoint for which no file can be opened just now is tried again in the next round."""
         try:
-            write_plan(plan, self._checkpoint_file, self._files, between=self._sync_log_if_asked)
+            if not sync_files(plan.changed_files, self._files, self._goes_on):
+                return
+            self._checkpoint_file.write(plan.checkpoint)
         except OSError as error:
             if error.errno not in NO_DESCRIPTOR_ERRNOS:
                 raise
@@ -183,10 +185,11 @@ class Flusher:
             self.flushed = self._log.sync()
             self._tell(None)
 
-    def _sync_log_if_asked(self) -> None:
-        """A checkpoint of a thousand queues takes a while; senders need not wait for it."""
+    def _goes_on(self) -> bool:
+        """Called between two files of a checkpoint, which may have thousands: neither senders nor the stop wait."""
         if self._requested > self.flushed:
             self._sync_log()
+        return not self._is_stopping
 
     def _tell(self, error: StoreError | None) -> None:
         loop = self._loop
@@ -199,14 +202,13 @@ class Flusher:
             return
 
 
-def write_plan(
-    plan: CheckpointPlan,
-    checkpoint_file: CheckpointFile,
-    files: FileLayer,
-    between: Callable[[], None] = lambda: None,
-) -> None:
-    """Syncs the plan's files, then the checkpoint itself. The log is safe up to its end already. Raises OSError."""
-    for path in plan.changed_files:
+def sync_files(paths: Iterable[Path], files: FileLayer, goes_on: Callable[[], bool]) -> bool:
+    """Brings files to the disk, one after the other; returns False where `goes_on` did so before the last.
+
+    Raises OSError.
+    """
+    for path in paths:
+        if not goes_on():
+            return False
         files.sync_path(path)
-        between()
-    checkpoint_file.write(plan.checkpoint)
+    return True

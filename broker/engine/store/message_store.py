@@ -12,9 +12,10 @@ Store timestamps never go back within the log: a clock that does is held at the 
 
 from __future__ import annotations
 
+import logging
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from broker.engine.store.checkpoint import CheckpointFile
@@ -23,7 +24,7 @@ from broker.engine.store.commit_log import CommitLog
 from broker.engine.store.errors import StoreClosed, StoreError, StoreFull
 from broker.engine.store.fence import Fence
 from broker.engine.store.files import NO_SPACE_ERRNOS, SHORTAGE_REMEDIES, FileLayer
-from broker.engine.store.flusher import CheckpointPlan, FlushCallback, Flusher, write_plan
+from broker.engine.store.flusher import CheckpointPlan, FlushCallback, Flusher, sync_files
 from broker.engine.store.indexer import Indexer
 from broker.engine.store.key_index import KeyIndex
 from broker.engine.store.key_lookup import KeyLookup
@@ -48,6 +49,8 @@ from broker.engine.store.values import (
 )
 from broker.engine.store.verify import verify_store
 from remoting.wire.stored_message import StoredMessage, decode_message
+
+logger = logging.getLogger(__name__)
 
 Clock = Callable[[], int]
 OnAppended = Callable[[list[Appended]], None]
@@ -154,11 +157,16 @@ class MessageStore:
         if report.rebuilt_indexes is None:
             # The old checkpoint stays good. Flushing thousands of queues takes a while, and nobody needs to wait.
             return report, last_timestamp_ms, plan
-        write_plan(plan, self._checkpoint_file, self._files)
+        sync_files(plan.changed_files, self._files, lambda: True)
+        self._checkpoint_file.write(plan.checkpoint)
         return report, last_timestamp_ms, None
 
     def close(self) -> None:
-        """Flushes, writes a clean checkpoint, lets go of the folder. A fenced store is left as after a kill."""
+        """Flushes the log, writes a clean checkpoint, releases the folder. A fenced store is left as after a kill.
+
+        So are the indexes where flushing them takes longer than `close_flush_max_s`, as it does when tens of thousands
+        of queues have just grown: the next start verifies the log from the last checkpoint on.
+        """
         if self._is_closed:
             return
         self._is_closed = True
@@ -166,18 +174,33 @@ class MessageStore:
         try:
             if self._fence.error is None:
                 self._log.sync()
-                for path in unwritten.changed_files if unwritten is not None else ():
-                    self._files.sync_path(path)
-                self._queues.write_sums()
-                plan = self._checkpointer.plan(self._log.end, self._last_timestamp_ms, is_clean=True)
-                write_plan(plan, self._checkpoint_file, self._files)
-                self._folder.mark_closed()
+                if self._flush_indexes(unwritten.changed_files if unwritten is not None else ()):
+                    self._folder.mark_closed()
+                else:
+                    logger.warning(
+                        "store %s: too many queues grew to flush them all; the next start does it", self.path
+                    )
         except OSError as error:
             raise self._fence.put_up("flushing at the close", error) from error
         finally:
             self._log.close()
             self._mapped.close_all()
             self._folder.release()
+
+    def _flush_indexes(self, unwritten: Iterable[Path]) -> bool:
+        """Flushes `unwritten` and what changed since, and says so in a clean checkpoint; False where time ran out."""
+        ends_s = time.monotonic() + self.config.close_flush_max_s
+
+        def has_time() -> bool:
+            return time.monotonic() < ends_s
+
+        plan = self._checkpointer.plan(self._log.end, self._last_timestamp_ms, is_clean=True)
+        paths = dict.fromkeys([*unwritten, *plan.changed_files])
+        # Sums of what is not on the disk yet would be wrong after a power cut.
+        if not (sync_files(paths, self._files, has_time) and self._queues.write_sums(has_time)):
+            return False
+        self._checkpoint_file.write(plan.checkpoint)
+        return True
 
     # --- appending
 

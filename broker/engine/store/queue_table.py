@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -75,13 +75,20 @@ class QueueTable:
                     self._queue(topic, int(name)).load(log_end, sums)
         self._go_on_where_emptied()
 
-    def write_sums(self) -> None:
-        """At an orderly close: what lets the next start notice a bit that changed in a queue's file. Raises OSError."""
-        sums: dict[str, dict[str, dict[str, Sum]]] = {}
+    def write_sums(self, has_time: Callable[[], bool]) -> bool:
+        """Writes down what lets the next start notice a bit that changed in a queue's file; the queues are closed next.
+
+        Returns False, with nothing written, where `has_time` did. Raises OSError.
+        """
+        # As bytes: a million small containers would have the garbage collector look at all of them again and again.
+        sums: dict[str, dict[str, msgspec.Raw]] = {}
         for queue in self._queues.values():
-            of_queue = {str(first): one for first, one in queue.sum_up().items()}
-            sums.setdefault(queue.topic, {})[str(queue.queue_id)] = of_queue
+            if not has_time():
+                return False
+            of_queue = msgspec.json.encode({str(first): one for first, one in queue.sum_up().items()})
+            sums.setdefault(queue.topic, {})[str(queue.queue_id)] = msgspec.Raw(of_queue)
         self._files.replace_json(self._sums_path, sums)
+        return True
 
     def _forget_sums(self) -> None:
         """Queues may begin anew, with other entries than were summed up."""

@@ -43,6 +43,8 @@ class StoreConfig:
     # A checkpoint bounds what a start after a kill verifies: so many bytes, or so much time, of appends.
     checkpoint_bytes: int = 16 * 1024 * 1024
     checkpoint_interval_ms: int = 5_000
+    # How long a close flushes the indexes, which the log can make again: who stops the broker waits 10 s in all.
+    close_flush_max_s: float = 3.0
     delay_levels_at: Callable[[int], tuple[int, ...]] = lambda _: DELAY_LEVELS_MS
 
 
