@@ -111,6 +111,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
+        """Returns whether requests and responses can still be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
     @property

@@ -1,8 +1,8 @@
 """Bounds what all connections of one server keep together: half-received requests, unsent answers, requests to clients.
 
-`ServerConnection` bounds each connection alone; these are the bounds of all, so that many clients cannot use more
-memory together than one may alone times a few. Beyond a bound connections are cut until it is met again: of received
-bytes first the connections whose last whole request is oldest, of unsent bytes first those with most.
+`ServerConnection` bounds each connection alone; these are the bounds of all together. Beyond a bound connections are
+cut until it is met again: of received bytes first the connections whose last whole request is oldest, of unsent bytes
+first those with most.
 
 Invariant: `received_bytes` and `unsent_bytes` are the sums over the connections that were reported and not forgotten.
 """

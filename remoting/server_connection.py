@@ -21,8 +21,8 @@ from remoting.connection import REQUESTS_AT_ONCE_MAX, WRITE_BUFFER_BYTES_MAX, Co
 from remoting.memory_budget import MemoryBudget
 from remoting.wire.command import Command
 
-# The write buffer's limit, a largest frame that was being answered when it was reached, and room for notifications;
-# nobody reads that much later.
+# The write buffer's limit, a largest frame that was being answered when it was reached, and room for notifications; a
+# peer that is further behind does not catch up.
 UNSENT_BYTES_MAX = 32 * 1024 * 1024
 # A pull that is not answered for so long is given up by its client (`consumerTimeoutMillisWhenSuspend`).
 SLOW_READER_TIMEOUT_S = 30.0

@@ -57,7 +57,7 @@ from remoting.wire.headers.watch import WatchHeader, WatchResponseHeader
 ADMIN_TIMEOUT_MS = 5000
 # The broker itself waits 10 s for the client that it passes 307 on to.
 RELAYED_TIMEOUT_MS = 12_000
-# On top of what a parked request asks the broker to wait.
+# Added to the time that a parked request asks the broker to wait.
 PARKED_GRACE_MS = 5000
 _NO_CONSUMER = "no consumer for this group"
 
@@ -72,10 +72,12 @@ class Admin:
     # the cluster
 
     async def cluster_info(self, namesrv: str) -> ClusterInfo:
+        """Returns the clusters and brokers that a name server knows."""
         answer = await self._ask(namesrv, RequestCode.GET_BROKER_CLUSTER_INFO)
         return read_body(ClusterInfo, answer.body)
 
     async def route(self, namesrv: str, topic: str) -> TopicRouteData:
+        """Returns a topic's route. Raises BrokerRefused (TOPIC_NOT_EXIST) where the name server has none."""
         header = GetRouteHeader(topic=topic, accept_standard_json_only=True)
         answer = await self._ask(namesrv, RequestCode.GET_ROUTEINFO_BY_TOPIC, header, about=f"topic {topic!r}")
         return read_body(TopicRouteData, answer.body)
@@ -102,6 +104,7 @@ class Admin:
         return table
 
     async def topic_stats(self, address: str, topic: str) -> dict[MessageQueue, TopicOffset]:
+        """Returns min and max offset of the topic's queues on a broker."""
         header = TopicHeader(topic=topic)
         answer = await self._ask(address, RequestCode.GET_TOPIC_STATS_INFO, header, about=f"topic {topic!r}")
         return read_topic_stats(answer.body)
@@ -208,6 +211,7 @@ class Admin:
         return await self._queue_offset(address, RequestCode.GET_MAX_OFFSET, topic, queue_id)
 
     async def min_offset(self, address: str, topic: str, queue_id: int) -> int:
+        """Returns the queue offset of the first message that can be read."""
         return await self._queue_offset(address, RequestCode.GET_MIN_OFFSET, topic, queue_id)
 
     async def search_offset(self, address: str, topic: str, queue_id: int, timestamp_ms: int) -> int:
@@ -237,6 +241,7 @@ class Admin:
         return read_header(OffsetResponseHeader, answer.ext_fields).offset
 
     async def update_offset(self, address: str, group: str, topic: str, queue_id: int, commit_offset: int) -> None:
+        """Commits a group's offset of one queue: the next to consume."""
         header = UpdateConsumerOffsetHeader(
             consumer_group=group, topic=topic, queue_id=queue_id, commit_offset=commit_offset
         )

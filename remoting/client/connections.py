@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 # `mqClientApiTimeout`.
 REQUEST_TIMEOUT_MS = 3000
-# For what is still to be written when a client closes.
+# For the output that is not written yet when a client closes.
 CLOSE_GRACE_S = 1.0
 
 Answer = Command | None
@@ -70,10 +70,10 @@ class Connections:
         Raises NotConnected, ConnectionLost or RequestTimedOut.
         """
         deadline_s = asyncio.get_running_loop().time() + timeout_ms / 1000
-        answer = await self._ask(address, command, timeout_ms, deadline_s)
+        answer = await self._request_once(address, command, timeout_ms, deadline_s)
         if answer.code == ResponseCode.GO_AWAY:
             logger.info("%s is going away; asking again on a new connection", address)
-            answer = await self._ask(address, command, timeout_ms, deadline_s)
+            answer = await self._request_once(address, command, timeout_ms, deadline_s)
         return answer
 
     async def oneway(self, address: str, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> None:
@@ -98,6 +98,7 @@ class Connections:
             raise NotConnected(address, f"nothing answered within {timeout_ms} ms") from error
 
     def is_open(self, address: str) -> bool:
+        """Returns whether there is an open connection to `address`; does not connect."""
         connection = self._open.get(address)
         return connection is not None and connection.is_open
 
@@ -115,7 +116,7 @@ class Connections:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _ask(self, address: str, command: Command, timeout_ms: int, deadline_s: float) -> Command:
+    async def _request_once(self, address: str, command: Command, timeout_ms: int, deadline_s: float) -> Command:
         connection = await self._writable(address, command, timeout_ms, deadline_s)
         left_ms = _left_ms(deadline_s)
         try:
@@ -128,7 +129,7 @@ class Connections:
                 raise NotConnected(address, str(error)) from error
             raise ConnectionLost(address, f"lost while waiting for the answer to {_name(command)}") from error
         if answer.code == ResponseCode.GO_AWAY and self._open.get(address) is connection:
-            del self._open[address]  # its other requests may still be answered; the server closes it
+            del self._open[address]  # its other requests may still get their responses; the server closes it
         return answer
 
     async def _writable(self, address: str, command: Command, timeout_ms: int, deadline_s: float) -> ClientConnection:
@@ -172,7 +173,7 @@ class Connections:
 
     # events of `_AddressHandler`
 
-    def _made(self, address: str, connection: ClientConnection) -> None:
+    def _add(self, address: str, connection: ClientConnection) -> None:
         self._all.add(connection)
         if self.connected is not None:
             try:
@@ -180,7 +181,7 @@ class Connections:
             except Exception:  # the connection itself is good, and others wait for it
                 logger.exception("%s: greeting a new connection failed", address)
 
-    def _gone(self, address: str, connection: ClientConnection) -> None:
+    def _remove(self, address: str, connection: ClientConnection) -> None:
         self._all.discard(connection)
         if self._open.get(address) is connection:
             del self._open[address]
@@ -241,14 +242,14 @@ class _AddressHandler(Handler[ClientConnection]):
         self._address = address
 
     def connected(self, connection: ClientConnection) -> None:
-        self._connections._made(self._address, connection)
+        self._connections._add(self._address, connection)
 
     def requests_received(self, connection: ClientConnection, requests: list[Command]) -> None:
         for request in requests:
             self._connections._handle(connection, request)
 
     def disconnected(self, connection: ClientConnection, error: Exception | None) -> None:  # noqa: ARG002
-        self._connections._gone(self._address, connection)
+        self._connections._remove(self._address, connection)
 
 
 async def _reply_later(connection: ClientConnection, request: Command, answer: Awaitable[Answer]) -> None:
@@ -274,7 +275,7 @@ def _name(command: Command) -> str:
 
 
 def _split(address: str) -> tuple[str, int]:
-    """Raises NotConnected for what is no "host:port"."""
+    """Returns host and port. Raises NotConnected for a text that is no "host:port"."""
     host, separator, port = address.strip().rpartition(":")
     if not separator or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise NotConnected(address, "not of the form host:port")

@@ -32,7 +32,7 @@ _REMEDIES: dict[int, str] = {
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: "create the group, or let the broker create groups on first use",
     ResponseCode.CONSUMER_NOT_ONLINE: "no member of the group is connected",
 }
-_UNHEARD_REMEDY = "see that it runs and can be reached from here"
+_UNREACHED_REMEDY = "see that it runs and can be reached from here"
 # Of a remark, in the text of an error; all of it is in `BrokerRefused.remark`.
 _REMARK_CHARS_MAX = 300
 
@@ -55,6 +55,8 @@ class ConnectionLost(NotConnected):
 
 
 class RequestTimedOut(ClientError, TimeoutError):
+    """Raised when no response came in time: the request may have been carried out."""
+
     def __init__(self, address: str, request_code: int, timeout_ms: int) -> None:
         super().__init__(f"{address} did not answer {request_name(request_code)} within {timeout_ms} ms")
         self.address = address
@@ -112,8 +114,8 @@ class SendFailed(ClientError):
         count = f"{len(attempts)} attempt" if len(attempts) == 1 else f"{len(attempts)} attempts"
         tries = "; ".join(f"{number}. {error}" for number, error in enumerate(attempts, 1)) or "no time for a try"
         stored = f" ({len(sent)} messages of the batch were stored before)" if sent else ""
-        is_unheard = bool(attempts) and isinstance(attempts[-1], NotConnected | RequestTimedOut)
-        remedy = f" ({_UNHEARD_REMEDY})" if is_unheard else ""
+        is_unreached = bool(attempts) and isinstance(attempts[-1], NotConnected | RequestTimedOut)
+        remedy = f" ({_UNREACHED_REMEDY})" if is_unreached else ""
         super().__init__(f"sending to topic {topic!r} failed after {count}{stored}: {tries}{remedy}")
         self.topic = topic
         self.attempts = tuple(attempts)

@@ -49,6 +49,7 @@ class Heartbeats:
         connections.connected = self._connection_made
 
     def start(self) -> None:
+        """Starts sending heartbeats on the running loop."""
         if self._loop_task is None:
             self._loop_task = asyncio.create_task(self._send_periodically(), name="heartbeats")
 
@@ -60,6 +61,7 @@ class Heartbeats:
             self._loop_task = None
 
     def add_producer(self, group: str) -> None:
+        """Adds a producer group; the next heartbeats name it."""
         self._producer_groups.add(group)
 
     def add_consumer(self, group: str, describe: DescribeConsumer) -> None:

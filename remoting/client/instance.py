@@ -39,6 +39,7 @@ class ClientInstance:
         self.heartbeats = Heartbeats(self.connections, self.routes, self.client_id, config=config)
 
     def start(self) -> None:
+        """Starts the refresh of routes and the heartbeats."""
         self.routes.start()
         self.heartbeats.start()
 

@@ -237,7 +237,7 @@ class Producer:
         attempts: list[Exception] = []
         failed_broker: str | None = None
         while len(attempts) <= (self.retries if queue is None else 0) and _left_ms(deadline_s) > 0:
-            queues = await self._queues(message.topic, deadline_s)  # also says where a chosen queue's broker is
+            queues = await self._queues(message.topic, deadline_s)  # also finds the address of a chosen queue's broker
             target = queue or self._picker.pick(message.topic, queues, failed_broker)
             if target.broker_name == failed_broker:
                 await self._pause(attempts, deadline_s)
@@ -264,7 +264,7 @@ class Producer:
             raise BrokerRefused(address, request.code, answer.code, answer.remark, subject)
         try:
             header = read_header(SendMessageResponseHeader, answer.ext_fields)
-        except HeaderError as error:  # stored, and nobody can say where: to send it again would store it twice
+        except HeaderError as error:  # stored at an unknown place: sending it again would store it twice
             raise SendFailed(message.topic, [error]) from error
         stored_in = MessageQueue(message.topic, queue.broker_name, header.queue_id)
         return SendResult(message.message_id, header.msg_id, stored_in, header.queue_offset, SendStatus(answer.code))
@@ -292,7 +292,7 @@ class Producer:
         if not self._is_running:
             raise ClientError(f"producer {self.group!r} is not running: call start() first, and nothing after close()")
 
-    # what is sent
+    # requests
 
     def _outgoing(self, topic: str, message: Message) -> OutgoingMessage:
         if topic not in self._checked_topics:

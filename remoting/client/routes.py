@@ -70,6 +70,7 @@ class Routes:
             self._refresh_loop = asyncio.create_task(self._refresh_periodically(), name="route refresh")
 
     async def close(self) -> None:
+        """Ends the refresh and cancels requests under way."""
         if self._refresh_loop is not None:
             self._refresh_loop.cancel()
             await asyncio.gather(self._refresh_loop, return_exceptions=True)
@@ -126,6 +127,7 @@ class Routes:
     # where brokers are, from all routes known
 
     def master_address(self, broker_name: str) -> str | None:
+        """Returns the address of a broker's master; None where no route names one."""
         broker = self._brokers.get(broker_name)
         return broker.master_addr if broker else None
 
@@ -139,6 +141,7 @@ class Routes:
         return wanted or next(iter(addresses.values()), None)
 
     def broker_addresses(self, *, with_slaves: bool) -> set[str]:
+        """Returns the addresses of all brokers in the known routes."""
         return {
             address
             for broker in self._brokers.values()

@@ -14,6 +14,8 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
+    """Keyed calls of which at most one per key runs at a time."""
+
     def __init__(self) -> None:
         self._running: dict[K, asyncio.Task[V]] = {}
 

@@ -32,6 +32,7 @@ class TopicRoute(msgspec.Struct, frozen=True):
 
 
 def topic_route(topic: str, data: TopicRouteData) -> TopicRoute:
+    """Returns the route of `topic` with the queues that follow from it."""
     data = in_order(data)
     return TopicRoute(data, _publish_queues(topic, data), _subscribe_queues(topic, data))
 

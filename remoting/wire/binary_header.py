@@ -22,7 +22,10 @@ _LANGUAGES = {int(language) for language in LanguageCode}
 
 
 def decode(data: bytes) -> Command:
-    """Raises FrameError on lengths that do not add up or an unknown language; no UTF-8 becomes U+FFFD, as in Java."""
+    """Decodes a binary header; bytes that are no UTF-8 become U+FFFD, as in Java.
+
+    Raises FrameError for lengths that do not add up or an unknown language.
+    """
     try:
         return _decode(data)
     except struct.error as error:

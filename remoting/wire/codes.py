@@ -11,6 +11,8 @@ from enum import IntEnum
 
 
 class RequestCode(IntEnum):
+    """Codes of requests to name server, broker and client."""
+
     SEND_MESSAGE = 10
     PULL_MESSAGE = 11
     QUERY_MESSAGE = 12
@@ -108,6 +110,8 @@ class RequestCode(IntEnum):
 
 
 class ResponseCode(IntEnum):
+    """Codes of responses; the texts of `remark` are not part of the protocol."""
+
     SUCCESS = 0
     SYSTEM_ERROR = 1
     SYSTEM_BUSY = 2
@@ -147,6 +151,8 @@ class ResponseCode(IntEnum):
 
 
 class LanguageCode(IntEnum):
+    """What a client is written in; the JSON header has the name, the binary header the number."""
+
     JAVA = 0
     CPP = 1
     DOTNET = 2
@@ -180,7 +186,7 @@ V3_4_9 = 121
 V4_1_0_SNAPSHOT = 232
 V4_9_4 = 401
 V5_3_1 = 475
-# What we say of ourselves: new enough for every feature that is gated by version.
+# The version that this project reports: new enough for every feature that depends on it.
 OUR_VERSION = 479
 
 
@@ -193,6 +199,7 @@ def request_name(code: int) -> str:
 
 
 def response_name(code: int) -> str:
+    """Returns a name like `SYSTEM_BUSY`, or `code 4711` for a number without one."""
     try:
         return ResponseCode(code).name
     except ValueError:

@@ -19,7 +19,7 @@ COMPRESSED_FLAG = 0x1
 COMPRESSION_TYPE_MASK = 0x700
 # Clients and brokers use 5 for all three.
 LEVEL = 5
-# zstd keeps a window of what it has written; larger than our largest output it serves only an attacker.
+# zstd keeps a window of its output in memory; one larger than the largest output is an attack.
 _ZSTD_WINDOW_BYTES_MAX = limits.DECOMPRESSED_BODY_BYTES_MAX
 
 

@@ -29,6 +29,7 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def write_properties(properties: Mapping[str, str]) -> str:
+    """Encodes properties sorted by name, one a line."""
     return "".join(f"{name}={value}\n" for name, value in sorted(properties.items()))
 
 

@@ -8,11 +8,11 @@ FRAME_BYTES_MAX = 16_777_216
 LENIENT_HEADER_BYTES_MAX = 256 * 1024
 # Four times the largest properties, every byte escaped; no client has longer headers.
 HEADER_BYTES_MAX = 1024 * 1024
-# A batch costs by the message, not by the byte; a client of RocketMQ splits what it sends long before.
+# A batch costs by the message, not by the byte; RocketMQ's clients send smaller ones.
 BATCH_MESSAGES_MAX = 10_000
 # About 8,000 tags, which take about 20 ms to parse, with every pull that carries them.
 TAG_EXPRESSION_CHARS_MAX = 65_536
-# The same for what a client sends in a heartbeat; those of real clients are standard.
+# The same for heartbeats; those of real clients are standard JSON.
 LENIENT_BODY_BYTES_MAX = 128 * 1024
 # `maxMessageSize` of clients and brokers.
 BODY_BYTES_MAX = 4 * 1024 * 1024

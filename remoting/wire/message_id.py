@@ -91,6 +91,7 @@ class UniqueKeyFactory:
         self._counter = count()
 
     def next(self) -> str:
+        """Returns a new unique key."""
         pid = os.getpid()
         if pid != self._pid:
             self._start(pid)

@@ -75,10 +75,12 @@ _LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
 
 
 def retry_topic(group: str) -> str:
+    """Returns the topic to which messages of `group` are sent back."""
     return RETRY_PREFIX + group
 
 
 def dlq_topic(group: str) -> str:
+    """Returns the topic of the dead letters of `group`."""
     return DLQ_PREFIX + group
 
 

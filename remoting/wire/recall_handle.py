@@ -22,6 +22,8 @@ _ALPHABET = re.compile(rb"[A-Za-z0-9_-]+={0,2}\Z")
 
 
 class RecallHandle(NamedTuple):
+    """The parts of a handle; `time_text` in ms since the epoch. Its text is what a sender gets."""
+
     topic: str
     broker_name: str
     time_text: str

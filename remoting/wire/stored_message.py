@@ -72,6 +72,7 @@ class StoredMessage(msgspec.Struct, kw_only=True, dict=True):
 
     @cached_property
     def properties(self) -> dict[str, str]:
+        """Returns the decoded properties, without the record's CRC."""
         properties = decode_properties(self.properties_text)
         properties.pop(Property.CRC32, None)
         return properties

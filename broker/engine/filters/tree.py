@@ -74,6 +74,8 @@ class Comparison(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Not(Condition):
+    """`NOT a`; NULL stays NULL."""
+
     operand: Node
 
 
@@ -93,6 +95,8 @@ class And(Condition):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Condition):
+    """`a IS NULL`; never NULL itself."""
+
     operand: Node
 
 

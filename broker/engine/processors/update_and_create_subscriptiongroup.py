@@ -9,7 +9,7 @@ from broker.engine.serving.held_pulls import HeldPulls
 from broker.engine.serving.requests import Request
 from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX, Topics
 from remoting.wire.bodies.document import read_body
-from remoting.wire.bodies.groups import GroupsWanted, SubscriptionGroupConfig
+from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupList
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
@@ -32,7 +32,7 @@ class UpdateAndCreateSubscriptionGroup:
 
     def put_list(self, request: Request) -> Command:
         """225. All or none."""
-        self._put(read_body(GroupsWanted, request.command.body).group_config_list)
+        self._put(read_body(SubscriptionGroupList, request.command.body).group_config_list)
         return response(request.command, ResponseCode.SUCCESS)
 
     def _put(self, groups: list[SubscriptionGroupConfig]) -> None:

@@ -12,7 +12,7 @@ from broker.engine.serving.requests import Request
 from broker.engine.topics.topic_attributes import alter_attributes
 from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX, Topics
 from remoting.wire.bodies.document import read_body
-from remoting.wire.bodies.topics import PERM_MAX, TopicConfig, TopicsWanted
+from remoting.wire.bodies.topics import PERM_MAX, CreateTopicListBody, TopicConfig
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
@@ -53,7 +53,7 @@ class UpdateAndCreateTopicList:
 
     def __call__(self, request: Request) -> Command:
         """Raises BodyError, and as `UpdateAndCreateTopic`."""
-        topics = read_body(TopicsWanted, request.command.body).topic_config_list
+        topics = read_body(CreateTopicListBody, request.command.body).topic_config_list
         self._topics.put_all([_checked(self._topics, topic, _change(topic.attributes)) for topic in topics])
         return response(request.command, ResponseCode.SUCCESS)
 

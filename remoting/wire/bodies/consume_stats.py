@@ -41,11 +41,12 @@ class ConsumeStats(msgspec.Struct, kw_only=True):
 
 
 def write_consume_stats(stats: ConsumeStats) -> bytes:
+    """Encodes the response to GET_CONSUME_STATS (208)."""
     return msgspec.json.encode({"consumeTps": stats.consume_tps, "offsetTable": write_queue_map(stats.queues.items())})
 
 
 def read_consume_stats(body: Body) -> ConsumeStats:
-    """Raises BodyError."""
+    """Reads the response to GET_CONSUME_STATS (208). Raises BodyError."""
     value = read_object("ConsumeStats", body)
     table = read_queue_map(value.get("offsetTable"))
     return ConsumeStats(
@@ -71,7 +72,7 @@ def write_committed_offsets(offsets: Mapping[tuple[str, str], Mapping[int, int]]
 
 
 def read_committed_offsets(body: Body) -> CommittedOffsets:
-    """Raises BodyError. Topics may hold no `@`, so the first one separates."""
+    """Reads the response to 43. Raises BodyError. Topics may hold no `@`, so the first one separates."""
     value = read_object("ConsumerOffsets", body)
     table = convert(dict[str, dict[int, int]], value.get("offsetTable", {}))
     offsets: CommittedOffsets = {}

@@ -24,7 +24,7 @@ D = TypeVar("D")
 
 
 def read_body(document_type: type[D], body: Body) -> D:
-    """Raises BodyError naming the document and what is wrong with it."""
+    """Reads a document. Raises BodyError with its name and the fault."""
     try:
         return msgspec.json.decode(body, type=document_type, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -43,6 +43,7 @@ def read_object(name: str, body: Body, dialect_bytes_max: int = sys.maxsize) -> 
 
 
 def convert(document_type: type[D], value: Any) -> D:
+    """Converts plain dicts and lists to a document. Raises BodyError with its name and the fault."""
     try:
         return msgspec.convert(value, document_type, strict=False)
     except msgspec.ValidationError as error:
@@ -51,6 +52,7 @@ def convert(document_type: type[D], value: Any) -> D:
 
 
 def write_body(document: Any) -> bytes:
+    """Encodes a document as compact JSON."""
     return msgspec.json.encode(document)
 
 

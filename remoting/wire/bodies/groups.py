@@ -38,8 +38,8 @@ class SubscriptionGroupTable(Document, kw_only=True):
     subscription_group_table: dict[str, SubscriptionGroupConfig] = {}  # noqa: RUF012
 
 
-class GroupsWanted(Document, kw_only=True):
-    """225 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST."""
+class SubscriptionGroupList(Document, kw_only=True):
+    """`SubscriptionGroupList`, the body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST (225)."""
 
     group_config_list: list[SubscriptionGroupConfig]
 

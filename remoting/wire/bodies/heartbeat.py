@@ -40,6 +40,8 @@ class SubscriptionData(Document, kw_only=True):
 
 
 class ConsumerData(Document, kw_only=True):
+    """A consumer group of a client."""
+
     consume_from_where: str = "CONSUME_FROM_LAST_OFFSET"
     consume_type: str = "CONSUME_PASSIVELY"
     group_name: str
@@ -49,6 +51,8 @@ class ConsumerData(Document, kw_only=True):
 
 
 class ProducerData(Document, kw_only=True):
+    """A producer group of a client."""
+
     group_name: str
 
 
@@ -63,7 +67,10 @@ class HeartbeatData(Document, kw_only=True):
 
 
 def read_heartbeat(body: Body) -> HeartbeatData:
-    """Raises BodyError. Enum ordinals (C++), unknown enum names, texts for numbers and `$ref` are understood."""
+    """Reads a heartbeat; accepts enum ordinals (C++), unknown enum names, texts for numbers and `$ref`.
+
+    Raises BodyError.
+    """
     value = read_object("HeartbeatData", body, LENIENT_BODY_BYTES_MAX)
     consumers = value.get("consumerDataSet", [])
     for consumer in consumers if isinstance(consumers, list) else ():

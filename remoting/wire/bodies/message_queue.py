@@ -29,7 +29,7 @@ def queue_to_json(queue: MessageQueue) -> dict[str, Any]:
 
 
 def queue_from_json(value: Any) -> MessageQueue:
-    """Raises BodyError."""
+    """Reads a queue of a JSON object. Raises BodyError for what is none."""
     try:
         return MessageQueue(str(value["topic"]), str(value["brokerName"]), int(value["queueId"]))
     except (KeyError, TypeError, ValueError) as error:
@@ -37,6 +37,7 @@ def queue_from_json(value: Any) -> MessageQueue:
 
 
 def write_queue_map(entries: Iterable[tuple[MessageQueue, Any]]) -> msgspec.Raw:
+    """Encodes a map keyed by queues in fastjson's form."""
     return msgspec.Raw(lenient_json.dumps_object_keyed((queue_to_json(queue), value) for queue, value in entries))
 
 

@@ -23,7 +23,7 @@ class LockRequest(Document, kw_only=True):
 
 
 def read_lock_request(body: Body) -> LockRequest:
-    """Raises BodyError naming what is missing."""
+    """Reads the request of 41 and 42. Raises BodyError naming the missing field."""
     value = read_object("LockBatchRequestBody", body)
     queues = value.pop("mqSet", [])
     request = convert(LockRequest, value)
@@ -32,6 +32,7 @@ def read_lock_request(body: Body) -> LockRequest:
 
 
 def write_lock_request(request: LockRequest) -> bytes:
+    """Encodes the request of 41 and 42."""
     return lenient_json.dumps(
         {
             "clientId": request.client_id,
@@ -48,7 +49,7 @@ def write_locked(queues: list[MessageQueue]) -> bytes:
 
 
 def read_locked(body: Body) -> list[MessageQueue]:
-    """Raises BodyError."""
+    """Reads the response to 41: the queues that are locked now. Raises BodyError."""
     return _queues(read_object("LockBatchResponseBody", body).get("lockOKMQSet", []))
 
 

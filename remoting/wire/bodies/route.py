@@ -17,6 +17,7 @@ class BrokerData(Document, kw_only=True):
 
     @property
     def master_addr(self) -> str | None:
+        """Returns the master's "host:port"; None while the broker has no master."""
         return self.broker_addrs.get(MASTER_ID)
 
 
@@ -31,16 +32,21 @@ class QueueData(Document, kw_only=True):
 
 
 class TopicRouteData(Document, kw_only=True):
+    """The response to GET_ROUTEINFO_BY_TOPIC (105)."""
+
     broker_datas: list[BrokerData] = []  # noqa: RUF012 - msgspec copies a default per instance
     filter_server_table: dict[str, list[str]] = {}  # noqa: RUF012
     order_topic_conf: str | None = None
     queue_datas: list[QueueData] = []  # noqa: RUF012
 
     def broker(self, broker_name: str) -> BrokerData | None:
+        """Returns the broker of that name; None where the route has none."""
         return next((data for data in self.broker_datas if data.broker_name == broker_name), None)
 
 
 class ClusterInfo(Document, kw_only=True):
+    """The response to GET_BROKER_CLUSTER_INFO (106): brokers by name, broker names by cluster."""
+
     broker_addr_table: dict[str, BrokerData] = {}  # noqa: RUF012
     cluster_addr_table: dict[str, list[str]] = {}  # noqa: RUF012
 

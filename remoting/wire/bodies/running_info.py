@@ -50,6 +50,8 @@ class ConsumeStatus(Document, kw_only=True):
 
 
 class ConsumerRunningInfo(msgspec.Struct, kw_only=True):
+    """`properties` by the PROP_ names, `queues` with their process queues, `statuses` by topic."""
+
     properties: dict[str, str] = {}
     subscriptions: list[SubscriptionData] = []
     queues: dict[MessageQueue, ProcessQueueInfo] = {}
@@ -58,6 +60,7 @@ class ConsumerRunningInfo(msgspec.Struct, kw_only=True):
 
 
 def write_running_info(info: ConsumerRunningInfo) -> bytes:
+    """Encodes the response to GET_CONSUMER_RUNNING_INFO (307)."""
     fields = {
         "mqPopTable": {},
         "mqTable": write_queue_map(info.queues.items()),
@@ -72,7 +75,7 @@ def write_running_info(info: ConsumerRunningInfo) -> bytes:
 
 
 def read_running_info(body: Body) -> ConsumerRunningInfo:
-    """Raises BodyError."""
+    """Reads the response to GET_CONSUMER_RUNNING_INFO (307). Raises BodyError."""
     value = read_object("ConsumerRunningInfo", body)
     table = read_queue_map(value.get("mqTable"))
     return ConsumerRunningInfo(

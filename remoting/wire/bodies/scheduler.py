@@ -20,4 +20,6 @@ class AgendaEntry(Document, kw_only=True):
 
 
 class Agenda(Document, kw_only=True):
+    """All kinds and keys with something waiting."""
+
     entries: list[AgendaEntry] = []  # noqa: RUF012 - msgspec copies a default per instance

@@ -27,8 +27,10 @@ class BrokerStats(Document, kw_only=True):
 
 
 def write_broker_consume_stats(groups: Mapping[str, Sequence[ConsumeStats]], broker_addr: str) -> bytes:
-    """317: by group, one `ConsumeStats` per topic; the sums of what is still to be consumed, and of what was given out
-    and not yet committed."""
+    """Encodes the response to 317.
+
+    By group, one `ConsumeStats` per topic, and the sums of lag and of in-flight messages.
+    """
     queues = [queue for topics in groups.values() for stats in topics for queue in stats.queues.values()]
     total = sum(queue.broker_offset - queue.consumer_offset for queue in queues)
     given = sum((queue.pull_offset or queue.consumer_offset) - queue.consumer_offset for queue in queues)

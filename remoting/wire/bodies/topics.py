@@ -26,6 +26,8 @@ class DataVersion(Document, kw_only=True):
 
 
 class TopicConfig(Document, kw_only=True):
+    """A topic's settings; defaults are RocketMQ's. `perm` is a sum of the PERM_ bits."""
+
     attributes: dict[str, str] = {}  # noqa: RUF012 - msgspec copies a default per instance
     order: bool = False
     perm: int = PERM_READ_WRITE
@@ -51,8 +53,8 @@ class TopicTable(Document, kw_only=True):
     topic_config_table: dict[str, TopicConfig] = {}  # noqa: RUF012
 
 
-class TopicsWanted(Document, kw_only=True):
-    """18 UPDATE_AND_CREATE_TOPIC_LIST. Attributes are changes here: `+key` to value, `-key` to nothing."""
+class CreateTopicListBody(Document, kw_only=True):
+    """`CreateTopicListRequestBody` (18). Attributes are changes here: `+key` to a value, `-key` removes one."""
 
     topic_config_list: list[TopicConfig]
 
@@ -71,6 +73,6 @@ def write_topic_stats(offsets: Mapping[MessageQueue, TopicOffset], put_tps: floa
 
 
 def read_topic_stats(body: Body) -> dict[MessageQueue, TopicOffset]:
-    """Raises BodyError."""
+    """Reads the response to GET_TOPIC_STATS_INFO (202). Raises BodyError."""
     table = read_queue_map(read_object("TopicStatsTable", body).get("offsetTable"))
     return {queue: convert(TopicOffset, value) for queue, value in table.items()}

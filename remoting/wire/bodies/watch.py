@@ -115,8 +115,11 @@ class CommittedState(Document, kw_only=True):
 
 
 class SchedulerKind(Document, kw_only=True):
-    """One kind of due things. `next_due_ms`: in the past while it is late, 0 when nothing waits; `late_ms` of what was
-    carried out last, -1 before the first."""
+    """One kind of scheduled work, e.g. "delay".
+
+    `next_due_ms` is in the past while it is late, 0 when nothing waits; `late_ms` is of the last step, -1 before the
+    first.
+    """
 
     kind: str
     next_due_ms: int = 0
@@ -125,7 +128,7 @@ class SchedulerKind(Document, kw_only=True):
 
 
 class SchedulerState(Document, kw_only=True):
-    """`driver` is "" when nobody drives; `late_ms` of the last delivery of any kind, -1 before the first."""
+    """`driver` holds the lease, "" when none does; `late_ms` of the last delivery of any kind, -1 before the first."""
 
     driver: str = ""
     epoch: int = 0
@@ -136,6 +139,8 @@ class SchedulerState(Document, kw_only=True):
 
 
 class WatchBody(Document, kw_only=True):
+    """The body of one page; `add` joins pages. `now_ms` is when the broker made it."""
+
     now_ms: int
     cluster: str
     broker_name: str

@@ -6,6 +6,8 @@ from remoting.wire.headers.typed import Header, Int32, Int64
 
 
 class QueryConsumerOffsetHeader(Header, kw_only=True):
+    """14 QUERY_CONSUMER_OFFSET. `set_zero_if_not_found` False: a group without an offset gets QUERY_NOT_FOUND."""
+
     consumer_group: str
     topic: str
     queue_id: Int32
@@ -52,10 +54,14 @@ class CloneOffsetsHeader(Header, kw_only=True):
 
 
 class OffsetResponseHeader(Header, kw_only=True):
+    """The response to 14, 29, 30 and 31."""
+
     offset: Int64
 
 
 class TimestampResponseHeader(Header, kw_only=True):
+    """The response to 32: ms since the epoch."""
+
     timestamp: Int64
 
 

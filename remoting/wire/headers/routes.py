@@ -6,6 +6,8 @@ from remoting.wire.headers.typed import Header
 
 
 class GetRouteHeader(Header, kw_only=True):
+    """105 GET_ROUTEINFO_BY_TOPIC. `accept_standard_json_only`: no unquoted integer keys in the body."""
+
     topic: str
     accept_standard_json_only: bool | None = None
 

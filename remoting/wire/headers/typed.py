@@ -27,7 +27,7 @@ H = TypeVar("H", bound=Header)
 
 
 def read_header(header_type: type[H], ext_fields: dict[str, str]) -> H:
-    """Raises HeaderError naming the header and the field that is missing or garbage.
+    """Reads a typed header. Raises HeaderError naming the header and the field that is missing or invalid.
 
     An empty text counts as absent for anything but a text: C++ sends such fields.
     """

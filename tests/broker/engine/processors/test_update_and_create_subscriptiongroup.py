@@ -9,7 +9,7 @@ from broker.engine.processors.delete_subscriptiongroup import DeleteSubscription
 from broker.engine.processors.get_subscriptiongroup_config import GetSubscriptionGroupConfig
 from broker.engine.processors.update_and_create_subscriptiongroup import UpdateAndCreateSubscriptionGroup
 from remoting.wire.bodies.document import read_body, write_body
-from remoting.wire.bodies.groups import GroupsWanted, SubscriptionGroupConfig
+from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupList
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
@@ -50,7 +50,7 @@ async def test_a_group_is_what_the_tool_said(parts) -> None:
 async def test_several_groups_come_together_or_not_at_all(parts, second, code) -> None:
     groups = [BILLING, SubscriptionGroupConfig(group_name=second)]
     processor = UpdateAndCreateSubscriptionGroup(parts.groups, parts.topics, parts.held_pulls)
-    body = write_body(GroupsWanted(group_config_list=groups))
+    body = write_body(SubscriptionGroupList(group_config_list=groups))
     command = Command(code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, body=body)
     assert parts.ask(processor.put_list, command).code == code
     assert [parts.groups.exists(group.group_name) for group in groups] == [not code] * 2

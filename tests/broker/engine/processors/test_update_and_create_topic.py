@@ -9,7 +9,7 @@ from broker.engine.processors.get_topic_config import GetTopicConfig
 from broker.engine.processors.update_and_create_topic import UpdateAndCreateTopic, UpdateAndCreateTopicList
 from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX
 from remoting.wire.bodies.document import read_body, write_body
-from remoting.wire.bodies.topics import TopicConfig, TopicsWanted
+from remoting.wire.bodies.topics import CreateTopicListBody, TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
 from tests.support.broker_parts import BrokerParts
@@ -98,7 +98,7 @@ async def test_a_topic_that_cannot_be_is_refused_and_nothing_is_changed(parts, f
 
 
 def put_several(parts: BrokerParts, *topics: TopicConfig) -> Command:
-    body = write_body(TopicsWanted(topic_config_list=list(topics)))
+    body = write_body(CreateTopicListBody(topic_config_list=list(topics)))
     return parts.ask(
         UpdateAndCreateTopicList(parts.topics), Command(code=RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body)
     )
