@@ -18,3 +18,9 @@ def memory_layer(settings: Any) -> Iterator[None]:
     yield
     cache.clear()
     channel_layers.backends.clear()
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """Replaces PBKDF2, which takes a third of a second on purpose."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
