@@ -47,7 +47,7 @@ class CountField(forms.IntegerField):
 
 
 class InvalidArguments(Exception):
-    """Arguments that cannot be; `errors` holds the sentences by argument, "" for those about no single one."""
+    """Arguments that are not valid; `errors` holds the sentences by argument, "" for those about no single one."""
 
     def __init__(self, errors: Mapping[str, list[str]]) -> None:
         super().__init__(" ".join(sentence for sentences in errors.values() for sentence in sentences))
@@ -55,7 +55,7 @@ class InvalidArguments(Exception):
 
     @classmethod
     def of(cls, error: ValidationError) -> InvalidArguments:
-        """Converts Django's own."""
+        """Converts Django's ValidationError."""
         if not hasattr(error, "error_dict"):
             return cls({"": error.messages})
         return cls({"" if name == "__all__" else name: words for name, words in error.message_dict.items()})
@@ -67,7 +67,7 @@ def arguments_form(
     subject: str = "",
     data: Mapping[str, Any] | None = None,
 ) -> forms.Form:
-    """Makes the form of an action on a cluster; `subject` "" where the form asks for its name."""
+    """Returns the form of an action on a cluster; `subject` "" where the form asks for its name."""
     form = _form_class(action.arguments)(data)
     if action.adapt is not None:
         action.adapt(form, cluster, subject)
@@ -75,7 +75,7 @@ def arguments_form(
 
 
 def read_arguments(action: Action[A, Any], cluster: Cluster, values: Mapping[str, Any]) -> A:
-    """Validates what a form, a JSON document or a command line gave. Raises InvalidArguments."""
+    """Validates the values of a form, a JSON document or a command line. Raises InvalidArguments."""
     form = arguments_form(action, cluster, str(values.get(action.subject, "")), values)
     unknown = [name for name in values if name not in form.fields]
     if unknown:
@@ -92,7 +92,7 @@ def read_arguments(action: Action[A, Any], cluster: Cluster, values: Mapping[str
 
 
 def arguments_json(arguments: DataclassInstance) -> dict[str, Any]:
-    """The arguments as plain JSON."""
+    """Returns the arguments as plain JSON."""
     values = dataclasses.asdict(arguments)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 

@@ -29,15 +29,15 @@ Values = Mapping[str, Any]
 
 
 class ActionRefused(Exception):
-    """The action must not be carried out; the text says why, and what to do now."""
+    """A rule forbids the action; the text says which one, and what to do now."""
 
 
 class ActionUnavailable(Exception):
-    """What the preview rests on could not be learned; the text says from whom. Nothing was changed."""
+    """No broker or name server answered the preview's questions; the text names their addresses."""
 
 
 class ItemState(StrEnum):
-    """What became of one item. UNKNOWN: it was asked, and its answer was lost."""
+    """The state of one item after the run. UNKNOWN: the request was sent and its answer was lost."""
 
     DONE = "done"
     UNCHANGED = "unchanged"
@@ -48,7 +48,7 @@ class ItemState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """One item after the run. `words` say why it is not done."""
+    """One item (a broker, a name server) after the run. `words` say why it is not done."""
 
     item: str
     state: ItemState
@@ -59,7 +59,7 @@ class ItemOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One item as it is and as it would be. `item` names a broker or a name server; "" is the subject itself."""
+    """The values of one item now and after the run. `item` names a broker or name server; "" is the subject itself."""
 
     item: str
     before: Values | None
@@ -68,27 +68,33 @@ class Change:
 
     @property
     def is_change(self) -> bool:
+        """Whether the item has other values after the run, or its present ones are not known."""
         return self.before != self.after
 
     def done(self) -> ItemOutcome:
+        """Returns the outcome of a change that was made."""
         return ItemOutcome(self.item, ItemState.DONE, self.before, self.after)
 
     def unchanged(self) -> ItemOutcome:
+        """Returns the outcome of an item that had the wanted values already."""
         return ItemOutcome(self.item, ItemState.UNCHANGED, self.before, self.before)
 
     def failed(self, words: str) -> ItemOutcome:
+        """Returns the outcome of a change that was refused; `words` give the reason."""
         return ItemOutcome(self.item, ItemState.FAILED, self.before, self.before, words)
 
     def skipped(self, words: str) -> ItemOutcome:
+        """Returns the outcome of a change that was not tried; `words` give the reason."""
         return ItemOutcome(self.item, ItemState.SKIPPED, self.before, self.before, words)
 
     def unknown(self, words: str) -> ItemOutcome:
+        """Returns the outcome of a change whose answer was lost; `words` give the error."""
         return ItemOutcome(self.item, ItemState.UNKNOWN, self.before, None, words)
 
 
 @dataclass(frozen=True, slots=True)
 class Preview(Generic[P]):
-    """What an action would do now.
+    """The changes that a run would make now.
 
     `plan` is what `carry_out` needs beyond the changes (addresses, configurations). `warnings` are sentences about what
     is lost. `rests_on` is what the decision rests on, where that is not simply what the items are before: a count that
@@ -102,17 +108,19 @@ class Preview(Generic[P]):
 
     @property
     def has_changes(self) -> bool:
+        """Whether a run would change any item."""
         return any(change.is_change for change in self.changes)
 
     @property
     def fingerprint(self) -> str:
+        """The digest by which a run notices that this preview no longer holds."""
         if self.rests_on is not None:
             return fingerprint(self.rests_on)
         return fingerprint({change.item: change.before for change in self.changes})
 
 
 def fingerprint(rests_on: Values) -> str:
-    """Digests what a decision rests on; an equal digest means that nothing of it has changed."""
+    """Returns a digest of the values that a decision rests on; equal digests mean that none of them has changed."""
     text = json.dumps(rests_on, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -126,7 +134,7 @@ class Undo:
 
 
 def no_undo(_arguments: Any, _outcomes: Sequence[ItemOutcome]) -> Undo | None:
-    """Says that nothing takes the action back."""
+    """Returns None: nothing takes the action back."""
     return None
 
 

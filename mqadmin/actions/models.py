@@ -11,7 +11,7 @@ KEY_CHARS_MAX = 100
 
 
 class ActionRun(models.Model):
-    """`ended_at` null: under way. Rows are deleted some days after their end; a refused run has none."""
+    """A run that claimed its key and its subject. `ended_at` null: under way. A refused run leaves no row."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     actor = models.CharField(max_length=150)

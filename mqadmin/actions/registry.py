@@ -10,7 +10,7 @@ ACTIONS: dict[str, Action[Any, Any]] = {}
 
 
 class UnknownAction(LookupError):
-    """No action has this name."""
+    """The name is that of no action."""
 
 
 def register(*actions: Action[Any, Any]) -> None:
@@ -21,7 +21,7 @@ def register(*actions: Action[Any, Any]) -> None:
 
 
 def find(name: str) -> Action[Any, Any]:
-    """Finds an action by name. Raises UnknownAction."""
+    """Returns the action of that name. Raises UnknownAction."""
     try:
         return ACTIONS[name]
     except KeyError:

@@ -39,21 +39,21 @@ _AS_WANTED = (ItemState.DONE, ItemState.UNCHANGED)
 
 
 class PermissionRefused(ActionRefused):
-    """The person lacks the action's permission."""
+    """The person does not have the action's permission."""
 
 
 def may(person: Person, action_name: str) -> bool:
-    """Whether the person has the action's permission. Raises UnknownAction."""
+    """Returns whether the person has the action's permission. Raises UnknownAction."""
     return isinstance(person, PermissionsMixin) and person.has_perm(registry.find(action_name).permission)
 
 
 def form(action_name: str, cluster_name: str, subject: str = "", data: Mapping[str, Any] | None = None) -> Form:
-    """Makes the form of an action's arguments. Raises UnknownAction, Cluster.DoesNotExist."""
+    """Returns the form of an action's arguments. Raises UnknownAction, Cluster.DoesNotExist."""
     return arguments_form(registry.find(action_name), Cluster.objects.get(name=cluster_name), subject, data)
 
 
 def preview(person: Person, action_name: str, cluster_name: str, values: Mapping[str, Any]) -> Preview[Any]:
-    """Shows what a run would do.
+    """Returns what a run would do; nothing is changed or audited.
 
     Raises UnknownAction, Cluster.DoesNotExist, PermissionRefused, InvalidArguments, ActionRefused, ActionUnavailable.
     """
@@ -72,7 +72,7 @@ def run(
     fingerprint: str | None = None,
     confirmation: str = "",
 ) -> Result | InProgress:
-    """Carries an action out, once per `key`.
+    """Carries an action out, once per `key`, and audits it.
 
     `fingerprint` is that of the preview which the person decided on; None where nobody looked at one. `confirmation` is
     the subject's name where the action asks for it. Raises UnknownAction and Cluster.DoesNotExist.
@@ -84,7 +84,7 @@ def run(
         cluster=cluster.name,
         subject_kind=action.subject,
         subject=str(values.get(action.subject, "")),
-        arguments=runs.clipped(values),
+        arguments=runs.shortened(values),
     )
     try:
         _check_permission(person, action)
@@ -127,7 +127,7 @@ def _run_claimed(
         return runs.cancel(claimed, Outcome.FAILED, str(error))
     except Exception:
         logger.exception("the preview of %s failed", claimed)
-        return runs.cancel(claimed, Outcome.FAILED, _mistake())
+        return runs.cancel(claimed, Outcome.FAILED, _internal_error())
     if fingerprint is not None and fingerprint != found.fingerprint:
         words = _("%(subject)s has changed since this page was opened. Nothing was done: look at what it is now.")
         return refuse(Refusal.STALE, words % {"subject": claimed.subject})
@@ -144,7 +144,7 @@ def _carry_out(
             items.append(item)
     except Exception:
         logger.exception("%s failed after %d of %d items", claimed, len(items), len(found.changes))
-        reason = _mistake()
+        reason = _internal_error()
     settled = {one.item for one in items}
     items += [change.unknown(_("No outcome is known.")) for change in found.changes if change.item not in settled]
     outcome = outcome_of(items)
@@ -153,7 +153,7 @@ def _carry_out(
 
 
 def outcome_of(items: Sequence[ItemOutcome]) -> Outcome:
-    """Sums up the items of a run."""
+    """Returns the outcome of a run by the states of its items."""
     good = sum(one.state in _AS_WANTED for one in items)
     if good == len(items):
         return Outcome.DONE
@@ -175,5 +175,5 @@ def _check_permission(person: Person, action: Action[Any, Any]) -> None:
         raise PermissionRefused(words % {"title": action.title})
 
 
-def _mistake() -> str:
+def _internal_error() -> str:
     return _("The console made a mistake; its log says which.")

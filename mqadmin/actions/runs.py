@@ -35,7 +35,7 @@ LIST_ITEMS_MAX = 100
 
 
 class Refusal(StrEnum):
-    """Why a run was refused; REST makes a status of it."""
+    """The kind of a refusal; each way in makes its own status of it."""
 
     PERMISSION = "permission"
     ARGUMENTS = "arguments"
@@ -48,7 +48,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """Who wants what done to what."""
+    """A person's request for a run, as the audit names it."""
 
     actor: str
     action: str
@@ -60,7 +60,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What became of a run, as the audit has it.
+    """The end of a run, as its audit entry says it.
 
     `refusal` and `errors` (sentences by argument) are set when this very call was refused; `is_repeat` when its key had
     carried the same out before, and nothing was done now.
@@ -84,7 +84,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InProgress:
-    """A run that another call carries out at this moment."""
+    """A run that another call is carrying out."""
 
     run_id: uuid.UUID
     actor: str
@@ -96,16 +96,16 @@ class InProgress:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A claim that cannot be granted, with its sentence."""
+    """The reason why a run cannot claim its key or its subject."""
 
     refusal: Refusal
     reason: str
 
 
 def claim(attempt: Attempt, key: str) -> ActionRun | Result | InProgress | Conflict:
-    """Takes key and subject for a run; else says what became of the key's run, or who has the subject."""
+    """Claims key and subject for a run. Returns the earlier run of the same key instead, or who holds the subject."""
     audit_abandoned(timezone.now())
-    run = ActionRun(**_fields(attempt), key=_plain(key)[:KEY_CHARS_MAX] or str(uuid.uuid4()))
+    run = ActionRun(**_fields(attempt), key=_without_nul(key)[:KEY_CHARS_MAX] or str(uuid.uuid4()))
     for _try in range(2):
         if (earlier := ActionRun.objects.filter(actor=attempt.actor, key=run.key).first()) is not None:
             return _repeated(attempt, earlier)
@@ -150,7 +150,7 @@ def refused(attempt: Attempt, reason: str) -> Result:
 
 
 def find(run_id: uuid.UUID) -> Result | InProgress | None:
-    """What became of a run, or that it is under way."""
+    """Returns the end of a run, or the run while it is under way; None for an unknown id."""
     entry = AuditEntry.objects.filter(run=run_id).first()
     if entry is not None:
         return result_of(entry)
@@ -176,7 +176,7 @@ def forget_old_keys(now: datetime) -> int:
 
 
 def result_of(entry: AuditEntry) -> Result:
-    """Reads an audit entry."""
+    """Returns the result that an audit entry describes."""
     return Result(
         run_id=entry.run,
         at=entry.at,
@@ -201,22 +201,22 @@ def result_of(entry: AuditEntry) -> Result:
     )
 
 
-def clipped(values: Mapping[str, Any]) -> dict[str, Any]:
+def shortened(values: Mapping[str, Any]) -> dict[str, Any]:
     """Shortens values that nobody has validated to what the audit keeps of them."""
-    return {str(name)[:100]: _clipped(value) for name, value in list(values.items())[:LIST_ITEMS_MAX]}
+    return {str(name)[:100]: _shortened(value) for name, value in list(values.items())[:LIST_ITEMS_MAX]}
 
 
-def _clipped(value: Any) -> Any:
+def _shortened(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, list | tuple):
-        return [_clipped(one) for one in value[:LIST_ITEMS_MAX]]
-    text = _plain(str(value))
+        return [_shortened(one) for one in value[:LIST_ITEMS_MAX]]
+    text = _without_nul(str(value))
     return text if len(text) <= VALUE_CHARS_MAX else f"{text[:VALUE_CHARS_MAX]}…"
 
 
-def _plain(text: str) -> str:
-    """Drops what PostgreSQL takes in no text."""
+def _without_nul(text: str) -> str:
+    """Removes NUL characters, which PostgreSQL takes in no text."""
     return text.replace("\0", "")
 
 
@@ -250,19 +250,19 @@ def _record(
         actor=attempt.actor,
         action=attempt.action,
         cluster=attempt.cluster,
-        subject=_plain(attempt.subject)[:SUBJECT_CHARS_MAX],
+        subject=_without_nul(attempt.subject)[:SUBJECT_CHARS_MAX],
         arguments=attempt.arguments,
         before=_by_item({one.item: one.before for one in items}),
         after=_by_item({one.item: one.after for one in items}),
         items=[{"item": one.item, "state": one.state, "words": one.words} for one in items],
         outcome=outcome,
-        reason=_plain(reason)[:REASON_CHARS_MAX],
+        reason=_without_nul(reason)[:REASON_CHARS_MAX],
         undo={"action": undo.action, "arguments": undo.arguments} if undo is not None else None,
     )
 
 
 def _by_item(values: Mapping[str, Values | None]) -> Values:
-    """Values of the subject itself stand alone, those of its items below their names."""
+    """Returns the values by item; those of the subject itself (item "") stand alone."""
     return (values[""] or {}) if "" in values else values
 
 

@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 @shared_task
-def tidy_runs() -> None:
+def end_abandoned_runs() -> None:
     """Audits runs whose process died, and deletes ended ones after `runs.KEYS_KEPT_FOR`."""
     now = timezone.now()
     if count := runs.audit_abandoned(now):

@@ -12,6 +12,8 @@ REASON_CHARS_MAX = 2000
 
 
 class Outcome(models.TextChoices):
+    """The outcome of a run; UNKNOWN where no answer came, so that it may have been carried out."""
+
     DONE = "done", "done"
     PARTIAL = "partial", "done in part"
     FAILED = "failed", "failed"
@@ -20,7 +22,7 @@ class Outcome(models.TextChoices):
 
 
 class AuditEntry(models.Model):
-    """Names instead of keys: the entry outlives the person, the cluster and the thing.
+    """One run of an action. Names instead of foreign keys: it outlives person, cluster and subject.
 
     `before` and `after` are values of the subject, or of each item by its name; null where it is not known. `items`:
     {"item", "state", "words"} per item. `undo` names the action that takes it back, with its arguments.

@@ -26,10 +26,10 @@ from mqadmin.console import sentences
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionPage:
-    """`url_name` takes the cluster, and the subject where `has_subject`. `section` is the navigation's.
+    """The page of one action. `url_name` takes the cluster, and the subject where `has_subject`.
 
-    `subject_url_name` is the page of the subject. `ends` answers a run in its own way; else the run's own page does.
-    `require` raises ObjectDoesNotExist for a subject that the console does not know.
+    `section` is that of the navigation, `subject_url_name` the page of the subject. `ends` answers a run in its own
+    way; else the run's own page does. `require` raises ObjectDoesNotExist for a subject that the console does not know.
     """
 
     action: str
@@ -48,7 +48,7 @@ class ActionPage:
 
 
 def _back_with_notice(request: HttpRequest, result: Result) -> HttpResponse:
-    """Ends where the form was sent from; without such a page on the group's members, who come and go now."""
+    """Redirects to where the form was sent from, else to the group's members, with a notice of the outcome."""
     if result.outcome == Outcome.DONE:
         words = sentences.wanted_words(result.subject, result.arguments["wanted"])
         link = format_html('<a href="{}">{}</a>', run_address(result), gettext("What was done"))
@@ -88,12 +88,12 @@ PAGES: Mapping[str, ActionPage] = {page.action: page for page in (SET_WANTED_INS
 
 
 def run_address(result: Result) -> str:
-    """The page of a run."""
+    """Returns the address of the page of a run."""
     return reverse("action_run", args=[result.run_id])
 
 
 def undo_address(result: Result) -> str | None:
-    """The page that previews taking a run back; None where nothing does."""
+    """Returns the address of the page that previews taking a run back; None where nothing does."""
     if result.undo is None:
         return None
     page = PAGES[result.undo.action]

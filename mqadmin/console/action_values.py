@@ -53,7 +53,7 @@ class ItemLine:
 
 
 def item_line(subject: str, item: str, before: Values | None, after: Values | None) -> ItemLine:
-    """Puts an item's values side by side; the subject itself stands for item ""."""
+    """Returns an item's values side by side; the subject itself stands for item ""."""
     names = list(dict.fromkeys([*(before or {}), *(after or {})]))
     values = tuple(ValueLine(str(LABELS.get(name, name)), _text(name, before), _text(name, after)) for name in names)
     return ItemLine(item or subject, _summary(before, after), values)

@@ -37,7 +37,7 @@ def hosted_instances(namesrv: str, group_name: str) -> HostedInstances | None:
 
 
 def hosted_group(namesrv: str, group_name: str) -> HostedGroup | None:
-    """Finds the row of a group that this project hosts on the cluster behind `namesrv`."""
+    """Returns the row of a group that this project hosts on the cluster behind `namesrv`."""
     if namesrv != settings.MQADMIN_NAMESRV:
         return None
     return HostedGroup.objects.filter(group=group_name).first()

@@ -27,6 +27,8 @@ _NO_WHOLE_NUMBER = gettext_lazy("The number of instances must be a whole number.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetWantedInstances:
+    """How many instances of `group` the workers run; MQADMIN_INSTANCES is the most."""
+
     group: Annotated[str, forms.CharField(label=gettext_lazy("Group"), max_length=GROUP_CHARS_MAX)]
     wanted: Annotated[
         int,
@@ -39,7 +41,7 @@ class SetWantedInstances:
 
 
 def preview(cluster: Cluster, arguments: SetWantedInstances) -> Preview[HostedGroup]:
-    """Raises ActionRefused for a group that is not hosted here, ValidationError for more than can run."""
+    """Returns the number before and after. Raises ActionRefused for a group that is not hosted, ValidationError."""
     row = hosted_group(cluster.namesrv, arguments.group)
     if row is None:
         raise ActionRefused(
@@ -57,7 +59,7 @@ def preview(cluster: Cluster, arguments: SetWantedInstances) -> Preview[HostedGr
 
 
 def carry_out(cluster: Cluster, arguments: SetWantedInstances, preview: Preview[HostedGroup]) -> Iterator[ItemOutcome]:
-    """Writes the number; supervision reads it."""
+    """Writes the number into the group's row, which supervision reads."""
     (change,) = preview.changes
     if not change.is_change:
         yield change.unchanged()
@@ -74,7 +76,7 @@ def carry_out(cluster: Cluster, arguments: SetWantedInstances, preview: Preview[
 
 
 def undo(arguments: SetWantedInstances, outcomes: Sequence[ItemOutcome]) -> Undo | None:
-    """Names the number that was wanted before."""
+    """Returns the same action with the number that was wanted before."""
     (outcome,) = outcomes
     if outcome.state != ItemState.DONE or outcome.before is None:
         return None
@@ -82,12 +84,12 @@ def undo(arguments: SetWantedInstances, outcomes: Sequence[ItemOutcome]) -> Undo
 
 
 def wanted_values(wanted: int) -> dict[str, int]:
-    """The values that a preview compares and the audit keeps."""
+    """Returns the values that a preview compares and the audit keeps."""
     return {"wanted_instances": wanted}
 
 
 def adapt(form: forms.Form, cluster: Cluster, group: str) -> None:
-    """Shows the present number and the most that can run."""
+    """Sets the present number and the largest one in the form."""
     row = hosted_group(cluster.namesrv, group)
     form.fields["wanted"].initial = row.wanted_instances if row is not None else None
     form.fields["wanted"].widget.attrs["max"] = settings.MQADMIN_INSTANCES

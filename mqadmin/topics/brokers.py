@@ -1,4 +1,4 @@
-"""What verbs on topics ask the brokers of a cluster, and how they name what they find."""
+"""Questions, rules and values that the verbs on topics share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ V = TypeVar("V")
 
 
 class TopicField(forms.CharField):
-    """The name of a topic under RocketMQ's rules."""
+    """A form field for the name of a topic, under RocketMQ's rules."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(max_length=RETRY_TOPIC_CHARS_MAX, validators=[_check_name], **how)
@@ -38,7 +38,7 @@ def _check_name(name: str) -> None:
 
 
 def ask_cluster(cluster: Cluster, call: Callable[[Gateway], Coroutine[Any, Any, V]]) -> V:
-    """Asks the brokers of a cluster. Raises ActionUnavailable when no name server answers."""
+    """Returns what `call` returns. Raises ActionUnavailable when no name server answers."""
     try:
         return ask(cluster.namesrv, call)
     except GatewayError as error:
@@ -55,7 +55,7 @@ def refuse_system_topic(topic: str, masters: Sequence[Master]) -> None:
         )
 
 
-def refuse_silence(masters: Sequence[Master], failures: Mapping[str, str]) -> None:
+def refuse_when_none_answers(masters: Sequence[Master], failures: Mapping[str, str]) -> None:
     """Raises ActionUnavailable when none of the brokers answers."""
     if not masters:
         raise ActionUnavailable(_("The name server knows no broker of this cluster that takes changes."))
@@ -64,12 +64,12 @@ def refuse_silence(masters: Sequence[Master], failures: Mapping[str, str]) -> No
 
 
 def config_values(config: TopicConfig) -> dict[str, int]:
-    """The settings of a topic as previews compare them."""
+    """Returns the settings of a topic as previews compare them."""
     return {"read_queues": config.read_queue_nums, "write_queues": config.write_queue_nums, "perm": config.perm}
 
 
-def settled(changes: Mapping[str, Change], failures: Mapping[str, ChangeFailure]) -> Iterator[ItemOutcome]:
-    """The outcomes of changes that were asked for by address."""
+def outcomes_by_address(changes: Mapping[str, Change], failures: Mapping[str, ChangeFailure]) -> Iterator[ItemOutcome]:
+    """Yields the outcome of each change; `failures` are the gateway's."""
     for address, change in changes.items():
         failure = failures.get(address)
         if failure is None:

@@ -24,9 +24,9 @@ from mqadmin.topics.brokers import (
     TopicField,
     ask_cluster,
     config_values,
-    refuse_silence,
+    outcomes_by_address,
     refuse_system_topic,
-    settled,
+    refuse_when_none_answers,
 )
 from remoting.wire.bodies.topics import PERM_READ, PERM_READ_WRITE, PERM_WRITE, TopicConfig
 from remoting.wire.names import is_dlq_topic, is_retry_topic
@@ -43,6 +43,8 @@ PERMISSIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
+    """The topic as each of `brokers` (none: all masters) shall have it."""
+
     topic: Annotated[str, TopicField(label=gettext_lazy("Name"))]
     read_queues: Annotated[
         int,
@@ -77,7 +79,7 @@ class CreateTopic:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """What is sent to one broker, and what that changes."""
+    """The request to one broker, and the change that it makes."""
 
     address: str
     config: TopicConfig
@@ -99,24 +101,24 @@ def preview(cluster: Cluster, arguments: CreateTopic) -> Preview[Plan]:
 
     masters, found = ask_cluster(cluster, look)
     _refuse_reserved(arguments.topic, masters)
-    refuse_silence(masters, failures.reasons)
+    refuse_when_none_answers(masters, failures.reasons)
     plan = tuple(_creation(arguments, one, found, failures) for one in masters)
     changes = tuple(creation.change for creation in plan)
     return Preview(changes, plan, tuple(_warnings(changes)))
 
 
 def carry_out(cluster: Cluster, _arguments: CreateTopic, preview: Preview[Plan]) -> Iterator[ItemOutcome]:
-    """Asks each broker that does not have the topic as wanted."""
+    """Sends the topic to each broker that has it otherwise, or not at all."""
     yield from (change.unchanged() for change in preview.changes if not change.is_change)
     wanted = {one.address: one for one in preview.plan if one.change.is_change}
     if wanted:
         configs = {address: one.config for address, one in wanted.items()}
         failures = ask_cluster(cluster, lambda gateway: gateway.create_topic(configs))
-        yield from settled({address: one.change for address, one in wanted.items()}, failures)
+        yield from outcomes_by_address({address: one.change for address, one in wanted.items()}, failures)
 
 
 def undo(arguments: CreateTopic, outcomes: Sequence[ItemOutcome]) -> Undo | None:
-    """Names the deletion of a topic that was nowhere, or the settings that it had on all brokers alike."""
+    """Returns the deletion of a topic that no broker had, or the settings that all brokers had alike."""
     if any(one.state != ItemState.DONE for one in outcomes):
         return None
     before = outcomes[0].before
@@ -130,7 +132,7 @@ def undo(arguments: CreateTopic, outcomes: Sequence[ItemOutcome]) -> Undo | None
 
 
 def adapt(form: forms.Form, cluster: Cluster, _subject: str) -> None:
-    """Offers the masters of the cluster; where there is one, there is nothing to choose."""
+    """Offers the masters of the cluster; hides the choice where there is only one."""
     names = list(cluster.brokers.filter(broker_id=0).order_by("name").values_list("name", flat=True))
     field = form.fields["brokers"]
     field.choices = [(name, name) for name in names]  # type: ignore[attr-defined]

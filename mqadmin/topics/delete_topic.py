@@ -21,20 +21,22 @@ from mqadmin.topics.brokers import (
     TopicField,
     ask_cluster,
     config_values,
-    refuse_silence,
+    outcomes_by_address,
     refuse_system_topic,
-    settled,
+    refuse_when_none_answers,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopic:
+    """The topic that all brokers and name servers of the cluster shall forget."""
+
     topic: Annotated[str, TopicField(label=gettext_lazy("Topic"))]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where it is deleted, by address; brokers first."""
+    """The changes by address; brokers first."""
 
     rocketmq_cluster: str
     on_brokers: dict[str, Change]
@@ -43,6 +45,8 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """The answers of brokers and name servers by address; `failures` names those that gave none."""
+
     masters: Sequence[Master]
     on_brokers: Mapping[str, TopicOnBroker | None]
     routes: Mapping[str, list[str]]
@@ -53,7 +57,7 @@ def preview(cluster: Cluster, arguments: DeleteTopic) -> Preview[Plan]:
     """Asks every broker what it has of the topic, and who reads it. Raises ActionRefused, ActionUnavailable."""
     found = ask_cluster(cluster, lambda gateway: _look(gateway, arguments.topic))
     refuse_system_topic(arguments.topic, found.masters)
-    refuse_silence(found.masters, found.failures)
+    refuse_when_none_answers(found.masters, found.failures)
     plan = Plan(found.masters[0].cluster, _on_brokers(found), _on_name_servers(found))
     changes = (*plan.on_brokers.values(), *plan.on_name_servers.values())
     if not changes:
@@ -61,14 +65,14 @@ def preview(cluster: Cluster, arguments: DeleteTopic) -> Preview[Plan]:
             _("No broker of %(cluster)s has a topic %(topic)s (any more).")
             % {"cluster": cluster.name, "topic": arguments.topic}
         )
-    return Preview(changes, plan, tuple(_warnings(found)), rests_on=_decided_on(found))
+    return Preview(changes, plan, tuple(_warnings(found)), rests_on=_rests_on(found))
 
 
 def carry_out(cluster: Cluster, arguments: DeleteTopic, preview: Preview[Plan]) -> Iterator[ItemOutcome]:
-    """Deletes on the brokers, and then the routes."""
+    """Deletes the topic on the brokers, and its routes when all of them have."""
     plan = preview.plan
     failures = ask_cluster(cluster, lambda gateway: gateway.delete_topic(plan.on_brokers, arguments.topic))
-    outcomes = list(settled(plan.on_brokers, failures))
+    outcomes = list(outcomes_by_address(plan.on_brokers, failures))
     yield from outcomes
     if any(one.state != ItemState.DONE for one in outcomes):
         words = _("Left as it is while a broker has the topic.")
@@ -78,7 +82,7 @@ def carry_out(cluster: Cluster, arguments: DeleteTopic, preview: Preview[Plan]) 
         cluster,
         lambda gateway: gateway.delete_topic_route(plan.on_name_servers, arguments.topic, plan.rocketmq_cluster),
     )
-    yield from settled(plan.on_name_servers, failures)
+    yield from outcomes_by_address(plan.on_name_servers, failures)
 
 
 async def _look(gateway: Gateway, topic: str) -> _Found:
@@ -90,7 +94,7 @@ async def _look(gateway: Gateway, topic: str) -> _Found:
 
 
 def _on_brokers(found: _Found) -> dict[str, Change]:
-    """Brokers that have it, and those that did not answer: they may have it."""
+    """Returns the changes of brokers that have the topic, and of those that did not answer and may have it."""
     changes = {}
     for master in found.masters:
         there = found.on_brokers.get(master.address)
@@ -103,7 +107,7 @@ def _on_brokers(found: _Found) -> dict[str, Change]:
 
 
 def _on_name_servers(found: _Found) -> dict[str, Change]:
-    """Name servers that route it to these brokers, and those that did not answer."""
+    """Returns the changes of name servers that route it to these brokers, and of those that did not answer."""
     names = {master.name for master in found.masters}
     routes = {address: [name for name in brokers if name in names] for address, brokers in found.routes.items()}
     changes = {
@@ -120,8 +124,8 @@ def _item(name_server: str) -> str:
     return f"namesrv {name_server}"
 
 
-def _decided_on(found: _Found) -> dict[str, object]:
-    """Settings and readers by broker; how many messages there are changes all the time."""
+def _rests_on(found: _Found) -> dict[str, object]:
+    """Returns settings and readers by broker; the number of messages changes all the time."""
     return {
         master.name: [config_values(there.config), list(there.lag)]
         for master in found.masters

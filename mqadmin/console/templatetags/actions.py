@@ -12,5 +12,5 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def may(context: Context, action: str) -> bool:
-    """Whether whoever looks at the page has the action's permission: `{% may "create_topic" as may_create %}`."""
+    """Returns whether the viewer has the action's permission: `{% may "create_topic" as may_create %}`."""
     return runner.may(context["user"], action)

@@ -45,15 +45,17 @@ def action(request: HttpRequest, page: ActionPage, cluster: str, **names: str) -
         return _run(request, page, cluster, subject)
     if not runner.may(request.user, page.action):
         raise PermissionDenied
+    empty = runner.form(page.action, cluster, subject)
     values = _values(page, cluster, subject, request.GET)
-    is_complete = bool(set(values) & set(request.GET)) or not _asked(page, runner.form(page.action, cluster), subject)
-    form = runner.form(page.action, cluster, subject, values if is_complete else None)
-    return _show(request, page, cluster, subject, form)
+    if set(values) & set(request.GET) or not _asked(page, empty, subject):
+        defaults = {name: field.initial for name, field in empty.fields.items() if field.initial is not None}
+        return _show(request, page, cluster, subject, runner.form(page.action, cluster, subject, defaults | values))
+    return _show(request, page, cluster, subject, empty)
 
 
 @require_safe
 def action_run(request: HttpRequest, run: uuid.UUID) -> HttpResponse:
-    """What became of a run, item by item; for whoever started it, and for those who may read the audit."""
+    """Shows a run item by item, to the person who started it and to those who may read the audit."""
     found = runs.find(run)
     if found is None:
         raise Http404
@@ -76,7 +78,7 @@ def action_run(request: HttpRequest, run: uuid.UUID) -> HttpResponse:
 
 
 def _frame(page: ActionPage, cluster: str) -> dict[str, Any]:
-    """Where the page stands: crumbs and navigation."""
+    """Returns what crumbs and navigation need."""
     word = gettext("Topics") if page.section == "topics" else gettext("Groups")
     return {
         "here": cluster,
@@ -151,12 +153,12 @@ def _show(
 
 
 def _asked(page: ActionPage, form: Form, subject: str) -> list[str]:
-    """The arguments that the form asks for: the subject is in the address, where it has one."""
+    """Returns the names of the arguments that the form asks for; a subject in the address is not asked for."""
     return [name for name in form.fields if not (subject and name == registry.find(page.action).subject)]
 
 
 def _values(page: ActionPage, cluster: str, subject: str, data: QueryDict | Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that a query or a form gave, as the form's own widgets read them."""
+    """Returns the arguments of a query or a form, as the form's own widgets read them."""
     form = runner.form(page.action, cluster, subject)
     values = {
         name: field.widget.value_from_datadict(data, {}, name) for name, field in form.fields.items() if name in data
