@@ -215,7 +215,7 @@ def topics(
     if sort == "groups":
         found = found.annotate(reader_count=_group_count(cluster))
     sort = sort if sort in TOPIC_SORTS else "name"
-    cut, number, page_count, total = _cut(_sorted(found, TOPIC_SORTS[sort], is_descending), page)
+    cut, number, page_count, total = _cut(sorted_by(found, TOPIC_SORTS[sort], is_descending=is_descending), page)
     _count_groups(cluster, cut)
     return ListPage(
         now=timezone.now(),
@@ -270,7 +270,7 @@ def groups(
     sort = sort if sort in GROUP_SORTS else "verdict"
     # The longest behind is the one with the earliest moment.
     is_reversed = is_descending != (sort == "behind")
-    cut, number, page_count, total = _cut(_sorted(found, GROUP_SORTS[sort], is_reversed), page)
+    cut, number, page_count, total = _cut(sorted_by(found, GROUP_SORTS[sort], is_descending=is_reversed), page)
     return ListPage(
         now=timezone.now(),
         cluster=cluster,
@@ -405,7 +405,7 @@ def _group_count(cluster: Cluster) -> Coalesce:
     return Coalesce(Subquery(counted), 0)
 
 
-def _sorted(found: QuerySet[M], column: str, is_descending: bool) -> QuerySet[M]:
+def sorted_by(found: QuerySet[M], column: str, *, is_descending: bool) -> QuerySet[M]:
     """Rows whose figure is not known come last either way; the name decides among equals."""
     if column in ("name", "verdict_rank"):  # these are always known; saying so lets the index of the list serve
         return found.order_by(f"-{column}" if is_descending else column, "name")

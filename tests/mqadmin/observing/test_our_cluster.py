@@ -34,7 +34,7 @@ def broker(tmp_path: Path) -> Iterator[OurBroker]:
 @pytest.fixture
 def followed(broker: OurBroker) -> Iterator[Cluster]:
     cluster = Cluster.objects.create(name="local", namesrv=broker.namesrv)
-    with follower_thread(cluster, stopped_within_s=10):
+    with follower_thread(stopped_within_s=10):
         yield cluster
 
 
