@@ -42,6 +42,8 @@ class RowCount:
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
+        # SQLite counts the rows of a statement when its last row was read: at the connection's next statement.
+        self._last: dict[int, tuple[int, str]] = {}
 
     def watch(self, connection: Any, **_: object) -> None:
         """A receiver of `connection_created`."""
@@ -54,17 +56,19 @@ class RowCount:
         return counts
 
     def _count(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
-        before = context["connection"].connection.total_changes
-        try:
-            return execute(sql, params, many, context)
-        finally:
-            if table := _TABLE.match(sql):
-                self._counts[table[1]] += context["connection"].connection.total_changes - before
+        connection = context["connection"].connection
+        changed, table = self._last.get(id(connection), (0, ""))
+        if connection.total_changes > changed:
+            self._counts[table] += connection.total_changes - changed
+        found = _TABLE.match(sql)
+        self._last[id(connection)] = (connection.total_changes, found[1] if found else "")
+        return execute(sql, params, many, context)
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         os.environ["MQADMIN_DATA"] = str(Path(folder) / "data")
+        os.environ["MQADMIN_LOG_LEVEL"] = "error"  # there is no Redis, and so no open page to be told
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
         _run(Path(folder))
 
@@ -74,8 +78,6 @@ def _run(folder: Path) -> None:
     import django  # after `main`, see above
 
     django.setup()
-    from channels.layers import channel_layers  # after setup
-    from django.conf import settings  # after setup
     from django.core.management import call_command  # after setup
     from django.db.backends.signals import connection_created  # after setup
 
@@ -83,8 +85,6 @@ def _run(folder: Path) -> None:
     from tests.support.follower import follower_thread  # after setup
     from tests.support.our_broker import OurBroker  # after setup
 
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-    channel_layers.backends.clear()
     call_command("migrate", verbosity=0)
     rows = RowCount()
     connection_created.connect(rows.watch)

@@ -1,0 +1,113 @@
+"""When groups are measured by time alone: the moments that `due_at` names, and nothing where none is left."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from mqadmin.clusters.models import Cluster, Group, Topic
+from mqadmin.clusters.waiting import noted
+from mqadmin.lag import history
+from mqadmin.lag.models import LagHistory
+from mqadmin.observing.signals import GroupsCommitted, ObservationResumed, Ticked, groups_committed, publish, ticked
+from mqadmin.observing.signals import observation_resumed as resumed
+
+pytestmark = pytest.mark.django_db
+
+NOW = timezone.now()
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster.objects.create(name="local", namesrv="127.0.0.1:9876", kind="ours")
+
+
+@pytest.fixture
+def group(cluster: Cluster) -> Group:
+    """Has 10 of 15 messages of queue 0 committed."""
+    topic = Topic.objects.create(cluster=cluster, name="orders", seen_at=NOW)
+    topic.queues.create(broker_name="a", queue_id=0, min_offset=0, max_offset=15, seen_at=NOW)
+    group = Group.objects.create(cluster=cluster, name="billing", member_count=1, seen_at=NOW)
+    group.queue_offsets.create(
+        topic_name="orders",
+        broker_name="a",
+        queue_id=0,
+        committed_offset=10,
+        committed_since=NOW,
+        behind_since=NOW,
+        behind_method="store_time",
+        seen_at=NOW,
+    )
+    return group
+
+
+def measure(group: Group, seconds: float = 0) -> int:
+    at = NOW + timedelta(seconds=seconds)
+    event = GroupsCommitted(cluster=group.cluster, at=at, is_watched=True, group_ids=[group.pk])
+    return publish(groups_committed, event)
+
+
+def tick(cluster: Cluster, seconds: float) -> int:
+    return publish(ticked, Ticked(cluster, NOW + timedelta(seconds=seconds), is_watched=True))
+
+
+def test_receivers_say_how_many_rows_they_wrote(group: Group) -> None:
+    assert measure(group) == 2, "the group, and its history"
+
+
+def test_group_at_rest_is_never_due_again(group: Group) -> None:
+    group.queue_offsets.update(committed_offset=15, behind_since=None, behind_method="")
+    measure(group)
+    for seconds in range(1, 700):
+        tick(group.cluster, seconds)
+    group.refresh_from_db()
+    assert (group.due_at, group.verdict) == (None, "quiet")
+    assert tick(group.cluster, 10_000) == 0
+
+
+def test_group_that_stands_is_due_until_nothing_more_can_change(group: Group) -> None:
+    measure(group)
+    verdicts = []
+    for seconds in range(0, 700, 5):
+        tick(group.cluster, seconds)
+        verdicts.append(Group.objects.get().verdict)
+    assert verdicts == ["ok"] * 12 + ["stalled"] * (len(verdicts) - 12)
+    group.refresh_from_db()
+    assert group.due_at is None
+
+
+def test_lag_that_goes_up_and_down_within_half_a_minute_is_kept_as_it_was_in_the_end(group: Group) -> None:
+    queue = Topic.objects.get().queues.get()
+    start = (int(NOW.timestamp()) // history.BUCKET_S + 1) * history.BUCKET_S - NOW.timestamp()
+    for seconds, end in ((start, 20), (start + 5, 90), (start + 10, 17)):
+        queue.max_offset = end
+        queue.save()
+        measure(group, seconds)
+    assert [sample.lag for sample in history.unpack(LagHistory.objects.get().samples)] == [10], "written once"
+    tick(group.cluster, start + history.BUCKET_S)
+    assert [sample.lag for sample in history.unpack(LagHistory.objects.get().samples)] == [10, 7]
+
+
+def test_moment_that_was_only_observed_is_kept_when_a_message_waits_for_a_minute(group: Group) -> None:
+    group.queue_offsets.update(behind_since=None, behind_method="")
+    queue = Topic.objects.get().queues.get()
+    queue.max_history = noted(b"", int(NOW.timestamp()), 15)
+    queue.save()
+    measure(group)
+    assert group.queue_offsets.get().behind_since is None
+    measure(group, 61)
+    kept = group.queue_offsets.get()
+    assert kept.behind_method == "observed"
+    assert kept.behind_since is not None
+    assert abs(kept.behind_since - NOW) < timedelta(seconds=1)
+
+
+def test_silence_has_every_group_measured_again(group: Group) -> None:
+    measure(group)
+    Group.objects.update(due_at=None)
+    publish(resumed, ObservationResumed(group.cluster, NOW))
+    assert [sample.lag for sample in history.unpack(LagHistory.objects.get().samples)] == [None]
+    tick(group.cluster, 600)
+    assert [sample.lag for sample in history.unpack(LagHistory.objects.get().samples)] == [None, 5]
