@@ -1,4 +1,4 @@
-"""The cluster that the environment names: who changes MQADMIN_NAMESRV points the console at another one."""
+"""The default cluster: its row follows MQADMIN_NAMESRV, so changing that points the console at another cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 def ensure_default_cluster() -> None:
-    """Its row, with the address that the environment says now. Brokers known under another address are forgotten."""
+    """Creates the default cluster's row, or gives it the present address and deletes its brokers of another one."""
     name, namesrv = settings.MQADMIN_DEFAULT_CLUSTER, settings.MQADMIN_NAMESRV
     cluster, is_new = Cluster.objects.get_or_create(name=name, defaults={"namesrv": namesrv})
     if is_new or cluster.namesrv == namesrv:

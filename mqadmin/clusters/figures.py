@@ -72,7 +72,7 @@ class DueKind:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerFacts:
-    """`driver` "": nobody drives. `late_ms` of the last delivery, None before the first."""
+    """`driver` "": no driver holds the lease. `late_ms` of the last delivery, None before the first."""
 
     driver: str
     since: datetime | None

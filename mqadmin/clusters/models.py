@@ -1,8 +1,8 @@
 """What is known of every cluster: brokers, topics, groups, members, subscriptions, offsets.
 
-Written by the synchroniser alone (and the name and address of a cluster by actions). A fact that is not known is null,
-never 0; `seen_at` says when a broker last said it. Times are those of the broker that told them where it tells one.
-Offsets are queue offsets: the next to read, or to be written.
+Written by `mqadmin/observing/synchroniser.py` alone, and the derived columns of topics and groups by `mqadmin/lag/`.
+What is not known is null, never 0; `seen_at` is when a broker last reported it. Times are the broker's where it reports
+one. Offsets are queue offsets: the next to read, or to be written.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
 class Cluster(models.Model):
     """`namesrv` is "host:port;host:port"; `rocketmq_name` what its brokers call it.
 
-    `last_synced_at`: when its brokers last said something new, or all of them were asked.
+    `last_synced_at`: when it last became reachable, or when the last complete polling cycle ended.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -67,9 +67,9 @@ class Cluster(models.Model):
     last_tried_at = models.DateTimeField(null=True, blank=True)
     last_synced_at = models.DateTimeField(null=True, blank=True)
     last_error = models.TextField(blank=True, default="")
-    # How many requests the last polling cycle cost; null where facts come by watch.
+    # How many requests the last polling cycle cost; null where the cluster is watched.
     cycle_request_count = models.PositiveIntegerField(null=True, blank=True)
-    # Where polling in turn goes on: the last topic and the last group asked.
+    # Where the next polling cycle goes on: after the last topic and the last group that were asked.
     topic_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     group_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     # The last hour of the sum of all groups' lag (`lag/history.py` packs it), and when its next sample is due.
@@ -92,7 +92,7 @@ class Cluster(models.Model):
     def observed_until(self) -> datetime | None:
         """Up to when the rows of this cluster are true; None before the first answer.
 
-        A watch tells every change, so the rows of a followed cluster that answers are as fresh as its follower's lease.
+        A watch reports all changes, so the rows of a followed cluster that answers are as fresh as the follower's word.
         """
         is_followed = self.kind == ClusterKind.OURS and self.state == ClusterState.REACHABLE
         return _later(self.last_synced_at, self.followed_until) if is_followed else self.last_synced_at
@@ -138,7 +138,7 @@ class Broker(models.Model):
     version = models.PositiveIntegerField(null=True, blank=True)
     boot = models.CharField(max_length=64, blank=True, default="")
     revision = models.BigIntegerField(default=0)
-    # The scheduler as the broker sees it; driver "" when nobody drives. Null where the broker has none of ours.
+    # The scheduler as the broker reports it; driver "" when no driver holds the lease. Null on Apache's brokers.
     scheduler_driver = models.CharField(max_length=NAME_CHARS_MAX, null=True, blank=True)  # noqa: DJ001 - null is "unknown"
     scheduler_since = models.DateTimeField(null=True, blank=True)
     scheduler_late_ms = models.BigIntegerField(null=True, blank=True)
@@ -435,12 +435,12 @@ class Subscription(models.Model):
 class QueueOffset(models.Model):
     """Progress of a group on one queue.
 
-    `owner`: the client that was seen to pull it last; "" when nobody was, null when that is not known.
+    `owner`: the client that pulled it last; "" when none has, null when that is not known.
     `committed_since`: since when at least the committed offset has been what it is; `moved_at`: the same where it was
     seen to change, null before the first change seen. `behind_since`: since when the message at `committed_offset` has
     been waiting, null while that is not known or follows from the queue's end.
 
-    How far the queue reaches is a fact of the topic: `end` is the topic's row of it, set by `progress.attach_ends`.
+    How far the queue reaches belongs to the topic: `end` is the topic's row of it, set by `progress.attach_ends`.
     Without it neither lag nor max offset is known.
     """
 

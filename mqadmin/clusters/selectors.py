@@ -81,7 +81,7 @@ class ClusterCard:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """`attention`: the groups that need somebody most, each with its cluster; `attention_count` of all."""
+    """`attention`: the most urgent groups, each with its cluster; `attention_count` of all."""
 
     now: datetime
     clusters: tuple[ClusterCard, ...]
@@ -258,7 +258,7 @@ def groups(
     is_descending: bool = False,
     page: int = 1,
 ) -> ListPage[Group]:
-    """`verdict` "" shows all; an unknown `sort` puts first what needs somebody."""
+    """`verdict` "" shows all; an unknown `sort` sorts by verdict, the most urgent first."""
     cluster = cluster_head(cluster_name)
     found = cluster.groups.all()
     if not is_system_shown:

@@ -25,7 +25,7 @@ from mqadmin.lag.rates import Rate, rate
 from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, SLOW_AFTER_S, STALLED_AFTER_S, GroupFacts, judge
 
 _BROADCASTING = "BROADCASTING"
-# A moment that was only observed is kept once somebody might ask: before that it costs a write for each message.
+# When an observed moment is written into the row: earlier it would cost a write for every message.
 _KEPT_AFTER = timedelta(seconds=SLOW_AFTER_S)
 _MEASURED_FIELDS = (
     "lag",

@@ -1,7 +1,7 @@
 """Is a group all right? The first rule that holds says it, with the numbers behind it (Burrow's spirit).
 
-The table is the specification. A rule sees facts, never the clock or the database. What a rule stores are its name and
-its numbers; `reason` makes the sentence when somebody reads it, in their language.
+The table is the specification. A rule reads GroupFacts, never the clock or the database. Stored are the name of the
+rule and its numbers; `reason` makes the sentence when a page is rendered, in the reader's language.
 """
 
 from __future__ import annotations

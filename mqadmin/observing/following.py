@@ -2,16 +2,16 @@
 
 One process follows all clusters (`Follower`), each by a task of its own (`ClusterFollower`): its requests run on the
 event loop, its database work in one thread of its own, so that neither a slow broker nor one cluster's large snapshot
-holds up another. It ends when the lease is lost or a stop is asked for, at once; and otherwise survives everything: a
-broker that is gone is asked again with a growing pause, and the cluster says why it is unreachable.
+holds up another. It ends at once when the lease is lost or its process shuts down. A broker that does not answer is
+asked again with a growing pause, and the cluster's row has the reason.
 
-A watch waits up to WATCH_WAIT_MS for news, so an idle cluster costs a request per half minute; and nothing is written
+A watch waits up to 30 s for news, so an idle cluster costs a request per half minute; and nothing is written
 without news. The position (`boot`, `revision`) is written in the last transaction of the rows that it stands for, so
 whoever takes over goes on exactly there; the broker answers with a snapshot when it does not remember that far.
 
-Progress (queues that grow, offsets that are committed) is written as fast as it is told, up to ROWS_PER_S_MAX for each
-cluster: after an answer that cost N rows, receivers' included, the next is asked for N / ROWS_PER_S_MAX seconds later,
-and what changes meanwhile comes together.
+Progress (queues that grow, offsets that are committed) is written as fast as it is reported, up to
+`Pace.rows_per_s_max` for each cluster: after an answer that cost N rows, receivers' included, the next is asked for
+N / rows_per_s_max seconds later, and what changes meanwhile comes together.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class NotFollowable(Exception):
 
 
 class Interrupted(Exception):
-    """A large answer is left half written, since a stop was asked for. Its position was not written."""
+    """A large answer is left half written, since the process shuts down. Its position was not written."""
 
 
 class Follower:
@@ -301,7 +301,7 @@ class DatabaseThread:
             raise
 
     def raise_if_closing(self) -> None:
-        """Raises Interrupted, between two parts of a long step, when nobody waits for it any more."""
+        """Raises Interrupted, between two parts of a long step, when the thread is to end."""
         if self._closing.is_set():
             raise Interrupted
 

@@ -183,7 +183,7 @@ class Gateway:
     async def consumer_connections(
         self, wanted: Iterable[tuple[str, str]], failures: Failures
     ) -> dict[tuple[str, str], ConsumerConnection | None]:
-        """Returns those of (address, group); None: nobody of the group is connected to that broker."""
+        """Returns those of (address, group); None: no member of the group is connected to that broker."""
 
         async def connection(pair: tuple[str, str]) -> ConsumerConnection | None:
             return await self._admin.consumer_connection(*pair)
@@ -277,7 +277,7 @@ class Gateway:
             return None
         return sum(max(0, queue.broker_offset - queue.consumer_offset) for queue in stats.queues.values())
 
-    # how it is asked
+    # single requests
 
     async def _brokers(self) -> list[BrokerData]:
         servers = NameServers(self._namesrv, self._connections)
@@ -333,7 +333,7 @@ async def _changed(calls: Mapping[str, Callable[[str], Awaitable[None]]]) -> dic
 async def _fan_out(
     calls: Mapping[K, Callable[[K], Awaitable[V]]], address_of: Callable[[K], str], failures: Failures
 ) -> dict[K, V]:
-    """All calls, few at once; a broker that failed once is not asked again in this round."""
+    """Makes all calls, few at once; a broker that failed once is not asked again in this round."""
     answers: dict[K, V] = {}
     slots = asyncio.Semaphore(IN_FLIGHT_MAX)
 

@@ -1,6 +1,6 @@
-"""What brokers said, in one form whether it was watched or polled. None means "not asked", an empty tuple "none".
+"""What brokers reported, in one form whether watched or polled. None means "not asked", an empty tuple "none".
 
-Moments are aware datetimes: `at` of an `Observation` by our clock, others by the clock of the broker that told them.
+Moments are aware datetimes: `at` of an `Observation` by our clock, others by that of the broker that reported them.
 `watch_observation.py` makes these of the answer to a watch, `polling.py` of what Apache answers; `plan.py` turns them
 into changes of rows.
 """
@@ -44,7 +44,7 @@ class QueueObserved:
 
 @dataclass(frozen=True, slots=True)
 class CommitObserved:
-    """`behind_since`: store time of the message at `committed_offset`; None at the end, or not told."""
+    """`behind_since`: store time of the message at `committed_offset`; None at the end, or not reported."""
 
     group: str
     queue: MessageQueue
@@ -102,7 +102,7 @@ class GroupSettingsObserved:
 
 @dataclass(frozen=True, slots=True)
 class ConsumptionObserved:
-    """How the members said they consume; "" where nobody said it."""
+    """How the members consume, by their heartbeats; "" where that is not known."""
 
     message_model: str
     consume_type: str

@@ -51,10 +51,14 @@ def topic_kind(name: str, own_names: frozenset[str] = frozenset()) -> TopicKind:
 
 
 def topics(
-    cluster_id: int, rows: Mapping[str, Topic], seen: Iterable[TopicObserved], at: datetime, own_names: frozenset[str]
+    cluster_id: int,
+    rows: Mapping[str, Topic],
+    observed: Iterable[TopicObserved],
+    at: datetime,
+    own_names: frozenset[str],
 ) -> list[Topic]:
     changed = []
-    for topic in seen:
+    for topic in observed:
         row = rows.get(topic.name) or Topic(cluster_id=cluster_id, name=topic.name)
         if _set(
             row,
@@ -75,22 +79,25 @@ class QueueIdentity(NamedTuple):
 
 
 def topic_queues(
-    topic_ids: Mapping[str, int], rows: Mapping[QueueIdentity, TopicQueue], seen: Iterable[QueueObserved], at: datetime
+    topic_ids: Mapping[str, int],
+    rows: Mapping[QueueIdentity, TopicQueue],
+    observed: Iterable[QueueObserved],
+    at: datetime,
 ) -> list[TopicQueue]:
-    """A queue of a topic that no row knows is left out: the topic was just deleted."""
+    """Returns the changed rows. A queue of a topic without a row is left out: the topic was just deleted."""
     changed = []
-    for fact in seen:
-        topic_id = topic_ids.get(fact.queue.topic)
+    for queue in observed:
+        topic_id = topic_ids.get(queue.queue.topic)
         if topic_id is None:
             continue
-        identity = QueueIdentity(topic_id, fact.queue.broker_name, fact.queue.queue_id)
+        identity = QueueIdentity(topic_id, queue.queue.broker_name, queue.queue.queue_id)
         row = rows.get(identity) or TopicQueue(**identity._asdict())
         if _set(
             row,
-            min_offset=fact.min_offset,
-            max_offset=fact.max_offset,
-            last_stored_at=fact.last_stored_at,
-            max_history=waiting.noted(row.max_history, int(at.timestamp()), fact.max_offset),
+            min_offset=queue.min_offset,
+            max_offset=queue.max_offset,
+            last_stored_at=queue.last_stored_at,
+            max_history=waiting.noted(row.max_history, int(at.timestamp()), queue.max_offset),
         ):
             row.seen_at = at
             changed.append(row)
@@ -100,14 +107,14 @@ def topic_queues(
 def unwritten_queues(
     topic_ids: Mapping[str, int],
     known: Container[QueueIdentity],
-    seen: Iterable[TopicObserved],
+    observed: Iterable[TopicObserved],
     broker: str,
     at: datetime,
 ) -> list[TopicQueue]:
-    """Queues that a topic has and nobody told of: our broker tells every queue that was ever written to."""
+    """Returns rows for queues that were not reported: our broker reports those that were ever written to."""
     identities = (
         QueueIdentity(topic_ids[topic.name], broker, queue_id)
-        for topic in seen
+        for topic in observed
         if topic.name in topic_ids and topic_kind(topic.name) != TopicKind.SYSTEM
         for queue_id in range(max(topic.read_queue_count, topic.write_queue_count))
     )
@@ -118,22 +125,22 @@ def unwritten_queues(
     ]
 
 
-def groups(cluster_id: int, rows: Mapping[str, Group], seen: Iterable[GroupObserved], at: datetime) -> list[Group]:
+def groups(cluster_id: int, rows: Mapping[str, Group], observed: Iterable[GroupObserved], at: datetime) -> list[Group]:
     changed = []
-    for fact in seen:
-        row = rows.get(fact.name) or Group(cluster_id=cluster_id, name=fact.name)
-        values: dict[str, Any] = {"is_system": is_system_group(fact.name)}
-        if fact.settings is not None:
-            values["is_consume_enabled"] = fact.settings.is_consume_enabled
-            values["retry_times_max"] = fact.settings.retry_times_max
-        if fact.members is not None:
-            values["member_count"] = len(fact.members)
+    for group in observed:
+        row = rows.get(group.name) or Group(cluster_id=cluster_id, name=group.name)
+        values: dict[str, Any] = {"is_system": is_system_group(group.name)}
+        if group.settings is not None:
+            values["is_consume_enabled"] = group.settings.is_consume_enabled
+            values["retry_times_max"] = group.settings.retry_times_max
+        if group.members is not None:
+            values["member_count"] = len(group.members)
             values["members_seen_at"] = at
-        if fact.consumption is not None and fact.members:
-            # With nobody online the last known way of consuming stays: the group has not changed it.
-            values["message_model"] = fact.consumption.message_model
-            values["consume_type"] = fact.consumption.consume_type
-            values["consume_from_where"] = fact.consumption.consume_from_where
+        if group.consumption is not None and group.members:
+            # Without members online the last known way of consuming stays: the group has not changed it.
+            values["message_model"] = group.consumption.message_model
+            values["consume_type"] = group.consumption.consume_type
+            values["consume_from_where"] = group.consumption.consume_from_where
         if _set(row, **values):
             row.seen_at = at
             changed.append(row)
@@ -149,21 +156,23 @@ class MemberChanges:
     gone: list[str] = field(default_factory=list)
 
 
-def members(group_id: int, rows: Mapping[str, Member], seen: Iterable[MemberObserved], at: datetime) -> MemberChanges:
+def members(
+    group_id: int, rows: Mapping[str, Member], observed: Iterable[MemberObserved], at: datetime
+) -> MemberChanges:
     changes = MemberChanges()
-    present = {fact.client_id: fact for fact in seen}
-    for client_id, fact in present.items():
+    present = {member.client_id: member for member in observed}
+    for client_id, member in present.items():
         row = rows.get(client_id) or Member(group_id=group_id, client_id=client_id, first_seen_at=at)
         if row.pk is None or row.left_at is not None:
             changes.joined.append(client_id)
         if _set(
             row,
-            address=fact.address,
-            language=fact.language,
-            version=fact.version,
-            online_since=fact.online_since,
-            last_heartbeat_at=fact.last_heartbeat_at,
-            differences=[dict(difference) for difference in fact.differences],
+            address=member.address,
+            language=member.language,
+            version=member.version,
+            online_since=member.online_since,
+            last_heartbeat_at=member.last_heartbeat_at,
+            differences=[dict(difference) for difference in member.differences],
             left_at=None,
         ):
             row.seen_at = at
@@ -188,12 +197,12 @@ class SubscriptionChanges:
 def subscriptions(
     group_id: int,
     rows: Mapping[SubscriptionKey, Subscription],
-    seen: Mapping[SubscriptionKey, int],
+    observed: Mapping[SubscriptionKey, int],
     at: datetime,
 ) -> SubscriptionChanges:
     """`rows` are those in force. A member that left ends its own rows by not being seen."""
     changes = SubscriptionChanges()
-    for key, version in seen.items():
+    for key, version in observed.items():
         row = rows.get(key)
         if row is None:
             begun = Subscription(
@@ -211,7 +220,7 @@ def subscriptions(
             row.sub_version, row.seen_at = version, at
             changes.renewed.append(row)
     for key, row in rows.items():
-        if key not in seen:
+        if key not in observed:
             row.ended_at = at
             changes.ended.append(row)
     return changes
@@ -219,7 +228,7 @@ def subscriptions(
 
 @dataclass(frozen=True, slots=True)
 class GroupProgress:
-    """All that bears on one group's rows of progress. None: not known, and for owners: not told this time."""
+    """All that bears on one group's rows of progress. None: not known; of `owners`: not reported this time."""
 
     group_id: int
     committed: Mapping[MessageQueue, CommitObserved] = field(default_factory=dict)

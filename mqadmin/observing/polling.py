@@ -3,7 +3,7 @@
 A cycle asks the name servers once (106), every master for its tables (21, 201, 43), then topics for their ends (202)
 and groups for their members (203), in turn, as far as the budget reaches; the next cycle goes on where it stopped.
 Committed offsets are read before the ends, so that a lag is never negative by the order of reading alone. What was not
-asked keeps its older facts, with their age.
+asked keeps its older rows, with their age.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def in_turn(names: Iterable[str], cursor: str, count: int) -> list[str]:
 
 
 def _topic_pairs(tables: Mapping[str, BrokerTables], cursor: str, count: int) -> list[tuple[str, str]]:
-    """(address, topic): topics that somebody reads or that hold users' messages; a retry topic only when it is read."""
+    """Returns (address, topic) of the topics to ask for; a retry topic only when a group has committed offsets."""
     homes: defaultdict[str, list[str]] = defaultdict(list)
     for address, table in tables.items():
         read = {topic for topic, _ in table.committed}
@@ -110,7 +110,7 @@ def _topic_pairs(tables: Mapping[str, BrokerTables], cursor: str, count: int) ->
 
 
 def _group_pairs(tables: Mapping[str, BrokerTables], cursor: str, count: int) -> list[tuple[str, str]]:
-    """(address, group): a member is connected to every broker that holds a topic of its group, so all are asked."""
+    """Returns (address, group). A member connects to each broker that holds a topic of its group, so all are asked."""
     homes: defaultdict[str, list[str]] = defaultdict(list)
     for address, table in tables.items():
         for group in table.groups:
@@ -119,7 +119,7 @@ def _group_pairs(tables: Mapping[str, BrokerTables], cursor: str, count: int) ->
 
 
 def _pairs(homes: Mapping[str, Sequence[str]], cursor: str, count: int) -> list[tuple[str, str]]:
-    """As many whole names as the count allows: half a topic would be read as a shrunken one."""
+    """Returns as many whole names as the count allows: half a topic would be read as a shrunken one."""
     pairs: list[tuple[str, str]] = []
     for name in in_turn(homes, cursor, count):
         if len(pairs) + len(homes[name]) > count:
@@ -131,7 +131,7 @@ def _pairs(homes: Mapping[str, Sequence[str]], cursor: str, count: int) -> list[
 def _whole_answers(
     asked: Iterable[tuple[str, str]], answers: Mapping[tuple[str, str], ConsumerConnection | None]
 ) -> dict[tuple[str, str], ConsumerConnection | None]:
-    """Without the groups for which some broker did not answer: their missing members are not gone."""
+    """Leaves out the groups for which some broker did not answer: their missing members are not gone."""
     in_doubt = {group for address, group in asked if (address, group) not in answers}
     return {pair: answer for pair, answer in answers.items() if pair[1] not in in_doubt}
 
@@ -178,7 +178,7 @@ def _observation(
 
 
 def _topics(tables: Iterable[BrokerTables]) -> tuple[TopicObserved, ...]:
-    """Sums over brokers, so they are told only when all answered."""
+    """Returns sums over brokers; known only when all of them answered."""
     homes: defaultdict[str, list[TopicConfig]] = defaultdict(list)
     for table in tables:
         for name, config in table.topics.items():
@@ -220,7 +220,7 @@ def _groups(
 def _group(
     name: str, settings: GroupSettingsObserved | None, answers: Sequence[ConsumerConnection | None] | None
 ) -> GroupObserved:
-    """The brokers' answers together: who is connected to any of them is a member."""
+    """Puts the brokers' answers together: a client that is connected to any of them is a member."""
     if answers is None:
         return GroupObserved(name=name, settings=settings)
     members: dict[str, MemberObserved] = {}

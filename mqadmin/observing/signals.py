@@ -85,7 +85,7 @@ class MembershipChange:
 class RebalanceObserved(Applied):
     """`changes`: group name → what changed in its rows. `events`: the broker's own, oldest first.
 
-    `is_sampled`: the rows were compared with those of an earlier look, and how somebody left is not known.
+    `is_sampled`: the rows were compared with those of an earlier observation, and why a member left is not known.
     """
 
     changes: Mapping[str, MembershipChange]

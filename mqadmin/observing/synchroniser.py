@@ -1,7 +1,7 @@
 """Keeps the rows of a cluster true: reads the rows that an observation touches, has `plan.py` decide, writes in bulk.
 
 The one writer of brokers, topics, queues, groups, members, subscriptions and offsets; what follows from them (lag,
-rates, verdicts, timelines) belongs to those who receive `signals.py`, which are sent once the rows are written. A small
+rates, verdicts, timelines) belongs to the receivers of `signals.py`, which are sent once the rows are written. A small
 observation is written in one transaction; a large one in parts, each short, so that SQLite's other writers wait seconds
 at most. Applying the same observation twice changes nothing the second time, so a call that was interrupted between two
 parts is simply made again.
@@ -78,13 +78,13 @@ def apply_brokers(cluster: Cluster, observed: Sequence[BrokerObserved], at: date
     """Writes the brokers that the name servers list, and deletes those that they do not list any more."""
     with transaction.atomic():
         rows = {(row.name, row.broker_id): row for row in cluster.brokers.all()}
-        for fact in observed:
-            row = rows.pop((fact.name, fact.broker_id), None) or Broker(
-                cluster=cluster, name=fact.name, broker_id=fact.broker_id
+        for broker in observed:
+            row = rows.pop((broker.name, broker.broker_id), None) or Broker(
+                cluster=cluster, name=broker.name, broker_id=broker.broker_id
             )
-            row.address, row.last_error = fact.address, fact.error
-            row.version = fact.version if fact.version is not None else row.version
-            row.seen_at = row.seen_at if fact.error else at
+            row.address, row.last_error = broker.address, broker.error
+            row.version = broker.version if broker.version is not None else row.version
+            row.seen_at = row.seen_at if broker.error else at
             row.save()
         Broker.objects.filter(pk__in=[row.pk for row in rows.values()]).delete()
 
@@ -103,12 +103,12 @@ class _Application:
         self._written_count = 0
         self._topic_ids: set[int] = set()
         self._has_changed_topics = False
-        # Topics that have more queues than before: who subscribes to them reads these, too.
+        # Topics that have more queues than before: their subscribers read these, too.
         self._widened_topics: set[str] = set()
         self._changed_groups: set[int] = set()
         self._committed_groups: set[int] = set()
         self._memberships: dict[str, MembershipChange] = {}
-        # Groups whose members were seen before: only of those can somebody be found or missed now.
+        # Groups whose members were observed before: only these can be compared with now.
         self._had_members_seen: set[str] = set()
 
     def run(self, at_the_end: Callable[[], None]) -> int:
@@ -270,7 +270,7 @@ class _Application:
         }
 
     def _subscribed_topics(self, group_ids: Sequence[int]) -> dict[int, frozenset[str]]:
-        """Of groups with somebody online: with nobody there no subscription is told, and the last known one stays."""
+        """Returns those of groups with members online: without any, the last known subscription stays."""
         topics: defaultdict[int, set[str]] = defaultdict(set)
         in_force = Subscription.objects.filter(
             group__in=group_ids, group__member_count__gt=0, client_id="", ended_at=None
@@ -315,7 +315,7 @@ class _Application:
         return {"cluster": self._cluster, "at": self._at, "is_watched": self._is_watched}
 
     def _publish_topics(self) -> None:
-        """A watch's snapshot names all groups, so nobody has to look for the readers of its topics."""
+        """Leaves `grown` empty for the snapshot of a watch: it names all groups itself."""
         if not self._topic_ids and not self._has_changed_topics:
             return
         is_snapshot = self._is_watched and self._observation.is_complete
@@ -328,7 +328,7 @@ class _Application:
         self._written_count += publish(topics_changed, event)
 
     def _publish_rebalance(self) -> None:
-        """A watch's snapshot is a sample too: what happened before it was not told."""
+        """Treats the snapshot of a watch as a sample: what happened before it was not reported."""
         is_sampled = not self._is_watched or self._observation.is_complete
         changes = self._memberships
         if is_sampled:

@@ -1,4 +1,4 @@
-"""Who joined, left and got which queues: observed facts only, with their source."""
+"""The timeline of rebalances: members that joined and left, queues that moved. Only what was observed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class RebalanceSource(models.TextChoices):
 class RebalanceEvent(models.Model):
     """`at` by the broker's clock; GONE where polling found a member missing and cannot say how it went.
 
-    `facts` holds what the kind needs (`selectors.RebalanceRow`). `source_key` names the fact within its source, so that
-    a fact that is read twice is stored once.
+    `facts`: what the kind needs (`selectors.RebalanceRow`). `source_key` names the event within its source, so that
+    an event that is read twice is stored once.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="rebalance_events")

@@ -1,7 +1,7 @@
-"""Observed events to rows of the timeline; each fact once, however often it is read.
+"""Observed events to rows of the timeline; each event once, however often it is read.
 
-A watch reports joins, departures and changed subscriptions one by one, and a moved queue as one fact per queue; those
-of one answer and group become one event with all its moves. Polling tells only who was there at two samples.
+A watch reports joins, departures and changed subscriptions one by one, and a moved queue as one event per queue; those
+of one answer and group become one row with all its moves. Polling knows only which members were there at two samples.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ def events_of_watch(
 ) -> list[RebalanceEvent]:
     """Returns what a watch reported, oldest first. Events of a group without a row are left out: it was deleted."""
     by_group: defaultdict[str, list[ObservedEvent]] = defaultdict(list)
-    for fact in observed:
-        by_group[fact.group].append(fact)
+    for one in observed:
+        by_group[one.group].append(one)
     events = []
-    for group, facts in by_group.items():
+    for group, of_group in by_group.items():
         if change := changes.get(group):
-            events += _events_of_group(cluster_id, facts, change)
+            events += _events_of_group(cluster_id, of_group, change)
     return sorted(events, key=lambda event: event.at)
 
 
 def events_of_samples(cluster_id: int, changes: Iterable[MembershipChange], at: datetime) -> list[RebalanceEvent]:
-    """Returns who appeared and disappeared between two samples, and whose subscription is another."""
+    """Returns which members came and went between two samples, and whose subscription changed."""
     events = []
     for change in changes:
         for kind, client_ids in ((RebalanceKind.JOINED, change.joined), (RebalanceKind.GONE, change.gone)):
@@ -84,54 +84,54 @@ def _events_of_group(
     cluster_id: int, observed: Sequence[ObservedEvent], change: MembershipChange
 ) -> list[RebalanceEvent]:
     member_count = change.member_count
-    joined = {fact.client_id for fact in observed if fact.kind == MEMBER_JOINED} | set(change.joined)
+    joined = {one.client_id for one in observed if one.kind == MEMBER_JOINED} | set(change.joined)
     moves: list[ObservedEvent] = []
     events = []
-    # Backwards: the rows say how many members there are after the last of these facts.
-    for fact in reversed(observed):
-        kind = _KINDS[fact.kind]
+    # Backwards: the rows say how many members there are after the last of these events.
+    for one in reversed(observed):
+        kind = _KINDS[one.kind]
         if kind == RebalanceKind.QUEUES_MOVED:
-            moves.insert(0, fact)
+            moves.insert(0, one)
             continue
-        if kind == RebalanceKind.SUBSCRIPTION_CHANGED and fact.client_id in joined:
+        if kind == RebalanceKind.SUBSCRIPTION_CHANGED and one.client_id in joined:
             continue  # its first subscription, which joining implies
         facts: dict[str, Any] = {}
         if kind == RebalanceKind.SUBSCRIPTION_CHANGED:
-            facts["topics"] = [dict(topic) for topic in change.subscriptions.get(fact.client_id, ())]
+            facts["topics"] = [dict(topic) for topic in change.subscriptions.get(one.client_id, ())]
         else:
             facts["member_count"] = member_count
             if member_count is not None:
                 member_count += 1 if kind in _DEPARTURES else -1
-        events.append(_watched_event(cluster_id, change.group_id, kind, fact, facts))
+        events.append(_watched_event(cluster_id, change.group_id, kind, one, facts))
     if moves:
-        facts = {"moves": [_move(fact) for fact in moves if fact.queue is not None]}
+        facts = {"moves": [_move(one) for one in moves if one.queue is not None]}
         events.append(_watched_event(cluster_id, change.group_id, RebalanceKind.QUEUES_MOVED, moves[-1], facts))
     return events
 
 
-def _move(fact: ObservedEvent) -> dict[str, Any]:
-    assert fact.queue is not None
+def _move(one: ObservedEvent) -> dict[str, Any]:
+    assert one.queue is not None
     return {
-        "topic": fact.queue.topic,
-        "broker": fact.queue.broker_name,
-        "queue_id": fact.queue.queue_id,
-        "from": fact.from_client,
-        "to": fact.to_client,
+        "topic": one.queue.topic,
+        "broker": one.queue.broker_name,
+        "queue_id": one.queue.queue_id,
+        "from": one.from_client,
+        "to": one.to_client,
     }
 
 
 def _watched_event(
-    cluster_id: int, group_id: int, kind: RebalanceKind, fact: ObservedEvent, facts: dict[str, Any]
+    cluster_id: int, group_id: int, kind: RebalanceKind, one: ObservedEvent, facts: dict[str, Any]
 ) -> RebalanceEvent:
     return RebalanceEvent(
         cluster_id=cluster_id,
         group_id=group_id,
-        at=fact.at,
+        at=one.at,
         kind=kind,
-        client_id="" if kind == RebalanceKind.QUEUES_MOVED else fact.client_id,
+        client_id="" if kind == RebalanceKind.QUEUES_MOVED else one.client_id,
         facts=facts,
         source=RebalanceSource.WATCH,
-        source_key=fact.key,
+        source_key=one.key,
     )
 
 

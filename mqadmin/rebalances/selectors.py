@@ -19,7 +19,7 @@ class RebalanceRow:
 
     `facts` by kind: joined, left, lost, gone: {"member_count": after it}; subscription_changed: {"topics": [{"topic",
     "before", "after"}]}, "" for "not subscribed"; queues_moved: {"moves": [{"topic", "broker", "queue_id", "from",
-    "to"}]} with client ids, "" for nobody. `source`: watch (told by the broker) or poll (found between two samples).
+    "to"}]} with client ids, "" for none. `source`: watch (reported by the broker) or poll (found between two samples).
     """
 
     id: int
