@@ -4,7 +4,7 @@
 The rules that surprise are RocketMQ's own and clients depend on them: a group has *one* subscription table. Of two
 expressions for a topic the one with the larger `sub_version` stays; a topic that is absent from a heartbeat is removed
 for all; consume type, model and start position are the last heartbeat's. What each member itself asked for is kept
-beside it, and where the members differ (`differences.py`).
+beside it, and where the members differ (`subscription_conflicts.py`).
 
 Members that joined or left, and topics that came or went, are told to all members of the group (40) once per turn of
 the event loop, except in broadcast groups and those whose settings say no. That a member was lost is told whatever
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from broker.engine.event_loop import steady_clock
-from broker.engine.groups.subscription_conflicts import Differences
+from broker.engine.groups.subscription_conflicts import SubscriptionConflicts
 from remoting.connection import Connection
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.codes import RequestCode
@@ -73,7 +73,7 @@ class GroupMembers:
     fingerprint: int = 0
     members: dict[Connection, Member] = field(default_factory=dict)
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
-    differences: Differences = field(default_factory=Differences)
+    conflicts: SubscriptionConflicts = field(default_factory=SubscriptionConflicts)
 
     def member(self, client_id: str) -> Member | None:
         return next((member for member in self.members.values() if member.client_id == client_id), None)
@@ -164,7 +164,7 @@ class Members:
             member.subscriptions, member.has_asked = data.subscription_data_set, True
             changed_topics = _merge_subscriptions(group, data.subscription_data_set)
         if member.has_asked:
-            group.differences.asked(connection, client_id, member.subscriptions, self._clock())
+            group.conflicts.record_heartbeat(connection, client_id, member.subscriptions, self._clock())
         if has_joined and elsewhere is None:
             self._events.joined(group.group, member)
         if changed_topics or _wants(before) != _wants(member.subscriptions):
@@ -254,7 +254,7 @@ class Members:
         member = group.members.pop(connection, None) if group is not None else None
         if group is None or member is None:
             return
-        group.differences.left(connection, self._clock())
+        group.conflicts.remove_member(connection, self._clock())
         if not group.members:
             del self._groups[group_name]
         if group.member(member.client_id) is None:

@@ -1,12 +1,12 @@
-"""Who of a group asks for something else than the others: observed and remembered, never acted upon.
+"""Subscriptions in which the members of a group disagree: observed and remembered, never acted upon.
 
-A group has one subscription table, so members that do not ask for the same take messages from each other: the larger
-version wins, and what it filters out is lost for the others (see `members.py`). Here stands what each member itself
-asked for at the topics where the members disagree, from when to when, and with whom. Two members differ at a topic by
-expression, by its type, or because only one of them subscribes.
+RocketMQ keeps one subscription table per group, so members that subscribe differently take messages from each other:
+the larger version wins, and what its expression filters out is lost for the others (see `members.py`). Here stands what
+each member itself subscribed to at the topics where they disagree, from when to when, and against whom. Two members
+disagree at a topic by expression, by its type, or because only one of them subscribes.
 
-Pure: "now" is given, in ms since the epoch. A change costs the topics it touches; only where a disagreement begins or
-ends are all members looked at. What is remembered of a member goes with it.
+Pure: "now" is given, in ms since the epoch. A change costs the topics it touches; only where a conflict begins or ends
+are all members looked at. What is remembered of a member goes with it.
 """
 
 from __future__ import annotations
@@ -17,21 +17,24 @@ from dataclasses import dataclass, field
 
 from remoting.wire.bodies.heartbeat import SubscriptionData
 
-# Per member; a member that differs at more topics than this differs in its whole code.
-DIFFERENCES_MAX = 32
-# Members named beside one difference.
+# Per member; a member in conflict at more topics than this runs other code altogether.
+CONFLICTS_MAX = 32
+# Members named beside one conflict.
 OTHERS_MAX = 8
 
-# Expression type and expression; None: does not subscribe.
-Wish = tuple[str, str] | None
+# (expression type, expression) of a subscription; None: not subscribed.
+Expression = tuple[str, str] | None
 
 
 @dataclass(slots=True)
-class Difference:
-    """What one member asked for where others did not. `is_over`: it changed its mind, or they did."""
+class SubscriptionConflict:
+    """What one member subscribed to where others did otherwise. `is_over`: it changed its subscription, or they did.
+
+    `others`: client ids of members with another expression.
+    """
 
     topic: str
-    wish: Wish
+    expression: Expression
     sub_version: int
     since_ms: int
     last_seen_ms: int
@@ -40,125 +43,133 @@ class Difference:
 
 
 @dataclass(slots=True)
-class _Asker:
+class _Member:
     client_id: str
-    wants: dict[str, SubscriptionData] = field(default_factory=dict)
-    differences: dict[tuple[str, Wish], Difference] = field(default_factory=dict)
+    subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+    conflicts: dict[tuple[str, Expression], SubscriptionConflict] = field(default_factory=dict)
 
-    def wish(self, topic: str) -> Wish:
-        subscription = self.wants.get(topic)
+    def expression(self, topic: str) -> Expression:
+        subscription = self.subscriptions.get(topic)
         return (subscription.expression_type, subscription.sub_string) if subscription is not None else None
 
-    def differs(self, topic: str, now_ms: int) -> None:
-        """From now on, or still, and with what it wants now."""
-        wish = self.wish(topic)
-        for difference in self.differences.values():
-            if difference.topic == topic and difference.wish != wish:
-                difference.is_over = True
-        known = self.differences.get((topic, wish))
+    def begin_conflict(self, topic: str, now_ms: int) -> None:
+        """Notes the present expression as in conflict, from now on or still; conflicts of earlier ones are over."""
+        expression = self.expression(topic)
+        for conflict in self.conflicts.values():
+            if conflict.topic == topic and conflict.expression != expression:
+                conflict.is_over = True
+        known = self.conflicts.get((topic, expression))
         if known is None or known.is_over:
-            self.differences.pop((topic, wish), None)
+            self.conflicts.pop((topic, expression), None)
             self._make_room()
-            if len(self.differences) < DIFFERENCES_MAX:
-                version = self.wants[topic].sub_version if wish is not None else 0
-                self.differences[topic, wish] = Difference(topic, wish, version, now_ms, now_ms)
+            if len(self.conflicts) < CONFLICTS_MAX:
+                version = self.subscriptions[topic].sub_version if expression is not None else 0
+                self.conflicts[topic, expression] = SubscriptionConflict(topic, expression, version, now_ms, now_ms)
 
-    def agrees(self, topic: str) -> None:
-        for difference in self.differences.values():
-            if difference.topic == topic:
-                difference.is_over = True
+    def end_conflict(self, topic: str) -> None:
+        for conflict in self.conflicts.values():
+            if conflict.topic == topic:
+                conflict.is_over = True
 
     def _make_room(self) -> None:
-        """What is over goes first, the oldest of it."""
-        if len(self.differences) >= DIFFERENCES_MAX:
-            over = [key for key, difference in self.differences.items() if difference.is_over]
+        """Forgets the oldest conflict that is over, where there are too many."""
+        if len(self.conflicts) >= CONFLICTS_MAX:
+            over = [key for key, conflict in self.conflicts.items() if conflict.is_over]
             for key in over[:1]:
-                del self.differences[key]
+                del self.conflicts[key]
 
 
-class Differences:
-    """Of one group. Members are named by any key of the caller's."""
+class SubscriptionConflicts:
+    """The conflicts of one group. Its members are named by any key of the caller's."""
 
     def __init__(self) -> None:
-        self._askers: dict[Hashable, _Asker] = {}
-        self._wishes: dict[str, Counter[Wish]] = {}
+        self._members: dict[Hashable, _Member] = {}
+        # By topic: how many members subscribe with which expression.
+        self._expressions: dict[str, Counter[Expression]] = {}
         self._disputed: set[str] = set()
 
-    def asked(self, key: Hashable, client_id: str, wanted: Iterable[SubscriptionData], now_ms: int) -> None:
-        """A member said all that it wants."""
-        asker = self._askers.get(key)
-        is_new = asker is None
-        if asker is None:
-            asker = self._askers[key] = _Asker(client_id)
-        before = {topic: asker.wish(topic) for topic in asker.wants}
-        asker.wants = {subscription.topic: subscription for subscription in wanted}
-        after = {topic: asker.wish(topic) for topic in asker.wants}
+    def record_heartbeat(
+        self, key: Hashable, client_id: str, subscriptions: Iterable[SubscriptionData], now_ms: int
+    ) -> None:
+        """Takes all that a member subscribes to."""
+        member = self._members.get(key)
+        is_new = member is None
+        if member is None:
+            member = self._members[key] = _Member(client_id)
+        before = {topic: member.expression(topic) for topic in member.subscriptions}
+        member.subscriptions = {subscription.topic: subscription for subscription in subscriptions}
+        after = {topic: member.expression(topic) for topic in member.subscriptions}
         changed = {topic for topic in before.keys() | after.keys() if before.get(topic) != after.get(topic)}
         for topic in changed:
             self._count(topic, before.get(topic), after.get(topic))
-        self._judge(set(self._wishes) | changed if is_new else changed, asker, now_ms)
-        self.seen(key, now_ms)
+        self._judge(set(self._expressions) | changed if is_new else changed, member, now_ms)
+        self.refresh(key, now_ms)
 
-    def seen(self, key: Hashable, now_ms: int) -> None:
-        """A heartbeat: what it differed in, it still differs in."""
-        asker = self._askers.get(key)
-        for difference in asker.differences.values() if asker is not None else ():
-            if not difference.is_over:
-                difference.last_seen_ms = now_ms
-                subscription = asker.wants.get(difference.topic) if asker is not None else None
-                difference.sub_version = subscription.sub_version if subscription is not None else 0
+    def refresh(self, key: Hashable, now_ms: int) -> None:
+        """Notes that the member's conflicts last until now."""
+        member = self._members.get(key)
+        for conflict in member.conflicts.values() if member is not None else ():
+            if not conflict.is_over:
+                conflict.last_seen_ms = now_ms
+                subscription = member.subscriptions.get(conflict.topic) if member is not None else None
+                conflict.sub_version = subscription.sub_version if subscription is not None else 0
 
-    def left(self, key: Hashable, now_ms: int) -> None:
-        asker = self._askers.pop(key, None)
-        if asker is None:
+    def remove_member(self, key: Hashable, now_ms: int) -> None:
+        """Forgets a member that left; conflicts of the others with it alone are over."""
+        member = self._members.pop(key, None)
+        if member is None:
             return
-        for topic in asker.wants:
-            self._count(topic, asker.wish(topic), None)
-        self._judge(set(self._wishes) | set(asker.wants), None, now_ms)
+        for topic in member.subscriptions:
+            self._count(topic, member.expression(topic), None)
+        self._judge(set(self._expressions) | set(member.subscriptions), None, now_ms)
 
-    def told(self) -> dict[Hashable, list[Difference]]:
-        """By member, with whom each difference is now."""
+    def snapshot(self) -> dict[Hashable, list[SubscriptionConflict]]:
+        """Returns each member's conflicts, with the members against which they are now."""
         sides = {topic: self._sides(topic) for topic in self._disputed}
-        for asker in self._askers.values():
-            for difference in asker.differences.values():
-                of_topic = {} if difference.is_over else sides.get(difference.topic, {})
-                difference.others = [
-                    client_id for wish, ids in of_topic.items() if wish != difference.wish for client_id in ids
+        for member in self._members.values():
+            for conflict in member.conflicts.values():
+                of_topic = {} if conflict.is_over else sides.get(conflict.topic, {})
+                conflict.others = [
+                    client_id
+                    for expression, ids in of_topic.items()
+                    if expression != conflict.expression
+                    for client_id in ids
                 ][:OTHERS_MAX]
-        return {key: list(asker.differences.values()) for key, asker in self._askers.items()}
+        return {key: list(member.conflicts.values()) for key, member in self._members.items()}
 
-    def _sides(self, topic: str) -> dict[Wish, list[str]]:
-        sides: dict[Wish, list[str]] = {}
-        for asker in self._askers.values():
-            ids = sides.setdefault(asker.wish(topic), [])
+    def _sides(self, topic: str) -> dict[Expression, list[str]]:
+        """Returns the client ids of the members with each expression, few of each."""
+        sides: dict[Expression, list[str]] = {}
+        for member in self._members.values():
+            ids = sides.setdefault(member.expression(topic), [])
             if len(ids) < OTHERS_MAX:
-                ids.append(asker.client_id)
+                ids.append(member.client_id)
         return sides
 
-    def _count(self, topic: str, before: Wish, after: Wish) -> None:
-        wishes = self._wishes.setdefault(topic, Counter())
+    def _count(self, topic: str, before: Expression, after: Expression) -> None:
+        expressions = self._expressions.setdefault(topic, Counter())
         if before is not None:
-            wishes[before] -= 1
-            if not wishes[before]:
-                del wishes[before]
+            expressions[before] -= 1
+            if not expressions[before]:
+                del expressions[before]
         if after is not None:
-            wishes[after] += 1
-        if not wishes:
-            del self._wishes[topic]
+            expressions[after] += 1
+        if not expressions:
+            del self._expressions[topic]
 
-    def _judge(self, topics: Iterable[str], changed: _Asker | None, now_ms: int) -> None:
-        """`changed`: who said something else; the others only hear of a disagreement that begins or ends."""
+    def _judge(self, topics: Iterable[str], changed: _Member | None, now_ms: int) -> None:
+        """Begins and ends conflicts at `topics`. Of one that goes on, only the `changed` member is looked at."""
         for topic in topics:
             if self._is_disputed(topic):
-                everybody = topic not in self._disputed
+                has_begun = topic not in self._disputed
                 self._disputed.add(topic)
-                for asker in self._askers.values() if everybody else () if changed is None else (changed,):
-                    asker.differs(topic, now_ms)
+                for member in self._members.values() if has_begun else () if changed is None else (changed,):
+                    member.begin_conflict(topic, now_ms)
             elif topic in self._disputed:
                 self._disputed.discard(topic)
-                for asker in self._askers.values():
-                    asker.agrees(topic)
+                for member in self._members.values():
+                    member.end_conflict(topic)
 
     def _is_disputed(self, topic: str) -> bool:
-        wishes = self._wishes.get(topic)
-        return wishes is not None and (len(wishes) > 1 or sum(wishes.values()) < len(self._askers))
+        expressions = self._expressions.get(topic)
+        return expressions is not None and (len(expressions) > 1 or sum(expressions.values()) < len(self._members))

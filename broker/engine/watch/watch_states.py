@@ -1,8 +1,8 @@
-"""The present state of what a watcher must be told, gathered from where it is kept, page by page.
+"""The present state of topics, groups, queues and offsets for watch answers, gathered page by page.
 
-A large broker has more to tell than fits into a frame, and than one turn of the loop should be spent on. A page is
-what was gathered within `PAGE_S`; the next one goes on there. What was touched is fixed at the start, its state is
-read when its page is made.
+A large broker's state does not fit into a frame, and gathering it would hold up one turn of the event loop. A page is
+what was gathered within `PAGE_S`; the next one goes on there. Which names are in the answer is fixed at its start, the
+state of each is read when its page is made.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from broker.engine.config import BrokerConfig
 from broker.engine.groups.group_configs import Groups
 from broker.engine.groups.members import GroupMembers, Member, Members
 from broker.engine.groups.offsets import Offsets
-from broker.engine.groups.subscription_conflicts import Difference
+from broker.engine.groups.subscription_conflicts import SubscriptionConflict
 from broker.engine.store.message_store import MessageStore
 from broker.engine.topics.topic_configs import Topics
-from broker.engine.watch.change_log import CommitKey, QueueKey, Touched
+from broker.engine.watch.change_log import AffectedKeys, CommitKey, QueueKey
 from broker.engine.watch.watch import Watch
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig
@@ -46,7 +46,7 @@ Part = tuple[str, object]
 
 
 class WatchStates:
-    """`scheduler_state()`: what is told of the scheduler. `clock`: ms since the epoch."""
+    """`scheduler_state()`: the scheduler's part of each answer. `clock`: ms since the epoch."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class WatchStates:
         groups = sorted(self._groups.table.subscription_group_table)
         return Pages(self, [], self._parts(groups, topics, (), self._offsets.keys()))
 
-    def of(self, events: list[WatchEvent], touched: Touched) -> Pages:
-        queues = (key for key in touched.queues if key[0] not in touched.topics)
-        return Pages(self, events, self._parts(touched.groups, touched.topics, queues, touched.commits))
+    def of(self, events: list[WatchEvent], affected: AffectedKeys) -> Pages:
+        queues = (key for key in affected.queues if key[0] not in affected.topics)
+        return Pages(self, events, self._parts(affected.groups, affected.topics, queues, affected.commits))
 
     def empty(self) -> WatchBody:
         return WatchBody(
@@ -114,13 +114,13 @@ class WatchStates:
 
     def _group(self, config: SubscriptionGroupConfig) -> GroupState:
         online = self._members.find(config.group_name) or GroupMembers(config.group_name)
-        differences = online.differences.told()
+        conflicts = online.conflicts.snapshot()
         return GroupState(
             config=config,
             consume_type=online.consume_type or None,
             message_model=online.message_model or None,
             consume_from_where=online.consume_from_where or None,
-            members=[_member(member, differences.get(connection, [])) for connection, member in online.members.items()],
+            members=[_member(member, conflicts.get(connection, [])) for connection, member in online.members.items()],
             subscriptions=list(online.subscriptions.values()),
             assignments=[
                 AssignmentState(
@@ -184,7 +184,7 @@ class Pages:
         return body, False
 
 
-def _member(member: Member, differences: list[Difference]) -> MemberState:
+def _member(member: Member, conflicts: list[SubscriptionConflict]) -> MemberState:
     return MemberState(
         client_id=member.client_id,
         client_addr=member.connection.peer,
@@ -196,19 +196,19 @@ def _member(member: Member, differences: list[Difference]) -> MemberState:
         message_model=member.message_model or None,
         consume_from_where=member.consume_from_where or None,
         subscriptions=member.subscriptions,
-        differences=[_difference(difference) for difference in differences],
+        differences=[_difference(conflict) for conflict in conflicts],
     )
 
 
-def _difference(difference: Difference) -> DifferenceState:
-    expression_type, expression = difference.wish if difference.wish is not None else (None, None)
+def _difference(conflict: SubscriptionConflict) -> DifferenceState:
+    expression_type, expression = conflict.expression if conflict.expression is not None else (None, None)
     return DifferenceState(
-        topic=difference.topic,
+        topic=conflict.topic,
         expression=expression,
         expression_type=expression_type,
-        sub_version=difference.sub_version,
-        since_ms=difference.since_ms,
-        last_seen_ms=difference.last_seen_ms,
-        is_over=difference.is_over,
-        others=difference.others,
+        sub_version=conflict.sub_version,
+        since_ms=conflict.since_ms,
+        last_seen_ms=conflict.last_seen_ms,
+        is_over=conflict.is_over,
+        others=conflict.others,
     )

@@ -1,15 +1,17 @@
 """The way of a request to its processor: the stages that each one passes, then the table of codes.
 
-Access control, once there is any, is a stage before `overload`. A code that stands in no subject's function is answered
-REQUEST_CODE_NOT_SUPPORTED. docs/COMPATIBILITY.md names the file that holds each code's behaviour.
+Another stage is one more entry of `stages`, in the order in which they are called. A code that stands in no subject's
+function is answered REQUEST_CODE_NOT_SUPPORTED. docs/COMPATIBILITY.md names the file that holds each code's behaviour.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from broker.engine.broker import Broker
 from broker.engine.processors.watch import WatchRequest
 from broker.engine.serving.request_table import RequestTable
-from broker.engine.serving.requests import Processors
+from broker.engine.serving.requests import Processors, Stage
 from broker.engine.watch.watch_states import WatchStates
 from broker.engine.wiring.administration import administration_processors
 from broker.engine.wiring.groups import group_processors
@@ -21,12 +23,12 @@ from broker.engine.wiring.topics import topic_processors
 from remoting.wire.codes import RequestCode
 
 
-def fill_broker_table(table: RequestTable, broker: Broker) -> None:
-    """Says who answers on the broker's port."""
+def fill_broker_table(table: RequestTable, broker: Broker, first_stages: Iterable[Stage] = ()) -> None:
+    """Says who answers on the broker's port; `first_stages` are called before the broker's own."""
     watch_request = _watch_request(broker)
     table.fill(
         {RequestCode.WATCH: watch_request, **_processors(broker), **broker.scheduling.processors()},
-        stages=[broker.overload.check],
+        stages=[*first_stages, broker.overload.check],
         after_read=[broker.accepting.store_submitted],
         on_connection_lost=[
             broker.groups.members.connection_lost,
@@ -39,9 +41,10 @@ def fill_broker_table(table: RequestTable, broker: Broker) -> None:
     )
 
 
-def fill_name_server_table(table: RequestTable, broker: Broker) -> None:
+def fill_name_server_table(table: RequestTable, broker: Broker, first_stages: Iterable[Stage] = ()) -> None:
     """Says who answers on the name server's port."""
-    table.fill(name_server_processors(config=broker.config, topics=broker.topics, kv_config=broker.kv_config))
+    processors = name_server_processors(config=broker.config, topics=broker.topics, kv_config=broker.kv_config)
+    table.fill(processors, stages=first_stages)
 
 
 def _processors(broker: Broker) -> Processors:

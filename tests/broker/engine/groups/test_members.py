@@ -152,15 +152,15 @@ async def test_what_each_member_asked_for_itself_is_kept_and_where_they_differ(h
     house.clock.advance_ms(1000)
     house.beat(house.a, wants("orders", "A", version=5))
     group = house.members.find("billing")
-    told = group.differences.told()
+    told = group.conflicts.snapshot()
     (mine,), (others,) = told[house.a], told[house.b]
-    assert (mine.wish, mine.sub_version, mine.others) == (("TAG", "A"), 5, ["10.0.0.2:2@1"])
+    assert (mine.expression, mine.sub_version, mine.others) == (("TAG", "A"), 5, ["10.0.0.2:2@1"])
     assert mine.last_seen_ms - mine.since_ms == 1000
-    assert (others.wish, others.last_seen_ms - others.since_ms) == (("TAG", "B"), 0)
+    assert (others.expression, others.last_seen_ms - others.since_ms) == (("TAG", "B"), 0)
     assert [member.message_model for member in group.members.values()] == ["CLUSTERING", "BROADCASTING"]
     house.members.connection_lost(house.b)
-    assert [each.is_over for each in group.differences.told()[house.a]] == [True]
-    assert house.b not in group.differences.told()
+    assert [each.is_over for each in group.conflicts.snapshot()[house.a]] == [True]
+    assert house.b not in group.conflicts.snapshot()
 
 
 async def test_a_heartbeat_without_subscriptions_keeps_those_of_the_connection_before(house) -> None:
@@ -170,7 +170,7 @@ async def test_a_heartbeat_without_subscriptions_keeps_those_of_the_connection_b
     group = house.members.find("billing")
     assert [data.sub_string for data in group.members[house.b].subscriptions] == ["A"]
     assert house.table() == {"orders": "A"}
-    assert group.differences.told() == {house.b: []}
+    assert group.conflicts.snapshot() == {house.b: []}
 
 
 async def test_members_share_one_table_in_which_the_newer_expression_wins_silently(house) -> None:

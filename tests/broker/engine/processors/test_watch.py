@@ -31,8 +31,8 @@ def page(processor: WatchRequest, wire: Wire, number: int | None = None) -> int:
     return int(answer.ext_fields["nextPage"])
 
 
-async def test_half_told_answers_are_bounded_and_end_with_their_connection():
-    processor = WatchRequest(Watch(ManualClock()), EndlessStates(), half_told_max=2)
+async def test_unfinished_answers_are_bounded_and_end_with_their_connection():
+    processor = WatchRequest(Watch(ManualClock()), EndlessStates(), unfinished_max=2)
     oldest, second, third = (Wire() for _ in range(3))
     for wire in (oldest, second, third):
         assert page(processor, wire) == 1

@@ -8,7 +8,6 @@ import pytest
 
 from broker.engine.groups.members import Member
 from broker.engine.store.values import Appended
-from broker.engine.watch import watch as watch_module
 from broker.engine.watch.watch import WATCHERS_MAX, Watch
 from remoting.wire.bodies import watch as kinds
 from remoting.wire.codes import LanguageCode
@@ -17,15 +16,9 @@ from tests.support.manual_clock import ManualClock
 from tests.support.waiting import eventually
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch) -> None:
-    monkeypatch.setattr(watch_module, "PROGRESS_INTERVAL_S", 0.02)
-    monkeypatch.setattr(watch_module, "GATHER_S", 0.002)
-
-
 @pytest.fixture
 async def watch():
-    watch = Watch(ManualClock(5))
+    watch = Watch(ManualClock(5), progress_interval_s=0.02, gather_s=0.002)
     yield watch
     watch.stop()
 
@@ -38,15 +31,15 @@ class Watcher:
         self.wire = Wire()
         self.since = watch.revision
         self.told: list[list[str]] = []
-        self.touched = []
+        self.affected = []
         self._asks_again = asks_again
         watch.park(self.wire, 30_000, self._tell)
 
     def _tell(self) -> None:
-        events, touched = self.watch.changes_since(self.watch.boot, self.since)
+        events, affected = self.watch.changes_since(self.watch.boot, self.since)
         self.since = self.watch.revision
         self.told.append([event.kind for event in events])
-        self.touched.append(touched)
+        self.affected.append(affected)
         if self._asks_again:
             self.watch.park(self.wire, 30_000, self._tell)
 
@@ -65,7 +58,7 @@ async def test_what_happens_in_one_breath_is_told_together(watch) -> None:
     watch.subscribed("billing", member(), ["orders"])
     await eventually(lambda: watcher.told)
     assert watcher.told == [[kinds.MEMBER_JOINED, kinds.SUBSCRIPTION_CHANGED]]
-    assert watcher.touched[0].groups == {"billing"}
+    assert watcher.affected[0].groups == {"billing"}
 
 
 async def test_a_busy_queue_is_one_progress_event_per_interval(watch) -> None:
@@ -75,8 +68,8 @@ async def test_a_busy_queue_is_one_progress_event_per_interval(watch) -> None:
     watch.committed("billing", "orders", 0)
     await eventually(lambda: watcher.told)
     assert watcher.told == [[kinds.PROGRESS]]
-    assert watcher.touched[0].queues == {("orders", 0)}
-    assert watcher.touched[0].commits == {("billing", "orders", 0)}
+    assert watcher.affected[0].queues == {("orders", 0)}
+    assert watcher.affected[0].commits == {("billing", "orders", 0)}
     watch.appended([appended(1000)])
     await eventually(lambda: len(watcher.told) == 2)
     assert watch.revision == 3

@@ -1,0 +1,50 @@
+"""The pipeline of a whole broker: a stage that is added first sees every request, and can refuse it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.engine.broker import Broker
+from broker.engine.config import BrokerConfig
+from broker.engine.schedule.level_history import LevelHistory
+from broker.engine.schedule.levels import DEFAULT_LEVELS
+from broker.engine.serving.request_table import RequestTable
+from broker.engine.serving.requests import Request
+from broker.engine.settings import Settings
+from broker.engine.wiring.pipeline import fill_broker_table, fill_name_server_table
+from remoting.wire.codes import ResponseCode
+from remoting.wire.command import Command
+from remoting.wire.errors import MessageError
+from tests.support.broker_parts import Wire
+from tests.support.stores import SMALL, ManualClock, open_store
+
+
+@pytest.fixture
+def broker(tmp_path: Path):
+    config = BrokerConfig(store=tmp_path)
+    levels = LevelHistory(config.config_dir, DEFAULT_LEVELS)
+    store = open_store(tmp_path, SMALL, ManualClock())
+    yield Broker(config=config, settings=Settings(config), levels=levels, store=store)
+    store.close()
+
+
+@pytest.mark.parametrize("fill", [fill_broker_table, fill_name_server_table])
+def test_a_stage_added_first_sees_every_code_and_can_refuse_it(broker: Broker, fill) -> None:
+    seen: list[int] = []
+
+    def refuse(request: Request) -> None:
+        seen.append(request.command.code)
+        raise MessageError("not you", ResponseCode.NO_PERMISSION)
+
+    table = RequestTable("broker")
+    fill(table, broker, first_stages=[refuse])
+    codes = sorted(table.processors)
+    wire = Wire()
+    table.requests_received(wire, [Command(code=code) for code in codes])
+    assert codes
+    assert seen == codes
+    assert [(answer.code, answer.remark) for answer in wire.sent] == [(ResponseCode.NO_PERMISSION, "not you")] * len(
+        codes
+    )
