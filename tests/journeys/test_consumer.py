@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -183,10 +182,8 @@ async def test_the_queues_of_a_killed_process_are_consumed_by_the_others_within_
         try:
             await eventually(lambda: len(shop.queues(member)) == 2, 30, "the other member's half")
             os.kill(other.pid, signal.SIGKILL)
-            killed_s = time.monotonic()
             await shop.send(*[f"{number}" for number in range(16)])
             await eventually(lambda: len(bodies) >= 16, TAKEN_OVER_WITHIN_S)
-            assert time.monotonic() - killed_s < TAKEN_OVER_WITHIN_S
         finally:
             other.kill()
     finally:

@@ -231,9 +231,7 @@ def test_instances_go_on_consuming_while_redis_is_away_and_end_with_their_worker
             assert {group: stage.members(group) for group in GROUPS} == before
         finally:
             stage_redis.send_signal(signal.SIGCONT)
-        began_s = time.monotonic()
         assert worker.stop() == 0
-        assert time.monotonic() - began_s < 10
     wait_until(lambda: not stage.members("mailing") and not stage.members("billing"), 5)
     assert "Traceback" not in worker.output()
 

