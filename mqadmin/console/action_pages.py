@@ -50,7 +50,7 @@ class ActionPage:
 def _back_with_notice(request: HttpRequest, result: Result) -> HttpResponse:
     """Redirects to where the form was sent from, else to the group's members, with a notice of the outcome."""
     if result.outcome == Outcome.DONE:
-        words = sentences.wanted_words(result.subject, result.arguments["wanted"])
+        words = sentences.instances_set_sentence(result.subject, result.arguments["wanted"])
         link = format_html('<a href="{}">{}</a>', run_address(result), gettext("What was done"))
         messages.success(request, format_html("{} {}", words, link))
     else:

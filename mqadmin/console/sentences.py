@@ -33,11 +33,11 @@ def first_steps_headline(head: Cluster) -> str:
     return gettext("%(cluster)s is ready for its first message") % {"cluster": head.name}
 
 
-def first_steps_words() -> str:
+def first_steps_sentence() -> str:
     return gettext("Its broker answers; no message has been sent yet. This page updates by itself.")
 
 
-def overview_words(overview: Overview) -> str:
+def overview_sentence(overview: Overview) -> str:
     if not overview.clusters:
         return gettext("The first one appears when the background workers run. manage.py up starts them all.")
     if all(card.head.state == ClusterState.NEW for card in overview.clusters):
@@ -45,15 +45,15 @@ def overview_words(overview: Overview) -> str:
     cards = overview.clusters
     return " ".join(
         [
-            answering_words(
+            brokers_sentence(
                 sum(card.answering_broker_count for card in cards), sum(card.broker_count for card in cards)
             ),
-            _watched_words(sum(card.group_count for card in cards)),
+            _groups_sentence(sum(card.group_count for card in cards)),
         ]
     )
 
 
-def answering_words(answering: int, known: int) -> str:
+def brokers_sentence(answering: int, known: int) -> str:
     if known == 0:
         return gettext("No broker is known yet.")
     if answering == known:
@@ -64,16 +64,16 @@ def answering_words(answering: int, known: int) -> str:
     }
 
 
-def cluster_words(card: ClusterCard, brokers: Sequence[Broker]) -> str:
-    words = [answering_words(card.answering_broker_count, card.broker_count)]
+def cluster_sentence(card: ClusterCard, brokers: Sequence[Broker]) -> str:
+    words = [brokers_sentence(card.answering_broker_count, card.broker_count)]
     if any(broker.scheduler is not None and not broker.scheduler.driver for broker in brokers):
         words.append(gettext("No worker runs the scheduler, so delayed messages and retries wait."))
     if card.group_count:
-        words.append(_watched_words(card.group_count, card.attention_count))
+        words.append(_groups_sentence(card.group_count, card.attention_count))
     return " ".join(words)
 
 
-def hosted_words(hosted: HostedInstances) -> str:
+def instances_sentence(hosted: HostedInstances) -> str:
     """How many of the wanted instances run."""
     words = [
         ngettext(
@@ -89,7 +89,7 @@ def hosted_words(hosted: HostedInstances) -> str:
     return " ".join(words)
 
 
-def wanted_words(group: str, wanted: int) -> str:
+def instances_set_sentence(group: str, wanted: int) -> str:
     """After the number was changed."""
     return ngettext(
         "%(group)s is set to %(n)s instance. The workers follow within seconds.",
@@ -117,7 +117,7 @@ def outcome_words(result: Result) -> str:
             return gettext("Nothing was changed.")
 
 
-def topic_words(page: TopicPage) -> str:
+def topic_sentence(page: TopicPage) -> str:
     readers = len(page.readers)
     if not readers:
         return gettext("No consumer group is known to read it.")
@@ -141,7 +141,7 @@ def topics_total(page: ListPage[Topic]) -> str:
     return ngettext("%(n)s topic", "%(n)s topics", page.total_count) % {"n": count_text(page.total_count)}
 
 
-def _watched_words(group_count: int, attention_count: int = 0) -> str:
+def _groups_sentence(group_count: int, attention_count: int = 0) -> str:
     if group_count == 0:
         return gettext("No consumer group is known yet.")
     if attention_count == 0:

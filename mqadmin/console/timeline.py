@@ -54,7 +54,7 @@ def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
         entries.append(
             TimelineEntry(
                 event=event,
-                words=words_of(event),
+                words=event_text(event),
                 tone=TONES.get(event.kind, ""),
                 changes=queue_changes(event.facts.get("moves", [])),
                 note=gettext("noticed between two samples") if event.source == RebalanceSource.POLL else "",
@@ -65,21 +65,21 @@ def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
     return entries
 
 
-def words_of(event: RebalanceRow) -> str:
+def event_text(event: RebalanceRow) -> str:
     match event.kind:
         case RebalanceKind.JOINED:
-            return _with_members(gettext("joined"), event)
+            return _with_member_count(gettext("joined"), event)
         case RebalanceKind.LEFT:
-            return _with_members(gettext("left"), event)
+            return _with_member_count(gettext("left"), event)
         case RebalanceKind.LOST:
-            return _with_members(gettext("lost its connection"), event)
+            return _with_member_count(gettext("lost its connection"), event)
         case RebalanceKind.GONE:
-            return _with_members(gettext("disappeared"), event)
+            return _with_member_count(gettext("disappeared"), event)
         case RebalanceKind.QUEUES_MOVED:
             count = len(event.facts.get("moves", []))
             return ngettext("%(n)d queue moved", "%(n)d queues moved", count) % {"n": count}
         case RebalanceKind.SUBSCRIPTION_CHANGED:
-            changes = "; ".join(map(_topic_words, event.facts.get("topics", [])))
+            changes = "; ".join(map(_topic_change_text, event.facts.get("topics", [])))
             return gettext("changed its subscription: %(changes)s") % {"changes": changes}
         case _:
             return event.kind
@@ -98,7 +98,7 @@ def queue_changes(moves: Iterable[dict[str, object]]) -> list[QueueChange]:
     return list(changes.values())
 
 
-def _with_members(words: str, event: RebalanceRow) -> str:
+def _with_member_count(words: str, event: RebalanceRow) -> str:
     count = event.facts.get("member_count")
     if not isinstance(count, int):
         return words
@@ -106,6 +106,6 @@ def _with_members(words: str, event: RebalanceRow) -> str:
     return f"{words}, {after}"
 
 
-def _topic_words(change: dict[str, str]) -> str:
+def _topic_change_text(change: dict[str, str]) -> str:
     nothing = gettext("nothing")
     return f"{change.get('topic', '')}: {change.get('before') or nothing} → {change.get('after') or nothing}"

@@ -19,7 +19,7 @@ from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutco
 from mqadmin.clusters.models import Cluster
 from mqadmin.hosting.hosted import hosted_group
 from mqadmin.live.events import Change as LiveChange
-from mqadmin.live.events import ChangeKind, tell_after_commit
+from mqadmin.live.events import ChangeKind, publish_after_commit
 from remoting.wire.limits import GROUP_CHARS_MAX
 
 _NO_WHOLE_NUMBER = gettext_lazy("The number of instances must be a whole number.")
@@ -71,7 +71,7 @@ def carry_out(cluster: Cluster, arguments: SetWantedInstances, preview: Preview[
             return
         row.wanted_instances = arguments.wanted
         row.save(update_fields=["wanted_instances", "updated_at"])
-        tell_after_commit([LiveChange(ChangeKind.GROUP, cluster.name, arguments.group)])
+        publish_after_commit([LiveChange(ChangeKind.GROUP, cluster.name, arguments.group)])
     yield change.done()
 
 

@@ -58,13 +58,13 @@ def live_group(cluster: str, group: str = "") -> str:
     return f"groups.{digest}.{crc32(group.encode()) % GROUP_BUCKETS}" if group else f"cluster.{digest}"
 
 
-def tell_after_commit(changes: Sequence[Change]) -> None:
+def publish_after_commit(changes: Sequence[Change]) -> None:
     """Sends `changes` when the transaction in progress commits; at once outside one."""
     if changes:
-        transaction.on_commit(lambda: tell(changes))
+        transaction.on_commit(lambda: publish(changes))
 
 
-def tell(changes: Sequence[Change]) -> None:
+def publish(changes: Sequence[Change]) -> None:
     """From synchronous code. A layer that cannot be reached is logged, and the pages fetch when they reconnect."""
     by_live_group: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
     for change in changes:

@@ -6,26 +6,26 @@ from django.dispatch import receiver
 
 from mqadmin.clusters.models import Group
 from mqadmin.lag.signals import GroupsMeasured, groups_measured
-from mqadmin.live.events import Change, ChangeKind, tell_after_commit
+from mqadmin.live.events import Change, ChangeKind, publish_after_commit
 from mqadmin.observing.signals import ReachabilityChanged, TopicsChanged, reachability_changed, topics_changed
 from mqadmin.rebalances.signals import EventsRecorded, events_recorded
 
 
 @receiver(reachability_changed)
 def send_cluster(event: ReachabilityChanged, **_: object) -> None:
-    tell_after_commit([Change(ChangeKind.CLUSTER, event.cluster.name)])
+    publish_after_commit([Change(ChangeKind.CLUSTER, event.cluster.name)])
 
 
 @receiver(topics_changed)
 def send_topics(event: TopicsChanged, **_: object) -> None:
-    tell_after_commit([Change(ChangeKind.TOPICS, event.cluster.name)])
+    publish_after_commit([Change(ChangeKind.TOPICS, event.cluster.name)])
 
 
 @receiver(groups_measured)
 def send_groups(event: GroupsMeasured, **_: object) -> None:
     name = event.cluster.name
     changes = [Change(ChangeKind.GROUP, name, group.name, group.revision) for group in event.groups]
-    tell_after_commit([*changes, Change(ChangeKind.GROUPS, name)])
+    publish_after_commit([*changes, Change(ChangeKind.GROUPS, name)])
 
 
 @receiver(events_recorded)
@@ -33,4 +33,4 @@ def send_rebalances(event: EventsRecorded, **_: object) -> None:
     name = event.cluster.name
     groups = Group.objects.filter(pk__in={one.group_id for one in event.events}).values_list("name", flat=True)
     changes = [Change(ChangeKind.REBALANCE, name, group) for group in groups]
-    tell_after_commit([*changes, Change(ChangeKind.REBALANCES, name)])
+    publish_after_commit([*changes, Change(ChangeKind.REBALANCES, name)])

@@ -1,7 +1,7 @@
-"""What happens to a console under test, step by step, in a process of its own: the browser's tests tell it what comes.
+"""What happens to a console under test, step by step, in a process of its own: the browser's tests say which step.
 
 Each line of standard input is a step, {"step": name, …arguments}; each is answered by one line of JSON. A step writes
-rows as the synchroniser would, and tells open pages as it would. Run with the environment of the site under test.
+rows as the synchroniser would, and publishes the change as it would. Run with the environment of the site under test.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
-from mqadmin.live.events import Change, ChangeKind, tell  # noqa: E402
-from tests.support import console_facts as facts  # noqa: E402
+from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
+from tests.support import console_rows as seed  # noqa: E402
 
 
 def migrate() -> None:
@@ -37,45 +37,45 @@ def admin(password: str) -> None:
 def empty_cluster() -> None:
     """As the first start leaves it: a broker that answers, and nothing on it."""
     now = timezone.now()
-    facts.make_broker(facts.make_cluster("local", now=now), now=now, scheduler_waiting_count=0)
-    _tell(ChangeKind.CLUSTER)
+    seed.make_broker(seed.make_cluster("local", now=now), now=now, scheduler_waiting_count=0)
+    _publish(ChangeKind.CLUSTER)
 
 
 def cluster_behind(namesrv: str, brokers: list[str]) -> None:
     """Another cluster, "prod", whose brokers answer: actions ask them."""
     now = timezone.now()
-    prod = facts.make_cluster("prod", now=now, namesrv=namesrv)
+    prod = seed.make_cluster("prod", now=now, namesrv=namesrv)
     for name in brokers:
-        facts.make_broker(prod, name, now=now)
-    facts.make_topic(prod, "orders", now=now)
+        seed.make_broker(prod, name, now=now)
+    seed.make_topic(prod, "orders", now=now)
 
 
 def shop() -> None:
     """Two groups that read orders: billing with two members and four queues, and an index that keeps up."""
     now = timezone.now()
-    cluster = Cluster.objects.filter(name="local").first() or facts.make_cluster("local", now=now)
-    facts.make_topic(cluster, "orders", now=now)
-    billing = facts.make_group(cluster, "billing", now=now, lag=0)
+    cluster = Cluster.objects.filter(name="local").first() or seed.make_cluster("local", now=now)
+    seed.make_topic(cluster, "orders", now=now)
+    billing = seed.make_group(cluster, "billing", now=now, lag=0)
     for number in (1, 2):
-        facts.make_member(billing, f"10.0.3.7@2211#{number}", now=now)
+        seed.make_member(billing, f"10.0.3.7@2211#{number}", now=now)
     for queue_id in range(4):
-        facts.make_queue_offset(billing, "orders", queue_id, now=now, owner=f"10.0.3.7@2211#{1 + queue_id // 2}")
+        seed.make_queue_offset(billing, "orders", queue_id, now=now, owner=f"10.0.3.7@2211#{1 + queue_id // 2}")
     for client_id in ("", "10.0.3.7@2211#1", "billing-worker-7f6c9d5b8-x2x9q@8812#1690000000000"):
-        facts.make_subscription(billing, "orders", "*", now=now, client_id=client_id)
-    index = facts.make_group(cluster, "orders-index", now=now, lag=3)
-    facts.make_queue_offset(index, "orders", 0, now=now, lag=3, committed_offset=131_997)
-    _tell(ChangeKind.GROUPS)
+        seed.make_subscription(billing, "orders", "*", now=now, client_id=client_id)
+    index = seed.make_group(cluster, "orders-index", now=now, lag=3)
+    seed.make_queue_offset(index, "orders", 0, now=now, lag=3, committed_offset=131_997)
+    _publish(ChangeKind.GROUPS)
 
 
 def clusters(count: int) -> None:
     """Further clusters, c0 and so on, that answer."""
     for number in range(count):
-        facts.make_cluster(f"c{number}", now=timezone.now())
+        seed.make_cluster(f"c{number}", now=timezone.now())
 
 
 def cluster_falls_silent(name: str) -> None:
     Cluster.objects.filter(name=name).update(state=ClusterState.UNREACHABLE, last_error="connection refused")
-    tell([Change(ChangeKind.CLUSTER, name)])
+    publish([Change(ChangeKind.CLUSTER, name)])
 
 
 def hosted(group: str, wanted: int) -> None:
@@ -98,27 +98,27 @@ def lag_becomes(group: str, lag: int, verdict: str = "ok") -> None:
     )
     TopicQueue.objects.filter(topic__name="orders", queue_id=0).update(max_offset=132_000 + lag)
     QueueOffset.objects.filter(group__name=group, queue_id=0).update(behind_since=moment, seen_at=now)
-    _tell(ChangeKind.GROUP, group)
-    _tell(ChangeKind.GROUPS)
+    _publish(ChangeKind.GROUP, group)
+    _publish(ChangeKind.GROUPS)
 
 
 def member_joins(group: str, client_id: str) -> None:
     """The member gets queue 3 of orders from whoever had it."""
     now = timezone.now()
     found = Group.objects.get(name=group)
-    facts.make_member(found, client_id, now=now, online_since=now)
+    seed.make_member(found, client_id, now=now, online_since=now)
     queue = QueueOffset.objects.get(group=found, queue_id=3)
     giver, queue.owner, queue.owner_since = queue.owner, client_id, now
     queue.save()
     found.member_count = found.members.filter(left_at=None).count()
     found.save()
     move = {"topic": "orders", "broker": "broker-a", "queue_id": 3, "from": giver, "to": client_id}
-    facts.make_event(found, "joined", at=now, client_id=client_id, member_count=found.member_count)
-    facts.make_event(found, "queues_moved", at=now + timedelta(milliseconds=20), moves=[move])
-    _tell(ChangeKind.GROUP, group)
-    _tell(ChangeKind.REBALANCE, group)
-    _tell(ChangeKind.GROUPS)
-    _tell(ChangeKind.REBALANCES)
+    seed.make_event(found, "joined", at=now, client_id=client_id, member_count=found.member_count)
+    seed.make_event(found, "queues_moved", at=now + timedelta(milliseconds=20), moves=[move])
+    _publish(ChangeKind.GROUP, group)
+    _publish(ChangeKind.REBALANCE, group)
+    _publish(ChangeKind.GROUPS)
+    _publish(ChangeKind.REBALANCES)
 
 
 STEPS: dict[str, Callable[..., None]] = {
@@ -138,8 +138,8 @@ STEPS: dict[str, Callable[..., None]] = {
 }
 
 
-def _tell(kind: ChangeKind, group: str = "") -> None:
-    tell([Change(kind, "local", group)])
+def _publish(kind: ChangeKind, group: str = "") -> None:
+    publish([Change(kind, "local", group)])
 
 
 def main() -> None:

@@ -52,7 +52,7 @@ def navigation(context: Context) -> dict[str, Any]:
 
 
 @register.simple_tag
-def crumb(word: str, url_name: str, *names: str) -> SafeString:
+def breadcrumb(word: str, url_name: str, *names: str) -> SafeString:
     """One step of where the reader is, linked; what is too long is cut and whole on hover."""
     return format_html(
         '<li><a class="truncate" href="{}" title="{}">{}</a></li>', reverse(url_name, args=names), word, word

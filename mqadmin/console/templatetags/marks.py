@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from mqadmin.clusters.models import ClusterState, Group, TopicKind
 from mqadmin.console import sparkline, status_marks
 from mqadmin.console.listing import Listing
-from mqadmin.console.templatetags.numbers import nothing
+from mqadmin.console.templatetags.numbers import dash
 from mqadmin.lag import verdicts
 from mqadmin.lag.selectors import lag_points
 
@@ -70,7 +70,7 @@ def verdict_reason(group: Group) -> str:
 
 
 @register.simple_tag
-def lag_line(packed: bytes | memoryview | str, now: datetime, size: str = "small") -> SafeString:
+def lag_sparkline(packed: bytes | memoryview | str, now: datetime, size: str = "small") -> SafeString:
     """The last hour of a lag as an inline SVG; a dash when hardly anything was observed. `size`: small or wide.
 
     `packed` is a stored history (`mqadmin/lag/history.py`), "" where a template found none.
@@ -80,7 +80,7 @@ def lag_line(packed: bytes | memoryview | str, now: datetime, size: str = "small
     values = sparkline.resampled(points, now - SPARK_WINDOW, now)
     drawn = sparkline.draw(values, box)
     if drawn is None:
-        return nothing(gettext("too few observations yet"))
+        return dash(gettext("too few observations yet"))
     highest = max(value for value in values if value is not None)
     end = format_html('<circle cx="{}" cy="{}" r="1.75"/>', *drawn.end) if drawn.end else ""
     return format_html(
@@ -100,7 +100,7 @@ def lag_line(packed: bytes | memoryview | str, now: datetime, size: str = "small
 
 
 @register.simple_tag
-def event_mark(kind: str) -> SafeString:
+def event_icon(kind: str) -> SafeString:
     """The shape of a rebalance event: what joins points in, what leaves points out."""
     return format_html(
         '<svg width="14" height="14" viewBox="0 0 14 14" stroke-linecap="round" stroke-linejoin="round" '
@@ -110,7 +110,7 @@ def event_mark(kind: str) -> SafeString:
 
 
 @register.simple_tag
-def sort_head(listing: Listing, key: str, label: str, kind: str = "") -> SafeString:
+def sort_header(listing: Listing, key: str, label: str, kind: str = "") -> SafeString:
     """A column's head that sorts by `key` when clicked; `kind` is the cells' class ("number" aligns right)."""
     direction = listing.direction_of(key)
     return format_html(

@@ -33,8 +33,8 @@ def unknown() -> SafeString:
 
 
 @register.simple_tag
-def nothing(reason: str = "") -> SafeString:
-    """There is nothing to count, and that is known."""
+def dash(reason: str = "") -> SafeString:
+    """A dash where a figure does not apply; the reason on hover."""
     return format_html('<span class="unknown" title="{}">–</span>', reason)
 
 
@@ -102,13 +102,13 @@ def since(moment: datetime | None, now: datetime) -> SafeString:
 def next_due(moment: datetime | None, now: datetime) -> SafeString:
     """When something falls due: "in 12 s", or "now" for what fell due since the broker said so; a dash for nothing."""
     if moment is None:
-        return nothing(gettext("nothing is waiting"))
+        return dash(gettext("nothing is waiting"))
     text = figures.age_text(moment, now) if moment > now else gettext("now")
     return format_html('<span title="{}">{}</span>', _full(moment), text)
 
 
 @register.simple_tag
-def lasting(moment: datetime, now: datetime) -> SafeString:
+def elapsed(moment: datetime, now: datetime) -> SafeString:
     """How long something has lasted, exactly: "12 m 05 s"."""
     return _time("elapsed", moment, _elapsed(moment, now))
 
@@ -130,21 +130,21 @@ def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeStri
     """How long the next message has been waiting; "≥" where that is only known as "at least"."""
     value = lag.value if isinstance(lag, Figure) else lag
     if value == 0:
-        return nothing(gettext("no messages wait"))
+        return dash(gettext("no messages wait"))
     if value is None or waiting.since is None:
         return unknown()
-    return format_html("{}{}", "≥ " if waiting.is_at_least else "", lasting(waiting.since, now))
+    return format_html("{}{}", "≥ " if waiting.is_at_least else "", elapsed(waiting.since, now))
 
 
 @register.simple_tag
 def drain(group: Group) -> SafeString:
     """When the lag will be gone at the present rates; a group that keeps up always has a few messages in flight."""
     if group.verdict_rule == KEEPS_UP:
-        return nothing(gettext("keeps up"))
+        return dash(gettext("keeps up"))
     when = group.drain
     match when.kind:
         case DrainKind.NOW:
-            return nothing(gettext("no messages wait"))
+            return dash(gettext("no messages wait"))
         case DrainKind.IN if when.seconds is not None:
             return format_html("{}", figures.duration_text(round(when.seconds) * figures.SECOND_MS))
         case DrainKind.NEVER:

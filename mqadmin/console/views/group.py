@@ -98,7 +98,7 @@ def _hosted(page: GroupPage) -> dict[str, Any]:
         return {}
     return {
         "hosted": hosted,
-        "hosted_words": sentences.hosted_words(hosted),
+        "instances_sentence": sentences.instances_sentence(hosted),
         "scale_permission": set_wanted_instances.DECLARATION.permission,
         "key": uuid.uuid4(),
         "fingerprint": fingerprint({"": set_wanted_instances.wanted_values(hosted.wanted)}),

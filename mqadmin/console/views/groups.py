@@ -19,7 +19,7 @@ from mqadmin.live.subscriptions import Subscription
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class VerdictLink:
     """A link that shows the groups of one verdict; `verdict` "" shows all."""
 
     verdict: str
@@ -56,17 +56,17 @@ def _context(cluster: str, listing: Listing) -> dict[str, Any]:
     return {
         "page": page,
         "listing": listing,
-        "picks": _picks(listing, selectors.verdict_counts(cluster)),
-        "total_words": sentences.groups_total(page),
+        "verdict_links": _verdict_links(listing, selectors.verdict_counts(cluster)),
+        "total_text": sentences.groups_total(page),
         "previous_url": listing.at_page(page.number - 1),
         "next_url": listing.at_page(page.number + 1),
     }
 
 
-def _picks(listing: Listing, counts: dict[str, int]) -> list[Pick]:
+def _verdict_links(listing: Listing, counts: dict[str, int]) -> list[VerdictLink]:
     """All, then the verdicts that some group has, in the order in which they need somebody."""
     some = [(verdict.value, counts[verdict]) for verdict in Verdict if counts.get(verdict)]
     return [
-        Pick(verdict, listing.chosen(verdict), count, listing.choice == verdict)
+        VerdictLink(verdict, listing.chosen(verdict), count, listing.choice == verdict)
         for verdict, count in [("", sum(counts.values())), *some]
     ]

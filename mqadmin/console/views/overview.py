@@ -28,9 +28,9 @@ def _context() -> dict[str, Any]:
     groups = list(attention.group_lines(found.attention))
     attention_count = len(clusters) + len(schedulers) + found.attention_count
     empty = _empty_cluster(found)
-    headline, words = sentences.headline(found, attention_count), sentences.overview_words(found)
+    headline, words = sentences.headline(found, attention_count), sentences.overview_sentence(found)
     if empty is not None:
-        headline, words = sentences.first_steps_headline(empty), sentences.first_steps_words()
+        headline, words = sentences.first_steps_headline(empty), sentences.first_steps_sentence()
     return {
         "overview": found,
         "now": found.now,

@@ -56,7 +56,7 @@ def _topics(cluster: str, listing: Listing) -> dict[str, Any]:
             (ALL_KINDS, gettext("all kinds")),
         ],
         "choice_label": gettext("Kind"),
-        "total_words": sentences.topics_total(page),
+        "total_text": sentences.topics_total(page),
         "previous_url": listing.at_page(page.number - 1),
         "next_url": listing.at_page(page.number + 1),
     }
@@ -71,4 +71,4 @@ def topic(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
 def _topic(cluster: str, topic: str) -> dict[str, Any]:
     page = selectors.topic_page(cluster, topic)
     prefetch_histories([reader.group for reader in page.readers])
-    return {"page": page, "words": sentences.topic_words(page)}
+    return {"page": page, "words": sentences.topic_sentence(page)}

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group
 from mqadmin.console.fragments import SharedFragments
-from tests.support import console_facts as facts
+from tests.support import console_rows as seed
 
 
 @pytest.fixture(autouse=True)
@@ -38,16 +38,16 @@ def http(db, django_user_model) -> Client:
 
 @pytest.fixture
 def cluster(db, now) -> Cluster:
-    cluster = facts.make_cluster("local", now=now)
-    facts.make_broker(cluster, now=now)
+    cluster = seed.make_cluster("local", now=now)
+    seed.make_broker(cluster, now=now)
     return cluster
 
 
 @pytest.fixture
 def group(cluster, now) -> Group:
     """Stalled: 12,049 messages wait on queue 0 of orders, pulled by 10.0.3.7@2211#1."""
-    facts.make_topic(cluster, "orders", now=now)
-    group = facts.make_group(
+    seed.make_topic(cluster, "orders", now=now)
+    group = seed.make_group(
         cluster,
         "billing",
         now=now,
@@ -60,11 +60,11 @@ def group(cluster, now) -> Group:
         behind_method="observed",
         member_count=1,
     )
-    facts.make_member(group, "10.0.3.7@2211#1", now=now)
-    facts.make_queue_offset(group, "orders", 0, now=now, owner="10.0.3.7@2211#1", lag=12_049, committed_offset=120_331)
-    facts.make_subscription(group, "orders", "paid || refunded", now=now)
-    facts.make_subscription(group, "orders", "paid || refunded", now=now, client_id="10.0.3.7@2211#1")
-    facts.make_event(
+    seed.make_member(group, "10.0.3.7@2211#1", now=now)
+    seed.make_queue_offset(group, "orders", 0, now=now, owner="10.0.3.7@2211#1", lag=12_049, committed_offset=120_331)
+    seed.make_subscription(group, "orders", "paid || refunded", now=now)
+    seed.make_subscription(group, "orders", "paid || refunded", now=now, client_id="10.0.3.7@2211#1")
+    seed.make_event(
         group,
         "queues_moved",
         at=now - timedelta(minutes=3),

@@ -16,7 +16,7 @@ from mqadmin.actions.models import ActionRun
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from remoting.wire.bodies.topics import TopicConfig
-from tests.support import console_facts as facts
+from tests.support import console_rows as seed
 from tests.support.topic_brokers import TopicBrokers
 
 CREATE = "/clusters/prod/create-topic/"
@@ -27,9 +27,9 @@ FOUR = {"topic": "orders", "read_queues": "4", "write_queues": "4", "perm": "6"}
 @pytest.fixture
 def brokers(db, now) -> Iterator[TopicBrokers]:
     with TopicBrokers("broker-a", "broker-b") as brokers:
-        prod = facts.make_cluster("prod", now=now, namesrv=brokers.namesrv)
+        prod = seed.make_cluster("prod", now=now, namesrv=brokers.namesrv)
         for name in brokers.brokers:
-            facts.make_broker(prod, name, now=now)
+            seed.make_broker(prod, name, now=now)
         yield brokers
 
 
@@ -136,7 +136,7 @@ def test_brokers_that_do_not_answer_are_words_on_the_page(http, brokers):
 
 
 def test_who_lacks_the_right_sees_no_link_no_form_and_is_refused(brokers, now, django_user_model):
-    facts.make_topic(Cluster.objects.get(name="prod"), "orders", now=now)
+    seed.make_topic(Cluster.objects.get(name="prod"), "orders", now=now)
     reader = Client()
     reader.force_login(django_user_model.objects.create_user("reader"))
     for address in (CREATE, DELETE):
@@ -148,8 +148,8 @@ def test_who_lacks_the_right_sees_no_link_no_form_and_is_refused(brokers, now, d
 
 
 def test_who_has_the_right_finds_the_links(http, brokers, now):
-    facts.make_topic(Cluster.objects.get(name="prod"), "orders", now=now)
-    facts.make_topic(Cluster.objects.get(name="prod"), "TBW102", now=now, kind="system")
+    seed.make_topic(Cluster.objects.get(name="prod"), "orders", now=now)
+    seed.make_topic(Cluster.objects.get(name="prod"), "TBW102", now=now, kind="system")
     assert f'href="{CREATE}"' in http.get("/clusters/prod/topics/").content.decode()
     assert f'href="{DELETE}"' in http.get("/clusters/prod/topics/orders/").content.decode()
     assert "Delete the topic" not in text_of(http.get("/clusters/prod/topics/TBW102/"))

@@ -78,7 +78,7 @@ def test_a_change_is_rendered_anew_at_once(http, group, rendered):
     assert b"12,049" in region(http, url)
     type(group).objects.filter(pk=group.pk).update(lag=777)
     assert region(http, url).count(b"777") == 0, "nobody was told of it"
-    events.tell([Change(ChangeKind.GROUP, "local", "billing")])
+    events.publish([Change(ChangeKind.GROUP, "local", "billing")])
     assert b"777" in region(http, url)
     assert len(rendered) == 2
 
@@ -86,7 +86,7 @@ def test_a_change_is_rendered_anew_at_once(http, group, rendered):
 def test_a_change_of_another_cluster_renders_nothing(http, group, rendered):
     url = reverse("groups", args=["local"])
     region(http, url)
-    events.tell([Change(ChangeKind.GROUPS, "prod")])
+    events.publish([Change(ChangeKind.GROUPS, "prod")])
     region(http, url)
     assert len(rendered) == 1
 

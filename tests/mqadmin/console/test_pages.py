@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from mqadmin.clusters.models import Cluster
-from tests.support import console_facts as facts
+from tests.support import console_rows as seed
 
 HOSTILE = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
 OPEN_PAGES = {"login", "logout", "theme", "set_language"}
@@ -88,15 +88,15 @@ def test_htmx_gets_the_live_region_alone_and_nothing_is_cached(http, group, name
 
 @pytest.mark.parametrize("name", [HOSTILE, "a/b", "../..", "x" * 255, "line\nbreak", "100%", "队列"], ids=repr)
 def test_names_from_strangers_are_text_everywhere(http, cluster, now, name):
-    facts.make_topic(cluster, name, now=now)
-    group = facts.make_group(cluster, name, now=now, verdict="stalled", lag=1, verdict_rule="offset_stands")
-    difference = facts.make_difference(name, name, since=now, others=[name])
-    facts.make_member(group, name, now=now, address=name, language="JAVA", differences=[difference])
-    facts.make_queue_offset(group, name, 0, now=now, owner=name)
-    facts.make_subscription(group, name, name, now=now, client_id=name)
-    facts.make_event(group, "joined", at=now, client_id=name, member_count=1)
+    seed.make_topic(cluster, name, now=now)
+    group = seed.make_group(cluster, name, now=now, verdict="stalled", lag=1, verdict_rule="offset_stands")
+    difference = seed.make_difference(name, name, since=now, others=[name])
+    seed.make_member(group, name, now=now, address=name, language="JAVA", differences=[difference])
+    seed.make_queue_offset(group, name, 0, now=now, owner=name)
+    seed.make_subscription(group, name, name, now=now, client_id=name)
+    seed.make_event(group, "joined", at=now, client_id=name, member_count=1)
     move = {"topic": name, "broker": name, "queue_id": 0, "from": "", "to": name}
-    facts.make_event(group, "queues_moved", at=now, moves=[move])
+    seed.make_event(group, "queues_moved", at=now, moves=[move])
     pages = [
         ("overview", []),
         ("cluster", ["local"]),
@@ -117,12 +117,12 @@ def test_how_often_the_database_is_asked_does_not_grow_with_the_rows(
     http, group, now, name, args, django_assert_max_num_queries
 ):
     for number in range(30):
-        further = facts.make_group(group.cluster, f"g{number:02}", now=now, verdict="slow", lag=number)
-        facts.make_queue_offset(further, "orders", 0, now=now)
-        facts.make_topic(group.cluster, f"t{number:02}", now=now)
-        facts.make_member(group, f"member-{number}", now=now)
-        facts.make_queue_offset(group, "orders", 1 + number, now=now, owner=f"member-{number}")
-        facts.make_event(further, "joined", at=now - timedelta(minutes=number), client_id=f"c{number}")
+        further = seed.make_group(group.cluster, f"g{number:02}", now=now, verdict="slow", lag=number)
+        seed.make_queue_offset(further, "orders", 0, now=now)
+        seed.make_topic(group.cluster, f"t{number:02}", now=now)
+        seed.make_member(group, f"member-{number}", now=now)
+        seed.make_queue_offset(group, "orders", 1 + number, now=now, owner=f"member-{number}")
+        seed.make_event(further, "joined", at=now - timedelta(minutes=number), client_id=f"c{number}")
     with django_assert_max_num_queries(18):
         assert http.get(reverse(name, args=args)).status_code == 200
 
@@ -134,13 +134,13 @@ class TestOverview:
         assert text.index("billing") < text.index("brokers")
 
     def test_says_when_nothing_does(self, http, cluster, now):
-        facts.make_group(cluster, "index", now=now)
+        seed.make_group(cluster, "index", now=now)
         text = text_of(http.get("/"))
         assert "Nothing needs attention" in text
         assert "The one broker answers. One consumer group; it needs no attention." in text
 
     def test_a_cluster_that_is_silent_needs_somebody(self, http, now):
-        facts.make_cluster("far", now=now, state="unreachable", last_error="10.9.9.9:9876: connection refused")
+        seed.make_cluster("far", now=now, state="unreachable", last_error="10.9.9.9:9876: connection refused")
         text = text_of(http.get("/"))
         assert "1 thing needs attention" in text
         assert "10.9.9.9:9876: connection refused" in text
@@ -157,7 +157,7 @@ class TestOverview:
         assert "127.0.0.1:9876" in text
 
     def test_a_cluster_not_asked_yet_is_waited_for(self, http, now):
-        facts.make_cluster("local", now=now, state="new", last_synced_at=None)
+        seed.make_cluster("local", now=now, state="new", last_synced_at=None)
         assert "Waiting for the first answer" in text_of(http.get("/"))
 
     def test_without_a_cluster_it_says_how_one_comes(self, http):
@@ -194,7 +194,7 @@ class TestCluster:
         assert "run by" not in text_of(http.get(reverse("cluster", args=["local"])))
 
     def test_says_what_to_do_without_a_broker(self, http, now):
-        facts.make_cluster("bare", now=now)
+        seed.make_cluster("bare", now=now)
         assert "manage.py runbroker" in text_of(http.get(reverse("cluster", args=["bare"])))
 
 
@@ -204,9 +204,9 @@ class TestGroups:
 
     @pytest.fixture
     def some(self, cluster, now) -> Cluster:
-        facts.make_group(cluster, "calm", now=now, lag=0)
-        facts.make_group(cluster, "busy", now=now, lag=900, verdict="slow")
-        facts.make_group(cluster, "dark", now=now, lag=None, verdict="unknown", member_count=None)
+        seed.make_group(cluster, "calm", now=now, lag=0)
+        seed.make_group(cluster, "busy", now=now, lag=900, verdict="slow")
+        seed.make_group(cluster, "dark", now=now, lag=None, verdict="unknown", member_count=None)
         return cluster
 
     def test_what_needs_somebody_comes_first(self, http, some):
@@ -235,7 +235,7 @@ class TestGroups:
 
     def test_pages_are_forty_long_and_linked(self, http, cluster, now):
         for number in range(45):
-            facts.make_group(cluster, f"g{number:02}", now=now, lag=None)
+            seed.make_group(cluster, f"g{number:02}", now=now, lag=None)
         url = reverse("groups", args=["local"])
         first = http.get(url, {"sort": "name"})
         assert len(self.names(first)) == 40
@@ -267,17 +267,17 @@ class TestGroup:
         assert "Left in the last 24 hours" in text
 
     def test_a_member_that_asks_for_something_else_is_marked(self, http, group, now):
-        facts.make_subscription(group, "orders", "B", now=now, client_id="10.0.3.9@8812")
+        seed.make_subscription(group, "orders", "B", now=now, client_id="10.0.3.9@8812")
         text = text_of(http.get(reverse("group_subscriptions", args=["local", "billing"])))
         assert "1 of 2 members subscribed to something else" in text
         assert "◆ B" in text
 
     def test_differences_that_the_broker_saw_are_listed_and_those_that_last_come_first(self, http, group, now):
         since = now - timedelta(minutes=9)
-        over = facts.make_difference("orders", "old", since=now, is_over=True)
-        lasting = facts.make_difference("orders", "B", since=since, others=["10.0.3.7@2211#1"])
-        absent = facts.make_difference("stock", None, since=since - timedelta(minutes=1), others=["10.0.3.7@2211#1"])
-        facts.make_member(group, "10.0.3.9@8812", now=now, differences=[over, absent, lasting])
+        over = seed.make_difference("orders", "old", since=now, is_over=True)
+        lasting = seed.make_difference("orders", "B", since=since, others=["10.0.3.7@2211#1"])
+        absent = seed.make_difference("stock", None, since=since - timedelta(minutes=1), others=["10.0.3.7@2211#1"])
+        seed.make_member(group, "10.0.3.9@8812", now=now, differences=[over, absent, lasting])
         text = text_of(http.get(reverse("group_subscriptions", args=["local", "billing"])))
         listed = text[text.index("Differences that the broker saw") :]
         assert listed.index(" B ") < listed.index("not subscribed") < listed.index(" old ")
@@ -295,7 +295,7 @@ class TestGroup:
 
     def test_older_rebalances_are_linked(self, http, group, now):
         for minutes in range(60):
-            facts.make_event(group, "joined", at=now - timedelta(minutes=minutes), client_id=f"c{minutes}")
+            seed.make_event(group, "joined", at=now - timedelta(minutes=minutes), client_id=f"c{minutes}")
         response = http.get(reverse("group_rebalances", args=["local", "billing"]))
         link = re.search(r'rel="next" href="(\?before=[^"]+)"', response.content.decode())
         assert link
@@ -312,8 +312,8 @@ class TestTopic:
         assert "billing" in text
 
     def test_retry_and_dead_letter_topics_are_listed_on_demand(self, http, cluster, now):
-        facts.make_topic(cluster, "orders", now=now)
-        facts.make_topic(cluster, "%RETRY%billing", now=now, kind="retry")
+        seed.make_topic(cluster, "orders", now=now)
+        seed.make_topic(cluster, "%RETRY%billing", now=now, kind="retry")
         url = reverse("topics", args=["local"])
         assert "%RETRY%" not in text_of(http.get(url))
         assert "%RETRY%billing" in text_of(http.get(url, {"kind": "all"}))

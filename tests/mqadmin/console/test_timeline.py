@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mqadmin.console.timeline import queue_changes, timeline, words_of
+from mqadmin.console.timeline import event_text, queue_changes, timeline
 from mqadmin.rebalances.models import RebalanceKind
 from mqadmin.rebalances.selectors import RebalanceRow
 
@@ -37,11 +37,11 @@ def move(queue_id: int, giver: str, taker: str) -> dict[str, object]:
     ids=lambda value: value.kind if isinstance(value, RebalanceRow) else "",
 )
 def test_an_event_is_said_in_words(row, words):
-    assert words_of(row) == words
+    assert event_text(row) == words
 
 
 def test_every_kind_has_words_of_its_own():
-    assert len({words_of(event(kind)) for kind in RebalanceKind}) == len(RebalanceKind)
+    assert len({event_text(event(kind)) for kind in RebalanceKind}) == len(RebalanceKind)
 
 
 def test_a_move_is_lost_to_one_and_gained_by_the_other():

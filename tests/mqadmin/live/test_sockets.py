@@ -73,8 +73,8 @@ async def page(session: str) -> AsyncIterator[PageSocket]:
     await socket.disconnect()
 
 
-async def tell(*changes: Change) -> None:
-    await sync_to_async(events.tell)(changes)
+async def publish(*changes: Change) -> None:
+    await sync_to_async(events.publish)(changes)
 
 
 def of_billing(revision: int, kind: ChangeKind = ChangeKind.GROUP) -> Change:
@@ -90,7 +90,7 @@ async def test_page_learns_how_often_the_heartbeat_comes(session: str) -> None:
 
 
 async def test_page_hears_what_changed(page: PageSocket) -> None:
-    await tell(of_billing(7))
+    await publish(of_billing(7))
     assert await page.heard() == {
         "type": "changed",
         "changes": [{"kind": "group", "cluster": "local", "group": "billing", "revision": 7}],
@@ -98,10 +98,10 @@ async def test_page_hears_what_changed(page: PageSocket) -> None:
 
 
 async def test_changes_in_quick_succession_come_together_and_the_latest_counts(page: PageSocket) -> None:
-    await tell(of_billing(1))
+    await publish(of_billing(1))
     await page.heard()
     for revision in (2, 3, 4):
-        await tell(of_billing(revision), of_billing(revision, ChangeKind.REBALANCE))
+        await publish(of_billing(revision), of_billing(revision, ChangeKind.REBALANCE))
     heard = await page.heard()
     assert [(change["kind"], change["revision"]) for change in heard["changes"]] == [("group", 4), ("rebalance", 4)]
     assert await page.receive_nothing()
@@ -111,14 +111,14 @@ async def test_page_hears_nothing_of_other_groups_and_clusters(
     page: PageSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "GROUP_BUCKETS", 1)
-    await tell(Change(ChangeKind.GROUP, "local", "mail"), Change(ChangeKind.GROUP, "prod", "billing"))
-    await tell(Change(ChangeKind.GROUPS, "local"))
+    await publish(Change(ChangeKind.GROUP, "local", "mail"), Change(ChangeKind.GROUP, "prod", "billing"))
+    await publish(Change(ChangeKind.GROUPS, "local"))
     assert await page.receive_nothing()
 
 
 async def test_cluster_page_hears_of_the_cluster(session: str) -> None:
     socket = await subscribed(session, {"cluster": "local"})
-    await tell(of_billing(1), Change(ChangeKind.GROUPS, "local"))
+    await publish(of_billing(1), Change(ChangeKind.GROUPS, "local"))
     heard = await socket.heard()
     assert [change["kind"] for change in heard["changes"]] == ["groups"]
     await socket.disconnect()
@@ -126,9 +126,9 @@ async def test_cluster_page_hears_of_the_cluster(session: str) -> None:
 
 async def test_page_hears_only_the_kinds_that_it_shows(session: str) -> None:
     socket = await subscribed(session, {"cluster": "local", "kinds": ["topics"]})
-    await tell(Change(ChangeKind.GROUPS, "local"), Change(ChangeKind.CLUSTER, "local"))
+    await publish(Change(ChangeKind.GROUPS, "local"), Change(ChangeKind.CLUSTER, "local"))
     assert await socket.receive_nothing()
-    await tell(Change(ChangeKind.TOPICS, "local"))
+    await publish(Change(ChangeKind.TOPICS, "local"))
     assert (await socket.heard())["type"] == "changed"
     await socket.disconnect()
 
@@ -137,7 +137,7 @@ async def test_one_socket_hears_of_all_that_its_page_shows(session: str) -> None
     names = [f"c{number:02}" for number in range(20)]
     await sync_to_async(Cluster.objects.bulk_create)(Cluster(name=name, namesrv="10.0.0.1:9876") for name in names)
     socket = await subscribed(session, BILLING, *({"cluster": name} for name in names))
-    await tell(Change(ChangeKind.CLUSTER, "c00"), Change(ChangeKind.GROUPS, "c19"), of_billing(1))
+    await publish(Change(ChangeKind.CLUSTER, "c00"), Change(ChangeKind.GROUPS, "c19"), of_billing(1))
     heard = {(change["cluster"], change["group"]) for change in (await socket.heard())["changes"]}
     while len(heard) < 3:
         heard |= {(change["cluster"], change["group"]) for change in (await socket.heard())["changes"]}
@@ -289,7 +289,7 @@ async def test_sockets_of_one_process_are_checked_together(session: str) -> None
 async def test_page_is_told_after_the_transaction_and_not_of_one_that_failed(page: PageSocket) -> None:
     def change(revision: int, *, fails: bool) -> None:
         with transaction.atomic():
-            events.tell_after_commit([of_billing(revision)])
+            events.publish_after_commit([of_billing(revision)])
             if fails:
                 raise ZeroDivisionError
 
@@ -316,7 +316,7 @@ def redis_layer(tmp_path: Path, settings: Any) -> Iterator[RedisServer]:
 @pytest.mark.redis
 async def test_events_pass_through_a_real_redis(redis_layer: RedisServer, session: str) -> None:
     socket = await subscribed(session, BILLING)
-    await asyncio.to_thread(events.tell, [of_billing(9)])
+    await asyncio.to_thread(events.publish, [of_billing(9)])
     assert (await socket.heard())["changes"][0]["revision"] == 9
     await socket.disconnect()
 
@@ -324,5 +324,5 @@ async def test_events_pass_through_a_real_redis(redis_layer: RedisServer, sessio
 @pytest.mark.redis
 def test_events_without_redis_are_a_warning(redis_layer: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     redis_layer.stop()
-    events.tell([of_billing(1)])
+    events.publish([of_billing(1)])
     assert "open pages were not told" in caplog.text

@@ -9,7 +9,7 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
-from tests.support import console_facts
+from tests.support import console_rows
 from tests.support.topic_brokers import TopicBrokers
 
 
@@ -22,9 +22,9 @@ def brokers() -> Iterator[TopicBrokers]:
 @pytest.fixture
 def cluster(db: None, brokers: TopicBrokers) -> Cluster:
     now = timezone.now()
-    cluster = console_facts.make_cluster("prod", now=now, namesrv=brokers.namesrv)
+    cluster = console_rows.make_cluster("prod", now=now, namesrv=brokers.namesrv)
     for name in brokers.brokers:
-        console_facts.make_broker(cluster, name, now=now)
+        console_rows.make_broker(cluster, name, now=now)
     return cluster
 
 

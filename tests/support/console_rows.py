@@ -28,7 +28,7 @@ from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
 
 
 def make_cluster(name: str = "local", *, now: datetime, **changes: Any) -> Cluster:
-    facts = {
+    fields = {
         "namesrv": "127.0.0.1:9876",
         "rocketmq_name": name,
         "kind": ClusterKind.OURS,
@@ -37,11 +37,11 @@ def make_cluster(name: str = "local", *, now: datetime, **changes: Any) -> Clust
         "last_tried_at": now - timedelta(seconds=1),
         "last_synced_at": now - timedelta(seconds=1),
     }
-    return Cluster.objects.update_or_create(name=name, defaults=facts | changes)[0]
+    return Cluster.objects.update_or_create(name=name, defaults=fields | changes)[0]
 
 
 def make_broker(cluster: Cluster, name: str = "broker-a", *, now: datetime, **changes: Any) -> Broker:
-    facts = {
+    fields = {
         "address": "127.0.0.1:10911",
         "version": 477,
         "scheduler_driver": "scheduler@shop-1",
@@ -55,7 +55,7 @@ def make_broker(cluster: Cluster, name: str = "broker-a", *, now: datetime, **ch
         ],
         "seen_at": now - timedelta(seconds=1),
     }
-    return Broker.objects.create(cluster=cluster, name=name, **(facts | changes))
+    return Broker.objects.create(cluster=cluster, name=name, **(fields | changes))
 
 
 def make_due_kind(
@@ -69,7 +69,7 @@ def make_due_kind(
 def make_topic(
     cluster: Cluster, name: str, *, now: datetime, queue_count: int = 4, per_queue: int = 132_000, **changes: Any
 ) -> Topic:
-    facts = {
+    fields = {
         "kind": TopicKind.NORMAL,
         "read_queue_count": queue_count,
         "write_queue_count": queue_count,
@@ -82,7 +82,7 @@ def make_topic(
         "offsets_seen_at": now - timedelta(seconds=1),
         "seen_at": now - timedelta(seconds=1),
     }
-    topic = Topic.objects.create(cluster=cluster, name=name, **(facts | changes))
+    topic = Topic.objects.create(cluster=cluster, name=name, **(fields | changes))
     TopicQueue.objects.bulk_create(
         TopicQueue(
             topic=topic,
@@ -101,7 +101,7 @@ def make_topic(
 def make_group(
     cluster: Cluster, name: str, *, now: datetime, lag_shape: str = "flat", verdict: str = Verdict.OK, **changes: Any
 ) -> Group:
-    facts = {
+    fields = {
         "message_model": "CLUSTERING",
         "consume_type": "CONSUME_PASSIVELY",
         "consume_from_where": "CONSUME_FROM_LAST_OFFSET",
@@ -121,7 +121,7 @@ def make_group(
         "verdict_rule": "keeps_up",
         "seen_at": now - timedelta(seconds=1),
     }
-    group = Group.objects.create(cluster=cluster, name=name, verdict=verdict, **(facts | changes))
+    group = Group.objects.create(cluster=cluster, name=name, verdict=verdict, **(fields | changes))
     make_lag_history(group, now=now, lag_shape=lag_shape)
     return group
 
@@ -144,7 +144,7 @@ def make_lag_history(group: Group, *, now: datetime, lag_shape: str) -> None:
 
 
 def make_member(group: Group, client_id: str, *, now: datetime, **changes: Any) -> Member:
-    facts = {
+    fields = {
         "address": f"{client_id.split('@', maxsplit=1)[0]}:41822",
         "language": "PYTHON",
         "version": 477,
@@ -153,7 +153,7 @@ def make_member(group: Group, client_id: str, *, now: datetime, **changes: Any) 
         "first_seen_at": now - timedelta(hours=2),
         "seen_at": now - timedelta(seconds=1),
     }
-    return Member.objects.create(group=group, client_id=client_id, **(facts | changes))
+    return Member.objects.create(group=group, client_id=client_id, **(fields | changes))
 
 
 def make_difference(
@@ -177,7 +177,7 @@ def make_queue_offset(
     group: Group, topic: str, queue_id: int, *, now: datetime, lag: int = 0, **changes: Any
 ) -> QueueOffset:
     """The queue ends `lag` messages beyond the committed offset; its topic is made when there is none yet."""
-    facts = {
+    fields = {
         "committed_offset": 132_000,
         "owner": None,
         "owner_since": now - timedelta(minutes=50),
@@ -185,26 +185,28 @@ def make_queue_offset(
         "moved_at": now - timedelta(seconds=2),
         "seen_at": now - timedelta(seconds=1),
     }
-    facts |= changes
+    fields |= changes
     found, _ = Topic.objects.get_or_create(cluster=group.cluster, name=topic, defaults={"seen_at": now})
     TopicQueue.objects.update_or_create(
         topic=found,
         broker_name="broker-a",
         queue_id=queue_id,
-        defaults={"min_offset": 0, "max_offset": facts["committed_offset"] + lag, "seen_at": now},
+        defaults={"min_offset": 0, "max_offset": fields["committed_offset"] + lag, "seen_at": now},
     )
-    return QueueOffset.objects.create(group=group, topic_name=topic, broker_name="broker-a", queue_id=queue_id, **facts)
+    return QueueOffset.objects.create(
+        group=group, topic_name=topic, broker_name="broker-a", queue_id=queue_id, **fields
+    )
 
 
 def make_subscription(
     group: Group, topic: str, expression: str = "*", *, now: datetime, **changes: Any
 ) -> Subscription:
-    facts = {
+    fields = {
         "sub_version": int(now.timestamp() * 1000),
         "first_seen_at": now - timedelta(hours=2),
         "seen_at": now - timedelta(seconds=1),
     }
-    return Subscription.objects.create(group=group, topic_name=topic, expression=expression, **(facts | changes))
+    return Subscription.objects.create(group=group, topic_name=topic, expression=expression, **(fields | changes))
 
 
 def make_event(group: Group, kind: str, *, at: datetime, client_id: str = "", **facts: Any) -> RebalanceEvent:
