@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -28,6 +29,8 @@ SHORTAGE_REMEDIES = dict.fromkeys(NO_SPACE_ERRNOS, "free space or move the store
 T = TypeVar("T")
 
 _CHUNK_BYTES = 1024 * 1024
+# macOS only; elsewhere the number is refused.
+_F_FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", 51)
 
 
 def data_chunks(path: Path, position: int, end: int, overlap_bytes: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -114,14 +117,30 @@ class Backup(Enum):
     COPY = "the same content, for the case that the file itself is damaged"
 
 
+def set_length(descriptor: int, start: int, byte_count: int) -> None:
+    """Makes the file reach to the end of the range, where `posix_fallocate` is missing (macOS).
+
+    It reserves no space: a disk that is full is noticed when the range is written.
+    """
+    os.truncate(descriptor, max(os.fstat(descriptor).st_size, start + byte_count))
+
+
+def flush_drive(descriptor: int) -> None:
+    """Flushes the file and, where the system can (macOS, whose fsync leaves it alone), the drive's own cache."""
+    try:
+        fcntl.fcntl(descriptor, _F_FULLFSYNC)
+    except OSError:
+        os.fsync(descriptor)
+
+
 class FileLayer:
     """Calls the operating system. Each method raises OSError as the call of the same name does."""
 
     pwrite = staticmethod(os.pwrite)
-    allocate = staticmethod(os.posix_fallocate)
-    fdatasync = staticmethod(os.fdatasync)
+    allocate = staticmethod(getattr(os, "posix_fallocate", set_length))
+    fdatasync = staticmethod(getattr(os, "fdatasync", flush_drive))
     # For folders: fdatasync may leave a new name in the journal.
-    fsync = staticmethod(os.fsync)
+    fsync = staticmethod(os.fsync if hasattr(os, "fdatasync") else flush_drive)
 
     def identity(self, descriptor: int) -> int:
         """What a copy of the file does not have."""
