@@ -43,7 +43,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A row of the table. `read` returns the present value; `field` of the config takes what `parse` makes of a new text.
+    """A row of the table: `read` returns the present value, `field` of the config takes what `parse` makes of a text.
 
     A setting that cannot change has no `field`. `parse` raises ValueError with what to give instead.
     """

@@ -109,7 +109,8 @@ class ResetOffset:
 
     def _reset_at_members(self, header: ResetOffsetHeader, topic: TopicConfig) -> Progress:
         offsets = {
-            self._queue(header, queue_id): self._told(header, queue_id) for queue_id in range(topic.write_queue_nums)
+            self._queue(header, queue_id): self._member_target(header, queue_id)
+            for queue_id in range(topic.write_queue_nums)
         }
         group = self._members.find(header.group)
         if group is None:
@@ -129,7 +130,7 @@ class ResetOffset:
             _tell(member, header, offsets)
         return offsets
 
-    def _told(self, header: ResetOffsetHeader, queue_id: int) -> int:
+    def _member_target(self, header: ResetOffsetHeader, queue_id: int) -> int:
         committed = self._offsets.committed(header.group, header.topic, queue_id)
         if committed is None:
             raise MessageError(
