@@ -126,6 +126,7 @@ SETTINGS: tuple[Setting, ...] = (
     fixed("timerPrecisionMs", 1000),
     changing("timerMaxDelaySec", "timer_max_delay_s", number(1, _TIMER_SECONDS_MAX)),
     changing("recallMessageEnable", "recalls", switch),
+    changing("storeReplyMessageEnable", "stores_replies", switch),
     # What goes.
     changing("fileReservedTime", "file_reserved_hours", number(1, _RESERVED_HOURS_MAX)),
     changing("deleteWhen", "delete_when", check_hours),

@@ -89,16 +89,12 @@ def plan(agenda: Iterable[AgendaEntry], now_ms: int, wait_max_ms: int) -> Plan:
 
 
 class Driver:
-    """Drives one broker over `link`. `name` tells people which process it is."""
+    """Drives one broker over `link`. `name` shows which process it is; `epoch` is 0 while another one drives."""
 
     def __init__(self, link: Link, name: str) -> None:
         self._link = link
         self._name = name
         self.epoch = 0
-
-    @property
-    def is_driving(self) -> bool:
-        return self.epoch != 0
 
     async def run(self) -> None:
         """Until it is cancelled, or the link raises."""

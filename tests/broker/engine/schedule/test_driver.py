@@ -83,7 +83,7 @@ async def test_driver_steps_under_the_epoch_it_was_granted_and_asks_again_at_onc
 
     assert await driver.turn(0) == 0
     assert link.steps == [(7, Step("delay", "3", NOW_MS))]
-    assert driver.is_driving
+    assert driver.epoch == 7
 
 
 async def test_driver_renews_with_its_epoch_while_nothing_is_due():
@@ -102,7 +102,7 @@ async def test_driver_stands_by_without_a_step_where_another_drives():
 
     assert await driver.turn(0) == STANDBY_INTERVAL_MS
     assert link.steps == []
-    assert not driver.is_driving
+    assert driver.epoch == 0
 
 
 async def test_driver_asks_anew_when_its_epoch_is_stale():
@@ -110,7 +110,7 @@ async def test_driver_asks_anew_when_its_epoch_is_stale():
     driver = Driver(link, "me")
 
     await driver.turn(0)
-    assert not driver.is_driving
+    assert driver.epoch == 0
     await driver.turn(0)
 
     assert link.leases[1][0] == 0
@@ -121,7 +121,7 @@ async def test_driver_goes_on_driving_when_a_step_is_refused():
     driver = Driver(link, "me")
 
     assert await driver.turn(0) == 0
-    assert driver.is_driving
+    assert driver.epoch == 7
 
 
 async def test_driver_lets_a_lost_connection_through():
