@@ -14,7 +14,7 @@ PATH = "/healthz"
 
 
 def before(application: Application) -> Application:
-    """An ASGI application that answers PATH itself and leaves the rest to `application`."""
+    """Returns an ASGI application that answers PATH itself and passes the rest to `application`."""
 
     async def answer_or_pass_on(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] != PATH:

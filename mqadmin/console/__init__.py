@@ -1,1 +1,1 @@
-"""The pages."""
+"""The pages of the console."""

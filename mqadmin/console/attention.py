@@ -1,4 +1,4 @@
-"""What needs somebody now, as lines of a list: silent clusters, schedulers nobody drives, groups in trouble."""
+"""The list "needs attention": clusters that do not answer, schedulers that no worker runs, groups in trouble."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNWELL = (ClusterState.PARTIAL, ClusterState.UNREACHABLE)
 
 @dataclass(frozen=True, slots=True)
 class AttentionLine:
-    """`status` names a mark; `cluster` "" where the line is about the cluster itself."""
+    """One entry of the list. `status` names a status mark; `cluster` is "" in an entry about the cluster itself."""
 
     key: str
     status: str
@@ -31,6 +31,7 @@ class AttentionLine:
 
 
 def cluster_lines(heads: Iterable[Cluster]) -> Iterator[AttentionLine]:
+    """Yields the clusters of which a broker or name server does not answer."""
     for head in heads:
         if head.state in UNWELL:
             yield AttentionLine(
@@ -46,6 +47,7 @@ def cluster_lines(heads: Iterable[Cluster]) -> Iterator[AttentionLine]:
 
 
 def scheduler_lines(cluster_name: str, brokers: Iterable[Broker]) -> Iterator[AttentionLine]:
+    """Yields the schedulers that no worker runs."""
     for broker in brokers:
         if broker.scheduler is not None and not broker.scheduler.driver:
             yield AttentionLine(
@@ -61,6 +63,7 @@ def scheduler_lines(cluster_name: str, brokers: Iterable[Broker]) -> Iterator[At
 
 
 def group_lines(groups: Iterable[Group]) -> Iterator[AttentionLine]:
+    """Yields an entry for each group, with the reason of its verdict."""
     for group in groups:
         yield AttentionLine(
             key=f"group:{group.cluster.name}/{group.name}",

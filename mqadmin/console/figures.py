@@ -1,7 +1,7 @@
-"""How the console writes numbers: counts, rates, durations and ages, as text.
+"""Counts, rates, durations and ages as text. Pure; knows no HTML.
 
-Owns the one spelling of each, so that a lag on the overview and on a group's page read the same. What is not known
-is None here and the word "unknown" on the page, never 0. Nothing here knows about HTML.
+Each has one spelling, so that a lag reads the same on every page. A figure that is not known never gets here: pages
+write "unknown" for it, never 0.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ TENTHS_BELOW_MS = 10 * SECOND_MS
 
 
 def count_text(count: int) -> str:
-    """12049 → "12,049"."""
+    """Writes a count: 12049 → "12,049"."""
     return f"{count:,}"
 
 
 def rate_text(per_second: float) -> str:
-    """Messages a second: 0 → "0", 0.42 → "0.4", 38.2 → "38"; something that is nearly nothing is "< 0.1"."""
+    """Writes messages per second: 0 → "0", 0.02 → "< 0.1", 0.42 → "0.4", 38.2 → "38"."""
     if per_second == 0:
         return "0"
     if 0 < per_second < 0.05:
@@ -33,7 +33,7 @@ def rate_text(per_second: float) -> str:
 
 
 def duration_text(duration_ms: int) -> str:
-    """Two units at most: 400 → "0.4 s", 80000 → "1 m 20 s", 7500000 → "2 h 05 m", 277200000 → "3 d 05 h"."""
+    """Writes a duration with two units at most: 400 → "0.4 s", 80000 → "1 m 20 s", 277200000 → "3 d 05 h"."""
     if duration_ms < 0:
         return f"−{duration_text(-duration_ms)}"
     if duration_ms < TENTHS_BELOW_MS:
@@ -49,12 +49,12 @@ def duration_text(duration_ms: int) -> str:
 
 
 def milliseconds(duration: timedelta) -> int:
-    """Whole milliseconds of a duration."""
+    """Returns the whole milliseconds of a duration."""
     return duration // timedelta(milliseconds=1)
 
 
 def rough_text(duration: timedelta) -> str:
-    """One unit, for an age: "4 s", "12 m", "3 h", "5 d"."""
+    """Writes a duration with one unit, for an age: "4 s", "12 m", "3 h", "5 d"."""
     seconds = max(0, int(duration.total_seconds()))
     if seconds < 60:
         return f"{seconds} s"
@@ -66,7 +66,7 @@ def rough_text(duration: timedelta) -> str:
 
 
 def age_text(moment: datetime, now: datetime) -> str:
-    """ "4 s ago"; a moment that lies ahead of our clock by less than a minute is "now"."""
+    """Writes an age: "4 s ago". A moment less than a minute ahead of our clock is "now"."""
     if now - moment < timedelta(seconds=1) and moment - now < timedelta(minutes=1):
         return gettext("now")
     if moment > now:

@@ -1,4 +1,4 @@
-"""A list's address: what is sorted by what, filtered by what, and from where, as the URL says it.
+"""The query string of a list: its sort, filters and page number.
 
 Everything a list shows can be linked: this module reads the query string, bounded and checked against what the page
 offers, and writes the addresses of its neighbours (another sort, the next page). It never touches the database.
@@ -17,7 +17,7 @@ FILTER_CHARS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One reading of a query string. `page` counts from 1; `choice` is what was picked from the page's list, or ""."""
+    """What a query string asks for. `page` counts from 1; `choice` is the value of the page's filter, "" for none."""
 
     sort: str
     is_descending: bool
@@ -28,18 +28,18 @@ class Listing:
     _query: QueryDict = field(default_factory=QueryDict, repr=False)
 
     def direction_of(self, key: str) -> str:
-        """For aria-sort: "ascending", "descending", or "" when the list is sorted by something else."""
+        """Returns the value of aria-sort: "ascending", "descending", "" when sorted by another column."""
         if self.sort != key:
             return ""
         return "descending" if self.is_descending else "ascending"
 
     @property
     def sort_word(self) -> str:
-        """As the address says it: a leading "-" for descending."""
+        """The value of `sort` in the address: a leading "-" for descending."""
         return f"-{self.sort}" if self.is_descending else self.sort
 
     def sorted_by(self, key: str) -> str:
-        """The address sorted by `key`: numbers that matter start with the largest, a second click turns it round."""
+        """Returns the address sorted by `key`: figures start with the largest, a second click reverses the order."""
         first, second = (key, f"-{key}") if key in _SMALL_FIRST else (f"-{key}", key)
         return self._with(sort=second if self.sort_word == first else first, page=None)
 
@@ -72,7 +72,7 @@ _SMALL_FIRST = frozenset({"name", "verdict"})
 def read_listing(
     query: QueryDict, *, sorts: Collection[str], default_sort: str, choice_name: str, choices: Collection[str]
 ) -> Listing:
-    """The listing that `query` asks for. What the page doesn't offer, and a page that is no number, is ignored."""
+    """Reads a query string. A sort or filter that the page doesn't offer, and a page that is no number, is ignored."""
     word = query.get("sort", default_sort)
     if word.removeprefix("-") not in sorts:
         word = default_sort

@@ -1,4 +1,4 @@
-"""The answers at the top left of pages, in words."""
+"""Sentences at the top of pages, below the title, that sum up what the page shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mqadmin.hosting.hosted import HostedInstances
 
 
 def headline(overview: Overview, attention_count: int) -> str:
-    """What needs me now?"""
+    """Returns the title of the overview."""
     if attention_count:
         return ngettext("%(n)d thing needs attention", "%(n)d things need attention", attention_count) % {
             "n": attention_count
@@ -29,7 +29,7 @@ def headline(overview: Overview, attention_count: int) -> str:
 
 
 def first_steps_headline(head: Cluster) -> str:
-    """Of a fresh install."""
+    """Returns the title of a fresh install's overview."""
     return gettext("%(cluster)s is ready for its first message") % {"cluster": head.name}
 
 
@@ -74,7 +74,7 @@ def cluster_sentence(card: ClusterCard, brokers: Sequence[Broker]) -> str:
 
 
 def instances_sentence(hosted: HostedInstances) -> str:
-    """How many of the wanted instances run."""
+    """Returns how many of the wanted instances are running, and how many are starting."""
     words = [
         ngettext(
             "Run by this project’s workers: %(running)s of %(n)s instance is running.",
@@ -90,7 +90,7 @@ def instances_sentence(hosted: HostedInstances) -> str:
 
 
 def instances_set_sentence(group: str, wanted: int) -> str:
-    """After the number was changed."""
+    """Returns the notice after the number was changed."""
     return ngettext(
         "%(group)s is set to %(n)s instance. The workers follow within seconds.",
         "%(group)s is set to %(n)s instances. The workers follow within seconds.",

@@ -1,7 +1,7 @@
-"""A small line of recent values as SVG path data: pure geometry, drawn by the server, so pages need no chart script.
+"""SVG path data of a sparkline. Pure geometry: the server draws it, so pages need no chart script.
 
-A value that was not observed is None and draws nothing: a gap stays a gap. The scale starts at 0, since a lag of
-1,000 that wobbles must not look like one that doubles.
+A value that was not observed is None and leaves a gap. The scale starts at 0: a lag that varies around 1,000 must not
+look like one that doubles.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WIDE = Box(200, 30)
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """Path data; `end` is the newest point, None when it was not observed."""
+    """Path data of the line and of the area below it. `end` is the newest point, None when it was not observed."""
 
     line: str
     area: str
@@ -39,7 +39,7 @@ class Sparkline:
 def resampled(
     steps: Sequence[tuple[datetime, int | None]], start: datetime, end: datetime, count: int = STEPS
 ) -> list[int | None]:
-    """What a step line was at most in each of `count` equal stretches from `start` to `end`; None where not known.
+    """Returns the maximum of a step line in each of `count` equal intervals from `start` to `end`; None: not known.
 
     `steps` says "from this moment on it was that", oldest first.
     """
@@ -58,7 +58,7 @@ def resampled(
 
 
 def draw(values: Sequence[float | None], box: Box = SMALL) -> Sparkline | None:
-    """The line of `values`, oldest first; None when fewer than two were observed.
+    """Returns the line of `values`, oldest first; None when fewer than two were observed.
 
     Example: [0, 10] is a line from the bottom left to the top right.
     """
@@ -98,7 +98,7 @@ def _path(stretch: Sequence[tuple[float, float]]) -> str:
 
 
 def _corners(stretch: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Without the points inside a level stretch: most lines are level most of the time."""
+    """Drops the points inside a level stretch: most lines are level most of the time."""
     last = len(stretch) - 1
     return [
         point

@@ -1,4 +1,4 @@
-"""How a status looks: its word, its shape and its tone. A closed table; what is not in it is UNKNOWN."""
+"""The word, shape and colour of each status. A closed table: a status that is not in it is shown as UNKNOWN."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """`shape` is SVG in a box of 10 × 10, drawn in the colour of the CSS class "is-<tone>"."""
+    """A status on a page. `shape` is SVG in a box of 10 × 10, drawn in the colour of the CSS class "is-<tone>"."""
 
     word: str | Promise
     shape: SafeString
@@ -68,5 +68,5 @@ EVENT_SHAPES: dict[str, SafeString] = {
 
 
 def mark_of(name: str) -> Mark:
-    """The mark of a status by its name."""
+    """Returns the mark of a status by its name."""
     return MARKS.get(name, UNKNOWN)

@@ -1,4 +1,4 @@
-"""Rebalance events as lines of a timeline: what happened in words, and per member which queues it got and gave."""
+"""Rebalance events as entries of a timeline: each in words, with the queues that members gained and lost."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from mqadmin.rebalances.selectors import RebalanceRow
 
 @dataclass(slots=True)
 class QueueChange:
-    """What one member got and gave; `who` "" is nobody."""
+    """The queues that one member gained and lost. `client_id` names the member."""
 
-    who: str
+    client_id: str
     gained: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """`day` is set on the first entry of a day. `tone` is the CSS class of the event's mark."""
+    """One event. `day` is set on the first entry of a day. `tone` is the CSS class of the event's icon."""
 
     event: RebalanceRow
     words: str
@@ -46,7 +46,7 @@ TONES: dict[str, str] = {
 
 
 def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
-    """Entries in the events' own order, the newest first."""
+    """Returns an entry per event, in their order: the newest first."""
     entries: list[TimelineEntry] = []
     last_day: date | None = None
     for event in events:
@@ -66,6 +66,7 @@ def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
 
 
 def event_text(event: RebalanceRow) -> str:
+    """Returns the event in words, without the member that it is about."""
     match event.kind:
         case RebalanceKind.JOINED:
             return _with_member_count(gettext("joined"), event)
@@ -86,15 +87,15 @@ def event_text(event: RebalanceRow) -> str:
 
 
 def queue_changes(moves: Iterable[dict[str, object]]) -> list[QueueChange]:
-    """Per member what it got and gave, in the order in which the members appear."""
+    """Returns what each member gained and lost, in the order in which the members appear."""
     changes: dict[str, QueueChange] = {}
     for move in moves:
         queue = f"{move.get('topic', '')} {move.get('queue_id', '')}"
-        giver, taker = str(move.get("from", "")), str(move.get("to", ""))
-        if giver:
-            changes.setdefault(giver, QueueChange(giver)).lost.append(queue)
-        if taker:
-            changes.setdefault(taker, QueueChange(taker)).gained.append(queue)
+        previous, new = str(move.get("from", "")), str(move.get("to", ""))
+        if previous:
+            changes.setdefault(previous, QueueChange(previous)).lost.append(queue)
+        if new:
+            changes.setdefault(new, QueueChange(new)).gained.append(queue)
     return list(changes.values())
 
 

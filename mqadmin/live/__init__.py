@@ -1,1 +1,1 @@
-"""What changed, told to open pages."""
+"""Websockets that tell open pages what changed."""

@@ -1,8 +1,8 @@
-"""What changed, told to the pages that are open: small events through the Channels layer.
+"""Events for open pages: small messages through the Channels layer that name what changed.
 
-An event names what changed and carries no figures: the page fetches its fragment again, through the same view and the
-same permission check as before. Told after the transaction commits, so that whoever fetches sees the change. An event
-that is lost (no Redis) costs freshness, never truth: the page also fetches on reconnect.
+An event carries no figures: the page fetches its region again, through the same view and the same permission check as
+before. It is published after the transaction commits, so that whoever fetches sees the change. An event that is lost
+(no Redis) leaves a page stale until its socket reconnects, or until the next change.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GROUP_BUCKETS = 64
 
 
 class ChangeKind(StrEnum):
-    """What kind of thing changed. On a cluster's socket the plural kinds, on a group's the singular ones."""
+    """What changed. GROUP and REBALANCE are published for one consumer group, the others for a cluster."""
 
     CLUSTER = "cluster"
     TOPICS = "topics"
@@ -44,7 +44,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`group` "" on a cluster's own events. A later change of the same thing has a larger `revision`."""
+    """One event. `group` "": the cluster itself. A later change of the same thing has a larger `revision`."""
 
     kind: ChangeKind
     cluster: str
@@ -53,7 +53,10 @@ class Change:
 
 
 def live_group(cluster: str, group: str = "") -> str:
-    """The Channels group of a cluster's pages, or of a group's. Channels allows few characters, names many more."""
+    """Returns the name of the Channels group for a cluster or a consumer group.
+
+    A digest, because Channels allows fewer characters than RocketMQ's names have.
+    """
     digest = sha256(cluster.encode()).hexdigest()[:32]
     return f"groups.{digest}.{crc32(group.encode()) % GROUP_BUCKETS}" if group else f"cluster.{digest}"
 
@@ -65,7 +68,7 @@ def publish_after_commit(changes: Sequence[Change]) -> None:
 
 
 def publish(changes: Sequence[Change]) -> None:
-    """From synchronous code. A layer that cannot be reached is logged, and the pages fetch when they reconnect."""
+    """Sends `changes` from synchronous code. A Redis that cannot be reached is logged and costs these events."""
     by_live_group: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
     for change in changes:
         by_live_group[live_group(change.cluster, change.group)].append(asdict(change))

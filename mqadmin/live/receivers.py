@@ -1,4 +1,4 @@
-"""Sends what subjects publish to the open pages, once it is committed."""
+"""Signal receivers: publish to open pages what the subjects signal, once it is committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The websocket side of the web process: who may open a socket, and the one address of all of them."""
+"""The websocket application of the web process: origin check, authentication, and the one address."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def live_application(
     changed_interval_s: float = CHANGED_INTERVAL_S,
     subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
 ) -> Any:
-    """An ASGI application for websockets, with a heartbeat of its own."""
+    """Returns the ASGI application for websockets, with a heartbeat loop of its own."""
     socket = LiveSocket.as_asgi(
         heartbeats=Heartbeats(heartbeat_s),
         changed_interval_s=changed_interval_s,

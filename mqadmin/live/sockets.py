@@ -1,4 +1,4 @@
-"""The websocket of an open page: one per page, whatever it shows. It says what changed, and that it is alive.
+"""The websocket of an open page, one per page: sends what changed, and a heartbeat.
 
     client → {"type": "subscribe", "subscriptions": […]}   once, within 10 s (subscriptions.py)
     client ← {"type": "subscribed", "heartbeat_s": 10}

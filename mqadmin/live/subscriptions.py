@@ -1,4 +1,4 @@
-"""What a page subscribes to: the clusters and groups that it shows. Pure: text in, values out.
+"""The message with which a page subscribes to the clusters and groups that it shows. Pure: text in, values out.
 
 A page sends one message, and no other:
 

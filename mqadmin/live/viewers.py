@@ -1,7 +1,7 @@
-"""Who looks at a page, and whether they still may: checked when a socket subscribes and at every heartbeat.
+"""Checks whether the viewers of open pages may still see them. Asked by the heartbeat.
 
 Every account that is active and logged in may see every cluster, so one check of the account covers all that its page
-subscribes to. Many viewers are checked with few queries: two for each VIEWERS_PER_QUERY of them.
+subscribes to. Two queries check VIEWERS_PER_QUERY viewers.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Viewer:
 
 
 def viewer_of(session_key: str, user: AbstractBaseUser) -> Viewer:
-    """The viewer of a socket that was opened with this session."""
+    """Returns the viewer of a socket that was opened with this session."""
     return Viewer(session_key, user.pk, user.get_session_auth_hash())
 
 
 def close_codes(viewers: Collection[Viewer]) -> dict[Viewer, int]:
-    """Returns those who may not look any more, each with the code that closes their sockets.
+    """Returns the viewers that may not see their pages any more, each with the code that closes their sockets.
 
     CLOSE_NOT_LOGGED_IN: logged out, session expired, or password changed. CLOSE_NOT_ALLOWED: account deactivated or
     deleted.
@@ -67,7 +67,7 @@ def _open_sessions(viewers: Collection[Viewer]) -> set[str]:
 
 
 def _auth_hashes(viewers: Collection[Viewer]) -> dict[Any, str]:
-    """Primary key → auth hash, of the accounts that are active."""
+    """Returns the auth hashes of the active accounts by primary key."""
     ids = {viewer.user_id for viewer in viewers}
     found = get_user_model()._default_manager.filter(pk__in=ids, is_active=True)
     return {user.pk: user.get_session_auth_hash() for user in found.only("pk", "password")}

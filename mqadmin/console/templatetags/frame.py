@@ -1,4 +1,4 @@
-"""Tags of what stands around every page: navigation, crumbs, theme, live regions. `{% load frame %}`."""
+"""Template tags of the page layout: navigation, breadcrumbs, theme, live regions. `{% load frame %}`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def theme_attribute(context: Context) -> SafeString:
-    """` data-theme="dark"` when chosen; nothing when the system decides, or when there is no request to ask."""
+    """Returns ` data-theme="dark"` when a theme is chosen; "" where the page follows the system's."""
     request = context.get("request")
     chosen = theme_of(request) if request else ""
     return format_html(' data-theme="{}"', chosen) if chosen else SafeString("")
@@ -38,7 +38,7 @@ def theme_choice(context: Context) -> dict[str, Any]:
 
 @register.inclusion_tag("components/navigation.html", takes_context=True)
 def navigation(context: Context) -> dict[str, Any]:
-    """All clusters by name; below the one that the page is in, its sections. One query."""
+    """Lists all clusters, and the sections of the one that the page belongs to. One query."""
     return {
         "names": selectors.cluster_names(),
         "here": context.get("here", ""),
@@ -53,7 +53,7 @@ def navigation(context: Context) -> dict[str, Any]:
 
 @register.simple_tag
 def breadcrumb(word: str, url_name: str, *names: str) -> SafeString:
-    """One step of where the reader is, linked; what is too long is cut and whole on hover."""
+    """Returns one linked breadcrumb; a long name is truncated, and whole on hover."""
     return format_html(
         '<li><a class="truncate" href="{}" title="{}">{}</a></li>', reverse(url_name, args=names), word, word
     )
@@ -61,7 +61,7 @@ def breadcrumb(word: str, url_name: str, *names: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def live_region(context: Context, name: str) -> SafeString:
-    """Attributes of the element that htmx replaces at the event "live", with what the page's own address answers."""
+    """Returns the attributes of the region that htmx fetches from the page's own address at the event "live"."""
     return format_html(
         'id="{}" class="region" hx-get="{}" hx-trigger="live from:body" hx-swap="outerHTML" hx-sync="this:replace"',
         name,

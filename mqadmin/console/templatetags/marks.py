@@ -1,4 +1,4 @@
-"""Marks in templates: status, sparkline, sortable head, chips. `{% load marks %}`.
+"""Template tags for status marks, sparklines, sortable table headers and chips. `{% load marks %}`.
 
 No mark writes an inline style, which the pages' content security policy forbids, and none says by colour alone.
 """
@@ -28,7 +28,7 @@ SPARK_WINDOW = timedelta(hours=1)
 
 @register.simple_tag
 def status(name: str) -> SafeString:
-    """Shape, tone and word."""
+    """Returns the mark of a status: shape, colour and word."""
     mark = status_marks.mark_of(name)
     return format_html(
         '<span class="status is-{}"><svg width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">{}</svg>'
@@ -41,14 +41,14 @@ def status(name: str) -> SafeString:
 
 @register.filter
 def cluster_status(state: str) -> str:
-    """A cluster's state as a status mark's name."""
+    """Returns the status mark's name of a cluster's state."""
     names = {ClusterState.REACHABLE: "ok", ClusterState.PARTIAL: "partial", ClusterState.UNREACHABLE: "unreachable"}
     return names.get(ClusterState(state), "unknown")
 
 
 @register.filter
 def notice_status(level: str) -> str:
-    """A notice's level as a status mark's name."""
+    """Returns the status mark's name of a notice's level."""
     return {"success": "done", "error": "refused", "warning": "late"}.get(level, "note")
 
 
@@ -65,13 +65,13 @@ def topic_kind(kind: str) -> str:
 
 @register.filter
 def verdict_reason(group: Group) -> str:
-    """Why the group has its verdict, in words."""
+    """Returns why the group has its verdict, in words."""
     return verdicts.reason(group.verdict_rule, group.verdict_facts)
 
 
 @register.simple_tag
 def lag_sparkline(packed: bytes | memoryview | str, now: datetime, size: str = "small") -> SafeString:
-    """The last hour of a lag as an inline SVG; a dash when hardly anything was observed. `size`: small or wide.
+    """Draws the last hour of a lag as inline SVG; a dash with too few observations. `size`: small or wide.
 
     `packed` is a stored history (`mqadmin/lag/history.py`), "" where a template found none.
     """
@@ -101,7 +101,7 @@ def lag_sparkline(packed: bytes | memoryview | str, now: datetime, size: str = "
 
 @register.simple_tag
 def event_icon(kind: str) -> SafeString:
-    """The shape of a rebalance event: what joins points in, what leaves points out."""
+    """Returns the icon of a rebalance event: an arrow in for a member that joins, out for one that leaves."""
     return format_html(
         '<svg width="14" height="14" viewBox="0 0 14 14" stroke-linecap="round" stroke-linejoin="round" '
         'aria-hidden="true">{}</svg>',
@@ -111,7 +111,7 @@ def event_icon(kind: str) -> SafeString:
 
 @register.simple_tag
 def sort_header(listing: Listing, key: str, label: str, kind: str = "") -> SafeString:
-    """A column's head that sorts by `key` when clicked; `kind` is the cells' class ("number" aligns right)."""
+    """Returns a column header that sorts by `key` when clicked; `kind` is the cells' class ("number" aligns right)."""
     direction = listing.direction_of(key)
     return format_html(
         '<th scope="col" class="{}"{}><a class="sort" href="{}">{}'
@@ -126,5 +126,5 @@ def sort_header(listing: Listing, key: str, label: str, kind: str = "") -> SafeS
 
 @register.simple_tag
 def chips(words: Iterable[Any]) -> SafeString:
-    """Short words in a row: numbers of queues."""
+    """Returns short labels in a row, such as queue ids."""
     return format_html_join("", '<span class="chip">{}</span>', ((word,) for word in words))

@@ -1,7 +1,7 @@
-"""Numbers, times and ages in templates: `{% load numbers %}`.
+"""Template tags for figures, times and ages: `{% load numbers %}`.
 
-What is not known is None and reads "unknown". Times that go on are <time> elements, which live.js keeps true while the
-page is open. Everything is escaped: names come from strangers.
+A value that is not known is None and reads "unknown". Ages are <time> elements, which live.js updates while the page
+is open. Everything is escaped: names come from clients.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def dash(reason: str = "") -> SafeString:
 
 @register.filter
 def count(value: int | None) -> str:
-    """12049 → 12,049; None → unknown."""
+    """Writes a count: 12049 → 12,049; None → unknown."""
     return unknown() if value is None else figures.count_text(value)
 
 
 @register.simple_tag
 def figure(seen: Figure, now: datetime, kind: str = "count") -> SafeString:
-    """A number with the age of the observation on hover, quiet when old. `kind` is "count" or "rate"."""
+    """Writes a figure with its age on hover, muted when it is old. `kind` is "count" or "rate"."""
     if seen.value is None:
         return unknown()
     text = figures.rate_text(seen.value) if kind == "rate" else figures.count_text(int(seen.value))
@@ -59,19 +59,19 @@ def figure(seen: Figure, now: datetime, kind: str = "count") -> SafeString:
 
 @register.filter
 def stored(queue: TopicQueue) -> int:
-    """How many messages lie in the queue."""
+    """Returns how many messages the queue stores."""
     return queue.max_offset - queue.min_offset
 
 
 @register.filter
 def lateness(late_ms: int) -> str:
-    """How late a delivery was: milliseconds below a second."""
+    """Writes how late a delivery was, in milliseconds below a second."""
     return f"{late_ms:,} ms" if late_ms < figures.SECOND_MS else figures.duration_text(late_ms)
 
 
 @register.filter
 def permission(perm: int | None) -> str:
-    """RocketMQ's perm bits in words."""
+    """Writes RocketMQ's perm bits in words."""
     if perm is None:
         return unknown()
     words = {
@@ -84,7 +84,7 @@ def permission(perm: int | None) -> str:
 
 @register.simple_tag
 def age(moment: datetime | None, now: datetime) -> SafeString:
-    """How old an observation is; one beyond OLD_AFTER is marked. The time itself on hover."""
+    """Writes the age of an observation, marked when it is older than OLD_AFTER. The time is on hover."""
     if moment is None:
         return unknown()
     old = SafeString(" data-old") if now - moment > OLD_AFTER else ""
@@ -94,13 +94,13 @@ def age(moment: datetime | None, now: datetime) -> SafeString:
 
 @register.simple_tag
 def since(moment: datetime | None, now: datetime) -> SafeString:
-    """When something happened, as an age that says nothing of doubt."""
+    """Writes when something happened, as an age that is never marked as old."""
     return unknown() if moment is None else _time("age", moment, figures.age_text(moment, now))
 
 
 @register.simple_tag
 def next_due(moment: datetime | None, now: datetime) -> SafeString:
-    """When something falls due: "in 12 s", or "now" for what fell due since the broker said so; a dash for nothing."""
+    """Writes when the next thing is due: "in 12 s", "now" once that moment is past, a dash when nothing waits."""
     if moment is None:
         return dash(gettext("nothing is waiting"))
     text = figures.age_text(moment, now) if moment > now else gettext("now")
@@ -109,13 +109,13 @@ def next_due(moment: datetime | None, now: datetime) -> SafeString:
 
 @register.simple_tag
 def elapsed(moment: datetime, now: datetime) -> SafeString:
-    """How long something has lasted, exactly: "12 m 05 s"."""
+    """Writes the time since `moment` with two units: "12 m 05 s"."""
     return _time("elapsed", moment, _elapsed(moment, now))
 
 
 @register.simple_tag
 def clock(moment: datetime) -> SafeString:
-    """The time of day; live.js writes it in the viewer's own zone."""
+    """Writes the time of day; live.js converts it to the viewer's time zone."""
     local = timezone.localtime(moment)
     return format_html(
         '<time data-clock datetime="{}" title="{}">{}</time>',
@@ -127,7 +127,7 @@ def clock(moment: datetime) -> SafeString:
 
 @register.simple_tag
 def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeString:
-    """How long the next message has been waiting; "≥" where that is only known as "at least"."""
+    """Writes how long the next message has been waiting; "≥" where only a minimum is known."""
     value = lag.value if isinstance(lag, Figure) else lag
     if value == 0:
         return dash(gettext("no messages wait"))
@@ -138,7 +138,7 @@ def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeStri
 
 @register.simple_tag
 def drain(group: Group) -> SafeString:
-    """When the lag will be gone at the present rates; a group that keeps up always has a few messages in flight."""
+    """Writes when the lag will be gone at the present rates; a dash for a group that keeps up with its producers."""
     if group.verdict_rule == KEEPS_UP:
         return dash(gettext("keeps up"))
     when = group.drain

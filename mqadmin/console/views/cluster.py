@@ -1,4 +1,4 @@
-"""`/clusters/<cluster>/`: do its brokers answer, and are delayed messages delivered in time?"""
+"""`/clusters/<cluster>/`: a cluster's brokers and schedulers, and its groups that need attention."""
 
 from __future__ import annotations
 

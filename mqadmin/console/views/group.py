@@ -1,4 +1,4 @@
-"""`…/groups/<group>/` and its tabs: is it all right, why, and since when?"""
+"""`…/groups/<group>/` and its tabs: health, members, subscriptions, rebalances."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _tab(
 
 
 def _hosted(page: GroupPage) -> dict[str, Any]:
-    """What the form that sets the number of instances needs; empty for a group that this project does not host."""
+    """Returns what the form for the number of instances needs; empty for a group that this project does not host."""
     hosted = hosted_instances(page.cluster.namesrv, page.group.name)
     if hosted is None:
         return {}

@@ -1,4 +1,4 @@
-"""`…/groups/`: which group is not all right?"""
+"""`…/groups/`: the list of consumer groups, those that need attention first."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _context(cluster: str, listing: Listing) -> dict[str, Any]:
 
 
 def _verdict_links(listing: Listing, counts: dict[str, int]) -> list[VerdictLink]:
-    """All, then the verdicts that some group has, in the order in which they need somebody."""
+    """Returns "all", then each verdict that some group has, the worst first."""
     some = [(verdict.value, counts[verdict]) for verdict in Verdict if counts.get(verdict)]
     return [
         VerdictLink(verdict, listing.chosen(verdict), count, listing.choice == verdict)

@@ -1,4 +1,4 @@
-"""`/`: what needs me now?"""
+"""`/`: the overview of all clusters, and what needs attention on them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _context() -> dict[str, Any]:
 
 
 def _empty_cluster(found: Overview) -> Cluster | None:
-    """The one cluster of a fresh install, while nothing was ever sent or consumed on it."""
+    """Returns the one cluster of a fresh install, as long as it has neither topics nor groups; else None."""
     if len(found.clusters) != 1:
         return None
     card = found.clusters[0]

@@ -1,4 +1,4 @@
-"""`…/rebalances/`: who moved?"""
+"""`…/rebalances/`: the rebalances of all groups of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`…/topics/` and `…/topics/<topic>/`: what is stored, and who reads it?"""
+"""`…/topics/` and `…/topics/<topic>/`: topics with their queues, and the groups that read them."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ def test_every_kind_has_words_of_its_own():
 
 
 def test_a_move_is_lost_to_one_and_gained_by_the_other():
-    changes = {change.who: change for change in queue_changes([move(0, "a", "b"), move(1, "a", "c"), move(2, "", "b")])}
+    moves = [move(0, "a", "b"), move(1, "a", "c"), move(2, "", "b")]
+    changes = {change.client_id: change for change in queue_changes(moves)}
     assert changes["a"].lost == ["orders 0", "orders 1"]
     assert changes["b"].gained == ["orders 0", "orders 2"]
     assert changes["c"].gained == ["orders 1"]
