@@ -1,4 +1,4 @@
-"""The consumer runtime: a Django app around an engine (docs/ARCHITECTURE.md, "The map").
+"""The consumer runtime: a Django app around an engine (docs/ARCHITECTURE.md, "The rooms").
 
     from consumer import Later, Message, listener, producer
 

@@ -1,4 +1,4 @@
-"""The console: a Django project and its apps, one folder per subject (docs/ARCHITECTURE.md, "The map")."""
+"""The console: a Django project and its apps, one folder per subject (docs/ARCHITECTURE.md, "The rooms")."""
 
 from mqadmin.celery import app as celery_app
 

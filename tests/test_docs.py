@@ -49,13 +49,17 @@ def test_every_make_word_of_the_readme_exists() -> None:
     assert set(re.findall(r"`?make (run|test|check|bench|\w+)`", README)) <= words
 
 
-def test_every_path_that_the_docs_name_exists() -> None:
-    paths = set(re.findall(r"`((?:remoting|broker|consumer|mqadmin|tests|examples|docs)/[\w./-]*)`", ARCHITECTURE))
-    assert paths
-    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
-    for folder, page in ((ROOT, README), (ROOT / "docs", ARCHITECTURE), (ROOT / "docs", COMPATIBILITY)):
-        links = re.findall(r"\]\(([^)#:]+)\)", page)
-        assert [link for link in links if not (folder / link).exists()] == []
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_path_and_link_of_a_page_exists(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    rooms = "remoting|broker|consumer|mqadmin|tests|examples|templates|static|docs|bench"
+    paths = set(re.findall(rf"`((?:{rooms})/[\w./-]*)`", text))
+    assert [named for named in sorted(paths) if not (ROOT / named).exists()] == []
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert [link for link in links if not (path.parent / link).exists()] == []
 
 
 # Sent by the broker to its clients: nobody asks the broker these.

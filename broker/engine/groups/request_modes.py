@@ -16,8 +16,6 @@ FILE_NAME = "messageRequestMode.json"
 
 
 class RequestModes:
-    """Keeps the modes by topic and group."""
-
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
         self._table = RequestModeTable()
@@ -31,7 +29,7 @@ class RequestModes:
         return self._table
 
     def put(self, mode: RequestMode) -> None:
-        """Keeps the mode: on disk first. Raises ConfigFileUnwritable."""
+        """On disk first, known after it. Raises ConfigFileUnwritable."""
         modes = self._table.message_request_mode_map
         groups = modes.get(mode.topic, {}) | {mode.consumer_group: mode}
         table = msgspec.structs.replace(self._table, message_request_mode_map=modes | {mode.topic: groups})

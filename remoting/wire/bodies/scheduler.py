@@ -1,4 +1,4 @@
-"""Private: the scheduler's agenda, what waits for its time on a broker (docs/ARCHITECTURE.md, "The scheduler")."""
+"""Private: the scheduler's agenda, what waits for its time on a broker (docs/PRIVATE-REQUESTS.md)."""
 
 from __future__ import annotations
 

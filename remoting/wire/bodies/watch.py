@@ -1,4 +1,4 @@
-"""Private: the response to the watch request, what changed on a broker (docs/ARCHITECTURE.md, "The watch request").
+"""Private: the response to the watch request, what changed on a broker (docs/PRIVATE-REQUESTS.md).
 
 `events` are those since the requested revision; the other parts are the present state of all that these events
 concern, or of everything when the response is a snapshot. A group or topic named in `gone_…` does not exist any more.

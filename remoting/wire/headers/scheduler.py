@@ -1,4 +1,4 @@
-"""Private headers of the scheduler's lease and steps (docs/ARCHITECTURE.md, "The scheduler")."""
+"""Private headers of the scheduler's lease and steps (docs/PRIVATE-REQUESTS.md)."""
 
 from __future__ import annotations
 

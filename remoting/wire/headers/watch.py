@@ -1,4 +1,4 @@
-"""Private header of the watch request (docs/ARCHITECTURE.md, "The watch request")."""
+"""Private header of the watch request (docs/PRIVATE-REQUESTS.md)."""
 
 from __future__ import annotations
 
