@@ -84,9 +84,10 @@ async def test_driver_finds_the_broker_behind_the_name_server_and_drives_it(tmp_
         await drives(asking, runtime, "one")
 
 
-async def test_driver_waits_for_a_name_server_that_is_not_there_yet(tmp_path, asking, unused_tcp_port):
+async def test_driver_waits_for_a_name_server_that_is_not_there_yet(tmp_path, asking, unused_tcp_port, caplog):
+    caplog.set_level("DEBUG")
     async with driver(f"127.0.0.1:{unused_tcp_port}", "one", first_discovery_interval_s=0.05):
-        await asyncio.sleep(0.1)
+        await eventually(lambda: f"name server 127.0.0.1:{unused_tcp_port}" in caplog.text)
         async with broker(tmp_path / "store", namesrv_port=unused_tcp_port) as runtime:
             await drives(asking, runtime, "one")
 
