@@ -20,10 +20,10 @@ from remoting.wire.headers.offsets import UpdateConsumerOffsetHeader
 from remoting.wire.headers.pull import PullMessageHeader
 from remoting.wire.headers.typed import write_header
 
-# The broker holds a pull for 15 s at most; the answer is awaited twice as long.
+# How long the broker may hold a pull, and how long its answer is awaited.
 PULL_SUSPEND_MS = 15_000
 PULL_TIMEOUT_MS = 30_000
-# Request 36.
+# Of CONSUMER_SEND_MSG_BACK.
 SEND_BACK_TIMEOUT_MS = 5000
 
 

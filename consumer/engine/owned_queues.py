@@ -1,4 +1,4 @@
-"""The queues that this member owns: taking one, releasing one, and what both mean for its offset.
+"""The message queues that this member owns: takes, releases and moves them, with their offsets.
 
 Owns the table of process queues, which others read, and a pull loop for each. Callers: the rebalancer, requests of
 brokers, and the pull loops by `move`. Affects: process queues, pull loops, offset store.
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class OwnedQueues:
-    """`process_queues` is the table that it shares with `context` and with what consumes; empty at first."""
+    """`process_queues` is the table that it shares with `context` and `Consuming`; empty at first."""
 
     def __init__(
         self,

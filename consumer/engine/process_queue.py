@@ -1,4 +1,4 @@
-"""The window of one message queue: what was pulled and is not finished (Java `ProcessQueue`).
+"""The pulled and unfinished messages of one message queue (Java `ProcessQueue`).
 
 Owns the messages by queue offset, and the rule for the offset to commit: that of the smallest unfinished message. With
 nothing unfinished it is where the next pull starts, so that messages that were filtered out behind the last one count
@@ -38,7 +38,7 @@ class ProcessQueue:
 
     def __init__(self, queue: MessageQueue, now_ms: int) -> None:
         self.queue = queue
-        # For the log.
+        # As logged.
         self.name = f"{queue.topic}[{queue.broker_name}:{queue.queue_id}]"
         self.is_dropped = False
         self.last_pull_ms = now_ms
@@ -117,7 +117,7 @@ class ProcessQueue:
 
     @property
     def offset_min(self) -> int | None:
-        """The smallest offset here; None when empty."""
+        """Returns the smallest offset here; None when empty."""
         offsets, messages = self._offsets, self._messages
         while offsets and offsets[0] not in messages:
             heapq.heappop(offsets)
@@ -125,11 +125,11 @@ class ProcessQueue:
 
     @property
     def offset_max(self) -> int | None:
-        """The largest offset here; None when empty. Pulls only go forward, so it came last."""
+        """Returns the largest offset here; None when empty. It was pulled last, since pulls only go forward."""
         return next(reversed(self._messages), None)
 
     @property
     def span(self) -> int:
-        """Distance between the smallest and the largest offset cached."""
+        """Returns the distance between the smallest and the largest offset here."""
         first, last = self.offset_min, self.offset_max
         return 0 if first is None or last is None else last - first

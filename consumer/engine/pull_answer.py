@@ -40,7 +40,7 @@ NEEDS_HEARTBEAT: frozenset[int] = frozenset(
 
 
 class PullRefused(Exception):
-    """Any other code. Try again after `retry_after_ms`."""
+    """The broker answered with any other code; the pull may be repeated after `retry_after_ms`."""
 
     def __init__(self, code: int, remark: str | None) -> None:
         super().__init__(f"{response_name(code)} ({code}): {remark or 'no reason given'}")

@@ -1,4 +1,4 @@
-"""What a push consumer is made of while it runs: everything that lives from start to stop, and the order of both.
+"""The parts of a push consumer that exist from its start to its stop, and the order of both.
 
 Made by `PushConsumer.start()` on the running event loop, in the process that consumes.
 """

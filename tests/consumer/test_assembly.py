@@ -25,7 +25,7 @@ def test_a_consumer_is_what_the_group_declares() -> None:
     )
 
 
-def test_a_sync_listener_is_called_between_two_cleanings_of_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_connections_are_closed_around_each_call_of_a_sync_listener(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     monkeypatch.setattr(assembly, "close_old_connections", lambda: steps.append("clean"))
 

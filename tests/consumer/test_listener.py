@@ -120,7 +120,7 @@ def test_all_faults_are_named_at_once() -> None:
     assert len(str(caught.value).splitlines()) == 3
 
 
-def test_a_start_may_be_a_moment() -> None:
+def test_a_start_may_be_a_datetime() -> None:
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     groups = frozen(Declaration("billing", "orders", "*", bill, consume_from=moment)).groups
     assert groups["billing"].start.timestamp_ms == int(moment.timestamp() * 1000)

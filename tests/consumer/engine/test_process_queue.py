@@ -100,7 +100,7 @@ def test_only_messages_at_the_head_whose_listener_runs_too_long_are_overdue() ->
     assert process_queue.overdue(now_ms=9000, timeout_ms=1000) == added[:2]
 
 
-def test_one_look_finds_a_limited_number_of_overdue_messages() -> None:
+def test_one_scan_finds_a_limited_number_of_overdue_messages() -> None:
     process_queue, added = filled(*range(40))
     for cached in added:
         cached.started_ms = 1

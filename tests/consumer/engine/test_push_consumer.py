@@ -348,7 +348,7 @@ async def test_a_broker_that_answers_at_once_and_nothing_new_is_not_asked_withou
     assert 8 <= pulls <= 9 * 8
 
 
-async def test_a_member_that_the_broker_forgot_says_hello_again_and_goes_on(
+async def test_a_member_that_the_broker_forgot_sends_a_heartbeat_and_goes_on(
     broker: MemoryBroker, members: Members
 ) -> None:
     bodies: list[bytes] = []

@@ -28,26 +28,26 @@ def owned(*numbers: int) -> dict[MessageQueue, ProcessQueue]:
         pytest.param([0], [1], QueueChanges(add=(queue(1),), remove=(queue(0),)), id="queues move"),
     ],
 )
-def test_a_round_takes_and_gives_up_what_differs(have: list[int], want: list[int], expected: QueueChanges) -> None:
+def test_a_rebalance_takes_and_releases_what_differs(have: list[int], want: list[int], expected: QueueChanges) -> None:
     changes = decide([queue(number) for number in want], owned(*have), NOW_MS)
     assert changes == expected
     assert changes.is_empty == (not expected.add and not expected.remove)
 
 
-def test_a_queue_that_lost_its_loop_is_given_up_and_taken_anew() -> None:
+def test_a_queue_that_lost_its_loop_is_released_and_taken_again() -> None:
     have = owned(0, 1)
     have[queue(1)].last_pull_ms = NOW_MS - PULL_IDLE_MS_MAX - 1
     changes = decide([queue(0), queue(1)], have, NOW_MS)
     assert changes == QueueChanges(add=(queue(1),), remove=(), stuck=(queue(1),))
 
 
-def test_a_dropped_queue_that_is_wanted_is_taken_anew() -> None:
+def test_a_dropped_queue_that_is_allocated_is_taken_again() -> None:
     have = owned(0)
     have[queue(0)].drop()
     assert decide([queue(0)], have, NOW_MS).stuck == (queue(0),)
 
 
-def test_the_first_round_is_due_at_once() -> None:
+def test_the_first_rebalance_is_due_at_once() -> None:
     assert RebalanceTimer().wait_ms(5, is_woken=False) == 0
 
 
@@ -59,13 +59,13 @@ def test_the_first_round_is_due_at_once() -> None:
         pytest.param(5000, True, -4750, id="the first notification after a quiet time acts at once"),
     ],
 )
-def test_the_next_round_is_due(since_ms: int, is_woken: bool, wait_ms: int) -> None:
+def test_the_next_rebalance_is_due(since_ms: int, is_woken: bool, wait_ms: int) -> None:
     timer = RebalanceTimer()
     timer.rebalanced(1000, is_balanced=True)
     assert timer.wait_ms(1000 + since_ms, is_woken=is_woken) == wait_ms
 
 
-def test_rounds_that_fail_come_again_with_growing_pauses_until_one_succeeds() -> None:
+def test_rebalances_that_fail_are_repeated_after_growing_pauses_until_one_succeeds() -> None:
     timer = RebalanceTimer()
     pauses = []
     for _ in range(6):

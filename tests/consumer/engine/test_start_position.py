@@ -58,13 +58,13 @@ async def test_no_answer_is_no_offset() -> None:
         await start_position(ORDERS, None, LAST, Silence())
 
 
-def test_a_rule_is_a_word_or_a_moment() -> None:
+def test_a_rule_is_a_word_or_a_datetime() -> None:
     assert start_rule("last") == LAST
     assert start_rule("first") == FIRST
     assert start_rule(datetime(1970, 1, 1, 12, tzinfo=UTC)) == AT_NOON
 
 
 @pytest.mark.parametrize("word", ["LAST", "", "latest", datetime(2026, 1, 1)])
-def test_a_rule_refuses_other_words_and_moments_without_a_zone(word: str | datetime) -> None:
+def test_a_rule_refuses_other_words_and_datetimes_without_a_zone(word: str | datetime) -> None:
     with pytest.raises(ValueError, match="consume_from"):
         start_rule(word)

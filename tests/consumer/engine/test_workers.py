@@ -61,7 +61,7 @@ async def test_reports_arrive_on_the_event_loop_with_their_errors() -> None:
     await workers.close()
 
 
-async def test_each_thread_ends_with_its_last_act() -> None:
+async def test_at_thread_end_runs_in_each_thread() -> None:
     ended: list[str] = []
     reports: list[ListenerReport] = []
     workers = make_threads(3, lambda message: None, reports, at_thread_end=lambda: ended.append("bye"))
@@ -72,7 +72,7 @@ async def test_each_thread_ends_with_its_last_act() -> None:
     assert ended == ["bye"] * 3
 
 
-async def test_a_function_that_forgets_to_be_async_is_told_so() -> None:
+async def test_a_plain_function_that_returns_a_coroutine_is_an_error() -> None:
     async def coroutine(message: object) -> None: ...
 
     reports: list[ListenerReport] = []

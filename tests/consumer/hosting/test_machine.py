@@ -7,7 +7,7 @@ import sys
 from consumer.hosting.machine import is_process_gone, process_start, this_machine
 
 
-def test_a_process_is_gone_when_its_pid_is_nobodys_or_anothers() -> None:
+def test_a_process_is_gone_when_its_pid_is_free_or_reused() -> None:
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         started = process_start(child.pid)
@@ -23,7 +23,7 @@ def test_a_process_is_gone_when_its_pid_is_nobodys_or_anothers() -> None:
     assert is_process_gone(this_machine(), child.pid, started)
 
 
-def test_nothing_is_said_of_processes_elsewhere_or_unknown() -> None:
+def test_processes_elsewhere_or_unknown_never_count_as_gone() -> None:
     assert not is_process_gone("another machine", os.getpid(), 1)
     assert not is_process_gone(this_machine(), None, None)
     assert not is_process_gone("", None, None)

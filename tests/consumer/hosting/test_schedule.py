@@ -18,7 +18,7 @@ def test_supervision_is_in_beats_schedule_after_migrate() -> None:
 
 
 @pytest.mark.django_db
-def test_a_schedule_that_people_changed_stays_as_it_is() -> None:
+def test_a_schedule_that_an_operator_changed_stays_as_it_is() -> None:
     PeriodicTask.objects.filter(name=NAME).update(enabled=False)
     install_schedule()
     assert PeriodicTask.objects.filter(name=NAME).values_list("enabled", flat=True).get() is False

@@ -80,7 +80,7 @@ def test_leases_are_made_for_what_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("facts", "reason"),
+    ("snapshot", "reason"),
     [
         pytest.param(lease(is_gone=True), "its process is gone", id="the process is gone"),
         pytest.param(lease(state=LeaseState.STOPPING, is_gone=True), "its process is gone", id="also while it stops"),
@@ -89,21 +89,21 @@ def test_leases_are_made_for_what_is_missing(
         pytest.param(lease(state=LeaseState.PENDING, age_s=26, silent_s=None), "no worker took it", id="not taken"),
     ],
 )
-def test_a_lost_instance_is_replaced(facts: LeaseSnapshot, reason: str) -> None:
-    result = plan({"billing": 1}, [facts])
-    assert result.lost == ((facts.id, reason),)
+def test_a_lost_instance_is_replaced(snapshot: LeaseSnapshot, reason: str) -> None:
+    result = plan({"billing": 1}, [snapshot])
+    assert result.lost == ((snapshot.id, reason),)
     assert groups(result) == ["billing"]
 
 
 @pytest.mark.parametrize(
-    "facts",
+    "snapshot",
     [
         pytest.param(lease(silent_s=29), id="silent for less than the limit"),
         pytest.param(lease(state=LeaseState.PENDING, age_s=24, silent_s=None), id="offered a while ago"),
     ],
 )
-def test_a_slow_instance_is_not_given_up_early(facts: LeaseSnapshot) -> None:
-    assert plan({"billing": 1}, [facts]).is_empty
+def test_a_slow_instance_is_not_given_up_early(snapshot: LeaseSnapshot) -> None:
+    assert plan({"billing": 1}, [snapshot]).is_empty
 
 
 def test_no_limit_is_shorter_than_a_starved_writer_of_sqlite_waits() -> None:
@@ -186,7 +186,7 @@ def test_the_instances_of_a_group_go_to_different_workers(
     assert [f"{place.group} {place.worker}" for place in plan(wanted, leases, slots).missing] == missing
 
 
-def test_an_offer_to_a_worker_that_went_is_made_to_another() -> None:
+def test_an_offer_to_a_worker_that_stopped_is_made_to_another() -> None:
     offer = lease(state=PENDING, age_s=1, silent_s=None, on="two")
     result = plan({"billing": 1}, [offer])
     assert result.lost == ((offer.id, "its worker stopped before it began"),)

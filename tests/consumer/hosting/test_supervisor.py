@@ -104,7 +104,9 @@ def test_a_worker_that_is_silent_stopping_or_dead_has_no_slots(worker: Worker, o
     assert len(offered) == 1
 
 
-def test_the_number_that_people_set_stands_until_the_codes_own_number_changes(worker: Worker, offered: Offers) -> None:
+def test_the_number_that_an_operator_set_stands_until_the_codes_own_number_changes(
+    worker: Worker, offered: Offers
+) -> None:
     supervise(specs(billing=1), offered)
     HostedGroup.objects.update(wanted_instances=3)
     supervise(specs(billing=1), offered)
@@ -127,7 +129,7 @@ def test_a_stale_offer_starts_nothing(worker: Worker, offered: Offers) -> None:
     assert leases.claim(offered[0], worker) is None
 
 
-def test_surplus_instances_are_told_to_stop_and_those_not_begun_are_called_off(worker: Worker, offered: Offers) -> None:
+def test_surplus_instances_are_asked_to_stop_and_pending_ones_are_withdrawn(worker: Worker, offered: Offers) -> None:
     supervise(specs(billing=3), offered)
     leases.claim(offered[0], worker)
     leases.mark_running(offered[0], "client-1")
@@ -173,7 +175,7 @@ def test_a_worker_that_comes_back_ends_what_its_predecessor_ran(worker: Worker, 
     assert LoopsWorker.objects.get(node=worker.node).boot == successor.boot
 
 
-def test_a_worker_that_stops_tells_its_instances_and_gets_no_new_ones(worker: Worker, offered: Offers) -> None:
+def test_a_worker_that_stops_asks_its_instances_to_stop_and_gets_no_new_ones(worker: Worker, offered: Offers) -> None:
     supervise(specs(billing=1), offered)
     leases.claim(offered[0], worker)
     loops_worker.mark_stopping(worker)
@@ -191,7 +193,7 @@ def test_an_instance_whose_lease_was_ended_by_others_is_to_stop(worker: Worker, 
     assert leases.heartbeat(offered[0]) == DesiredState.STOP
 
 
-def test_a_receiver_that_fails_disturbs_nobody(
+def test_a_receiver_that_fails_stops_no_other(
     worker: Worker, offered: Offers, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(**_: object) -> None:
@@ -206,7 +208,7 @@ def test_a_receiver_that_fails_disturbs_nobody(
     assert "no paper left" in caplog.text
 
 
-def test_the_past_is_forgotten_in_the_end(worker: Worker, offered: Offers) -> None:
+def test_leases_and_workers_of_long_ago_are_deleted(worker: Worker, offered: Offers) -> None:
     supervise(specs(billing=2), offered)
     leases.end(offered[0], "withdrawn")
     leases.end(offered[1], "withdrawn")
