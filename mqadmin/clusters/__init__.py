@@ -1,1 +1,1 @@
-"""Clusters, their parts, and the one door to their brokers."""
+"""What is known of clusters: models, their vocabulary, and what pages read of them."""
