@@ -192,13 +192,13 @@ def test_lag_is_measured_again_without_rewriting_the_readers_of_a_topic_that_gro
 
 
 def test_answer_that_cost_many_rows_puts_off_the_next(cluster: Cluster, broker: ScriptedBroker) -> None:
-    with follower_thread(stopped_within_s=5, pace=replace(QUICK, tick_s=0.02, rows_per_s_max=0.1)):
+    with follower_thread(stopped_within_s=5, pace=replace(QUICK, tick_s=0.02, rows_per_s_max=1.0)):
         wait_until(lambda: Group.objects.filter(lag=0).exists())
         broker.tell(progress(committed=12, end=20))
         wait_until(lambda: Group.objects.filter(lag=8).exists())
         asked_count = broker.asked.count("WATCH")
         broker.tell(progress(committed=12, end=30))
-        # Each row is worth ten seconds here; ticks go on, but one that wrote a row waits too.
+        # Each row is worth a second here; ticks go on, but one that wrote a row waits too.
         wait_until(_ticks(1), within_s=15)
         assert Group.objects.get().lag == 8
         assert broker.asked.count("WATCH") == asked_count
