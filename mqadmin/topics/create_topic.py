@@ -35,9 +35,9 @@ from remoting.wire.names import is_dlq_topic, is_retry_topic
 QUEUES_MAX = 10_000
 QUEUES_DEFAULT = 8
 PERMISSIONS = (
-    (PERM_READ_WRITE, gettext_lazy("reading and writing")),
-    (PERM_READ, gettext_lazy("reading only")),
-    (PERM_WRITE, gettext_lazy("writing only")),
+    (PERM_READ_WRITE, gettext_lazy("read and write")),
+    (PERM_READ, gettext_lazy("read only")),
+    (PERM_WRITE, gettext_lazy("write only")),
 )
 
 

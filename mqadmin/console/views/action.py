@@ -15,6 +15,7 @@ from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
@@ -69,6 +70,7 @@ def action_run(request: HttpRequest, run: uuid.UUID) -> HttpResponse:
             context |= {
                 "items": [(one, item_line(found.subject, one.item, one.before, one.after)) for one in found.items],
                 "words": sentences.outcome_words(found),
+                "now": timezone.now(),
                 "undo_url": undo_address(found),
                 "subject_url": page.subject_address(found.cluster, found.subject) if is_there else "",
             }

@@ -39,7 +39,7 @@ def text_of(response) -> str:
 
 def hidden(response) -> dict[str, str]:
     """What the form that carries out holds."""
-    form = response.content.decode().partition('class="ask carry-out"')[2]
+    form = response.content.decode().partition('class="action-form confirm-form"')[2]
     found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form)
     return {name: html.unescape(value) for name, value in found if name != "csrfmiddlewaretoken"}
 
@@ -54,7 +54,7 @@ def test_a_form_asks_for_the_arguments_and_offers_the_defaults(http, brokers):
         assert re.search(rf'<input type="number" name="{name}" value="{value}"', page)
     assert "broker-b" in page
     assert "Nothing to do" not in page
-    assert "carry-out" not in page
+    assert "confirm-form" not in page
 
 
 def test_a_preview_has_an_address_and_changes_nothing(http, brokers):
@@ -90,7 +90,7 @@ def test_what_was_typed_stays_with_the_error_at_its_field(http, brokers):
     assert re.search(r'id="id_topic_error">The topic name', page)
     assert 'value="many"' in page
     assert re.search(r'value="broker-b"[^>]*checked', page)
-    assert "carry-out" not in page
+    assert "confirm-form" not in page
 
 
 def test_a_second_click_shows_the_run_of_the_first(http, brokers):
