@@ -7,6 +7,7 @@
  *
  * Attributes in the markup
  *   body[data-subscribe]      the message that subscribes to what the page shows (mqadmin/live/subscriptions.py)
+ *   body[data-revision]       the revision of what the page shows (mqadmin/live/revisions.py)
  *   [data-row], [data-cell]   a row's key inside table[id] or ol[id]; a cell that flashes when its text changes
  *   time.age, time.elapsed, time[data-clock]   updated each second, or written in the viewer's time zone
  *   .table-scroll, .tabs, .code-sample   scroll sideways; get data-more="left right" where there is more to see
@@ -266,10 +267,11 @@
       silenceTimer = setTimeout(() => socket.close(), silenceMs);
     }
 
-    function onSubscribed(heartbeatS) {
+    function onSubscribed(event) {
       isSubscribed = true;
-      silenceMs = heartbeatS * 2000 + 1000;
-      if (disconnectedAt) refresh(); // what changed meanwhile was missed
+      silenceMs = event.heartbeat_s * 2000 + 1000;
+      // what changed while the page was loading, or disconnected, was not heard of
+      if (disconnectedAt || event.revision !== document.body.dataset.revision) refresh();
       disconnectedAt = 0;
       showConnection();
     }
@@ -280,7 +282,7 @@
     socket.addEventListener("open", () => socket.send(document.body.dataset.subscribe));
     socket.addEventListener("message", (message) => {
       const event = JSON.parse(message.data);
-      if (event.type === "subscribed") onSubscribed(event.heartbeat_s);
+      if (event.type === "subscribed") onSubscribed(event);
       if (event.type === "changed") refresh();
       restartSilenceTimer();
     });

@@ -20,10 +20,9 @@ class QueueLine:
 def queue_lines(queues: Sequence[QueueOffset]) -> list[QueueLine]:
     """Keeps the selector's order (topic, broker, queue id), with the retry topic moved to the end."""
     ordered = sorted(queues, key=lambda queue: queue.is_retry)
-    before = [None, *ordered[:-1]]
     return [
-        QueueLine(queue, is_first=previous is None or previous.topic_name != queue.topic_name)
-        for previous, queue in zip(before, ordered, strict=True)
+        QueueLine(queue, is_first=index == 0 or ordered[index - 1].topic_name != queue.topic_name)
+        for index, queue in enumerate(ordered)
     ]
 
 

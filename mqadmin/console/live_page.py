@@ -63,6 +63,8 @@ def live_page(
     else:
         frame = {
             "subscribe": write_subscribe(shows) if shows else "",
+            # Asked before the page is read: what changes meanwhile makes another revision.
+            "revision": revision_of(shown.live_group for shown in shows) or "",
             "here": cluster,
             "section": section,
         }

@@ -1,7 +1,7 @@
 """The websocket of an open page, one per page: sends what changed, and a heartbeat.
 
     client → {"type": "subscribe", "subscriptions": […]}   once, within 10 s (subscriptions.py)
-    client ← {"type": "subscribed", "heartbeat_s": 10}
+    client ← {"type": "subscribed", "heartbeat_s": 10, "revision": "…"}   another one than the page's: it changed since
     client ← {"type": "changed", "changes": [{"kind", "cluster", "group", "revision"}, …]}
     client ← {"type": "heartbeat"}                         none within two intervals: the page says "disconnected"
 
@@ -16,11 +16,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 
 from mqadmin.clusters import selectors
 from mqadmin.live.heartbeats import Heartbeats
+from mqadmin.live.revisions import revision_of
 from mqadmin.live.subscriptions import InvalidMessage, Subscription, read_subscribe
 from mqadmin.live.viewers import CLOSE_NOT_LOGGED_IN, Viewer, viewer_of
 
@@ -89,7 +91,11 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
         self._joined = {subscription.live_group for subscription in subscriptions}
         for joined in self._joined:
             await self.channel_layer.group_add(joined, self.channel_name)
-        await self.send_json({"type": "subscribed", "heartbeat_s": self._heartbeats.interval_s})
+        # After joining: what changes from here on is sent, what changed before shows in the revision.
+        revision = await _revision_of(self._joined)
+        await self.send_json(
+            {"type": "subscribed", "heartbeat_s": self._heartbeats.interval_s, "revision": revision or ""}
+        )
         if self._loop_task is not None:
             self._loop_task.cancel()
         self._loop_task = asyncio.create_task(self._send_loop())
@@ -133,3 +139,4 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
 
 
 _existing = database_sync_to_async(selectors.existing)
+_revision_of = sync_to_async(revision_of)

@@ -256,6 +256,11 @@ class TestGroup:
         for figure in ("12,049", "120,331", "132,380", "10.0.3.7@2211#1"):
             assert figure in text
 
+    def test_a_group_without_queues_says_when_they_come(self, http, cluster, now):
+        seed.make_group(cluster, "fresh", now=now, lag=None)
+        text = text_of(http.get(reverse("group", args=["local", "fresh"])))
+        assert "No queues yet" in text
+
     def test_members_are_shown_with_their_queues(self, http, group):
         html = http.get(reverse("group_members", args=["local", "billing"])).content.decode()
         assert '<span>orders</span><span class="chip">0</span>' in html

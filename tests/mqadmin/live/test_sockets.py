@@ -50,7 +50,7 @@ def session() -> str:
 
 def opened(session: str = "", origin: tuple[bytes, bytes] = ORIGIN, **limits: float) -> PageSocket:
     cookie = (b"cookie", f"{project.SESSION_COOKIE_NAME}={session}".encode())
-    application = live_application(changed_interval_s=0.05, **limits)
+    application = live_application(**{"changed_interval_s": 0.05, **limits})
     return PageSocket(application, "/ws/", headers=[origin, cookie])
 
 
@@ -85,8 +85,26 @@ async def test_page_learns_how_often_the_heartbeat_comes(session: str) -> None:
     socket = opened(session)
     await socket.connect()
     await subscribe(socket, {"cluster": "local"})
-    assert await socket.heard() == {"type": "subscribed", "heartbeat_s": HEARTBEAT_S}
+    subscribed = await socket.heard()
+    assert (subscribed["type"], subscribed["heartbeat_s"]) == ("subscribed", HEARTBEAT_S)
     await socket.disconnect()
+
+
+async def test_page_learns_whether_it_changed_since_it_was_loaded(session: str) -> None:
+    async def revision() -> str:
+        socket = opened(session)
+        await socket.connect()
+        await subscribe(socket, BILLING)
+        heard = await socket.heard()
+        await socket.disconnect()
+        return str(heard["revision"])
+
+    client = Client()
+    client.cookies[project.SESSION_COOKIE_NAME] = session
+    page = (await sync_to_async(client.get)("/clusters/local/groups/billing/")).content.decode()
+    assert f'data-revision="{await revision()}"' in page
+    await publish(of_billing(1))
+    assert f'data-revision="{await revision()}"' not in page
 
 
 async def test_page_hears_what_changed(page: PageSocket) -> None:
@@ -97,14 +115,16 @@ async def test_page_hears_what_changed(page: PageSocket) -> None:
     }
 
 
-async def test_changes_in_quick_succession_come_together_and_the_latest_counts(page: PageSocket) -> None:
+async def test_changes_in_quick_succession_come_together_and_the_latest_counts(session: str) -> None:
+    page = await subscribed(session, BILLING, changed_interval_s=2)
     await publish(of_billing(1))
     await page.heard()
     for revision in (2, 3, 4):
         await publish(of_billing(revision), of_billing(revision, ChangeKind.REBALANCE))
-    heard = await page.heard()
+    heard = json.loads((await page.receive_output(timeout=10))["text"])
     assert [(change["kind"], change["revision"]) for change in heard["changes"]] == [("group", 4), ("rebalance", 4)]
     assert await page.receive_nothing()
+    await page.disconnect()
 
 
 async def test_page_hears_nothing_of_other_groups_and_clusters(
