@@ -1,41 +1,38 @@
 """One supervised process: how it is started, when it is ready, how it is stopped.
 
-Every child leads a session of its own, so that Ctrl-C reaches only the parent, and asks the kernel for SIGTERM when
-the parent dies, so that it never outlives it, even a parent that was killed.
+Every child leads a session of its own, so that Ctrl-C reaches only the parent, and gets SIGTERM when the parent dies
+(`parent_death.py`), so that it never outlives even a parent that was killed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import math
 import os
 import signal
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+from mqadmin.supervision.parent_death import END_WITH_PARENT, EndWithParent
 
-# The end of what a child said, shown when it fails.
+# The end of a child's output, shown when it fails.
 LAST_LINES_MAX = 12
 LINE_BYTES_MAX = 64 * 1024
-# How long to wait for what an ended child still had in the pipe.
+# How long the output that an ended child left in the pipe is waited for.
 LAST_OUTPUT_S = 2.0
-# What a quiet child said before it was ready may be read a moment later.
+# Lines that a quiet child printed before it was ready may be read a moment later.
 QUIET_AFTER_READY_S = 0.5
 
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """What to run. `ready` is asked until it is true; without it, `ready_text` in the output says so.
+    """A program to run and keep running. It is ready once `ready()` is true or, without it, `ready_text` is printed.
 
-    `is_quiet`: what it says before it is ready is shown only if it fails, and what it says while it stops is not.
+    `is_quiet`: output from before it is ready is shown only if it fails, output while it stops never.
     `stop_grace_s`: from SIGTERM to SIGKILL. `stops_group`: SIGTERM goes to the whole process group; Celery's main
-    process wants it alone, because it tells its own children.
+    process must get it alone, because it stops its own children.
     """
 
     name: str
@@ -50,14 +47,20 @@ class ChildSpec:
 
 
 class Child:
-    """A running process of a spec. `on_line` gets each line that it prints."""
+    """A process that runs a spec. `on_line(name, line)` is called with each line that it prints."""
 
-    def __init__(self, spec: ChildSpec, on_line: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        spec: ChildSpec,
+        on_line: Callable[[str, str], None],
+        end_with_parent: EndWithParent = END_WITH_PARENT,
+    ) -> None:
         self.spec = spec
+        self._end_with_parent = end_with_parent
         self._on_line = on_line
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
-        self._said_ready = asyncio.Event()
+        self._ready_text_seen = asyncio.Event()
         self._quiet_until_s = math.inf if spec.is_quiet else 0.0
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES_MAX)
         self.started_s = 0.0
@@ -68,7 +71,7 @@ class Child:
         return self._process.pid
 
     async def start(self) -> None:
-        """Raises OSError when the program cannot be run."""
+        """Starts the program. Raises OSError when it cannot be run."""
         parent = os.getpid()
         self.started_s = time.monotonic()
         # A pipe of our own: asyncio's would make the end of the process wait for all who inherited its output.
@@ -80,7 +83,7 @@ class Child:
                 stdout=write_end,
                 stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=lambda: _die_with(parent),
+                preexec_fn=lambda: self._before_program(parent),
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **self.spec.environment},
             )
         except OSError:
@@ -91,7 +94,7 @@ class Child:
         self._reader = asyncio.create_task(self._read(read_end), name=f"{self.spec.name}-output")
 
     async def wait_ready(self) -> bool:
-        """False when it ended, or was not ready within its time."""
+        """Returns True when the child is ready, False when it ended or its time is over."""
         deadline = time.monotonic() + self.spec.ready_timeout_s
         while time.monotonic() < deadline and self.is_running:
             if await self._is_ready():
@@ -103,7 +106,7 @@ class Child:
     async def _is_ready(self) -> bool:
         if self.spec.ready is not None:
             return await asyncio.to_thread(self.spec.ready)
-        return self.spec.ready_text is None or self._said_ready.is_set()
+        return self.spec.ready_text is None or self._ready_text_seen.is_set()
 
     @property
     def is_running(self) -> bool:
@@ -114,7 +117,10 @@ class Child:
         return self._process.returncode if self._process is not None else None
 
     async def wait(self) -> int:
-        """The exit code, negative for a signal; the whole group is gone and all output has been handed on."""
+        """Waits for the end of the child; returns its exit code, negative for a signal.
+
+        Its whole process group is gone then, and all its output has been given to `on_line`.
+        """
         assert self._process is not None
         assert self._reader is not None
         code = await self._process.wait()
@@ -126,7 +132,7 @@ class Child:
         return code
 
     async def stop(self) -> None:
-        """SIGTERM, and SIGKILL for the whole group after the grace. Returns when it is gone."""
+        """Sends SIGTERM and, after the grace, SIGKILL to the whole group. Returns when the child is gone."""
         if self._process is None:
             return
         if self.is_running:
@@ -142,6 +148,11 @@ class Child:
                 self._on_line(self.spec.name, f"did not stop within {self.spec.stop_grace_s:g} s; killed")
                 self._signal_group(signal.SIGKILL)
         await self.wait()
+
+    def _before_program(self, parent: int) -> None:
+        """Runs in the forked child before its program."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        self._end_with_parent(parent)
 
     def _signal_group(self, number: int) -> None:
         try:
@@ -165,24 +176,15 @@ class Child:
             return
         self.last_lines.append(line)
         if self.spec.ready_text is not None and self.spec.ready_text in line:
-            self._said_ready.set()
+            self._ready_text_seen.set()
         if time.monotonic() >= self._quiet_until_s:
             self._on_line(self.spec.name, line)
 
 
 async def _read_line(reader: asyncio.StreamReader) -> bytes:
-    """b"" at the end. Of a line over the limit, what was buffered is gone and the rest comes as the next."""
+    """Returns the next line, b"" at the end. A line over the limit loses its beginning."""
     while True:
         try:
             return await reader.readline()
         except ValueError:
             continue
-
-
-def _die_with(parent: int) -> None:
-    """Runs in the child before its program. A parent that died in between is noticed by its pid."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if _LIBC is not None:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)

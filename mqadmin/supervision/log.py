@@ -12,7 +12,7 @@ _COLOURS = (36, 32, 33, 35, 34, 96, 92, 93, 95, 94)
 
 
 class Log:
-    """`line(name, text)` prints at once. `now` is injected for tests."""
+    """Prints each line at once, with time and name. `now` returns the time; tests pass their own."""
 
     def __init__(self, stream: TextIO = sys.stdout, now: Callable[[], datetime] = datetime.now) -> None:
         self._stream = stream
@@ -29,5 +29,5 @@ class Log:
             self._stream.write(f"{self._now():%H:%M:%S} {label} {text}\n")
             self._stream.flush()
         except (BrokenPipeError, ValueError):
-            # Nobody reads any more (`up | head`): the children are still to be stopped in order.
+            # The reader is gone (`up | head`); the children must still be stopped in order.
             pass

@@ -12,34 +12,44 @@ import time
 from collections.abc import Callable, Sequence
 
 from mqadmin.supervision.child import Child, ChildSpec
+from mqadmin.supervision.parent_death import END_WITH_PARENT, EndWithParent
 
 RESTART_PAUSE_MIN_S = 0.5
 RESTART_PAUSE_MAX_S = 30.0
-# After so long a life the next end counts as the first again.
+# A child that ran for longer is started again after the shortest pause.
 GOOD_LIFE_S = 60.0
 
 
 class StartFailed(Exception):
-    """A child ended, or was silent, before it was ready; the text holds its name and its last words."""
+    """A child ended, or its time was over, before it was ready; the text has its name and its last output."""
 
 
 class Supervisor:
-    """`stages` in the order of starting; `stop_order`: names in stages of stopping (all others last, one by one)."""
+    """Starts, keeps and stops the children of an install.
+
+    `stages`: in the order of starting. `stop_order`: names in stages of stopping; all others last, one by one.
+    `restart_pause_min_s`: the pause before a child that ended is started again; it doubles each time.
+    """
 
     def __init__(
         self,
         stages: Sequence[Sequence[ChildSpec]],
         stop_order: Sequence[Sequence[str]],
         on_line: Callable[[str, str], None],
+        *,
+        restart_pause_min_s: float = RESTART_PAUSE_MIN_S,
+        end_with_parent: EndWithParent = END_WITH_PARENT,
     ) -> None:
         self._stages = list(stages)
         self._stop_order = list(stop_order)
         self._on_line = on_line
+        self._restart_pause_min_s = restart_pause_min_s
+        self._end_with_parent = end_with_parent
         self._children: dict[str, Child] = {}
         self._keepers: dict[str, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
-        """Returns when every child is ready. Raises StartFailed; then `stop` must still be called."""
+        """Starts the stages; returns when every child is ready. Raises StartFailed: `stop` must be called even then."""
         for stage in self._stages:
             children = [await self._start_child(spec) for spec in stage]
             for is_ready, child in zip(
@@ -50,7 +60,7 @@ class Supervisor:
                 self._keepers[child.spec.name] = asyncio.create_task(self._keep(child), name=f"keep-{child.spec.name}")
 
     async def stop(self) -> None:
-        """Each stage in its turn; the keepers first, so that nothing comes back."""
+        """Stops the children, stage after stage; none of them is started again."""
         for keeper in self._keepers.values():
             keeper.cancel()
         await asyncio.gather(*self._keepers.values(), return_exceptions=True)
@@ -66,7 +76,7 @@ class Supervisor:
         return named + [[name] for name in others]
 
     async def _start_child(self, spec: ChildSpec) -> Child:
-        child = Child(spec, self._on_line)
+        child = Child(spec, self._on_line, self._end_with_parent)
         try:
             await child.start()
         except OSError as error:
@@ -76,11 +86,11 @@ class Supervisor:
 
     async def _keep(self, child: Child) -> None:
         """Starts the child again whenever it ends, until cancelled."""
-        pause_s = RESTART_PAUSE_MIN_S
+        pause_s = self._restart_pause_min_s
         while True:
             code = await child.wait()
             if time.monotonic() - child.started_s > GOOD_LIFE_S:
-                pause_s = RESTART_PAUSE_MIN_S
+                pause_s = self._restart_pause_min_s
             self._on_line(child.spec.name, f"ended ({_ending(code)}); starting again in {pause_s:g} s")
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, RESTART_PAUSE_MAX_S)

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
+import psutil
 import pytest
 
-from mqadmin.supervision import supervisor as supervisor_module
+from mqadmin.supervision import parent_death
 from mqadmin.supervision.child import Child, ChildSpec
 from mqadmin.supervision.supervisor import StartFailed, Supervisor
 from tests.support.waiting import eventually, wait_until
@@ -65,22 +65,29 @@ async def test_supervisor_starts_in_order_and_stops_in_the_stated_order() -> Non
     assert supervisor.pids() == {}
 
 
-async def test_supervisor_stops_the_children_of_a_stage_together() -> None:
+async def test_supervisor_stops_the_children_of_a_stage_together(tmp_path: Path) -> None:
+    """Each of them ends only when all have got their signal."""
     code = textwrap.dedent(
-        """
-        import signal, sys, time
-        signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.7), sys.exit(0)))
+        f"""
+        import os, pathlib, signal, sys, time
+        folder = pathlib.Path({str(tmp_path)!r})
+        def stop(*_):
+            (folder / str(os.getpid())).touch()
+            while len(list(folder.iterdir())) < 4:
+                time.sleep(0.01)
+            sys.exit(0)
+        signal.signal(signal.SIGTERM, stop)
         print('ready', flush=True)
         time.sleep(600)
         """
     )
+    lines = Lines()
     names = [f"worker-{number}" for number in range(4)]
-    supervisor = Supervisor([[spec(name, code) for name in names]], [names], Lines())
+    supervisor = Supervisor([[spec(name, code) for name in names]], [names], lines)
     await supervisor.start()
-    began_s = time.monotonic()
     await supervisor.stop()
-    assert time.monotonic() - began_s < 4 * 0.7
     assert supervisor.pids() == {}
+    assert not any(lines.has(name, "killed") for name in names)
 
 
 async def test_a_quiet_child_is_heard_only_while_it_is_at_work() -> None:
@@ -125,10 +132,9 @@ async def test_supervisor_gives_up_on_a_child_that_is_never_ready() -> None:
     assert supervisor.pids() == {}
 
 
-async def test_supervisor_restarts_a_child_that_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor_module, "RESTART_PAUSE_MIN_S", 0.05)
+async def test_supervisor_restarts_a_child_that_is_killed() -> None:
     lines = Lines()
-    supervisor = Supervisor([[spec("a")]], [], lines)
+    supervisor = Supervisor([[spec("a")]], [], lines, restart_pause_min_s=0.05)
     await supervisor.start()
     first = supervisor.pids()["a"]
     os.kill(first, signal.SIGKILL)
@@ -169,7 +175,8 @@ async def test_child_survives_a_line_over_the_limit() -> None:
     await child.stop()
 
 
-def test_children_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["ask_kernel", "start_watcher"])
+def test_children_end_when_their_parent_is_killed(tmp_path: Path, way: str) -> None:
     pids = tmp_path / "pids"
     parent = subprocess.Popen(
         [
@@ -178,11 +185,12 @@ def test_children_end_when_their_parent_is_killed(tmp_path: Path) -> None:
             textwrap.dedent(
                 f"""
                 import asyncio, pathlib, sys
+                from mqadmin.supervision import parent_death
                 from mqadmin.supervision.child import ChildSpec
                 from mqadmin.supervision.supervisor import Supervisor
                 async def main():
                     specs = [ChildSpec(n, (sys.executable, "-c", {STAYS!r}), ready_text="ready") for n in "ab"]
-                    supervisor = Supervisor([specs], [], lambda *_: None)
+                    supervisor = Supervisor([specs], [], lambda *_: None, end_with_parent=parent_death.{way})
                     await supervisor.start()
                     pathlib.Path({str(pids)!r}).write_text(" ".join(map(str, supervisor.pids().values())))
                     await asyncio.sleep(600)
@@ -200,3 +208,12 @@ def test_children_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         parent.kill()
         parent.wait()
     wait_until(lambda: not any(is_alive(pid) for pid in children), within_s=10)
+
+
+async def test_a_watcher_ends_with_its_child() -> None:
+    child = Child(spec("watched"), Lines(), end_with_parent=parent_death.start_watcher)
+    await child.start()
+    assert await child.wait_ready()
+    (watcher,) = psutil.Process(child.pid).children()
+    await child.stop()
+    await eventually(lambda: not is_alive(watcher.pid))

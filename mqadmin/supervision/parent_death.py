@@ -1,0 +1,59 @@
+"""How a child process hears that its parent is gone, even one that was killed: SIGTERM, from the kernel or a watcher.
+
+Both functions run in the child, after the fork and before its program. On Linux the kernel sends the signal. macOS has
+nothing like it: there a small process beside each child looks twice a second whether the parent still runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+LOOK_EVERY_S = 0.5
+# More than an install's parent has open; closing one that is not open costs nothing much.
+_DESCRIPTORS_MAX = 4_096
+
+EndWithParent = Callable[[int], None]
+
+
+def ask_kernel(parent: int) -> None:
+    """Has the kernel send SIGTERM to this process when `parent` dies. Ends it when that has happened already."""
+    assert _LIBC is not None
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def start_watcher(parent: int) -> None:
+    """Forks a process that sends SIGTERM to this one when `parent` is gone, and that ends with this one."""
+    child = os.getpid()
+    if os.fork() != 0:
+        return
+    try:
+        # An inherited pipe would keep its other end waiting.
+        os.closerange(0, _DESCRIPTORS_MAX)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while os.getppid() == child:
+            if not _is_running(parent):
+                os.kill(child, signal.SIGTERM)
+                break
+            time.sleep(LOOK_EVERY_S)
+    finally:
+        os._exit(0)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+END_WITH_PARENT: EndWithParent = ask_kernel if _LIBC is not None else start_watcher
