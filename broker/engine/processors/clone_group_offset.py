@@ -15,7 +15,7 @@ from remoting.wire.headers.offsets import CloneOffsetsHeader
 from remoting.wire.headers.typed import read_header
 
 
-class CloneOffsets:
+class CloneGroupOffset:
     def __init__(self, topics: Topics, members: Members, offsets: Offsets) -> None:
         self._topics = topics
         self._members = members

@@ -20,7 +20,7 @@ from remoting.wire.headers.typed import read_header
 from remoting.wire.message_id import decode_offset_message_id
 
 
-class ConsumeDirectly:
+class ConsumeMessageDirectly:
     def __init__(
         self, *, calls: MemberCalls, topics: Topics, groups: Groups, store: MessageStore, broker_name: str
     ) -> None:

@@ -36,7 +36,7 @@ from remoting.wire.properties import Property
 from remoting.wire.stored_message import StoredMessage
 
 
-class SendMessageBack:
+class ConsumerSendMsgBack:
     def __init__(
         self, *, topics: Topics, groups: Groups, store: MessageStore, accepting: Accepting, config: BrokerConfig
     ) -> None:

@@ -12,7 +12,7 @@ from remoting.wire.headers.groups import ConsumerGroupHeader
 from remoting.wire.headers.typed import read_header
 
 
-class ConsumerList:
+class GetConsumerListByGroup:
     def __init__(self, members: Members) -> None:
         self._members = members
 

@@ -15,7 +15,7 @@ from remoting.wire.headers.routes import TopicHeader
 from remoting.wire.headers.typed import read_header
 
 
-class GetTopicStats:
+class GetTopicStatsInfo:
     """`put`: messages stored, keyed by topic."""
 
     def __init__(self, topics: Topics, store: MessageStore, put: Rates[str], broker_name: str) -> None:

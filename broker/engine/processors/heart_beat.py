@@ -18,7 +18,7 @@ from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 
 
-class Heartbeat:
+class HeartBeat:
     def __init__(self, topics: Topics, groups: Groups, members: Members) -> None:
         self._topics = topics
         self._groups = groups

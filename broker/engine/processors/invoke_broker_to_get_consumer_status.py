@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 STATUS_TIMEOUT_MS = 5_000
 
 
-class ConsumerStatus:
+class InvokeBrokerToGetConsumerStatus:
     def __init__(self, calls: MemberCalls, members: Members) -> None:
         self._calls = calls
         self._members = members

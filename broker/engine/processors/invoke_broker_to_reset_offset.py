@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 NONE = -1
 
 
-class ResetOffset:
+class InvokeBrokerToResetOffset:
     def __init__(
         self,
         *,

@@ -12,7 +12,7 @@ from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 
 
-class LockQueues:
+class LockBatchMQ:
     def __init__(self, locks: QueueLocks) -> None:
         self._locks = locks
 
@@ -23,7 +23,7 @@ class LockQueues:
         return response(request.command, ResponseCode.SUCCESS, body=write_locked(granted))
 
 
-class UnlockQueues:
+class UnlockBatchMQ:
     def __init__(self, locks: QueueLocks) -> None:
         self._locks = locks
 

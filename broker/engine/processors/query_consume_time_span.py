@@ -17,7 +17,7 @@ from remoting.wire.headers.offsets import ConsumeTimeSpanHeader
 from remoting.wire.headers.typed import read_header
 
 
-class ConsumeTimeSpan:
+class QueryConsumeTimeSpan:
     """`clock`: ms since the epoch."""
 
     def __init__(

@@ -14,7 +14,7 @@ from remoting.wire.headers.typed import read_header
 from remoting.wire.message_id import decode_offset_message_id
 
 
-class ResumeCheck:
+class ResumeCheckHalfMessage:
     def __init__(self, store: MessageStore, transactions: Transactions) -> None:
         self._store = store
         self._transactions = transactions

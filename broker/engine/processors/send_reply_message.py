@@ -34,7 +34,7 @@ PUSHES_MAX = 10_000
 PUSH_BYTES_MAX = 64 * 1024 * 1024
 
 
-class SendReply:
+class SendReplyMessage:
     """`clock`: ms since the epoch."""
 
     def __init__(

@@ -22,7 +22,7 @@ from remoting.wire.headers.typed import read_header
 _Counted = tuple[Rates[Any], Callable[[str, Window], int]]
 
 
-class ViewBrokerStats:
+class ViewBrokerStatsData:
     """`put` by topic, `got` by (topic, group)."""
 
     def __init__(self, put: Rates[str], got: Rates[tuple[str, str]], cluster: str) -> None:

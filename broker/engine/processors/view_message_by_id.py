@@ -11,7 +11,7 @@ from remoting.wire.headers.messages import ViewMessageHeader
 from remoting.wire.headers.typed import read_header
 
 
-class ViewMessage:
+class ViewMessageById:
     def __init__(self, store: MessageStore) -> None:
         self._store = store
 

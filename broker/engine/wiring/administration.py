@@ -7,7 +7,7 @@ from collections.abc import Callable
 from broker.engine.config import BrokerConfig
 from broker.engine.processors.broker_config import GetBrokerConfig, UpdateBrokerConfig
 from broker.engine.processors.get_broker_runtime_info import GetBrokerRuntimeInfo
-from broker.engine.processors.view_broker_stats_data import ViewBrokerStats
+from broker.engine.processors.view_broker_stats_data import ViewBrokerStatsData
 from broker.engine.serving.requests import Processors
 from broker.engine.settings import Settings
 from broker.engine.stats import BrokerStats
@@ -31,5 +31,5 @@ def administration_processors(
         Code.GET_BROKER_RUNTIME_INFO: GetBrokerRuntimeInfo(
             store=store, stats=stats, waiting_count=waiting_count, clock=clock
         ),
-        Code.VIEW_BROKER_STATS_DATA: ViewBrokerStats(stats.put, stats.got, config.cluster),
+        Code.VIEW_BROKER_STATS_DATA: ViewBrokerStatsData(stats.put, stats.got, config.cluster),
     }

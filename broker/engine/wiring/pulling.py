@@ -9,7 +9,7 @@ from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups.consumer_groups import ConsumerGroups
 from broker.engine.processors.check_client_config import CheckClientConfig
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
-from broker.engine.processors.lock_batch_mq import LockQueues, UnlockQueues
+from broker.engine.processors.lock_batch_mq import LockBatchMQ, UnlockBatchMQ
 from broker.engine.processors.pull_message import PullMessage
 from broker.engine.serving.held_pulls import HeldPulls
 from broker.engine.serving.requests import Processors
@@ -52,8 +52,8 @@ def pulling_processors(
         Code.CHECK_CLIENT_CONFIG: CheckClientConfig(filters),
         Code.QUERY_CONSUMER_OFFSET: QueryConsumerOffset(groups.offsets, store, hot_bytes=int(_ram_bytes() * HOT_SHARE)),
         Code.UPDATE_CONSUMER_OFFSET: UpdateConsumerOffset(topics, groups.configs, groups.offsets),
-        Code.LOCK_BATCH_MQ: LockQueues(groups.locks),
-        Code.UNLOCK_BATCH_MQ: UnlockQueues(groups.locks),
+        Code.LOCK_BATCH_MQ: LockBatchMQ(groups.locks),
+        Code.UNLOCK_BATCH_MQ: UnlockBatchMQ(groups.locks),
     }
 
 

@@ -8,7 +8,7 @@ from broker.engine.groups.consumer_groups import ConsumerGroups
 from broker.engine.processors.delete_topic_in_broker import DeleteTopicInBroker
 from broker.engine.processors.get_all_topic_config import GetAllTopicConfig, GetSystemTopicListFromBroker
 from broker.engine.processors.get_topic_config import GetTopicConfig
-from broker.engine.processors.get_topic_stats_info import GetTopicStats
+from broker.engine.processors.get_topic_stats_info import GetTopicStatsInfo
 from broker.engine.processors.update_and_create_topic import UpdateAndCreateTopic, UpdateAndCreateTopicList
 from broker.engine.serving.requests import Processors
 from broker.engine.stats import BrokerStats
@@ -33,5 +33,5 @@ def topic_processors(
         Code.GET_TOPIC_CONFIG: GetTopicConfig(topics),
         Code.GET_ALL_TOPIC_CONFIG: GetAllTopicConfig(topics),
         Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: GetSystemTopicListFromBroker(topics),
-        Code.GET_TOPIC_STATS_INFO: GetTopicStats(topics, store, stats.put, config.name),
+        Code.GET_TOPIC_STATS_INFO: GetTopicStatsInfo(topics, store, stats.put, config.name),
     }

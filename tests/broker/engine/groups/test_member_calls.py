@@ -9,9 +9,9 @@ import pytest
 
 from broker.engine.groups import member_calls
 from broker.engine.groups.member_calls import MemberCalls
-from broker.engine.processors.consume_message_directly import ConsumeDirectly
+from broker.engine.processors.consume_message_directly import ConsumeMessageDirectly
 from broker.engine.processors.get_consumer_running_info import GetConsumerRunningInfo
-from broker.engine.processors.invoke_broker_to_get_consumer_status import ConsumerStatus
+from broker.engine.processors.invoke_broker_to_get_consumer_status import InvokeBrokerToGetConsumerStatus
 from remoting.wire import lenient_json
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue, read_queue_map
@@ -78,13 +78,13 @@ class Scene:
 
     def consume(self, client_id: str = "a@1", **fields: str) -> Command | None:
         parts = self.parts
-        processor = ConsumeDirectly(
+        processor = ConsumeMessageDirectly(
             calls=self.calls, topics=parts.topics, groups=parts.groups, store=parts.store, broker_name="broker-a"
         )
         return self.ask(processor, consumerGroup="billing", clientId=client_id, **fields)
 
     def status(self, **fields: str) -> Command | None:
-        processor = ConsumerStatus(self.calls, self.parts.members)
+        processor = InvokeBrokerToGetConsumerStatus(self.calls, self.parts.members)
         return self.ask(processor, topic="orders", group="billing", **fields)
 
     def told(self) -> Command:
@@ -94,8 +94,8 @@ class Scene:
 def processor_code(processor: Any) -> int:
     return {
         GetConsumerRunningInfo: RequestCode.GET_CONSUMER_RUNNING_INFO,
-        ConsumeDirectly: RequestCode.CONSUME_MESSAGE_DIRECTLY,
-        ConsumerStatus: RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+        ConsumeMessageDirectly: RequestCode.CONSUME_MESSAGE_DIRECTLY,
+        InvokeBrokerToGetConsumerStatus: RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
     }[type(processor)]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.engine.processors.clone_group_offset import CloneOffsets
+from broker.engine.processors.clone_group_offset import CloneGroupOffset
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -30,7 +30,7 @@ def cloned(parts: BrokerParts, **fields: str) -> list[str]:
     """The topics on which the copy has progress; the offsets are looked at."""
     named = {"srcGroup": "billing", "destGroup": "copy", **fields}
     command = Command(code=RequestCode.CLONE_GROUP_OFFSET, ext_fields=named)
-    answer = parts.ask(CloneOffsets(parts.topics, parts.members, parts.offsets), command)
+    answer = parts.ask(CloneGroupOffset(parts.topics, parts.members, parts.offsets), command)
     assert answer.code == ResponseCode.SUCCESS
     topics = parts.offsets.topics_of("copy")
     for topic in topics:

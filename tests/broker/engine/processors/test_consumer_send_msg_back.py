@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.processors.consumer_send_msg_back import SendMessageBack
+from broker.engine.processors.consumer_send_msg_back import ConsumerSendMsgBack
 from broker.engine.store.errors import StoreFenced, StoreFull
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_READ, TopicConfig
@@ -30,8 +30,8 @@ async def parts(tmp_path):
     parts.close()
 
 
-def processor_of(parts) -> SendMessageBack:
-    return SendMessageBack(
+def processor_of(parts) -> ConsumerSendMsgBack:
+    return ConsumerSendMsgBack(
         topics=parts.topics, groups=parts.groups, store=parts.store, accepting=parts.accepting, config=parts.config
     )
 

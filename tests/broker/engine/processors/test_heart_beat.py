@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.processors.heart_beat import Heartbeat
+from broker.engine.processors.heart_beat import HeartBeat
 from broker.engine.processors.unregister_client import UnregisterClient
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
@@ -29,7 +29,7 @@ def beat(parts: BrokerParts, *groups: str, topics: tuple[str, ...] = ("orders",)
     consumers = [ConsumerData(group_name=group, subscription_data_set=wanted) for group in groups]
     data = HeartbeatData(client_id="me@1", consumer_data_set=consumers, **fields)
     command = Command(code=RequestCode.HEART_BEAT, body=write_body(data), version=479)
-    return parts.ask(Heartbeat(parts.topics, parts.groups, parts.members), command)
+    return parts.ask(HeartBeat(parts.topics, parts.groups, parts.members), command)
 
 
 async def test_a_heartbeat_makes_the_group_and_its_retry_topic(parts) -> None:
@@ -82,7 +82,7 @@ async def test_version_2_asks_a_member_for_the_subscriptions_that_it_never_told_
 
 @pytest.mark.parametrize("body", [b"", b"{torn", b"[]", b'{"consumerDataSet":7}'])
 async def test_a_heartbeat_that_cannot_be_read_is_refused_and_registers_nobody(parts, body) -> None:
-    processor = Heartbeat(parts.topics, parts.groups, parts.members)
+    processor = HeartBeat(parts.topics, parts.groups, parts.members)
     answer = parts.ask(processor, Command(code=RequestCode.HEART_BEAT, body=body))
     assert answer.code == ResponseCode.SYSTEM_ERROR
     assert parts.members.groups() == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
-from broker.engine.processors.invoke_broker_to_reset_offset import ResetOffset
+from broker.engine.processors.invoke_broker_to_reset_offset import InvokeBrokerToResetOffset
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.progress import read_reset
@@ -40,7 +40,7 @@ async def parts(tmp_path):
 
 
 def reset(parts: BrokerParts, language: int = LanguageCode.JAVA, **fields: str) -> Command:
-    processor = ResetOffset(
+    processor = InvokeBrokerToResetOffset(
         topics=parts.topics,
         groups=parts.groups,
         members=parts.members,

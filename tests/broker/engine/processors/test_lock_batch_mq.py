@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.processors.lock_batch_mq import LockQueues, UnlockQueues
+from broker.engine.processors.lock_batch_mq import LockBatchMQ, UnlockBatchMQ
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.queue_locks import LockRequest, read_locked, write_lock_request
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -30,14 +30,14 @@ async def parts(tmp_path):
 
 def lock(parts: BrokerParts, client_id: str, queues=QUEUES, wire: Wire | None = None) -> list[MessageQueue]:
     body = write_lock_request(LockRequest(client_id=client_id, consumer_group="billing", queues=queues))
-    answer = parts.ask(LockQueues(parts.locks), Command(code=RequestCode.LOCK_BATCH_MQ, body=body), wire)
+    answer = parts.ask(LockBatchMQ(parts.locks), Command(code=RequestCode.LOCK_BATCH_MQ, body=body), wire)
     assert answer.code == ResponseCode.SUCCESS
     return read_locked(answer.body)
 
 
 def unlock(parts: BrokerParts, client_id: str) -> None:
     body = write_lock_request(LockRequest(client_id=client_id, consumer_group="billing", queues=QUEUES))
-    answer = parts.ask(UnlockQueues(parts.locks), Command(code=RequestCode.UNLOCK_BATCH_MQ, body=body))
+    answer = parts.ask(UnlockBatchMQ(parts.locks), Command(code=RequestCode.UNLOCK_BATCH_MQ, body=body))
     assert (answer.code, answer.body) == (ResponseCode.SUCCESS, b"")
 
 
@@ -72,7 +72,7 @@ async def test_the_client_id_is_the_holder_whatever_connection_it_asks_on(parts)
 
 
 @pytest.mark.parametrize("body", TORN.values(), ids=TORN.keys())
-@pytest.mark.parametrize("processor", [LockQueues, UnlockQueues])
+@pytest.mark.parametrize("processor", [LockBatchMQ, UnlockBatchMQ])
 async def test_a_request_that_names_no_holder_is_refused(parts, processor, body) -> None:
     answer = parts.ask(processor(parts.locks), Command(code=RequestCode.LOCK_BATCH_MQ, body=body))
     assert answer.code == ResponseCode.SYSTEM_ERROR

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from broker.engine.processors.get_all_producer_info import GetAllProducerInfo
-from broker.engine.processors.query_consume_time_span import ConsumeTimeSpan
+from broker.engine.processors.query_consume_time_span import QueryConsumeTimeSpan
 from broker.engine.processors.query_subscription_by_consumer import QuerySubscriptionByConsumer
 from broker.engine.processors.query_topic_consume_by_who import QueryTopicConsumeByWho
 from broker.engine.processors.query_topics_by_consumer import QueryTopicsByConsumer
@@ -58,7 +58,7 @@ async def test_a_groups_place_in_time_is_told_per_queue(parts) -> None:
         parts.store.append(draft(queue_id=0))
     parts.offsets.commit("billing", "orders", 0, 1)
     parts.clock.now_ms += 500
-    processor = ConsumeTimeSpan(
+    processor = QueryConsumeTimeSpan(
         topics=parts.topics, offsets=parts.offsets, store=parts.store, clock=parts.clock, broker_name="broker-a"
     )
     first, second = ask(parts, processor, topic="orders", group="billing")["consumeTimeSpanSet"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.processors.resume_check_half_message import ResumeCheck
+from broker.engine.processors.resume_check_half_message import ResumeCheckHalfMessage
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.message_id import offset_message_id
@@ -26,7 +26,7 @@ async def parts(tmp_path):
 def ask(parts, message_id: str) -> Command:
     fields = {"topic": CHECK_MAX_TIME_TOPIC, "msgId": message_id}
     command = Command(code=RequestCode.RESUME_CHECK_HALF_MESSAGE, ext_fields=fields)
-    return parts.ask(ResumeCheck(parts.store, parts.transactions), command)
+    return parts.ask(ResumeCheckHalfMessage(parts.store, parts.transactions), command)
 
 
 async def test_a_transaction_that_was_given_up_is_asked_for_again(parts):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker.engine.processors import send_reply_message as send_reply
-from broker.engine.processors.send_reply_message import SendReply
+from broker.engine.processors.send_reply_message import SendReplyMessage
 from broker.engine.sending.send_target import SendTarget
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
@@ -75,8 +75,8 @@ def processor(parts):
     return processor_of(parts)
 
 
-def processor_of(parts: BrokerParts) -> SendReply:
-    return SendReply(
+def processor_of(parts: BrokerParts) -> SendReplyMessage:
+    return SendReplyMessage(
         target=SendTarget(parts.topics, parts.config),
         members=parts.members,
         accepting=parts.accepting,

@@ -11,7 +11,7 @@ from broker.engine.processors import get_broker_consume_stats as broker_consume_
 from broker.engine.processors.get_broker_consume_stats import GetBrokerConsumeStats
 from broker.engine.processors.get_broker_runtime_info import GetBrokerRuntimeInfo
 from broker.engine.processors.get_consume_stats import GetConsumeStats
-from broker.engine.processors.view_broker_stats_data import ViewBrokerStats
+from broker.engine.processors.view_broker_stats_data import ViewBrokerStatsData
 from broker.engine.stats import BrokerStats, Rates
 from remoting.wire import lenient_json
 from remoting.wire.bodies.topics import TopicConfig
@@ -40,7 +40,7 @@ def stats(parts: BrokerParts, put: Rates[str], name: str, key: str) -> Command:
     got: Rates[tuple[str, str]] = Rates(lambda: 1_000.0)
     got.count(("orders", "billing"), 2)
     command = Command(code=RequestCode.VIEW_BROKER_STATS_DATA, ext_fields={"statsName": name, "statsKey": key})
-    return parts.ask(ViewBrokerStats(put, got, "local"), command)
+    return parts.ask(ViewBrokerStatsData(put, got, "local"), command)
 
 
 @pytest.mark.parametrize(
