@@ -25,7 +25,7 @@ class AttentionLine:
     url: str
     name: str
     cluster: str
-    words: str
+    reason: str
     note: str
     since: datetime | None
 
@@ -40,7 +40,7 @@ def cluster_lines(heads: Iterable[Cluster]) -> Iterator[AttentionLine]:
                 url=reverse("cluster", args=[head.name]),
                 name=head.name,
                 cluster="",
-                words=head.last_error or gettext("Its figures are those of its last answer."),
+                reason=head.last_error or gettext("Its figures are those of its last answer."),
                 note="",
                 since=head.state_since,
             )
@@ -56,7 +56,7 @@ def scheduler_lines(cluster_name: str, brokers: Iterable[Broker]) -> Iterator[At
                 url=reverse("cluster", args=[cluster_name]),
                 name=gettext("scheduler of %(broker)s") % {"broker": broker.name},
                 cluster=cluster_name,
-                words=gettext("No worker runs it: delayed messages and retries wait."),
+                reason=gettext("No worker runs it: delayed messages and retries wait."),
                 note="",
                 since=broker.scheduler.since,
             )
@@ -71,7 +71,7 @@ def group_lines(groups: Iterable[Group]) -> Iterator[AttentionLine]:
             url=reverse("group", args=[group.cluster.name, group.name]),
             name=group.name,
             cluster=group.cluster.name,
-            words=verdicts.reason(group.verdict_rule, group.verdict_facts),
+            reason=verdicts.reason(group.verdict_rule, group.verdict_facts),
             note=_lag_note(group),
             since=group.verdict_since,
         )

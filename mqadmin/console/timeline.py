@@ -28,7 +28,7 @@ class TimelineEntry:
     """One event. `day` is set on the first entry of a day. `tone` is the CSS class of the event's icon."""
 
     event: RebalanceRow
-    words: str
+    text: str
     tone: str
     changes: list[QueueChange]
     note: str
@@ -54,7 +54,7 @@ def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
         entries.append(
             TimelineEntry(
                 event=event,
-                words=event_text(event),
+                text=event_text(event),
                 tone=TONES.get(event.kind, ""),
                 changes=queue_changes(event.facts.get("moves", [])),
                 note=gettext("noticed between two samples") if event.source == RebalanceSource.POLL else "",

@@ -18,7 +18,7 @@ from mqadmin.console.views.topics import topic, topics
 
 
 class NameConverter(StringConverter):
-    """A topic's or group's name as a broker tells it, even one with "/" or a line break in it."""
+    """A topic's or group's name as a broker reports it, even one with "/" or a line break in it."""
 
     regex = r"[\s\S]+?"
 

@@ -77,7 +77,7 @@ def publish(changes: Sequence[Change]) -> None:
         revisions.renew(by_live_group)
         async_to_sync(_send)(by_live_group)
     except (OSError, RedisError) as error:
-        logger.warning("open pages were not told of %d changes: %s", len(changes), error)
+        logger.warning("%d changes were not sent to the open pages: %s", len(changes), error)
 
 
 async def _send(changes_by_live_group: Mapping[str, Sequence[Mapping[str, object]]]) -> None:

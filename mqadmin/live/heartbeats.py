@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_S = 10.0
 
 
-class BeatingSocket(Protocol):
-    """An open socket. Both methods return at once: a client that reads slowly holds nobody up."""
+class OpenSocket(Protocol):
+    """An open socket. Both methods return at once: a client that reads slowly delays no other."""
 
     viewer: Viewer
 
@@ -32,19 +32,19 @@ class BeatingSocket(Protocol):
 
 
 class Heartbeats:
-    """The open sockets of this process. Used on the event loop only."""
+    """Checks the viewers of this process's open sockets and has the heartbeats sent. Used on the event loop only."""
 
     def __init__(self, interval_s: float = HEARTBEAT_S) -> None:
         self.interval_s = interval_s
-        self._sockets: set[BeatingSocket] = set()
+        self._sockets: set[OpenSocket] = set()
         self._loop_task: asyncio.Task[None] | None = None
 
-    def add(self, socket: BeatingSocket) -> None:
+    def add(self, socket: OpenSocket) -> None:
         self._sockets.add(socket)
         if self._loop_task is None:
             self._loop_task = asyncio.create_task(self._run())
 
-    def remove(self, socket: BeatingSocket) -> None:
+    def remove(self, socket: OpenSocket) -> None:
         self._sockets.discard(socket)
         if not self._sockets and self._loop_task is not None:
             self._loop_task.cancel()

@@ -84,7 +84,7 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
         except InvalidMessage:
             await self.close(CLOSE_INVALID_MESSAGE)
             return
-        self._subscriptions = {(wanted.cluster, wanted.group): wanted for wanted in subscriptions}
+        self._subscriptions = {(each.cluster, each.group): each for each in subscriptions}
         if await _existing(self._subscriptions.keys()) != self._subscriptions.keys():
             await self.close(CLOSE_NOT_FOUND)
             return

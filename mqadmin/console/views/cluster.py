@@ -58,7 +58,7 @@ def _context(cluster: str) -> dict[str, Any]:
         "brokers": page.brokers,
         "schedulers": schedulers,
         "due_kinds": [line for scheduler in schedulers for line in _due_kinds(scheduler)],
-        "words": sentences.cluster_sentence(page.card, page.brokers),
+        "summary": sentences.cluster_sentence(page.card, page.brokers),
         "attention": lines,
         "attention_rest": page.card.attention_count - len(groups),
         "is_scheduler_missing": any(line.status == "not_running" for line in schedulers),

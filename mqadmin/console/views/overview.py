@@ -28,14 +28,14 @@ def _context() -> dict[str, Any]:
     groups = list(attention.group_lines(found.attention))
     attention_count = len(clusters) + len(schedulers) + found.attention_count
     empty = _empty_cluster(found)
-    headline, words = sentences.headline(found, attention_count), sentences.overview_sentence(found)
+    headline, summary = sentences.headline(found, attention_count), sentences.overview_sentence(found)
     if empty is not None:
-        headline, words = sentences.first_steps_headline(empty), sentences.first_steps_sentence()
+        headline, summary = sentences.first_steps_headline(empty), sentences.first_steps_sentence()
     return {
         "overview": found,
         "now": found.now,
         "headline": headline,
-        "words": "" if attention_count else words,
+        "summary": "" if attention_count else summary,
         "attention": [*clusters, *schedulers, *groups],
         "attention_rest": found.attention_count - len(groups),
         "first_steps": empty,

@@ -71,4 +71,4 @@ def topic(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
 def _topic(cluster: str, topic: str) -> dict[str, Any]:
     page = selectors.topic_page(cluster, topic)
     prefetch_histories([reader.group for reader in page.readers])
-    return {"page": page, "words": sentences.topic_sentence(page)}
+    return {"page": page, "summary": sentences.topic_sentence(page)}

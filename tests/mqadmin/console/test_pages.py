@@ -248,7 +248,7 @@ class TestGroups:
 
 
 class TestGroup:
-    def test_answers_in_words_and_shows_the_queue(self, http, group):
+    def test_says_the_verdict_with_its_reason_and_shows_the_queue(self, http, group):
         text = text_of(http.get(reverse("group", args=["local", "billing"])))
         assert "STALLED" in text
         assert "committed offset has not moved, though 1 member is online" in text

@@ -345,4 +345,4 @@ async def test_events_pass_through_a_real_redis(redis_layer: RedisServer, sessio
 def test_events_without_redis_are_a_warning(redis_layer: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     redis_layer.stop()
     events.publish([of_billing(1)])
-    assert "open pages were not told" in caplog.text
+    assert "were not sent to the open pages" in caplog.text
