@@ -88,7 +88,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "broker.engine.retention": (
         "broker.engine.retention",
         "broker.engine.store",
-        "broker.engine.schedule.carriers",
+        "broker.engine.schedule.due_tasks",
         "broker.engine.config",
     ),
     "broker.engine.topics": ("broker.engine.topics", *KEEPING),

@@ -114,7 +114,7 @@ async def test_what_was_flushed_survives_beside_retention(tmp_path: Path, seed: 
 
 
 def _die_within(removal: Removal, chance: random.Random) -> None:
-    steps = [lambda: removal.files.replace_json(removal.facts_path, removal.facts)]
+    steps = [lambda: removal.files.replace_json(removal.state_path, removal.state)]
     steps += [lambda path=path: removal.files.remove(path) for path in (*removal.segments, *removal.index_files)]
     for step in steps[: chance.randrange(len(steps) + 1)]:
         step()

@@ -25,7 +25,7 @@ def brokers() -> Iterator[TopicBrokers]:
 @pytest.fixture
 def prod(brokers: TopicBrokers, site: Site, page: Page) -> Page:
     """Logged in, on the topics of a cluster with two brokers."""
-    site.run_step("cluster_behind", namesrv=brokers.namesrv, brokers=["broker-a", "broker-b"])
+    site.carry_out("cluster_behind", namesrv=brokers.namesrv, brokers=["broker-a", "broker-b"])
     log_in(page)
     page.goto("/clusters/prod/topics/")
     return page

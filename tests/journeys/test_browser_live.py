@@ -34,18 +34,18 @@ def names(table: Locator) -> list[str]:
 @pytest.fixture
 def shop(site: Site, page: Page) -> Page:
     """Logged in, on the overview of a shop with two groups."""
-    site.run_step("shop")
+    site.carry_out("shop")
     log_in(page)
     return page
 
 
 def test_from_an_empty_install_to_the_first_group(site: Site, page: Page) -> None:
-    site.run_step("empty_cluster")
+    site.carry_out("empty_cluster")
     log_in(page)
     expect(page.get_by_role("heading", name="local is ready for its first message")).to_be_visible()
     is_live(page)
     mark(page)
-    site.run_step("shop")
+    site.carry_out("shop")
     expect(page.get_by_text("2 consumer groups; none needs attention.")).to_be_visible()
     expect(page.get_by_role("heading", name="Nothing needs attention")).to_be_visible()
     assert_not_reloaded(page)
@@ -58,14 +58,14 @@ def test_lag_and_a_rebalance_arrive_on_the_open_page_of_a_group(site: Site, shop
     is_live(shop)
     mark(shop)
 
-    site.run_step("lag_becomes", group="billing", lag=4_811, verdict="slow")
+    site.carry_out("lag_becomes", group="billing", lag=4_811, verdict="slow")
     expect(shop.locator("#figures [data-cell=lag]")).to_have_text("4,811")
     expect(shop.locator("tr[data-row='orders/broker-a/0'] [data-cell=lag]")).to_have_text("4,811")
     expect(shop.locator("tr[data-row='orders/broker-a/0'] [data-cell=lag]")).to_have_class(re.compile("flash"))
     expect(shop.locator("tr[data-row='orders/broker-a/1'] [data-cell=lag]")).not_to_have_class(re.compile("flash"))
     expect(shop.locator(".page-head .status")).to_have_text("SLOW")
 
-    site.run_step("member_joins", group="billing", client_id="10.0.3.9@8812")
+    site.carry_out("member_joins", group="billing", client_id="10.0.3.9@8812")
     expect(shop.locator("tr[data-row='orders/broker-a/3'] [data-cell=owner]")).to_have_text("10.0.3.9@8812")
     expect(shop.locator("#figures [data-cell=members]")).to_have_text("3")
     assert_not_reloaded(shop)
@@ -75,19 +75,19 @@ def test_a_rebalance_appears_on_the_open_timeline(site: Site, shop: Page) -> Non
     shop.goto("/clusters/local/rebalances/")
     is_live(shop)
     mark(shop)
-    site.run_step("member_joins", group="billing", client_id="10.0.3.9@8812")
+    site.carry_out("member_joins", group="billing", client_id="10.0.3.9@8812")
     expect(shop.get_by_text("10.0.3.9@8812 joined, 3 members after that")).to_be_visible()
     expect(shop.get_by_text("1 queue moved in billing")).to_be_visible()
     assert_not_reloaded(shop)
 
 
 def test_what_is_being_typed_survives_what_arrives(site: Site, shop: Page) -> None:
-    site.run_step("hosted", group="billing", wanted=2)
+    site.carry_out("hosted", group="billing", wanted=2)
     shop.goto("/clusters/local/groups/billing/")
     is_live(shop)
     wanted = shop.get_by_label("Instances wanted")
     wanted.fill("4")
-    site.run_step("lag_becomes", group="billing", lag=31)
+    site.carry_out("lag_becomes", group="billing", lag=31)
     expect(shop.locator("#figures [data-cell=lag]")).to_have_text("31")
     expect(wanted).to_have_value("4")
     expect(wanted).to_be_focused()
@@ -102,7 +102,7 @@ def test_rows_do_not_move_under_the_pointer(site: Site, shop: Page) -> None:
     is_live(shop)
     assert names(table) == ["orders-index", "billing"]
     table.locator("tbody tr").first.hover()
-    site.run_step("lag_becomes", group="billing", lag=9_000)
+    site.carry_out("lag_becomes", group="billing", lag=9_000)
     pill = shop.get_by_role("button", name="Order changed, 2 rows")
     expect(pill).to_be_visible()
     assert names(table) == ["orders-index", "billing"]
@@ -115,7 +115,7 @@ def test_rows_move_when_nobody_points_at_them(site: Site, shop: Page) -> None:
     shop.goto("/clusters/local/groups/?sort=-lag")
     is_live(shop)
     shop.mouse.move(5, 5)
-    site.run_step("lag_becomes", group="billing", lag=9_000)
+    site.carry_out("lag_becomes", group="billing", lag=9_000)
     expect(shop.locator("#groups tbody tr").first).to_have_attribute("data-row", "billing")
 
 
@@ -126,7 +126,7 @@ def test_a_page_says_that_it_is_disconnected_and_catches_up(site: Site, shop: Pa
     site.stop_web()
     expect(shop.locator("#live-state")).to_have_attribute("data-state", "reconnecting")
     expect(shop.locator("#live-state")).to_have_text(re.compile(r"disconnected since \d\d:\d\d:\d\d"), timeout=15_000)
-    site.run_step("lag_becomes", group="billing", lag=77)
+    site.carry_out("lag_becomes", group="billing", lag=77)
     site.start_web()
     expect(shop.locator("#live-state")).to_have_attribute("data-state", "live", timeout=30_000)
     expect(shop.locator("#figures [data-cell=lag]")).to_have_text("77")
@@ -137,7 +137,7 @@ def test_a_session_that_ended_leads_to_the_log_in(site: Site, shop: Page) -> Non
     shop.goto("/clusters/local/groups/billing/")
     is_live(shop)
     shop.context.clear_cookies()
-    site.run_step("lag_becomes", group="billing", lag=5)
+    site.carry_out("lag_becomes", group="billing", lag=5)
     expect(shop.get_by_role("heading", name="Log in")).to_be_visible()
 
 
@@ -150,13 +150,13 @@ def test_the_keyboard_reaches_the_page_past_the_navigation(shop: Page) -> None:
 
 
 def test_the_overview_of_many_clusters_is_kept_fresh_through_one_socket(site: Site, shop: Page) -> None:
-    site.run_step("clusters", count=9)
+    site.carry_out("clusters", count=9)
     sockets: list[str] = []
     shop.on("websocket", lambda socket: sockets.append(socket.url))
     shop.goto("/")
     is_live(shop)
     mark(shop)
-    site.run_step("cluster_falls_silent", name="c8")
+    site.carry_out("cluster_falls_silent", name="c8")
     expect(shop.locator("#clusters [data-row=c8] [data-cell=brokers]")).to_contain_text("UNREACHABLE")
     assert len(sockets) == 1
     assert_not_reloaded(shop)
@@ -198,8 +198,8 @@ def test_a_phone_folds_the_navigation_and_nothing_overflows(phone: Page) -> None
 
 
 def test_on_a_phone_no_text_runs_into_its_neighbour(site: Site, phone: Page) -> None:
-    site.run_step("clusters", count=1)
-    site.run_step("cluster_falls_silent", name="c0")
+    site.carry_out("clusters", count=1)
+    site.carry_out("cluster_falls_silent", name="c0")
     for address in ADDRESSES:
         phone.goto(address)
         assert phone.evaluate(OVERRUNNING) == [], address
@@ -211,7 +211,7 @@ def test_on_a_phone_a_table_and_tabs_that_go_on_say_so_and_scroll_by_keyboard(si
     expect(tabs).to_have_attribute("data-more", "right")
     expect(table).to_have_attribute("data-more", "right")
     is_live(phone)
-    site.run_step("lag_becomes", group="billing", lag=31)
+    site.carry_out("lag_becomes", group="billing", lag=31)
     expect(phone.locator("#figures [data-cell=lag]")).to_have_text("31")
     expect(table).to_have_attribute("data-more", "right")
     table.focus()

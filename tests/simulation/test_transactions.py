@@ -125,7 +125,7 @@ class Life:
             ProgressKeeper(self.path / "config", self.offsets),
             settings,
             before_giving_up=lambda: None,
-            on_sooner=lambda: None,
+            on_earlier_due=lambda: None,
             clock=self.clock,
         )
         self.store.on_appended.append(self.transactions.appended)

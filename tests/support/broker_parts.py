@@ -79,7 +79,7 @@ class BrokerParts:
             ProgressKeeper(folder / "config", self.offsets),
             self.config,
             before_giving_up=lambda: None,
-            on_sooner=lambda: None,
+            on_earlier_due=lambda: None,
             clock=self.clock,
         )
         self.store.on_appended.append(self.transactions.appended)

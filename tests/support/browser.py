@@ -46,7 +46,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Site:
-    """The console on a free port. Starts on entering, stops on leaving; `run_step` makes something happen to it."""
+    """The console on a free port. Starts on entering, stops on leaving; `carry_out` makes something happen to it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -69,7 +69,7 @@ class Site:
             self._start("redis", redis_command(find_redis_server(), self._socket))
             story = [sys.executable, "-m", "tests.support.console_story"]
             self._story = self._start("story", story, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            self.run_step("migrate")
+            self.carry_out("migrate")
             self.start_web()
         except BaseException:
             self.__exit__()
@@ -91,7 +91,7 @@ class Site:
         self._web.stop()
         self._children.remove(self._web)
 
-    def run_step(self, step: str, **arguments: Any) -> None:
+    def carry_out(self, step: str, **arguments: Any) -> None:
         """Runs a step of `console_story`; returns when it has happened."""
         child = self._story.process
         assert child.stdin is not None
@@ -124,7 +124,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
     except NoRedis as error:
         require(None, str(error))
     with Site(tmp_path) as running:
-        running.run_step("admin", password=PASSWORD)
+        running.carry_out("admin", password=PASSWORD)
         yield running
 
 

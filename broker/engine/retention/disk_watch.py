@@ -42,9 +42,9 @@ class DiskUse:
 
 def disk_use(path: Path) -> DiskUse:
     """Raises OSError."""
-    facts = os.statvfs(path)
-    used, free = facts.f_blocks - facts.f_bfree, facts.f_bavail
-    return DiskUse(100 * used / max(1, used + free), free * facts.f_frsize)
+    usage = os.statvfs(path)
+    used, free = usage.f_blocks - usage.f_bfree, usage.f_bavail
+    return DiskUse(100 * used / max(1, used + free), free * usage.f_frsize)
 
 
 class DiskWatch:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from broker.engine.config import BrokerConfig
 from broker.engine.retention.remover import Remover
 from broker.engine.retention.rules import HOUR_MS, due_ms, parse_hours
-from broker.engine.schedule.carriers import Carried
+from broker.engine.schedule.due_tasks import StepResult
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.retention import OldSegment
 from remoting.wire.bodies.scheduler import AgendaEntry
@@ -30,9 +30,9 @@ RETRY_MS = 1_000
 
 
 class ScheduledRetention:
-    """Carrier of the kind "retention"; a key is a segment's name.
+    """DueTaskHandler of the kind "retention"; a key is a segment's name.
 
-    Callers: the scheduler. Affects the store through `remover`; calls `on_sooner` when a removal is over.
+    Callers: the scheduler. Affects the store through `remover`; calls `on_earlier_due` when a removal is over.
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class ScheduledRetention:
         store: MessageStore,
         remover: Remover,
         config: BrokerConfig,
-        on_sooner: Callable[[], None],
+        on_earlier_due: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._remover = remover
         self._config = config
-        self._on_sooner = on_sooner
+        self._on_earlier_due = on_earlier_due
         self._clock = clock
         self._not_before_ms = 0
         self._pass_count = 0
@@ -67,19 +67,19 @@ class ScheduledRetention:
             return []
         return [AgendaEntry(kind=KIND, key=found[0].name, next_due_ms=found[1], waiting_count=1)]
 
-    def carry_out(self, key: str, until_ms: int) -> Carried:
+    def carry_out(self, key: str, until_ms: int) -> StepResult:
         """Raises KeyError for what names no segment, OSError."""
         if not key.isdecimal():
             raise KeyError(key)
         now_ms = self._clock()
         found = self._next()
         if found is None or found[0].name != key or found[1] > min(until_ms, now_ms):
-            return Carried(0, -1)
-        if not self._remover.start(self._on_sooner):
+            return StepResult(0, -1)
+        if not self._remover.start(self._on_earlier_due):
             self._not_before_ms = now_ms + RETRY_MS
-            return Carried(0, -1)
+            return StepResult(0, -1)
         self._pause(now_ms)
-        return Carried(1, now_ms - found[1])
+        return StepResult(1, now_ms - found[1])
 
     def _pause(self, now_ms: int) -> None:
         if now_ms - self._not_before_ms > PAUSE_BETWEEN_PASSES_MS:

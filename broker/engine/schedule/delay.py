@@ -4,12 +4,12 @@ RocketMQ's `ScheduleMessageService`. A delayed message is stored in queue
 level - 1 of SCHEDULE_TOPIC_XXXX; its consume-queue entry holds the due time where others hold a tag hash. Within a
 level all wait equally long, so the entries are in order of their due times and only the first needs a look.
 
-Unless the table of levels changed meanwhile: from there on a level's queue goes on in a new lane, so that what waits
-for 1 s now is not behind what was promised 2 h. What waits keeps its due time, also when its level is gone. Lanes end
+When the table of levels changes, a level's queue goes on in a new segment, so that a message with a delay of 1 s is not
+behind one with a delay of 2 h. Messages that wait keep their due times, also when their level is gone. Segments end
 where `level_history.py` says that the table changed.
 
-Copies (`copies.py`) of one lane are appended in order, at most `STEP_MESSAGES_MAX` a step. How progress survives a kill
-is told in `progress.py`, and done by `delay_saving.py` and `level_recovery.py`.
+Copies (`copies.py`) of one segment are appended in order, at most `STEP_MESSAGES_MAX` a step. `progress.py` says how
+progress survives a kill; `delay_saving.py` and `level_recovery.py` do it.
 
 Never early: an entry is due when the broker's clock says so, whatever a driver believes.
 """
@@ -19,13 +19,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from broker.engine.schedule.carriers import Carried
 from broker.engine.schedule.copies import STEP_BYTES_MAX, STEP_MESSAGES_MAX, append_copies, delivered_copy
 from broker.engine.schedule.delay_saving import DelaySaving, Tables
-from broker.engine.schedule.lanes import Lane, Level, delay_of, without_done
+from broker.engine.schedule.due_tasks import StepResult
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.level_queues import LevelQueues
 from broker.engine.schedule.level_recovery import recover_levels
+from broker.engine.schedule.level_segments import Level, LevelSegment, delay_of, drop_delivered
 from broker.engine.schedule.progress import DelayProgress, ProgressFile, encode_progress
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
@@ -38,7 +38,7 @@ KIND = "delay"
 
 
 class DelayedDelivery:
-    """Carrier of the kind "delay"; a key is a level's number.
+    """DueTaskHandler of the kind "delay"; a key is a level's number.
 
     Callers: the runtime (`recover`, `stop`), the store's listener (`appended`) and its retention (`pinned`), the
     scheduler (`agenda`, `next_due_ms`, `carry_out`). All on the event loop.
@@ -49,17 +49,17 @@ class DelayedDelivery:
         store: MessageStore,
         levels: LevelHistory,
         file: ProgressFile,
-        on_sooner: Callable[[], None],
+        on_earlier_due: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
-        """`on_sooner`: something waits in a level that was empty. `clock`: ms since the epoch."""
+        """`on_earlier_due`: something waits in a level that was empty. `clock`: ms since the epoch."""
         self._store = store
-        self._on_sooner = on_sooner
+        self._on_earlier_due = on_earlier_due
         self._clock = clock
         self._history = levels
         self._queues = LevelQueues(store)
         self._levels = {
-            str(number): Level(number, [Lane(delay_ms)])
+            str(number): Level(number, [LevelSegment(delay_ms)])
             for number, delay_ms in enumerate(levels.current.delays_ms, start=1)
         }
         self.saving = DelaySaving(store, file, self._tables, clock)
@@ -75,10 +75,10 @@ class DelayedDelivery:
         """Another table counts for what is stored from now on; what waits keeps its due time."""
         delays_ms = self._history.current.delays_ms
         for number in range(1, len(delays_ms) + 1):
-            self._levels.setdefault(str(number), Level(number, [Lane(delays_ms[number - 1])]))
+            self._levels.setdefault(str(number), Level(number, [LevelSegment(delays_ms[number - 1])]))
         for level in self._levels.values():
-            self._queues.begin_lane(level, delay_of(level.number, delays_ms))
-        self._on_sooner()
+            self._queues.begin_segment(level, delay_of(level.number, delays_ms))
+        self._on_earlier_due()
 
     async def stop(self) -> None:
         """Saves how far it came, once the last copies are flushed."""
@@ -125,23 +125,23 @@ class DelayedDelivery:
     def waiting_count(self) -> int:
         return sum(self._queues.waiting_count(level) for level in self._levels.values())
 
-    def carry_out(self, key: str, until_ms: int) -> Carried:
+    def carry_out(self, key: str, until_ms: int) -> StepResult:
         """Delivers what level `key` has due up to `until_ms`, and no later than now. Raises KeyError, StoreError."""
         level = self._levels[key]
         now_ms = self._clock()
         until_ms = min(until_ms, now_ms)
-        first = level.first_lane(now_ms)
+        first = level.first_segment(now_ms)
         if first is None or first[0] > until_ms:
-            return Carried(0, -1)
-        first_due_ms, lane = first
-        drafts, next_offset = self._collect(level, lane, until_ms, now_ms)
-        count = self._append(level, lane, drafts) if drafts else 0
+            return StepResult(0, -1)
+        first_due_ms, segment = first
+        drafts, next_offset = self._collect(level, segment, until_ms, now_ms)
+        count = self._append(level, segment, drafts) if drafts else 0
         if count:
             level.late_ms = now_ms - first_due_ms
-        lane.next_offset = next_offset
-        self._queues.look(level, lane)
-        level.lanes = without_done(level.lanes)
-        return Carried(count, level.late_ms if count else -1)
+        segment.next_offset = next_offset
+        self._queues.look(level, segment)
+        level.segments = drop_delivered(level.segments)
+        return StepResult(count, level.late_ms if count else -1)
 
     # what the store reports
 
@@ -153,20 +153,22 @@ class DelayedDelivery:
 
     def _level_grew(self, number: int) -> None:
         level = self._levels.get(str(number))
-        if level is not None and level.lanes[-1].stored_due_ms is None:
-            self._queues.look(level, level.lanes[-1])
-            self._on_sooner()
+        if level is not None and level.segments[-1].stored_due_ms is None:
+            self._queues.look(level, level.segments[-1])
+            self._on_earlier_due()
 
     # delivering
 
-    def _collect(self, level: Level, lane: Lane, until_ms: int, now_ms: int) -> tuple[list[MessageDraft], int]:
-        """Copies of what is due, in order, and the queue offset after the last entry looked at."""
+    def _collect(
+        self, level: Level, segment: LevelSegment, until_ms: int, now_ms: int
+    ) -> tuple[list[MessageDraft], int]:
+        """Returns copies of the due messages, in order, and the queue offset after the last entry looked at."""
         drafts: list[MessageDraft] = []
         total_bytes = 0
-        queue_offset = lane.next_offset
+        queue_offset = segment.next_offset
         while len(drafts) < STEP_MESSAGES_MAX and total_bytes < STEP_BYTES_MAX:
-            queue_offset, entry = self._queues.entry_from(level, lane, queue_offset)
-            if entry is None or lane.due_ms(entry[2], now_ms) > until_ms:
+            queue_offset, entry = self._queues.entry_from(level, segment, queue_offset)
+            if entry is None or segment.due_ms(entry[2], now_ms) > until_ms:
                 break
             message = self._store.message_at(entry[0])
             queue_offset += 1
@@ -181,12 +183,12 @@ class DelayedDelivery:
             total_bytes += entry[1]
         return drafts, queue_offset
 
-    def _append(self, level: Level, lane: Lane, drafts: list[MessageDraft]) -> int:
+    def _append(self, level: Level, segment: LevelSegment, drafts: list[MessageDraft]) -> int:
         """How many were stored. What is stored counts as delivered, also where the disk is full for the next one."""
         self.saving.begin()
         count = 0
         for draft, appended in append_copies(self._store, drafts, f"delay level {level.number}: entry"):
-            lane.next_offset = draft.prepared_transaction_offset
+            segment.next_offset = draft.prepared_transaction_offset
             if appended is not None:
                 self.saving.copied(appended.commit_log_offset + appended.total_bytes)
                 count += 1
@@ -199,8 +201,8 @@ class DelayedDelivery:
         return Tables(
             {level.number: level.next_offset for level in levels if level.next_offset > 0},
             {
-                level.number: {lane.start: lane.next_offset for lane in level.lanes[1:]}
+                level.number: {segment.start: segment.next_offset for segment in level.segments[1:]}
                 for level in levels
-                if len(level.lanes) > 1
+                if len(level.segments) > 1
             },
         )

@@ -21,10 +21,10 @@ SAVE_INTERVAL_S = 1.0
 
 
 class Tables(NamedTuple):
-    """`next_offsets`: level to queue offset; `lanes`: level to lane's start to queue offset."""
+    """`next_offsets`: level to queue offset; `segments`: level to segment's start to queue offset."""
 
     next_offsets: dict[int, int]
-    lanes: dict[int, dict[int, int]]
+    segments: dict[int, dict[int, int]]
 
 
 class DelaySaving:
@@ -50,7 +50,7 @@ class DelaySaving:
     def recovered(self) -> None:
         """All copies are counted. Raises OSError."""
         self.saved.delivering_from = None
-        if self._tables() != (self.saved.next_offsets, self.saved.lanes):
+        if self._tables() != (self.saved.next_offsets, self.saved.segments):
             self.write(None)
 
     def begin(self) -> None:
@@ -85,10 +85,10 @@ class DelaySaving:
 
     def write(self, delivering_from: int | None, tables: Tables | None = None) -> None:
         """In the file first: what is only believed to stand there would be missed after a kill. Raises OSError."""
-        next_offsets, lanes = tables or self._tables()
+        next_offsets, segments = tables or self._tables()
         progress = DelayProgress(
             next_offsets=next_offsets,
-            lanes=lanes,
+            segments=segments,
             delivering_from=delivering_from,
             counter=self.saved.counter + 1,
             changed_ms=self._clock(),

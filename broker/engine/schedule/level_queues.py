@@ -1,4 +1,4 @@
-"""The queues of the delay levels in the schedule topic, read through their lanes.
+"""The queues of the delay levels in the schedule topic, read through their segments.
 
 Queue `level - 1` of SCHEDULE_TOPIC_XXXX; the consume-queue entry holds the due time where others hold a tag hash.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from broker.engine.schedule.lanes import Lane, Level, without_done
+from broker.engine.schedule.level_segments import Level, LevelSegment, drop_delivered
 from broker.engine.store.message_store import MessageStore
 from remoting.wire.names import SCHEDULE_TOPIC
 
@@ -21,20 +21,20 @@ class LevelQueues:
     def __init__(self, store: MessageStore) -> None:
         self._store = store
 
-    def look(self, level: Level, lane: Lane) -> None:
-        """Notes what waits first in the lane."""
-        lane.next_offset, entry = self.entry_from(level, lane, lane.next_offset)
-        lane.stored_due_ms = None if entry is None else entry[2]
+    def look(self, level: Level, segment: LevelSegment) -> None:
+        """Sets the segment's next offset and due time to those of its first waiting message."""
+        segment.next_offset, entry = self.entry_from(level, segment, segment.next_offset)
+        segment.stored_due_ms = None if entry is None else entry[2]
 
     def look_at_all(self, level: Level) -> None:
-        for lane in level.lanes:
-            self.look(level, lane)
-        level.lanes = without_done(level.lanes)
+        for segment in level.segments:
+            self.look(level, segment)
+        level.segments = drop_delivered(level.segments)
 
-    def entry_from(self, level: Level, lane: Lane, queue_offset: int) -> tuple[int, Entry | None]:
-        """(queue offset, entry) of the lane's first at or behind `queue_offset`; what was damaged is stepped over."""
+    def entry_from(self, level: Level, segment: LevelSegment, queue_offset: int) -> tuple[int, Entry | None]:
+        """Returns (queue offset, entry) of the segment's first entry from `queue_offset` on, past damaged ones."""
         first = queue_offset
-        end = self.end_of(level, lane)
+        end = self.end_of(level, segment)
         entry = None
         while queue_offset < end:
             entry = self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, queue_offset)
@@ -45,24 +45,24 @@ class LevelQueues:
             logger.error("delay level %d: entries %d to %d are lost", level.number, first, queue_offset - 1)
         return queue_offset, entry
 
-    def end_of(self, level: Level, lane: Lane) -> int:
-        return self._store.max_offset(SCHEDULE_TOPIC, level.queue_id) if lane.end is None else lane.end
+    def end_of(self, level: Level, segment: LevelSegment) -> int:
+        return self._store.max_offset(SCHEDULE_TOPIC, level.queue_id) if segment.end is None else segment.end
 
     def waiting_count(self, level: Level) -> int:
-        return sum(max(0, self.end_of(level, lane) - lane.next_offset) for lane in level.lanes)
+        return sum(max(0, self.end_of(level, segment) - segment.next_offset) for segment in level.segments)
 
     def first_place(self, level: Level) -> int | None:
-        """The commit-log offset of the oldest message that waits in any lane."""
+        """The commit-log offset of the oldest message that waits in any segment."""
         entries = [
-            self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, lane.next_offset)
-            for lane in level.lanes
-            if lane.stored_due_ms is not None
+            self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, segment.next_offset)
+            for segment in level.segments
+            if segment.stored_due_ms is not None
         ]
         return min((entry[0] for entry in entries if entry is not None), default=None)
 
-    def begin_lane(self, level: Level, delay_ms: int) -> None:
-        """Goes on in a new lane, where one is needed; an empty one takes the new delay itself."""
-        last = level.lanes[-1]
+    def begin_segment(self, level: Level, delay_ms: int) -> None:
+        """Goes on in a new segment, where one is needed; an empty one takes the new delay itself."""
+        last = level.segments[-1]
         if last.delay_ms == delay_ms:
             return
         end = self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)
@@ -70,4 +70,4 @@ class LevelQueues:
             last.delay_ms = delay_ms
             return
         last.end = end
-        level.lanes.append(Lane(delay_ms, start=end, next_offset=end))
+        level.segments.append(LevelSegment(delay_ms, start=end, next_offset=end))

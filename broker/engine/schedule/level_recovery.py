@@ -1,4 +1,4 @@
-"""The delay levels at a start: their lanes, and how far each was delivered.
+"""The delay levels at a start: their segments, and how far each was delivered.
 
 From the history of the table, from the progress file, and from the copies that stand in the log behind what the file
 counts.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 
 from broker.engine.schedule.copies import copies_from, is_copy_from, source_offset
-from broker.engine.schedule.lanes import Lane, Level, delay_of, split_at, without_done
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.level_queues import LevelQueues
+from broker.engine.schedule.level_segments import Level, LevelSegment, delay_of, drop_delivered, split_at
 from broker.engine.schedule.progress import FILE_NAME, DelayProgress
 from broker.engine.store.message_store import MessageStore
 from remoting.wire.names import SCHEDULE_TOPIC
@@ -30,7 +30,7 @@ def recover_levels(
     """By their numbers: those of the table, and those that have a queue."""
     numbers = {queue_id + 1 for queue_id in store.queues(SCHEDULE_TOPIC)}
     numbers |= set(range(1, len(history.current.delays_ms) + 1))
-    levels = {str(number): Level(number, _lanes_of(store, history, saved, number)) for number in sorted(numbers)}
+    levels = {str(number): Level(number, _segments_of(store, history, saved, number)) for number in sorted(numbers)}
     if saved.delivering_from is not None and any(queues.waiting_count(level) for level in levels.values()):
         _count_copies_from(store, levels, saved.delivering_from)
     for level in levels.values():
@@ -39,30 +39,30 @@ def recover_levels(
     return levels
 
 
-def _lanes_of(store: MessageStore, history: LevelHistory, saved: DelayProgress, number: int) -> list[Lane]:
+def _segments_of(store: MessageStore, history: LevelHistory, saved: DelayProgress, number: int) -> list[LevelSegment]:
     """As the history of the table tells them, and where the progress that was saved says that they are."""
-    lanes: list[Lane] = []
+    segments: list[LevelSegment] = []
     for since, table in history.changes:
         delay_ms = delay_of(number, table.delays_ms)
-        start = _first_behind(store, number - 1, since) if lanes else 0
-        if lanes and (lanes[-1].delay_ms == delay_ms or lanes[-1].start == start):
-            lanes[-1].delay_ms = delay_ms
+        start = _first_behind(store, number - 1, since) if segments else 0
+        if segments and (segments[-1].delay_ms == delay_ms or segments[-1].start == start):
+            segments[-1].delay_ms = delay_ms
             continue
-        if lanes:
-            lanes[-1].end = start
-        lanes.append(Lane(delay_ms, start=start))
+        if segments:
+            segments[-1].end = start
+        segments.append(LevelSegment(delay_ms, start=start))
     lowest = saved.next_offsets.get(number, 0)
-    starts = saved.lanes.get(number, {})
-    # Of tables that retention let go of, the progress alone remembers where lanes began.
+    starts = saved.segments.get(number, {})
+    # Of tables that retention let go of, the progress alone remembers where segments began.
     high = store.max_offset(SCHEDULE_TOPIC, number - 1)
-    lanes = split_at(lanes, [start for start in starts if start <= high])
-    for lane in lanes:
-        # A lane that was empty took over the delay of the next table, and goes on under the start that it had.
-        before = (offset for start, offset in starts.items() if start <= lane.start)
-        lane.next_offset = max(lane.start, lowest, *before)
-        if lane.end is not None:
-            lane.next_offset = min(lane.next_offset, lane.end)
-    return without_done(lanes)
+    segments = split_at(segments, [start for start in starts if start <= high])
+    for segment in segments:
+        # A segment that was empty took over the delay of the next table, and goes on under the start that it had.
+        before = (offset for start, offset in starts.items() if start <= segment.start)
+        segment.next_offset = max(segment.start, lowest, *before)
+        if segment.end is not None:
+            segment.next_offset = min(segment.next_offset, segment.end)
+    return drop_delivered(segments)
 
 
 def _first_behind(store: MessageStore, queue_id: int, commit_log_offset: int) -> int:
@@ -82,11 +82,11 @@ def _first_behind(store: MessageStore, queue_id: int, commit_log_offset: int) ->
 def _count_copies_from(store: MessageStore, levels: dict[str, Level], commit_log_offset: int) -> None:
     for copy in copies_from(store, commit_log_offset, SCHEDULE_TOPIC, Property.DELAY):
         level = levels.get(str(_level_of(copy)))
-        lane = level.lane_of(source_offset(copy)) if level is not None else None
-        if level is None or lane is None:
+        segment = level.segment_of(source_offset(copy)) if level is not None else None
+        if level is None or segment is None:
             continue
         if is_copy_from(store, copy, SCHEDULE_TOPIC, level.queue_id):
-            lane.next_offset = copy.prepared_transaction_offset
+            segment.next_offset = copy.prepared_transaction_offset
 
 
 def _level_of(copy: StoredMessage) -> int:
@@ -99,11 +99,11 @@ def _clamp(store: MessageStore, level: Level) -> None:
     """A copied or rolled-back store may say more or less than its queue holds (apache/rocketmq issue 1472)."""
     low = store.min_offset(SCHEDULE_TOPIC, level.queue_id)
     high = store.max_offset(SCHEDULE_TOPIC, level.queue_id)
-    for lane in level.lanes:
-        offset = max(low, min(lane.next_offset, high))
-        if offset != lane.next_offset:
+    for segment in level.segments:
+        offset = max(low, min(segment.next_offset, high))
+        if offset != segment.next_offset:
             logger.warning(
                 "delay level %d: %s says next is %d, its queue holds %d to %d; going on at %d",
-                *(level.number, FILE_NAME, lane.next_offset, low, high, offset),
+                *(level.number, FILE_NAME, segment.next_offset, low, high, offset),
             )
-            lane.next_offset = offset
+            segment.next_offset = offset

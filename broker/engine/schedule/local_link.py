@@ -28,5 +28,5 @@ class LocalLink:
         except StaleEpoch:
             raise
         except Exception as error:
-            # As over the wire: whatever a carrier raises is one refused step.
+            # As over the wire: whatever a handler raises is one refused step.
             raise StepRefused(f"{step.kind} {step.key}: {error!r}") from error

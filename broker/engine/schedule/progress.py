@@ -8,8 +8,8 @@ in the log behind `deliveringFrom` tells how far it came.
     {"dataVersion": {...}, "deliveringFrom": 1234, "offsetTable": {1: 17, 3: 4}}
 
 `offsetTable`: level to the queue offset of the next entry. Our own keys, which Apache ignores: `lanes` (see
-`lanes.py`), level to the start of each of its lanes but the first to the next entry there; `deliveringFrom`, the
-commit-log offset from which on copies may stand that neither counts, absent when there are none.
+`level_segments.py`), level to the start of each of its segments but the first to the next entry there;
+`deliveringFrom`, the commit-log offset from which on copies may stand that neither counts, absent when there are none.
 
 Order of a delivery (`delay_saving.py`): the file says `deliveringFrom` before the first copy is written; the table
 follows at most `SAVE_INTERVAL_S` later, and never before the counted copies are flushed. A power cut may therefore
@@ -34,14 +34,14 @@ FILE_NAME = "delayOffset.json"
 
 
 class DelayProgress(msgspec.Struct):
-    """`next_offsets`: level to queue offset; `lanes`: level to lane's start to queue offset. `delivering_from` is None
-    when both are complete."""
+    """`next_offsets`: level to queue offset; `segments`: level to segment's start to queue offset. `delivering_from` is
+    None when both are complete."""
 
     next_offsets: dict[int, int]
     delivering_from: int | None = None
     counter: int = 0
     changed_ms: int = 0
-    lanes: dict[int, dict[int, int]] = {}
+    segments: dict[int, dict[int, int]] = {}
 
 
 def encode_progress(progress: DelayProgress) -> bytes:
@@ -50,8 +50,8 @@ def encode_progress(progress: DelayProgress) -> bytes:
     }
     if progress.delivering_from is not None:
         fields["deliveringFrom"] = progress.delivering_from
-    if progress.lanes:
-        fields["lanes"] = progress.lanes
+    if progress.segments:
+        fields["lanes"] = progress.segments
     table = ",".join(f"{level}:{offset}" for level, offset in sorted(progress.next_offsets.items()))
     head = msgspec.json.encode(fields).decode()[:-1]
     return f'{head},"offsetTable":{{{table}}}}}'.encode()
@@ -64,7 +64,7 @@ def decode_progress(data: bytes) -> DelayProgress:
         version = fields.get("dataVersion") or {}
         table = fields.get("offsetTable") or {}
         delivering_from = fields.get("deliveringFrom")
-        lanes = fields.get("lanes") or {}
+        segments = fields.get("lanes") or {}
         return DelayProgress(
             {int(level): int(offset) for level, offset in table.items()},
             None if delivering_from is None else int(delivering_from),
@@ -72,7 +72,7 @@ def decode_progress(data: bytes) -> DelayProgress:
             int(version.get("timestamp", 0)),
             {
                 int(level): {int(start): int(offset) for start, offset in starts.items()}
-                for level, starts in lanes.items()
+                for level, starts in segments.items()
             },
         )
     except (AttributeError, TypeError, ValueError) as error:

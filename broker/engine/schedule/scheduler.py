@@ -1,11 +1,11 @@
 """The broker's side of the scheduler: the lease, the agenda, the steps, and who hears when something changes.
 
-What must come at its time is grouped by kind; the table of kinds and their carriers is `wiring/scheduling.py`. A
+What must come at its time is grouped by kind; the table of kinds and their handlers is `wiring/scheduling.py`. A
 driver, in a Celery worker or inside the broker, holds the lease and sends steps; without one nothing is delivered, and
 people hear of it.
 
-A step names a kind, a key and a moment. What a key means is the carrier's: a delay level, a range of times, a file. A
-carrier may take several steps, and several turns of the loop, for what is due; meanwhile its agenda says when it wants
+A step names a kind, a key and a moment. What a key means is the handler's: a delay level, a range of times, a file. A
+handler may take several steps, and several turns of the loop, for what is due; meanwhile its agenda says when it wants
 the next one. What fails is left alone for a moment, so that it neither makes a busy loop nor holds up the rest.
 
 A lease request with `wait_ms` is parked until something is due, so that the driver learns at once of what came in
@@ -20,8 +20,8 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from broker.engine.schedule.carriers import Carried, Carrier, GuardedCarrier
 from broker.engine.schedule.driver import LeaseAnswer, StaleEpoch
+from broker.engine.schedule.due_tasks import DueTaskHandler, GuardedHandler, StepResult
 from broker.engine.schedule.lease import Grant, Lease
 from remoting.wire.bodies.watch import SchedulerState
 
@@ -59,18 +59,18 @@ class _Parked:
 
 
 class Scheduler:
-    """Callers: the processors of 29011 and 29012, the internal driver, the carriers (`sooner`), the runtime.
+    """Callers: the processors of 29011 and 29012, the internal driver, the handlers (`reschedule`), the runtime.
 
     `on_changed` is called when the driver changes, and when nobody drove for `ABSENCE_MS` (`START_GRACE_MS` at first).
     """
 
     def __init__(
         self,
-        carriers: Mapping[str, Carrier],
+        handlers: Mapping[str, DueTaskHandler],
         clock: Callable[[], int],
         on_changed: Callable[[], None],
     ) -> None:
-        self._carriers = {kind: GuardedCarrier(kind, carrier, clock) for kind, carrier in carriers.items()}
+        self._handlers = {kind: GuardedHandler(kind, handler, clock) for kind, handler in handlers.items()}
         self._clock = clock
         self._on_changed = on_changed
         self._lease = Lease(first_epoch=clock() // 1000)
@@ -121,23 +121,23 @@ class Scheduler:
 
     # steps
 
-    def step(self, epoch: int, kind: str, key: str, until_ms: int) -> Carried:
-        """Raises StaleEpoch, KeyError for an unknown kind or key, StoreError, and whatever the carrier does."""
+    def step(self, epoch: int, kind: str, key: str, until_ms: int) -> StepResult:
+        """Raises StaleEpoch, KeyError for an unknown kind or key, StoreError, and whatever the handler does."""
         if not self._lease.allows(epoch, self._now_ms()):
             raise StaleEpoch(f"epoch {epoch} is not in force; the last one granted is {self._lease.epoch}")
-        carried = self._carriers[kind].carry_out(key, until_ms)
-        if carried.count:
-            self._late_ms = carried.late_ms
-        return carried
+        result = self._handlers[kind].carry_out(key, until_ms)
+        if result.count:
+            self._late_ms = result.late_ms
+        return result
 
-    def sooner(self) -> None:
+    def reschedule(self) -> None:
         """Something waits now where nothing did: the parked driver may have to wake earlier than planned."""
         self._arm()
 
     @property
     def state(self) -> SchedulerState:
         is_held = self._lease.is_held(self._now_ms())
-        kinds = [carrier.state for carrier in self._carriers.values()]
+        kinds = [handler.state for handler in self._handlers.values()]
         return SchedulerState(
             driver=self._lease.holder if is_held else "",
             epoch=self._lease.epoch,
@@ -159,7 +159,7 @@ class Scheduler:
         return grant
 
     def _answer(self, granted: bool) -> LeaseAnswer:
-        agenda = [entry for carrier in self._carriers.values() for entry in carrier.agenda()] if granted else []
+        agenda = [entry for handler in self._handlers.values() for entry in handler.agenda()] if granted else []
         return LeaseAnswer(granted, self._lease.epoch, self._lease.holder, self._clock(), tuple(agenda))
 
     def _is_driving(self, entry: _Parked) -> bool:
@@ -174,7 +174,7 @@ class Scheduler:
         return not self._is_driving(entry) or self._due_in_s() <= 0
 
     def _due_in_s(self) -> float:
-        dues = [due for carrier in self._carriers.values() if (due := carrier.next_due_ms) is not None]
+        dues = [due for handler in self._handlers.values() if (due := handler.next_due_ms) is not None]
         return max(0, min(dues) - self._clock()) / 1000 if dues else float("inf")
 
     def _arm(self) -> None:

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.engine.schedule.carriers import Carried
 from broker.engine.schedule.copies import (
     STEP_BYTES_MAX,
     STEP_MESSAGES_MAX,
@@ -30,6 +29,7 @@ from broker.engine.schedule.copies import (
     timer_copy,
 )
 from broker.engine.schedule.delete_markers import DeleteMarkers
+from broker.engine.schedule.due_tasks import StepResult
 from broker.engine.schedule.timer_index import TimerIndex, timer_of
 from broker.engine.schedule.timer_progress import Delivered, TimerProgress, TimerProgressFile
 from broker.engine.schedule.timer_runs import Timer, TimerOrder
@@ -62,18 +62,18 @@ class _Taken(NamedTuple):
 
 
 class TimerDelivery:
-    """Carrier of the kind "timer"; a key is the first millisecond of a minute.
+    """DueTaskHandler of the kind "timer"; a key is the first millisecond of a minute.
 
     Callers: the runtime (`recover`, `stop`), the store's listener (`appended`) and its retention (`pinned`), the
     scheduler (`agenda`, `next_due_ms`, `carry_out`). All on the event loop.
     """
 
     def __init__(
-        self, store: MessageStore, folder: Path, on_sooner: Callable[[], None], clock: Callable[[], int]
+        self, store: MessageStore, folder: Path, on_earlier_due: Callable[[], None], clock: Callable[[], int]
     ) -> None:
-        """`folder` is the store's; `on_sooner`: something falls due before all that waited. `clock`: ms."""
+        """`folder` is the store's; `on_earlier_due`: something falls due before all that waited. `clock`: ms."""
         self._store = store
-        self._on_sooner = on_sooner
+        self._on_earlier_due = on_earlier_due
         self._clock = clock
         self._order = TimerOrder(folder / FOLDER_NAME)
         self._file = TimerProgressFile(folder / FOLDER_NAME)
@@ -148,7 +148,7 @@ class TimerDelivery:
         """Delete markers whose slot is not over count too."""
         return self._waiting_count
 
-    def carry_out(self, key: str, until_ms: int) -> Carried:
+    def carry_out(self, key: str, until_ms: int) -> StepResult:
         """Delivers what falls due in the minute `key` up to `until_ms`, and no later than now.
 
         Raises KeyError for a key that is no minute, StoreError.
@@ -166,9 +166,9 @@ class TimerDelivery:
             self._done(one.timer.queue_offset)
         self._end_slots()
         if not appended_count:
-            return Carried(0, -1)
+            return StepResult(0, -1)
         self._late_ms = max(0, now_ms - min(one.timer.due_ms for one in taken if one.draft is not None))
-        return Carried(appended_count, self._late_ms)
+        return StepResult(appended_count, self._late_ms)
 
     # what the store reports and asks
 
@@ -187,7 +187,7 @@ class TimerDelivery:
         self._order.add(timer)
         self._waiting_count += 1
         if first is None or timer < first:
-            self._on_sooner()
+            self._on_earlier_due()
 
     def pinned(self) -> int | None:
         """The commit-log offset of the oldest message that waits; an entry that is lost pins nothing."""

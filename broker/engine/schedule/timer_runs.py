@@ -128,7 +128,7 @@ class Run:
 
 
 class TimerOrder:
-    """Callers: the carrier of timers, on the event loop. Entries that were taken do not come again."""
+    """Callers: the handler of timers, on the event loop. Entries that were taken do not come again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from broker.engine.store.due_times import timer_entry
 from broker.engine.store.errors import IndexesStale
 from broker.engine.store.key_index import KeyIndex, message_keys
-from broker.engine.store.layout import RecordFacts, hash_topic
+from broker.engine.store.layout import RecordFields, hash_topic
 from broker.engine.store.queue_table import QueueTable
 from remoting.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC
 from remoting.wire.properties import Property, decode_properties
@@ -36,37 +36,37 @@ class Indexer:
         self._keys = keys
         self._delay_levels_at = delay_levels_at
 
-    def derived_tags_code(self, facts: RecordFacts) -> int:
+    def derived_tags_code(self, fields: RecordFields) -> int:
         """The tags code that a record's queue entry must have, from the record alone."""
-        if facts.topic == SCHEDULE_TOPIC:
-            delays_ms = self._delay_levels_at(facts.commit_log_offset)
+        if fields.topic == SCHEDULE_TOPIC:
+            delays_ms = self._delay_levels_at(fields.commit_log_offset)
             # A level that nobody knows any more has waited long enough.
-            return facts.store_timestamp_ms + (delays_ms[facts.queue_id] if facts.queue_id < len(delays_ms) else 0)
-        if facts.topic == TIMER_TOPIC:
-            return timer_entry(decode_properties(facts.properties_text), facts.store_timestamp_ms)
-        if "TAGS" not in facts.properties_text:
+            return fields.store_timestamp_ms + (delays_ms[fields.queue_id] if fields.queue_id < len(delays_ms) else 0)
+        if fields.topic == TIMER_TOPIC:
+            return timer_entry(decode_properties(fields.properties_text), fields.store_timestamp_ms)
+        if "TAGS" not in fields.properties_text:
             return 0
-        return tags_code(decode_properties(facts.properties_text).get(Property.TAGS))
+        return tags_code(decode_properties(fields.properties_text).get(Property.TAGS))
 
-    def index_again(self, facts: RecordFacts, *, may_leave_gap: bool) -> str | None:
+    def index_again(self, fields: RecordFields, *, may_leave_gap: bool) -> str | None:
         """Indexes a record that recovery found; says why when it cannot belong where it claims to.
 
         Raises IndexesStale when its queue lacks entries before it and `may_leave_gap` is false.
         """
-        if facts.commit_log_offset < self._queues.deleted_until(facts.topic):
+        if fields.commit_log_offset < self._queues.deleted_until(fields.topic):
             return None
-        if has_queue_entry(facts.sys_flag):
-            queue = self._queues.get_or_create(facts.topic, facts.queue_id)
-            if facts.queue_offset < queue.max_offset:
-                return f"queue offset {facts.queue_offset} of {facts.topic}/{facts.queue_id} is taken already"
-            if facts.queue_offset > queue.max_offset:
+        if has_queue_entry(fields.sys_flag):
+            queue = self._queues.get_or_create(fields.topic, fields.queue_id)
+            if fields.queue_offset < queue.max_offset:
+                return f"queue offset {fields.queue_offset} of {fields.topic}/{fields.queue_id} is taken already"
+            if fields.queue_offset > queue.max_offset:
                 if not may_leave_gap:
-                    raise IndexesStale(f"{facts.topic}/{facts.queue_id} lacks entries before {facts.queue_offset}")
-                queue.put_holes(facts.queue_offset, facts.commit_log_offset)
+                    raise IndexesStale(f"{fields.topic}/{fields.queue_id} lacks entries before {fields.queue_offset}")
+                queue.put_holes(fields.queue_offset, fields.commit_log_offset)
             queue.reserve(1)
-            queue.put(facts.commit_log_offset, facts.total_bytes, self.derived_tags_code(facts))
-        keys = message_keys(facts.properties_text) if has_keys(facts.sys_flag) else []
+            queue.put(fields.commit_log_offset, fields.total_bytes, self.derived_tags_code(fields))
+        keys = message_keys(fields.properties_text) if has_keys(fields.sys_flag) else []
         if keys:
-            self._keys.reserve(len(keys), facts.commit_log_offset)
-            self._keys.put(hash_topic(facts.topic), keys, facts.commit_log_offset, facts.store_timestamp_ms)
+            self._keys.reserve(len(keys), fields.commit_log_offset)
+            self._keys.put(hash_topic(fields.topic), keys, fields.commit_log_offset, fields.store_timestamp_ms)
         return None

@@ -181,7 +181,7 @@ def store_timestamp(view: memoryview | bytes, position: int) -> int:
     return int(_TIMESTAMP.unpack_from(view, position + _STORE_TIMESTAMP_POSITION + extra)[0])
 
 
-class RecordFacts(msgspec.Struct, gc=False):
+class RecordFields(msgspec.Struct, gc=False):
     """What the indexes are derived from."""
 
     topic: str
@@ -195,8 +195,8 @@ class RecordFacts(msgspec.Struct, gc=False):
     properties_text: str
 
 
-def read_facts(view: memoryview, position: int) -> RecordFacts:
-    """The facts of a record that `sound_record_bytes` found sound."""
+def read_record_fields(view: memoryview, position: int) -> RecordFields:
+    """Reads the fields of a record that `sound_record_bytes` found sound."""
     (sys_flag,) = _SYS_FLAG.unpack_from(view, position + SYS_FLAG_POSITION)
     head = HEADS[(sys_flag >> 4) & 3]
     fields = head.unpack_from(view, position)
@@ -207,7 +207,7 @@ def read_facts(view: memoryview, position: int) -> RecordFacts:
     else:
         topic_start = topic_at + 2
         topic_end = topic_start + _SHORT.unpack_from(view, topic_at)[0]
-    return RecordFacts(
+    return RecordFields(
         topic=str(view[topic_start:topic_end], "utf-8", "replace"),
         queue_id=fields[3],
         queue_offset=fields[5],

@@ -17,9 +17,9 @@ from broker.engine.store.files import data_chunks
 from broker.engine.store.layout import (
     MAGIC_POSITION,
     MAGIC_PREFIX,
-    RecordFacts,
+    RecordFields,
     is_blank,
-    read_facts,
+    read_record_fields,
     sound_record_bytes,
 )
 from broker.engine.store.segment import Segment
@@ -37,8 +37,8 @@ class LogEnd(msgspec.Struct):
     torn_bytes: int
 
 
-def scan_log(log: CommitLog, start: int) -> Iterator[RecordFacts | Damage | LogEnd]:
-    """Everything from `start` (a record's place) on: facts of sound records, damages between them, and the end."""
+def scan_log(log: CommitLog, start: int) -> Iterator[RecordFields | Damage | LogEnd]:
+    """Everything from `start` (a record's place) on: the fields of sound records, damages between them, and the end."""
     position = start
     while True:
         segment = log.segment_of(position)
@@ -57,7 +57,7 @@ def scan_log(log: CommitLog, start: int) -> Iterator[RecordFacts | Damage | LogE
         position = behind
 
 
-def _scan_segment(segment: Segment, position: int) -> Generator[RecordFacts, None, int]:
+def _scan_segment(segment: Segment, position: int) -> Generator[RecordFields, None, int]:
     """Yields the sound records from `position` on; returns where they end, the segment's end after a blank."""
     local = position - segment.start
     with segment.mapped() as view:
@@ -65,7 +65,7 @@ def _scan_segment(segment: Segment, position: int) -> Generator[RecordFacts, Non
             size = sound_record_bytes(view, local, segment.start + local)
             if not size:
                 return segment.end if is_blank(view, local) else segment.start + local
-            yield read_facts(view, local)
+            yield read_record_fields(view, local)
             local += size
 
 

@@ -28,7 +28,7 @@ from broker.engine.store.flusher import CheckpointPlan, FlushCallback, Flusher, 
 from broker.engine.store.indexer import Indexer
 from broker.engine.store.key_index import KeyIndex
 from broker.engine.store.key_lookup import KeyLookup
-from broker.engine.store.layout import RecordFacts
+from broker.engine.store.layout import RecordFields
 from broker.engine.store.log_scan import scan_log
 from broker.engine.store.mapped_files import MappedFiles
 from broker.engine.store.prepared import Prepared, pack, prepare
@@ -359,10 +359,10 @@ class MessageStore:
         entry = self.queue_entry(message.topic, message.queue_id, message.queue_offset)
         return message if entry is not None and entry[0] == commit_log_offset else None
 
-    def records_from(self, commit_log_offset: int) -> Iterator[RecordFacts]:
+    def records_from(self, commit_log_offset: int) -> Iterator[RecordFields]:
         """All messages from a record's place on to the end of the log, in order. Nothing may be appended meanwhile."""
         for found in scan_log(self._log, max(commit_log_offset, self._log.min_offset)):
-            if isinstance(found, RecordFacts):
+            if isinstance(found, RecordFields):
                 yield found
 
     def query_by_key(self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[bytes]:

@@ -19,7 +19,7 @@ from broker.engine.store.consume_queue import ConsumeQueue, Sum
 from broker.engine.store.errors import IndexesStale, RecordRefused, StoreError
 from broker.engine.store.files import FileLayer, backup_of
 from broker.engine.store.mapped_files import MappedFiles
-from broker.engine.store.values import RetentionFacts
+from broker.engine.store.values import RetentionState
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class QueueTable:
         entries_per_file: int,
         mapped: MappedFiles,
         files: FileLayer,
-        retained: RetentionFacts,
+        retained: RetentionState,
     ) -> None:
         """`retained` says where those queues go on whose messages retention took."""
         self._folder = store_folder / "consumequeue"

@@ -23,7 +23,7 @@ from broker.engine.store.errors import IndexesStale
 from broker.engine.store.files import FileLayer, data_chunks
 from broker.engine.store.indexer import Indexer
 from broker.engine.store.key_index import KeyIndex
-from broker.engine.store.layout import RecordFacts
+from broker.engine.store.layout import RecordFields
 from broker.engine.store.log_scan import LogEnd, keep_copy, scan_log
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.values import Damage, RecoveryReport
@@ -129,19 +129,19 @@ class Recovery:
         """Verifies and indexes all records from `start` on. Raises IndexesStale on a gap that no damage explains."""
         for found in scan_log(self._log, start):
             match found:
-                case RecordFacts():
+                case RecordFields():
                     self._take(walk, found, may_leave_gap=expects_gaps or bool(walk.damages))
                 case Damage():
                     self._set_aside(walk, found)
                 case LogEnd():
                     self._end(walk, found)
 
-    def _take(self, walk: _Walk, facts: RecordFacts, *, may_leave_gap: bool) -> None:
+    def _take(self, walk: _Walk, fields: RecordFields, *, may_leave_gap: bool) -> None:
         walk.record_count += 1
-        walk.last_timestamp_ms = max(walk.last_timestamp_ms, facts.store_timestamp_ms)
-        problem = self._indexer.index_again(facts, may_leave_gap=may_leave_gap)
+        walk.last_timestamp_ms = max(walk.last_timestamp_ms, fields.store_timestamp_ms)
+        problem = self._indexer.index_again(fields, may_leave_gap=may_leave_gap)
         if problem is not None:
-            damage = Damage(facts.commit_log_offset, facts.total_bytes, problem)
+            damage = Damage(fields.commit_log_offset, fields.total_bytes, problem)
             self._set_aside(walk, damage)
 
     def _set_aside(self, walk: _Walk, damage: Damage) -> None:

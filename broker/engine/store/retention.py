@@ -32,7 +32,7 @@ from broker.engine.store.files import FileLayer
 from broker.engine.store.key_index import KeyIndex
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.segment import Segment
-from broker.engine.store.values import RetentionFacts
+from broker.engine.store.values import RetentionState
 
 logger = logging.getLogger(__name__)
 
@@ -61,15 +61,15 @@ class Removal:
     """What `begin` decided on; nothing in it is used by anybody else any more."""
 
     name: str
-    facts_path: Path
-    facts: dict[str, Any]
+    state_path: Path
+    state: dict[str, Any]
     segments: tuple[Path, ...]
     index_files: tuple[Path, ...]
     files: FileLayer
 
     def carry_out(self) -> None:
         """In any thread. Raises OSError; then what is left is removed with the next one."""
-        self.files.replace_json(self.facts_path, self.facts)
+        self.files.replace_json(self.state_path, self.state)
         for path in self.segments:
             self.files.remove(path)
         self.files.sync_path(self.segments[0].parent)
@@ -123,9 +123,9 @@ class Retention:
             return None
         path = self._log.forget_oldest(segment)
         minimum = self._log.min_offset
-        facts = {"log_min_offset": minimum, "log_end": self._log.end, "next_offsets": self._next_offsets(minimum)}
+        state = {"log_min_offset": minimum, "log_end": self._log.end, "next_offsets": self._next_offsets(minimum)}
         self._running = Removal(
-            path.name, self._path, facts, (*self._left_over, path), tuple(self._index_files(minimum)), self._files
+            path.name, self._path, state, (*self._left_over, path), tuple(self._index_files(minimum)), self._files
         )
         return self._running
 
@@ -175,12 +175,12 @@ class Retention:
         return paths
 
 
-def read_retention(folder: Path, files: FileLayer) -> RetentionFacts:
+def read_retention(folder: Path, files: FileLayer) -> RetentionState:
     """What the last removal wrote. Raises StoreError when it is there and cannot be read."""
     found = files.read_json(folder / FILE_NAME)
     if found is None:
-        return RetentionFacts()
+        return RetentionState()
     try:
-        return RetentionFacts(int(found["log_min_offset"]), int(found["log_end"]), dict(found["next_offsets"]))
+        return RetentionState(int(found["log_min_offset"]), int(found["log_end"]), dict(found["next_offsets"]))
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{folder / FILE_NAME} is damaged ({error!r}); restore it from a copy") from error

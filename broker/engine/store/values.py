@@ -140,7 +140,7 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionFacts:
+class RetentionState:
     """What `retention.json` says: where the log begins, and by topic and queue id where emptied queues go on.
 
     `log_end`: of the log when it was written, to tell which topics were deleted since.

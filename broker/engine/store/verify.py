@@ -8,7 +8,7 @@ from __future__ import annotations
 from broker.engine.store.commit_log import CommitLog
 from broker.engine.store.consume_queue import ConsumeQueue
 from broker.engine.store.indexer import Indexer, has_queue_entry
-from broker.engine.store.layout import HOLE_BYTES, QUEUE_ENTRY, RecordFacts
+from broker.engine.store.layout import HOLE_BYTES, QUEUE_ENTRY, RecordFields
 from broker.engine.store.log_scan import LogEnd, scan_log
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.values import Damage, VerifyReport
@@ -35,7 +35,7 @@ def verify_store(log: CommitLog, queues: QueueTable, indexer: Indexer) -> Verify
     findings = _Findings()
     for found in scan_log(log, log.min_offset):
         match found:
-            case RecordFacts():
+            case RecordFields():
                 findings.record_count += 1
                 _check_entry(found, queues, indexer, findings)
             case Damage():
@@ -52,18 +52,18 @@ def verify_store(log: CommitLog, queues: QueueTable, indexer: Indexer) -> Verify
     )
 
 
-def _check_entry(facts: RecordFacts, queues: QueueTable, indexer: Indexer, findings: _Findings) -> None:
-    if not has_queue_entry(facts.sys_flag) or facts.commit_log_offset < queues.deleted_until(facts.topic):
+def _check_entry(fields: RecordFields, queues: QueueTable, indexer: Indexer, findings: _Findings) -> None:
+    if not has_queue_entry(fields.sys_flag) or fields.commit_log_offset < queues.deleted_until(fields.topic):
         return
-    place = f"{facts.topic}/{facts.queue_id}@{facts.queue_offset}"
-    queue = queues.get(facts.topic, facts.queue_id)
-    entry = queue.entry(facts.queue_offset) if queue is not None else None
-    if entry is None or entry[:2] != (facts.commit_log_offset, facts.total_bytes):
-        findings.problem(f"{place}: its queue entry is {entry}, the record is at {facts.commit_log_offset}")
+    place = f"{fields.topic}/{fields.queue_id}@{fields.queue_offset}"
+    queue = queues.get(fields.topic, fields.queue_id)
+    entry = queue.entry(fields.queue_offset) if queue is not None else None
+    if entry is None or entry[:2] != (fields.commit_log_offset, fields.total_bytes):
+        findings.problem(f"{place}: its queue entry is {entry}, the record is at {fields.commit_log_offset}")
         return
-    findings.seen[facts.topic, facts.queue_id] = findings.seen.get((facts.topic, facts.queue_id), 0) + 1
+    findings.seen[fields.topic, fields.queue_id] = findings.seen.get((fields.topic, fields.queue_id), 0) + 1
     # The due time of a delayed message may have been set some ms before the store took it.
-    if facts.topic not in (SCHEDULE_TOPIC, TIMER_TOPIC) and entry[2] != indexer.derived_tags_code(facts):
+    if fields.topic not in (SCHEDULE_TOPIC, TIMER_TOPIC) and entry[2] != indexer.derived_tags_code(fields):
         findings.problem(f"{place}: its queue entry has tags code {entry[2]}")
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from broker.engine.config import BrokerConfig
 from broker.engine.groups.members import Client, Members
-from broker.engine.schedule.carriers import Carried
+from broker.engine.schedule.due_tasks import StepResult
 from broker.engine.store.errors import RecordRefused
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
@@ -65,7 +65,7 @@ class _Due:
 
 
 class CheckBack:
-    """Carrier of the kind "transaction". `before_giving_up` makes sure of the topic that it needs."""
+    """DueTaskHandler of the kind "transaction". `before_giving_up` makes sure of the topic that it needs."""
 
     def __init__(
         self,
@@ -104,21 +104,21 @@ class CheckBack:
             AgendaEntry(kind=KIND, key=KEY, next_due_ms=due_ms, waiting_count=self.waiting_count, late_ms=self._late_ms)
         ]
 
-    def carry_out(self, key: str, until_ms: int) -> Carried:
+    def carry_out(self, key: str, until_ms: int) -> StepResult:
         """Looks at what is due up to `until_ms`, and no later than now. Raises KeyError, StoreError."""
         if key != KEY:
             raise KeyError(key)
         now_ms = self._clock()
         todo, first_due_ms = self._collect(min(until_ms, now_ms), now_ms)
         if not todo:
-            return Carried(0, -1)
+            return StepResult(0, -1)
         if any(due.client is None for due in todo):
             self._before_giving_up()
         appended = self._append(todo)
         for due, one in appended:
             self._follow(due, one, now_ms)
         self._late_ms = max(0, now_ms - first_due_ms)
-        return Carried(len(appended), self._late_ms)
+        return StepResult(len(appended), self._late_ms)
 
     # deciding
 

@@ -70,11 +70,11 @@ def _ops_from(store: MessageStore, queue_offset: int) -> Iterator[StoredMessage]
 
 def _ended_in_log(store: MessageStore, places: dict[int, int], scan_from: int) -> Iterator[int]:
     """Of the halves in `places` (commit-log offset to queue offset) those that some record follows on."""
-    for facts in store.records_from(scan_from):
-        source = follows_on(facts.topic, facts.sys_flag, facts.prepared_transaction_offset)
+    for fields in store.records_from(scan_from):
+        source = follows_on(fields.topic, fields.sys_flag, fields.prepared_transaction_offset)
         if source is None or source not in places:
             continue
-        record, half = store.message_at(facts.commit_log_offset), store.message_at(source)
+        record, half = store.message_at(fields.commit_log_offset), store.message_at(source)
         if record is not None and half is not None and is_successor(record, half):
             yield places[source]
 

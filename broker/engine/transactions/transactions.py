@@ -59,7 +59,7 @@ OnEnded = Callable[[MessageError | None], None]
 
 
 class Transactions:
-    """`on_sooner`: something is due earlier than all before. `clock`: ms since the epoch."""
+    """`on_earlier_due`: something is due earlier than all before. `clock`: ms since the epoch."""
 
     def __init__(
         self,
@@ -70,14 +70,14 @@ class Transactions:
         config: BrokerConfig,
         *,
         before_giving_up: Callable[[], object],
-        on_sooner: Callable[[], None],
+        on_earlier_due: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._accepting = accepting
         self._keeper = keeper
         self._config = config
-        self._on_sooner = on_sooner
+        self._on_earlier_due = on_earlier_due
         self._clock = clock
         self._undecided = Undecided(clock)
         self._ops = OpRecords(store, config.store_host, clock)
@@ -184,7 +184,7 @@ class Transactions:
         first_ms = self._undecided.next_due_ms
         self._undecided.add(queue_offset, due_ms)
         if first_ms is None or due_ms < first_ms:
-            self._on_sooner()
+            self._on_earlier_due()
 
     # their ends
 

@@ -19,10 +19,10 @@ from broker.engine.retention.disk_watch import LOOK_INTERVAL_S, DiskWatch
 from broker.engine.retention.remover import Remover
 from broker.engine.retention.scheduled import KIND as RETENTION_KIND
 from broker.engine.retention.scheduled import ScheduledRetention
-from broker.engine.schedule.carriers import Carrier
 from broker.engine.schedule.delay import KIND as DELAY_KIND
 from broker.engine.schedule.delay import DelayedDelivery
 from broker.engine.schedule.driver import REFUSED_PAUSE_MS, Driver
+from broker.engine.schedule.due_tasks import DueTaskHandler
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.schedule.local_link import LocalLink
@@ -79,13 +79,13 @@ class Scheduling:
             TransactionProgress(config.config_dir, groups.offsets),
             config,
             before_giving_up=self._make_check_max_time_topic,
-            on_sooner=self._reschedule,
+            on_earlier_due=self._reschedule,
             clock=clock,
         )
         self._remover = Remover(store)
         retention = ScheduledRetention(store, self._remover, config, self._reschedule, clock)
         self._disk_watch = DiskWatch(store, self._remover, config, clock)
-        kinds: dict[str, Carrier] = {
+        kinds: dict[str, DueTaskHandler] = {
             DELAY_KIND: self.delays,
             TIMER_KIND: self.timers,
             TRANSACTION_KIND: self.transactions.checks,
@@ -152,7 +152,7 @@ class Scheduling:
                 await asyncio.sleep(REFUSED_PAUSE_MS / 1000)
 
     def _reschedule(self) -> None:
-        self.scheduler.sooner()
+        self.scheduler.reschedule()
 
     def _levels_changed(self) -> None:
         """Takes over new delay levels; messages submitted before keep those that they were accepted with.

@@ -10,8 +10,8 @@ import pytest
 from broker.engine.schedule import delay as delay_module
 from broker.engine.schedule.delay import DelayedDelivery
 from broker.engine.schedule.entering import enter_schedule
-from broker.engine.schedule.lanes import CLOCK_JUMP_TOLERANCE_MS
 from broker.engine.schedule.level_history import LevelHistory
+from broker.engine.schedule.level_segments import CLOCK_JUMP_TOLERANCE_MS
 from broker.engine.schedule.levels import DEFAULT_LEVELS, parse_levels
 from broker.engine.schedule.progress import DelayProgress, ProgressFile, decode_progress, encode_progress
 from broker.engine.store.errors import StoreFull
@@ -39,11 +39,11 @@ class Schedule:
         config = replace(SMALL, delay_levels_at=self.levels.delays_ms_at)
         self.store = open_store(self.folder, config, self.clock)
         self.file = ProgressFile(self.folder / "config" / "delayOffset.json")
-        self.delivery = DelayedDelivery(self.store, self.levels, self.file, self._sooner, self.clock)
+        self.delivery = DelayedDelivery(self.store, self.levels, self.file, self._reschedule, self.clock)
         self.delivery.recover()
         self.store.on_appended.append(self.delivery.appended)
 
-    def _sooner(self) -> None:
+    def _reschedule(self) -> None:
         self.sooner_count += 1
 
     def restart_after_kill(self) -> None:
@@ -166,9 +166,9 @@ async def test_delay_agenda_names_the_first_due_of_each_level_and_how_many_wait(
 async def test_delay_agenda_is_empty_when_all_is_delivered_and_says_how_late_the_last_was(schedule):
     schedule.send(b"1")
     schedule.clock.now_ms += WAIT_MS + 42
-    carried = schedule.delivery.carry_out(str(LEVEL), schedule.clock())
+    result = schedule.delivery.carry_out(str(LEVEL), schedule.clock())
 
-    assert carried.late_ms == 42
+    assert result.late_ms == 42
     assert schedule.delivery.agenda() == []
     assert schedule.delivery.next_due_ms is None
 
@@ -488,7 +488,7 @@ async def test_delay_remembers_both_tables_over_kills_and_delivers_each_once(sch
     assert bodies(schedule.store) == [b"fast", b"slow 0", b"slow 1", b"slow 2", b"slowest"]
 
 
-async def test_delay_counts_the_lanes_of_a_level_apart_over_kills(schedule):
+async def test_delay_counts_the_segments_of_a_level_apart_over_kills(schedule):
     schedule.change_levels("1h")
     schedule.send(b"slow", level=1)
     schedule.change_levels("1s")
@@ -506,7 +506,7 @@ async def test_delay_counts_the_lanes_of_a_level_apart_over_kills(schedule):
     assert bodies(schedule.store) == [b"fast 0", b"fast 1", b"fast 2", b"slow"]
 
 
-async def test_delay_remembers_a_lane_that_was_done_before_an_older_one(schedule):
+async def test_delay_remembers_a_segment_that_was_done_before_an_older_one(schedule):
     """The one between two others: it must not be delivered again by the next life."""
     for text, body in (("1h", b"slow"), ("1s", b"fast"), ("2h", b"slowest")):
         schedule.change_levels(text)
@@ -523,8 +523,8 @@ async def test_delay_remembers_a_lane_that_was_done_before_an_older_one(schedule
     assert bodies(schedule.store) == [b"fast", b"slow", b"slowest"]
 
 
-async def test_delay_remembers_a_lane_that_took_over_another_delay(schedule):
-    """It was empty when the table changed; what came after is in the same lane, but starts one by the table."""
+async def test_delay_remembers_a_segment_that_took_over_another_delay(schedule):
+    """It was empty when the table changed; what came after is in the same segment, but starts one by the table."""
     schedule.change_levels("1h")
     schedule.send(b"slow", level=1)
     for text, body in (("1s", b"fast"), ("2s", b"next")):
@@ -539,7 +539,7 @@ async def test_delay_remembers_a_lane_that_took_over_another_delay(schedule):
     assert bodies(schedule.store) == [b"fast", b"next"]
 
 
-async def test_delay_remembers_lanes_of_tables_that_retention_let_go_of(schedule):
+async def test_delay_remembers_segments_of_tables_that_retention_let_go_of(schedule):
     """The oldest is delivered, and gone with its table; that kill finds its copy must not bring the others again."""
     for text, body in (("1h", b"slow"), ("1s", b"fast"), ("2h", b"slowest")):
         schedule.change_levels(text)

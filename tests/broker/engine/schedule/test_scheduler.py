@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from broker.engine.schedule import carriers as carriers_module
+from broker.engine.schedule import due_tasks as due_tasks_module
 from broker.engine.schedule import scheduler as scheduler_module
-from broker.engine.schedule.carriers import Carried
 from broker.engine.schedule.driver import Driver, StaleEpoch
+from broker.engine.schedule.due_tasks import StepResult
 from broker.engine.schedule.local_link import LocalLink
 from broker.engine.schedule.scheduler import LeaseRequest, Scheduler
 from remoting.wire.bodies.scheduler import AgendaEntry
@@ -25,7 +25,7 @@ def clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-class ListCarrier:
+class ListHandler:
     """Waits with due times in a list; carrying out takes away what is due."""
 
     kind = "list"
@@ -47,14 +47,14 @@ class ListCarrier:
             return []
         return [AgendaEntry(kind=self.kind, key="k", next_due_ms=min(self.dues), waiting_count=len(self.dues))]
 
-    def carry_out(self, key: str, until_ms: int) -> Carried:
+    def carry_out(self, key: str, until_ms: int) -> StepResult:
         if key != "k":
             raise KeyError(key)
         now_ms = clock()
         due = [due_ms for due_ms in self.dues if due_ms <= min(until_ms, now_ms)]
         self.dues = [due_ms for due_ms in self.dues if due_ms not in due]
         self.carried_at += [now_ms] * len(due)
-        return Carried(len(due), now_ms - min(due) if due else -1)
+        return StepResult(len(due), now_ms - min(due) if due else -1)
 
 
 class Asked:
@@ -70,8 +70,8 @@ class Asked:
 
 
 @pytest.fixture
-def carrier():
-    return ListCarrier()
+def handler():
+    return ListHandler()
 
 
 @pytest.fixture
@@ -80,15 +80,15 @@ def told():
 
 
 @pytest.fixture
-async def scheduler(carrier, told):
-    scheduler = Scheduler({"list": carrier}, clock, lambda: told.append(scheduler.state.driver))
+async def scheduler(handler, told):
+    scheduler = Scheduler({"list": handler}, clock, lambda: told.append(scheduler.state.driver))
     scheduler.start()
     yield scheduler
     scheduler.stop()
 
 
-async def test_scheduler_grants_the_lease_at_once_with_the_agenda(scheduler, carrier):
-    carrier.dues = [clock() + LONG_MS]
+async def test_scheduler_grants_the_lease_at_once_with_the_agenda(scheduler, handler):
+    handler.dues = [clock() + LONG_MS]
     asked = Asked(scheduler, "a", wait_ms=LONG_MS)
 
     assert asked.answer.granted
@@ -107,29 +107,29 @@ async def test_scheduler_holds_a_renewal_until_its_wait_is_over(scheduler):
     assert time.monotonic() - started >= 0.059
 
 
-async def test_scheduler_answers_a_held_renewal_when_something_falls_due(scheduler, carrier):
+async def test_scheduler_answers_a_held_renewal_when_something_falls_due(scheduler, handler):
     epoch = Asked(scheduler, "a").answer.epoch
-    carrier.dues = [clock() + 50]
+    handler.dues = [clock() + 50]
     asked = Asked(scheduler, "a", epoch, wait_ms=LONG_WAIT_MS, lease_ms=LONG_LEASE_MS)
 
     await eventually(lambda: asked.answer)
     assert asked.answer.agenda[0].next_due_ms <= clock()
 
 
-async def test_scheduler_wakes_a_held_renewal_for_what_came_in_meanwhile(scheduler, carrier):
+async def test_scheduler_wakes_a_held_renewal_for_what_came_in_meanwhile(scheduler, handler):
     epoch = Asked(scheduler, "a").answer.epoch
     asked = Asked(scheduler, "a", epoch, wait_ms=LONG_WAIT_MS, lease_ms=LONG_LEASE_MS)
     await asyncio.sleep(0)
-    carrier.dues = [clock() + 20]
-    scheduler.sooner()
+    handler.dues = [clock() + 20]
+    scheduler.reschedule()
     assert asked.answer is None
 
     await eventually(lambda: asked.answer)
 
 
-async def test_scheduler_answers_at_once_what_is_due_already(scheduler, carrier):
+async def test_scheduler_answers_at_once_what_is_due_already(scheduler, handler):
     epoch = Asked(scheduler, "a").answer.epoch
-    carrier.dues = [clock() - 1]
+    handler.dues = [clock() - 1]
 
     assert Asked(scheduler, "a", epoch, wait_ms=900).answer.granted
 
@@ -182,24 +182,24 @@ async def test_scheduler_forgets_a_request_whose_driver_is_gone(scheduler):
     assert scheduler.state.driver == ""
 
 
-async def test_scheduler_carries_out_a_step_and_remembers_how_late_it_was(scheduler, carrier):
+async def test_scheduler_carries_out_a_step_and_remembers_how_late_it_was(scheduler, handler):
     epoch = Asked(scheduler, "a").answer.epoch
-    carrier.dues = [clock() - 30]
+    handler.dues = [clock() - 30]
 
     assert scheduler.step(epoch, "list", "k", clock()).count == 1
     assert scheduler.state.late_ms >= 30
 
 
-async def test_scheduler_refuses_a_step_under_a_stale_epoch(scheduler, carrier):
+async def test_scheduler_refuses_a_step_under_a_stale_epoch(scheduler, handler):
     first = Asked(scheduler, "a").answer.epoch
     scheduler.release(first)
     Asked(scheduler, "b")
-    carrier.dues = [clock() - 30]
+    handler.dues = [clock() - 30]
 
     for epoch in (first, 0, first + 5):
         with pytest.raises(StaleEpoch):
             scheduler.step(epoch, "list", "k", clock())
-    assert carrier.carried_at == []
+    assert handler.carried_at == []
 
 
 @pytest.mark.parametrize(("kind", "key"), [("timer", "k"), ("list", "other")])
@@ -225,16 +225,16 @@ async def test_scheduler_tells_who_drives_and_that_nobody_does_once(scheduler, t
     await eventually(lambda: told == ["", "a", ""])
 
 
-async def test_scheduler_driven_from_inside_delivers_soon_after_due_and_never_early(scheduler, carrier):
+async def test_scheduler_driven_from_inside_delivers_soon_after_due_and_never_early(scheduler, handler):
     driving = asyncio.create_task(Driver(LocalLink(scheduler), "internal").run())
     await asyncio.sleep(0.01)
     dues = [clock() + delay_ms for delay_ms in (5, 60, 61, 120)]
     for due_ms in dues:
-        carrier.dues.append(due_ms)
-    scheduler.sooner()
+        handler.dues.append(due_ms)
+    scheduler.reschedule()
 
-    await eventually(lambda: len(carrier.carried_at) == len(dues))
-    late = [at_ms - due_ms for at_ms, due_ms in zip(carrier.carried_at, dues, strict=True)]
+    await eventually(lambda: len(handler.carried_at) == len(dues))
+    late = [at_ms - due_ms for at_ms, due_ms in zip(handler.carried_at, dues, strict=True)]
     assert min(late) >= 0
     assert max(late) < 100
     driving.cancel()
@@ -242,7 +242,7 @@ async def test_scheduler_driven_from_inside_delivers_soon_after_due_and_never_ea
         await driving
 
 
-class BrokenCarrier(ListCarrier):
+class BrokenHandler(ListHandler):
     """Cannot do what it has to; `is_mute`: cannot even say what that is."""
 
     kind = "broken"
@@ -259,18 +259,18 @@ class BrokenCarrier(ListCarrier):
             raise RuntimeError("the book is torn")
         return super().next_due_ms
 
-    def carry_out(self, key: str, until_ms: int) -> Carried:
+    def carry_out(self, key: str, until_ms: int) -> StepResult:
         self.carried_at.append(clock())
         raise RuntimeError("the hands are tied")
 
 
 @pytest.fixture
 async def two_kinds():
-    carriers = {"broken": BrokenCarrier(), "list": ListCarrier()}
-    scheduler = Scheduler(carriers, clock, lambda: None)
+    handlers = {"broken": BrokenHandler(), "list": ListHandler()}
+    scheduler = Scheduler(handlers, clock, lambda: None)
     scheduler.start()
     driving = asyncio.create_task(Driver(LocalLink(scheduler), "me").run())
-    yield scheduler, carriers["broken"], carriers["list"]
+    yield scheduler, handlers["broken"], handlers["list"]
     driving.cancel()
     await asyncio.gather(driving, return_exceptions=True)
     scheduler.stop()
@@ -279,23 +279,23 @@ async def two_kinds():
 async def test_a_carrier_that_raises_is_put_off_and_stops_nobody(two_kinds):
     scheduler, broken, sound = two_kinds
     broken.dues.append(clock())
-    scheduler.sooner()
+    scheduler.reschedule()
     await eventually(lambda: broken.carried_at)
     for _ in range(3):
         sound.dues.append(clock() + 20)
-        scheduler.sooner()
+        scheduler.reschedule()
         await eventually(lambda: not sound.dues, within_s=0.5)
 
     assert len(broken.carried_at) == 1
     await eventually(lambda: len(broken.carried_at) == 2, within_s=2)
-    assert broken.carried_at[1] - broken.carried_at[0] >= carriers_module.PUT_OFF_MS
+    assert broken.carried_at[1] - broken.carried_at[0] >= due_tasks_module.BACKOFF_MS
 
 
 async def test_a_carrier_that_cannot_say_what_is_due_stops_nobody(two_kinds):
     scheduler, broken, sound = two_kinds
     broken.is_mute = True
     sound.dues.append(clock() + 20)
-    scheduler.sooner()
+    scheduler.reschedule()
 
     await eventually(lambda: not sound.dues, within_s=0.5)
     assert {kind.kind: kind.next_due_ms for kind in scheduler.state.kinds} == {"broken": 0, "list": 0}
@@ -304,7 +304,7 @@ async def test_a_carrier_that_cannot_say_what_is_due_stops_nobody(two_kinds):
 async def test_the_state_tells_of_each_kind_when_it_is_due_and_how_late_it_was(two_kinds):
     scheduler, broken, sound = two_kinds
     sound.dues.append(clock() - 5_000)
-    scheduler.sooner()
+    scheduler.reschedule()
     await eventually(lambda: not sound.dues)
     broken.dues.append(due_ms := clock() - 700)
 

@@ -34,11 +34,11 @@ class Timers:
 
     def _start(self) -> None:
         self.store = open_store(self.folder, clock=self.clock)
-        self.delivery = TimerDelivery(self.store, self.folder, self._sooner, self.clock)
+        self.delivery = TimerDelivery(self.store, self.folder, self._reschedule, self.clock)
         self.delivery.recover()
         self.store.on_appended.append(self.delivery.appended)
 
-    def _sooner(self) -> None:
+    def _reschedule(self) -> None:
         self.sooner_count += 1
 
     def restart_after_kill(self) -> None:

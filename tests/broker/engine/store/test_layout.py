@@ -14,7 +14,7 @@ from broker.engine.store.layout import (
     crc_property,
     is_blank,
     pack_record,
-    read_facts,
+    read_record_fields,
     record_bytes,
     sound_record_bytes,
     store_timestamp,
@@ -80,10 +80,10 @@ def test_a_packed_record_reads_back(born: str, store: str, topic: str) -> None:
     assert (message.born_host, message.store_host) == ((born, 1), (store, 2))
     assert (message.tags, message.keys, message.body) == ("paid", ["a", "b"], b"body")
     assert message.total_bytes == len(record)
-    facts = read_facts(memoryview(record), 0)
-    assert (facts.topic, facts.queue_id, facts.queue_offset, facts.total_bytes) == (topic, 3, 7, len(record))
-    assert facts.store_timestamp_ms == store_timestamp(memoryview(record), 0) == 5
-    assert facts.properties_text == message.properties_text
+    fields = read_record_fields(memoryview(record), 0)
+    assert (fields.topic, fields.queue_id, fields.queue_offset, fields.total_bytes) == (topic, 3, 7, len(record))
+    assert fields.store_timestamp_ms == store_timestamp(memoryview(record), 0) == 5
+    assert fields.properties_text == message.properties_text
 
 
 def test_every_flipped_bit_is_found() -> None:
