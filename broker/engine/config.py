@@ -1,4 +1,4 @@
-"""What a broker is told at its start; `settings.py` alone changes it later. Every limit has its unit and its reason."""
+"""A broker's configuration; after the start `settings.py` alone changes it. Each limit has its unit and its reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BrokerConfig:
     """`host` is listened on, `advertise_host` (an IPv4 address) stands in routes and message ids.
 
     A port of 0 takes a free one; the runtime replaces it by the real number before anything reads it.
-    Whoever needs a field reads it anew each time: what `settings.SETTINGS` names may change while the broker runs.
+    A part that needs a field reads it anew each time: what `settings.SETTINGS` names may change while the broker runs.
     """
 
     store: Path
@@ -42,9 +42,9 @@ class BrokerConfig:
     recalls: bool = True
     # RocketMQ's `rejectTransactionMessage`.
     rejects_transactions: bool = False
-    # RocketMQ's `transactionTimeOut`: a half message is left alone for so long before its producers are asked.
+    # RocketMQ's `transactionTimeOut`: a half message is left alone for so long before its producers are checked.
     transaction_timeout_ms: int = 6_000
-    # RocketMQ's `transactionCheckInterval`: they are asked again after so long.
+    # RocketMQ's `transactionCheckInterval`: they are checked again after so long.
     transaction_check_interval_ms: int = 30_000
     # RocketMQ's `transactionCheckMax`: after so many times the half is given up.
     transaction_check_max: int = 15
@@ -56,7 +56,7 @@ class BrokerConfig:
     creates_groups: bool = True
     # RocketMQ's `storeReplyMessageEnable`: replies are stored too, not only passed on.
     stores_replies: bool = True
-    # RocketMQ's `useServerSideResetOffset`: a reset (222) is kept here for the next pull. Off: members are told (220).
+    # RocketMQ's `useServerSideResetOffset`: a reset (222) waits for the next pull. Off: members are notified (220).
     server_side_reset: bool = True
     # RocketMQ's `fileReservedTime`: so old must a segment of the commit log be before it is removed,
     file_reserved_hours: int = 72

@@ -103,14 +103,14 @@ def _open_store(config: BrokerConfig, levels: LevelHistory) -> MessageStore:
 
 
 async def _flushed(store: MessageStore) -> None:
-    """Returns when the sends that wait for the disk are answered: a sender that hears nothing sends again."""
+    """Returns when the sends that wait for the disk are answered: a sender without an answer sends again."""
     flushed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def tell(_: Exception | None) -> None:
+    def done(_: Exception | None) -> None:
         if not flushed.done():
             flushed.set_result(None)
 
-    store.when_flushed(store.max_commit_log_offset, tell)
+    store.when_flushed(store.max_commit_log_offset, done)
     try:
         async with asyncio.timeout(FLUSH_AT_STOP_S):
             await flushed

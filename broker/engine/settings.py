@@ -2,7 +2,7 @@
 
 `SETTINGS` is the table: a row names a setting as RocketMQ does, says how it is read from the broker's config and, for
 those that can change, which field takes the new value and how its text is checked. Every part reads the field anew
-each time; who must do more than that listens (`on_changed`).
+each time; a part that must do more than that listens (`listen`).
 
 What was changed is kept in `config/broker.properties`, in RocketMQ's own style, and counts again at the next start;
 what was given on the command line wins over it and cannot be changed meanwhile.
@@ -31,7 +31,7 @@ from remoting.wire.names import TRACE_TOPIC
 logger = logging.getLogger(__name__)
 
 FILE_NAME = "broker.properties"
-# Apache's `configBlackList`: nobody may set these, though we have none of them.
+# Apache's `configBlackList`: these cannot be set, though we have none of them.
 NEVER = frozenset({"brokerConfigPath", "rocketmqHome", "configBlackList"})
 # A year: what is further away than that is a slip of the keyboard.
 _TIMER_SECONDS_MAX = 366 * 86_400
@@ -43,8 +43,10 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`read` gives the value that is told; `field` of the config takes what `parse` makes of a new text, None for a
-    setting that is only told. `parse` raises ValueError with what to give instead."""
+    """A row of the table: `read` returns the present value, `field` of the config takes what `parse` makes of a text.
+
+    A setting that cannot change has no `field`. `parse` raises ValueError with what to give instead.
+    """
 
     name: str
     read: Callable[[BrokerConfig], object]

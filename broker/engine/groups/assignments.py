@@ -1,7 +1,7 @@
-"""Which member pulls which queue: an observed fact, not a member's claim.
+"""Which member pulls which queue, as observed at the broker; members do not report it.
 
 Kept per (group, topic, queue id). A queue whose member left keeps its last reader until another one pulls it, so that
-the change can be told with both names.
+the change can be reported with both names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ AssignmentKey = tuple[str, str, int]  # group, topic, queue id
 
 @dataclass(slots=True)
 class Assignment:
-    """Times in ms since the epoch. `is_vacant`: its member left, and nobody has pulled since."""
+    """Times in ms since the epoch. `is_vacant`: its member left, and no other has pulled since."""
 
     client_id: str
     since_ms: int
@@ -31,7 +31,7 @@ class Assignments:
         self._groups: dict[str, dict[tuple[str, int], Assignment]] = {}
 
     def pulled(self, group: str, topic: str, queue_id: int, client_id: str) -> None:
-        """Called with every pull, so it does little."""
+        """Notes who pulls the queue. Called with every pull, so it does little."""
         now_ms = self._clock()
         queues = self._groups.setdefault(group, {})
         assignment = queues.get((topic, queue_id))
@@ -43,6 +43,7 @@ class Assignments:
         self._on_changed((group, topic, queue_id), before, client_id)
 
     def left(self, group: str, client_id: str) -> None:
+        """Marks the member's queues as vacant."""
         for assignment in self._groups.get(group, {}).values():
             if assignment.client_id == client_id:
                 assignment.is_vacant = True
@@ -58,7 +59,7 @@ class Assignments:
                 del self._groups[group]
 
     def of_group(self, group: str) -> Iterable[tuple[str, int, Assignment]]:
-        """(topic, queue id, assignment) of those that have a reader."""
+        """Yields (topic, queue id, assignment) of the queues that have a reader."""
         for (topic, queue_id), assignment in self._groups.get(group, {}).items():
             if not assignment.is_vacant:
                 yield topic, queue_id, assignment

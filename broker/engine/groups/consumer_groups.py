@@ -20,7 +20,7 @@ from broker.engine.groups.request_modes import RequestModes
 
 
 class GroupEvents(MemberEvents, Protocol):
-    """What happens to groups, as the watch request tells it."""
+    """Is called with each change of a group: the watch request reports them."""
 
     def group_changed(self, group: str) -> None: ...
 

@@ -1,7 +1,7 @@
 """Consumer groups' settings and `config/subscriptionGroup.json` (RocketMQ's `SubscriptionGroupManager`).
 
-A group comes to be when a client first names it, where the broker's setting allows that; who its members are is
-`members.py`'s business.
+A group is created when a client first names it, where `autoCreateSubscriptionGroup` allows that. Its members are
+`members.py`'s.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SYSTEM_GROUPS = (
 
 
 class Groups:
-    """`on_changed(group)` hears of each group that came, changed or went."""
+    """`on_changed(group)` is called for each group that was created, changed or deleted; `file` keeps them."""
 
     def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
         self._config = config
@@ -42,7 +42,7 @@ class Groups:
         self._folding = PeriodicTask("write groups whole", config.offsets_save_interval_s, self.file.fold_when_quiet)
 
     def load(self) -> None:
-        """Reads the file and adds what a broker always has. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
+        """Reads the file and adds RocketMQ's system groups. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
         self.file.load()
         missing = {name: SubscriptionGroupConfig(group_name=name) for name in _SYSTEM_GROUPS if not self.exists(name)}
         if missing:
@@ -62,7 +62,7 @@ class Groups:
         return self.file.table
 
     def find(self, name: str) -> SubscriptionGroupConfig | None:
-        """The group, made where that is allowed; None for one that may not be, or has an illegal name.
+        """Returns the group, creating it where that is allowed; None for one that may not be, or has an illegal name.
 
         Raises ConfigFileUnwritable.
         """
@@ -73,7 +73,7 @@ class Groups:
         return self.file.entries.get(name)
 
     def make(self, group_names: Iterable[str]) -> None:
-        """Those of them that are missing and may be, with one write for all. Raises ConfigFileUnwritable."""
+        """Creates the missing groups, where that is allowed, with one write for all. Raises ConfigFileUnwritable."""
         if not self._config.creates_groups:
             return
         missing = {name: SubscriptionGroupConfig(group_name=name) for name in group_names if not self.exists(name)}
@@ -88,7 +88,7 @@ class Groups:
         return name in self.file.entries
 
     def notifies_members(self, name: str) -> bool:
-        """Whether members hear of others that join or leave (40); those of an unknown group do."""
+        """Whether members are notified of others that join or leave (40); those of an unknown group are."""
         config = self.file.entries.get(name)
         return config is None or config.notify_consumer_ids_changed_enable
 
@@ -97,7 +97,7 @@ class Groups:
         self.put_all([group])
 
     def put_all(self, groups: Iterable[SubscriptionGroupConfig]) -> None:
-        """As `put`, all or none, with one write."""
+        """Creates or changes all of them or none, with one write. Raises MessageError."""
         wanted = {group.group_name: group for group in groups}
         for name in wanted:
             names.check_group(name)
@@ -107,7 +107,7 @@ class Groups:
                 self._on_changed(name)
 
     def delete(self, name: str) -> bool:
-        """False when there was none. Raises ConfigFileUnwritable."""
+        """Returns False when there was none. Raises ConfigFileUnwritable."""
         if not self.exists(name):
             return False
         self.file.save({}, [name])

@@ -1,17 +1,17 @@
-"""Who is online: the members of consumer groups and the clients of producer groups (RocketMQ's `ConsumerManager`,
+"""The clients that are online: members of consumer groups and clients of producer groups (RocketMQ's `ConsumerManager`,
 `ConsumerGroupInfo`, `ProducerManager`).
 
 The rules that surprise are RocketMQ's own and clients depend on them: a group has *one* subscription table. Of two
 expressions for a topic the one with the larger `sub_version` stays; a topic that is absent from a heartbeat is removed
-for all; consume type, model and start position are the last heartbeat's. What each member itself asked for is kept
-beside it, and where the members differ (`subscription_conflicts.py`).
+for all; consume type, model and start position are the last heartbeat's. What each member itself subscribes to is
+kept beside it, and where the members disagree (`subscription_conflicts.py`).
 
-Members that joined or left, and topics that came or went, are told to all members of the group (40) once per turn of
-the event loop, except in broadcast groups and those whose settings say no. That a member was lost is told whatever
-the settings say, as RocketMQ does: its queues wait for somebody.
+All members of a group are notified (40) of members that join or leave and of topics that come or go, once per turn of
+the event loop, except in broadcast groups and those whose settings say no. Of a lost member they are notified whatever
+the settings say, as in RocketMQ: its queues wait for another one.
 
-A client that reconnects is there twice for a moment. RocketMQ tells the group both times; `MemberEvents` hear nothing,
-because nobody came or went.
+A client that reconnects is there twice for a moment. RocketMQ notifies the group both times; `MemberEvents` is not
+called, because no client joined or left.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BROADCASTING = "BROADCASTING"
 
 @dataclass(slots=True)
 class Client:
-    """One connection in one group. Times are ms since the epoch; `heard_ms`, its last heartbeat too, is steady ms."""
+    """One connection in one group. Times are ms since the epoch, of the last heartbeat in steady ms too."""
 
     client_id: str
     connection: Connection
@@ -44,21 +44,21 @@ class Client:
     version: int
     online_since_ms: int
     last_heartbeat_ms: int
-    heard_ms: int
+    last_heartbeat_steady_ms: int
 
-    def beat(self, now_ms: int, heard_ms: int) -> None:
+    def heartbeat(self, now_ms: int, steady_ms: int) -> None:
         self.last_heartbeat_ms = now_ms
-        self.heard_ms = heard_ms
+        self.last_heartbeat_steady_ms = steady_ms
 
 
 @dataclass(slots=True)
 class Member(Client):
-    """`subscriptions`: what this member asked for in its last full heartbeat, once it `has_asked`."""
+    """`subscriptions`: of its last heartbeat that named them; before it, `has_subscriptions` is false."""
 
     consume_type: str = ""
     message_model: str = ""
     consume_from_where: str = ""
-    has_asked: bool = False
+    has_subscriptions: bool = False
     subscriptions: list[SubscriptionData] = field(default_factory=list)
 
 
@@ -80,14 +80,14 @@ class GroupMembers:
 
 
 class MemberEvents(Protocol):
-    """Who wants to know. Called on the event loop, in order."""
+    """Is called with each change of membership, on the event loop, in order."""
 
     def joined(self, group: str, member: Member) -> None: ...
 
     def left(self, group: str, member: Member, *, was_lost: bool) -> None: ...
 
     def subscribed(self, group: str, member: Member, topics: Iterable[str]) -> None:
-        """This member asks for something else than before; the group's table changed at `topics`."""
+        """This member subscribes otherwise than before; the group's table changed at `topics`."""
 
 
 class Members:
@@ -111,10 +111,10 @@ class Members:
         self._producer_groups: dict[str, dict[Connection, set[str]]] = {}
         self._to_notify: set[str] = set()
 
-    # asking
+    # reading
 
     def find(self, group: str) -> GroupMembers | None:
-        """None when nobody is online."""
+        """Returns None when no member is online."""
         return self._groups.get(group)
 
     def groups(self) -> list[GroupMembers]:
@@ -136,7 +136,7 @@ class Members:
         return list(self._producers)
 
     def producer_connection(self, client_id: str) -> Connection | None:
-        """Where a producer of that id can be reached (`ProducerManager.findChannel`); None when it is not online."""
+        """Returns a connection to the producer of that id (`ProducerManager.findChannel`); None when it is offline."""
         connections = self._producer_groups.get(client_id)
         return next(reversed(connections)) if connections else None
 
@@ -145,9 +145,9 @@ class Members:
     def register_consumer(
         self, command: Command, connection: Connection, client_id: str, data: ConsumerData, *, keeps_subscriptions: bool
     ) -> bool:
-        """One group of a heartbeat. `keeps_subscriptions`: the client left them out, those known stay.
+        """Registers one group of a heartbeat. `keeps_subscriptions`: the client left them out, those known stay.
 
-        False when none are known of this member: it must tell them.
+        Returns False when none are known of this member: its next heartbeat must name them.
         """
         group = self._groups.setdefault(data.group_name, GroupMembers(data.group_name))
         group.consume_type = data.consume_type
@@ -158,47 +158,47 @@ class Members:
         member.consume_type, member.message_model = data.consume_type, data.message_model
         member.consume_from_where = data.consume_from_where
         if has_joined and elsewhere is not None:
-            member.subscriptions, member.has_asked = elsewhere.subscriptions, elsewhere.has_asked
+            member.subscriptions, member.has_subscriptions = elsewhere.subscriptions, elsewhere.has_subscriptions
         before, changed_topics = member.subscriptions, []
         if not keeps_subscriptions:
-            member.subscriptions, member.has_asked = data.subscription_data_set, True
+            member.subscriptions, member.has_subscriptions = data.subscription_data_set, True
             changed_topics = _merge_subscriptions(group, data.subscription_data_set)
-        if member.has_asked:
+        if member.has_subscriptions:
             group.conflicts.record_heartbeat(connection, client_id, member.subscriptions, self._clock())
         if has_joined and elsewhere is None:
             self._events.joined(group.group, member)
-        if changed_topics or _wants(before) != _wants(member.subscriptions):
+        if changed_topics or _expressions(before) != _expressions(member.subscriptions):
             self._events.subscribed(group.group, member, changed_topics)
         if has_joined or changed_topics:
             self._notify_later(group)
-        return member.has_asked
+        return member.has_subscriptions
 
     def _register_member(
         self, group: GroupMembers, command: Command, connection: Connection, client_id: str
     ) -> tuple[Member, bool]:
-        now_ms, heard_ms = self._clock(), self._steady()
+        now_ms, steady_ms = self._clock(), self._steady()
         member = group.members.get(connection)
         if member is not None and member.client_id == client_id:
-            member.beat(now_ms, heard_ms)
+            member.heartbeat(now_ms, steady_ms)
             return member, False
         if member is not None:
             logger.error("group %s: %s was %s and is now %s", group.group, connection.peer, member.client_id, client_id)
-        member = Member(client_id, connection, command.language, command.version, now_ms, now_ms, heard_ms)
+        member = Member(client_id, connection, command.language, command.version, now_ms, now_ms, steady_ms)
         group.members[connection] = member
         return member, True
 
     def register_producer(self, command: Command, connection: Connection, client_id: str, group: str) -> None:
-        now_ms, heard_ms = self._clock(), self._steady()
+        now_ms, steady_ms = self._clock(), self._steady()
         clients = self._producers.setdefault(group, {})
         client = clients.get(connection)
         if client is None or client.client_id != client_id:
             if client is not None:
                 self._forget_producer(client.client_id, connection, group)
-            client = Client(client_id, connection, command.language, command.version, now_ms, now_ms, heard_ms)
+            client = Client(client_id, connection, command.language, command.version, now_ms, now_ms, steady_ms)
             clients[connection] = client
             self._producer_groups.setdefault(client_id, {}).setdefault(connection, set()).add(group)
         else:
-            client.beat(now_ms, heard_ms)
+            client.heartbeat(now_ms, steady_ms)
 
     def is_sub_change(self, groups: Iterable[str], fingerprint: int) -> bool:
         """Heartbeat V2: whether another fingerprint was known for one of the groups; remembers this one."""
@@ -233,7 +233,7 @@ class Members:
             self._producer_groups.pop(client_id, None)
 
     def connection_lost(self, connection: Connection) -> None:
-        """What it was a member of, it isn't any more."""
+        """Removes the connection's client from its groups."""
         for name in [name for name, group in self._groups.items() if connection in group.members]:
             self._remove_member(connection, name, was_lost=True)
         for name in [name for name, clients in self._producers.items() if connection in clients]:
@@ -245,7 +245,7 @@ class Members:
         clients: list[Client] = [member for group in self._groups.values() for member in group.members.values()]
         clients += [client for group in self._producers.values() for client in group.values()]
         for client in clients:
-            if client.heard_ms < oldest_ms:
+            if client.last_heartbeat_steady_ms < oldest_ms:
                 logger.warning("%s (%s) sent no heartbeat for %d s", client.client_id, client.connection.peer, expiry_s)
                 client.connection.close()
 
@@ -261,7 +261,7 @@ class Members:
             self._events.left(group_name, member, was_lost=was_lost)
         self._notify_later(group, is_urgent=was_lost)
 
-    # telling the others
+    # notifications
 
     def _notify_later(self, group: GroupMembers, *, is_urgent: bool = False) -> None:
         if group.message_model == BROADCASTING or not (is_urgent or self._notifies(group.group)):
@@ -279,21 +279,24 @@ class Members:
                 connection.requester.send_oneway(command)
 
 
-def _wants(subscriptions: list[SubscriptionData]) -> set[tuple[str, str]]:
+def _expressions(subscriptions: list[SubscriptionData]) -> set[tuple[str, str]]:
     return {(subscription.topic, subscription.sub_string) for subscription in subscriptions}
 
 
-def _merge_subscriptions(group: GroupMembers, wanted: list[SubscriptionData]) -> list[str]:
-    """`ConsumerGroupInfo.updateSubscription`; the topics that came or went. A newer version replaces silently."""
+def _merge_subscriptions(group: GroupMembers, subscriptions: list[SubscriptionData]) -> list[str]:
+    """Merges as `ConsumerGroupInfo.updateSubscription` does; returns the topics that came or went.
+
+    A newer version replaces silently.
+    """
     changed: list[str] = []
-    for subscription in wanted:
+    for subscription in subscriptions:
         present = group.subscriptions.get(subscription.topic)
         if present is None:
             changed.append(subscription.topic)
             group.subscriptions[subscription.topic] = subscription
         elif subscription.sub_version > present.sub_version:
             group.subscriptions[subscription.topic] = subscription
-    named = {subscription.topic for subscription in wanted}
+    named = {subscription.topic for subscription in subscriptions}
     for topic in [topic for topic in group.subscriptions if topic not in named]:
         changed.append(topic)
         del group.subscriptions[topic]

@@ -4,8 +4,9 @@ A committed offset is the next queue offset to consume. A commit overwrites what
 resets and orderly consumers rely on it; it is logged. As RocketMQ does, commits are kept
 in memory and saved every few seconds and at the stop; what is lost by a kill is consumed again.
 
-A reset by a tool is a commit that stays pending until the next pull of the queue has heard of it: commits that were
-under way meanwhile must not undo it (RocketMQ's `resetOffsetTable`). Pending resets are not saved, their offsets are.
+A reset by a tool is a commit that stays pending until the next pull of the queue was answered with it: commits
+that were under way meanwhile must not undo it (RocketMQ's `resetOffsetTable`). Pending resets are not saved, their
+offsets are.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Offsets:
         return self._table.get((topic, group), {}).get(queue_id)
 
     def queue_count(self, group: str, topic: str) -> int:
-        """Of how many queues there is a committed offset."""
+        """Returns the number of queues with a committed offset."""
         return len(self._table.get((topic, group), ()))
 
     def commit(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
@@ -106,7 +107,7 @@ class Offsets:
         self._on_committed(group, topic, queue_id)
 
     def reset(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
-        """What the group consumes next, whatever its members are at."""
+        """Commits where the group consumes next, whatever its members commit until their next pull."""
         self._resets.setdefault((topic, group), {})[queue_id] = queue_offset
         self.commit(group, topic, queue_id, queue_offset)
 
@@ -115,7 +116,7 @@ class Offsets:
         return queue_id in self._resets.get((topic, group), {})
 
     def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:
-        """The offset of a pending reset, once: who asks goes on there."""
+        """Returns the offset of a pending reset, once: the pull that takes it goes on there."""
         queues = self._resets.get((topic, group))
         if queues is None:
             return None
@@ -125,27 +126,27 @@ class Offsets:
         return queue_offset
 
     def pulled(self, group: str, topic: str, queue_id: int, next_begin_offset: int) -> None:
-        """Up to where the group has been given messages; not saved."""
+        """Notes up to where the group was given messages; not saved."""
         self._pulled.setdefault((topic, group), {})[queue_id] = next_begin_offset
 
     def pulled_offset(self, group: str, topic: str, queue_id: int) -> int | None:
         return self._pulled.get((topic, group), {}).get(queue_id)
 
     def topics_of(self, group: str) -> list[str]:
-        """The topics on which the group committed an offset."""
+        """Returns the topics on which the group committed an offset."""
         return [topic for topic, its_group in self._table if its_group == group]
 
     def groups_of(self, topic: str) -> list[str]:
         return [group for its_topic, group in self._table if its_topic == topic]
 
     def items(self) -> Iterator[tuple[str, str, int, int]]:
-        """(group, topic, queue id, committed offset) of all."""
+        """Yields (group, topic, queue id, committed offset) of all."""
         for (topic, group), queues in self._table.items():
             for queue_id, queue_offset in queues.items():
                 yield group, topic, queue_id, queue_offset
 
     def keys(self) -> Iterator[tuple[str, str, int]]:
-        """(group, topic, queue id) of all; what is committed first while this goes on may be among them or not."""
+        """Yields (group, topic, queue id) of all; first commits made while this goes on may be among them or not."""
         for (topic, group), queues in list(self._table.items()):
             for queue_id in list(queues):
                 yield group, topic, queue_id
@@ -165,7 +166,7 @@ class Offsets:
                 self._saving.wake()
 
     def encode(self) -> bytes:
-        """43 GET_ALL_CONSUMER_OFFSET."""
+        """Returns the body of GET_ALL_CONSUMER_OFFSET (43)."""
         return write_committed_offsets(self._table)
 
     async def save(self) -> None:

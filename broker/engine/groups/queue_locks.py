@@ -1,9 +1,9 @@
-"""Queue locks of ordered consumption (RocketMQ's `RebalanceLockManager`): who alone may consume a queue of a group.
+"""Queue locks of ordered consumption (RocketMQ's `RebalanceLockManager`): one member alone consumes a queue of a group.
 
-A lock is granted when nobody has it, when it is one's own already (which refreshes it), or when its holder has not
+A lock is granted when it is free, when it is one's own already (which refreshes it), or when its holder has not
 refreshed it for more than `LOCK_LIFE_MS`. Unlocking takes away one's own only. The client id is the whole identity: a
 closed connection frees nothing, because its client may be consuming still. Locks are kept in memory alone: after a
-restart everybody asks again. Groups and queues need not be known, as on Apache RocketMQ.
+restart all members lock again. Groups and queues need not be known, as on Apache RocketMQ.
 
 Within a group, locks lie in the order of their refreshing: the last one says whether any is unexpired, the first ones
 are those to forget.
@@ -54,7 +54,7 @@ class QueueLocks:
         return self._count
 
     def lock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> list[MessageQueue]:
-        """Those of `queues` that are the client's from now on."""
+        """Locks what is free; returns those of `queues` that are the client's from now on."""
         locks = self._groups.setdefault(group, {})
         now_ms = self._clock()
         self._forget_expired(locks, now_ms)
@@ -77,7 +77,7 @@ class QueueLocks:
         return True
 
     def unlock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> None:
-        """What is another's, or nobody's, stays as it is."""
+        """Unlocks those of `queues` that the client holds; the others stay as they are."""
         locks = self._groups.get(group, {})
         for queue in queues:
             present = locks.get(queue)
@@ -95,7 +95,7 @@ class QueueLocks:
         return locks is not None and not _is_expired(locks[next(reversed(locks))], self._clock())
 
     def forget_expired(self) -> None:
-        """Of groups that do not ask any more; called now and then."""
+        """Forgets expired locks of groups that do not lock any more; called now and then."""
         now_ms = self._clock()
         for group in list(self._groups):
             self._forget_expired(self._groups[group], now_ms)

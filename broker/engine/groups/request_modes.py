@@ -16,6 +16,8 @@ FILE_NAME = "messageRequestMode.json"
 
 
 class RequestModes:
+    """Keeps the modes by topic and group."""
+
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
         self._table = RequestModeTable()
@@ -29,7 +31,7 @@ class RequestModes:
         return self._table
 
     def put(self, mode: RequestMode) -> None:
-        """On disk first, known after it. Raises ConfigFileUnwritable."""
+        """Keeps the mode: on disk first. Raises ConfigFileUnwritable."""
         modes = self._table.message_request_mode_map
         groups = modes.get(mode.topic, {}) | {mode.consumer_group: mode}
         table = msgspec.structs.replace(self._table, message_request_mode_map=modes | {mode.topic: groups})

@@ -1,4 +1,4 @@
-"""What tools keep in the name server, by namespace and key: `config/kvConfig.json` (RocketMQ's `KVConfigManager`)."""
+"""Values that tools keep in the name server: `config/kvConfig.json` (RocketMQ's `KVConfigManager`)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ VALUE_CHARS_MAX = 64 * 1024
 
 
 class KVConfig:
+    """Keeps text values by namespace and key."""
+
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
         self._file = KVConfigFile()
@@ -30,11 +32,11 @@ class KVConfig:
         return self._file.config_table.get(namespace, {}).get(key)
 
     def table(self, namespace: str) -> dict[str, str] | None:
-        """None for a namespace into which nothing was ever put."""
+        """Returns None for a namespace without any value ever."""
         return self._file.config_table.get(namespace)
 
     def put(self, namespace: str, key: str, value: str) -> None:
-        """On disk first, known after it. Raises MessageError."""
+        """Keeps the value: on disk first. Raises MessageError."""
         tables = self._file.config_table
         if len(value) + len(key) + len(namespace) > VALUE_CHARS_MAX:
             raise MessageError(f"a value may have {VALUE_CHARS_MAX} characters", ResponseCode.INVALID_PARAMETER)
@@ -45,7 +47,7 @@ class KVConfig:
         self._save(namespace, tables.get(namespace, {}) | {key: value})
 
     def delete(self, namespace: str, key: str) -> None:
-        """Of what is not there, too. Raises ConfigFileUnwritable."""
+        """Deletes the value, if there is one. Raises ConfigFileUnwritable."""
         table = dict(self._file.config_table.get(namespace, {}))
         if table.pop(key, None) is not None:
             self._save(namespace, table)

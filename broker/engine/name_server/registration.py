@@ -1,4 +1,4 @@
-"""What brokers and tools tell a name server about brokers: 103, 104, 216, 217, 318, 319, 322, 901, 904.
+"""Registration of brokers at a name server, by brokers and tools: 103, 104, 216, 217, 318, 319, 322, 901, 904.
 
 Name server and broker are one process. The routes are the broker's own topics, so nothing needs to be registered, and
 another broker is refused: it would find its clients at a name server that ends with this broker.
@@ -35,7 +35,7 @@ class Registration:
         return response(request.command, ResponseCode.SUCCESS)
 
     def members(self, request: Request) -> Command:
-        """901 GET_BROKER_MEMBER_GROUP: this broker, or nobody."""
+        """901 GET_BROKER_MEMBER_GROUP: this broker, or none."""
         header = read_header(BrokerMemberGroupHeader, request.command.ext_fields)
         group = BrokerMemberGroup(broker_name=header.broker_name, cluster=header.cluster_name)
         if (header.cluster_name, header.broker_name) == (self._config.cluster, self._config.name):

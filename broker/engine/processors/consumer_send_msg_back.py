@@ -2,7 +2,7 @@
 
 It comes back through the group's retry topic after a delay that grows with each failure, and after too many it becomes
 a dead letter. The checks are in RocketMQ's order. Unlike Apache's, the answer waits for the
-flush like any send's: the consumer commits past the message as soon as it hears SUCCESS.
+flush like any send's: the consumer commits past the message as soon as the answer is SUCCESS.
 """
 
 from __future__ import annotations

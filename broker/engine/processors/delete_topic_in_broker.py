@@ -31,7 +31,7 @@ class DeleteTopicInBroker:
             raise MessageError("The specified topic is blank.", ResponseCode.INVALID_PARAMETER)
         self._topics.check_not_own(name)
         if self._topics.find(name) is None:
-            # What nobody made may be anything: a name is a folder in the store.
+            # An unknown name may be anything, and a name is a folder in the store.
             check_topic(name)
         is_there = self._topics.delete(name) or bool(self._store.queues(name))
         self._offsets.forget_topic(name)

@@ -1,7 +1,7 @@
 """GET_CONSUME_STATS (208): how far a group is on its queues (`AdminBrokerProcessor.getConsumeStats`).
 
 Topics of a list count as they are. Else the one named, or those on which the group committed, less those to which an
-online group isn't subscribed. A queue without a committed offset is told as 0, as RocketMQ does.
+online group isn't subscribed. A queue without a committed offset counts as 0, as in RocketMQ.
 """
 
 from __future__ import annotations

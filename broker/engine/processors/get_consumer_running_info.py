@@ -1,4 +1,4 @@
-"""GET_CONSUMER_RUNNING_INFO (307): what one member says of itself; the broker passes question and answer on."""
+"""GET_CONSUMER_RUNNING_INFO (307): one member's own figures; the broker passes request and answer on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class GetConsumerRunningInfo:
         self._calls = calls
 
     def __call__(self, request: Request) -> None:
-        """The answer follows when the member's comes. Raises MessageError when nobody can be asked."""
+        """The answer follows when the member's comes. Raises MessageError when it is not online."""
         command = request.command
         header = read_header(GetConsumerRunningInfoHeader, command.ext_fields)
         question = Command(

@@ -1,10 +1,11 @@
-"""HEART_BEAT (34): who is there and what they want (RocketMQ's `ClientManageProcessor`).
+"""HEART_BEAT (34): a client's groups and subscriptions (RocketMQ's `ClientManageProcessor`).
 
 Makes the consumer groups that are new and their retry topics. The answer's `version` is what Java clients remember as
 the broker's: below V4_1_0 they would refuse to pull by SQL expressions.
 
-Version 2 of the heartbeat leaves out what the broker knows. One that leaves out what this broker never heard (it was
-started anew) is told IS_SUB_CHANGE, so that the next one is whole; RocketMQ's broker would wait for it in vain.
+Version 2 of the heartbeat leaves out what the broker knows. One that leaves out subscriptions unknown to this broker
+(it was started anew) is answered IS_SUB_CHANGE, so that the next one is whole; RocketMQ's broker would wait for it in
+vain.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ class HeartBeat:
         self._topics.create_retry_topics(known[name] for name in names if name in known)
 
     def _register(self, request: Request, client_id: str, data: ConsumerData, *, keeps_subscriptions: bool) -> bool:
-        """A group that may not be made is left out, as RocketMQ 5 does: its pulls hear why.
+        """A group that may not be made is left out, as RocketMQ 5 does: its pulls are answered why.
 
-        False when the member left out subscriptions that are not known here.
+        Returns False when the member left out subscriptions that are not known here.
         """
         if not self._groups.exists(data.group_name):
             return True

@@ -1,4 +1,4 @@
-"""INVOKE_BROKER_TO_GET_CONSUMER_STATUS (223): how far each member of a group says it is on a topic.
+"""INVOKE_BROKER_TO_GET_CONSUMER_STATUS (223): each member's own progress on a topic.
 
 Every member is asked at once (221); one that does not answer in time is left out, as RocketMQ does. `clientAddr`, which
 holds a client id, asks one member alone.
@@ -32,19 +32,19 @@ class InvokeBrokerToGetConsumerStatus:
         self._members = members
 
     def __call__(self, request: Request) -> Command | None:
-        """None: the answer follows with the last member's. Raises MessageError when nobody can be asked."""
+        """None: the answer follows with the last member's. Raises MessageError when no member is online."""
         header = read_header(ConsumerStatusHeader, request.command.ext_fields)
-        asked = self._asked(header)
-        if not asked:
+        members = self._members_of(header)
+        if not members:
             return response(request.command, ResponseCode.SUCCESS, body=write_group_progress({}))
-        gathering = _Gathering(request, len(asked))
+        gathering = _Gathering(request, len(members))
         question = ConsumerStatusHeader(topic=header.topic, group=header.group)
-        for member in asked:
+        for member in members:
             command = Command(code=RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, ext_fields=write_header(question))
             self._calls.ask(member, command, STATUS_TIMEOUT_MS, partial(gathering.take, member.client_id))
         return None
 
-    def _asked(self, header: ConsumerStatusHeader) -> list[Member]:
+    def _members_of(self, header: ConsumerStatusHeader) -> list[Member]:
         group = self._members.find(header.group)
         if group is None:
             raise MessageError(
@@ -62,7 +62,7 @@ class InvokeBrokerToGetConsumerStatus:
 
 
 class _Gathering:
-    """Answers the tool when the last of `left` members has been heard or given up."""
+    """Answers the tool when the last of `left` members has answered or is given up."""
 
     def __init__(self, request: Request, left: int) -> None:
         self._request = request
@@ -71,7 +71,7 @@ class _Gathering:
 
     def take(self, client_id: str, answer: Command | Exception) -> None:
         if isinstance(answer, Exception):
-            logger.warning("%s told no progress: %s", client_id, answer)
+            logger.warning("%s did not answer with its progress: %s", client_id, answer)
         elif answer.code == ResponseCode.SUCCESS and answer.body:
             self._note(client_id, answer.body)
         self._left -= 1
@@ -83,4 +83,4 @@ class _Gathering:
         try:
             self._progress[client_id] = read_client_progress(body)
         except BodyError as error:
-            logger.warning("%s told what cannot be read: %s", client_id, error)
+            logger.warning("%s answered with progress that cannot be read: %s", client_id, error)

@@ -1,8 +1,8 @@
-"""INVOKE_BROKER_TO_RESET_OFFSET (222): a tool sets where a group goes on (`AdminBrokerProcessor.resetOffset`).
+"""INVOKE_BROKER_TO_RESET_OFFSET (222): a tool resets a group's offsets (`AdminBrokerProcessor.resetOffset`).
 
-RocketMQ has two ways. At the broker, the one by default: the offset is set here, the next pull of each queue is told to
-go on there, and nobody needs to be online. At the clients (`server_side_reset` off, and all brokers before 5.2): each
-member is told the new offsets (220) and sets them itself; that goes backwards only, unless it is forced.
+RocketMQ has two ways. At the broker, the one by default: the offset is set here, the next pull of each queue goes on
+there, and no member needs to be online. At the clients (`server_side_reset` off, and all brokers before 5.2): each
+member is sent the new offsets (220) and sets them itself; that goes backwards only, unless it is forced.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class InvokeBrokerToResetOffset:
 
     def _reset_at_members(self, header: ResetOffsetHeader, topic: TopicConfig) -> Progress:
         offsets = {
-            self._queue(header, queue_id): self._told(header, queue_id) for queue_id in range(topic.write_queue_nums)
+            self._queue(header, queue_id): self._member_target(header, queue_id)
+            for queue_id in range(topic.write_queue_nums)
         }
         group = self._members.find(header.group)
         if group is None:
@@ -129,7 +130,7 @@ class InvokeBrokerToResetOffset:
             _tell(member, header, offsets)
         return offsets
 
-    def _told(self, header: ResetOffsetHeader, queue_id: int) -> int:
+    def _member_target(self, header: ResetOffsetHeader, queue_id: int) -> int:
         committed = self._offsets.committed(header.group, header.topic, queue_id)
         if committed is None:
             raise MessageError(
@@ -146,8 +147,10 @@ class InvokeBrokerToResetOffset:
 def _tell(member: Member, header: ResetOffsetHeader, offsets: Progress) -> None:
     """C++ clients read a list, all others RocketMQ's map."""
     write = write_reset_for_cpp if member.language == LanguageCode.CPP else write_reset
-    told = ResetOffsetHeader(
+    fields = ResetOffsetHeader(
         topic=header.topic, group=header.group, timestamp=header.timestamp, is_force=header.is_force
     )
-    command = Command(code=RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext_fields=write_header(told), body=write(offsets))
+    command = Command(
+        code=RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext_fields=write_header(fields), body=write(offsets)
+    )
     member.connection.requester.send_oneway(command)

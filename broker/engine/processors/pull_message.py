@@ -34,7 +34,7 @@ from remoting.wire.limits import PULL_BYTES_MAX, PULL_MESSAGES_MAX
 
 logger = logging.getLogger(__name__)
 
-# `ForbiddenType`: who forbids, in the answer's header.
+# `ForbiddenType` in the answer's header: what forbids the pull.
 FORBIDDEN_BROKER = 1
 FORBIDDEN_GROUP = 2
 FORBIDDEN_TOPIC = 3
@@ -52,7 +52,7 @@ _CODES = {
 
 
 class Forbidden(MessageError):
-    """NO_PERMISSION, with who forbids."""
+    """NO_PERMISSION, with RocketMQ's `ForbiddenType`."""
 
     def __init__(self, text: str, forbidden_type: int) -> None:
         super().__init__(text, ResponseCode.NO_PERMISSION)

@@ -31,7 +31,7 @@ class QueryAssignment:
         return response(request.command, ResponseCode.SUCCESS, body=write_assignments(self._queues(query), PULL))
 
     def _queues(self, query: AssignmentQuery) -> Iterable[MessageQueue] | None:
-        """None where RocketMQ knows no answer: an unknown topic or strategy, nobody online."""
+        """Returns None where RocketMQ has no answer: an unknown topic or strategy, no member online."""
         topic = self._topics.find(query.topic)
         if topic is None:
             return None

@@ -13,7 +13,7 @@ from remoting.wire.errors import MessageError
 from remoting.wire.headers.messages import QueryConsumeQueueHeader
 from remoting.wire.headers.typed import read_header
 
-# In one answer; a command line asks for ten.
+# In one answer; a command line wants ten.
 ENTRIES_MAX = 1024
 
 

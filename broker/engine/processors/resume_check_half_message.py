@@ -1,4 +1,4 @@
-"""RESUME_CHECK_HALF_MESSAGE (323): a transaction that was given up is asked for again (`AdminBrokerProcessor`)."""
+"""RESUME_CHECK_HALF_MESSAGE (323): the check of a transaction that was given up is resumed (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""SCHEDULER_LEASE (29011): who drives the scheduler, and the agenda that the driver works through.
+"""SCHEDULER_LEASE (29011): the lease of the scheduler's driver, and the agenda that it works through.
 
-The lease belongs to the connection that asked for it: when that closes, whoever stands by takes over at once.
+The lease belongs to the connection that asked for it: when that closes, a standby takes over at once.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A reply names the client that asked (REPLY_TO_CLIENT). It is pushed to that client (326), which finds its question by
 the CORRELATION_ID, and stored in the cluster's reply topic. The answer says whether the push arrived; the reply is
-stored either way, so that nobody's work is lost without a trace.
+stored either way, so that no reply is lost without a trace.
 """
 
 from __future__ import annotations

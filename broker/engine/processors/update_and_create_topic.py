@@ -74,7 +74,7 @@ def _change(attributes: dict[str, str]) -> str:
 
 
 def _check_settings(topic: TopicConfig) -> None:
-    """RocketMQ takes any number; a topic with -1 queues would be of no use to anybody."""
+    """RocketMQ takes any number; a topic with -1 queues would be of no use."""
     for kind, number in (("read", topic.read_queue_nums), ("write", topic.write_queue_nums)):
         if not 0 <= number <= QUEUE_NUMS_MAX:
             raise MessageError(

@@ -4,7 +4,7 @@ A held pull is a small record, never a task. It is looked at again when a messag
 its queue, at its deadline, and, every 5 s, when its queue has grown by messages that the filter keeps out: the
 answer then moves the consumer past them. What wakes during one read is resumed together after it.
 
-Whose connection is gone is dropped; whose peer doesn't read keeps waiting until it does, or until its deadline.
+A pull whose connection is gone is dropped; one whose peer doesn't read waits until it does, or until its deadline.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class HeldPull:
     """`matches` takes a consume-queue entry's tags code; None lets all through, as it does of `properties_match`,
     which takes the text of a message's properties. `resume` gives the answer.
 
-    `deadline_s` is a time of the event loop. `payload` belongs to whoever resumes it.
+    `deadline_s` is a time of the event loop. `payload` is for `resume`.
     """
 
     topic: str
@@ -68,8 +68,8 @@ class HeldPull:
     is_held: bool = False
     held_bytes: int = PULL_BYTES
 
-    def wants(self, appended: Appended, properties: Callable[[], bytes | None]) -> bool:
-        """Whether this message ends the waiting; one whose properties are not known does."""
+    def is_woken_by(self, appended: Appended, properties: Callable[[], bytes | None]) -> bool:
+        """Whether this message ends the waiting; one with unknown properties does."""
         if appended.queue_offset < self.queue_offset:
             return False
         if self.matches is not None and not self.matches(appended.tags_code):
@@ -96,7 +96,8 @@ class _OfConnection:
 
 
 class HeldPulls:
-    """Callers: the pull processor (`hold`), the store (`appended`), the runtime (`drop`, `start`, `stop`)."""
+    """Callers: the pull processor (`hold`), the store (`appended`), the broker (`start`, `stop`), the request table
+    (`connection_lost`)."""
 
     def __init__(
         self,
@@ -124,7 +125,7 @@ class HeldPulls:
         self._sweep_timer = asyncio.get_running_loop().call_later(SWEEP_INTERVAL_S, self._sweep)
 
     def stop(self) -> None:
-        """Forgets them all; the connections close next."""
+        """Forgets all held pulls."""
         for timer in (self._deadline_timer, self._sweep_timer):
             if timer is not None:
                 timer.cancel()
@@ -140,7 +141,7 @@ class HeldPulls:
         return self._count
 
     def hold(self, pull: HeldPull) -> bool:
-        """False when too many or too large ones are held, of this client or of all, or the peer is gone."""
+        """Returns False when too many or too large ones are held, of this client or of all, or the peer is gone."""
         of_connection = self._by_connection.get(pull.connection, _OfConnection())
         has_room = self._count < self._held_max and len(of_connection.pulls) < HELD_PULLS_PER_CONNECTION_MAX
         has_memory = (
@@ -168,9 +169,9 @@ class HeldPulls:
         for one in appended:
             pulls = self._by_queue.get((one.topic, one.queue_id))
             if pulls is not None:
-                self._wake_wanting(one, list(pulls))
+                self._wake_matching(one, list(pulls))
 
-    def _wake_wanting(self, appended: Appended, pulls: list[HeldPull]) -> None:
+    def _wake_matching(self, appended: Appended, pulls: list[HeldPull]) -> None:
         properties = cache(lambda: self._readable_properties(appended))
         ends_s: float | None = None
         for pull in pulls:
@@ -180,11 +181,11 @@ class HeldPulls:
                 if now_s >= ends_s and pull.queue_offset <= appended.queue_offset:
                     self._wake(pull)
                     continue
-            if pull.wants(appended, properties):
+            if pull.is_woken_by(appended, properties):
                 self._wake(pull)
 
     def _readable_properties(self, appended: Appended) -> bytes | None:
-        """A disk that cannot be read is no fault of the sender: who waits is woken and hears of it."""
+        """Returns None where the disk cannot be read: not the sender's fault; the pulls wake and answer it."""
         try:
             return self._properties_of(appended)
         except OSError:
@@ -197,13 +198,13 @@ class HeldPulls:
             self._forget(pull)
 
     def wake_topic(self, topic: str) -> None:
-        """The topic was changed or deleted: everybody who waits there hears what holds now."""
+        """Wakes all pulls of a topic that was changed or deleted."""
         for key in [key for key in self._by_queue if key[0] == topic]:
             for pull in list(self._by_queue[key]):
                 self._wake(pull)
 
     def wake_group(self, group: str) -> None:
-        """The group was changed or deleted by a tool, which is rare: all pulls are looked at."""
+        """Wakes all pulls of a group that a tool changed or deleted; that is rare, so all pulls are looked at."""
         for pull in [pull for pulls in self._by_queue.values() for pull in pulls if pull.group == group]:
             self._wake(pull)
 
@@ -284,7 +285,7 @@ class HeldPulls:
         self._set_deadline_timer()
 
     def _sweep(self) -> None:
-        """For the queues that grew by messages which the filters of their pulls keep out."""
+        """Wakes pulls of queues that grew by messages which their filters keep out."""
         for (topic, queue_id), pulls in list(self._by_queue.items()):
             max_offset = self._max_offset(topic, queue_id)
             for pull in [pull for pull in pulls if max_offset > pull.queue_offset]:

@@ -1,5 +1,5 @@
 """Requests that came too late to be worth handling (RocketMQ's `BrokerFastFailure`), or are too large to be handled
-without holding up everybody else: a stage of the request table.
+without holding up all others: a stage of the request table.
 
 RocketMQ looks every 10 ms at the queues before its threads and refuses what is too old there: a sender that has given
 up, or soon will, is better off with a refusal at once, which its client takes to another queue or broker. Here nothing
@@ -11,7 +11,7 @@ Ages differ from RocketMQ's on purpose:
 - A send is refused after 1 s, not 0.2 s. RocketMQ's producers wait 3 s for one send with all its tries, so there is
   time for two more; and one thread has stalls of a few 100 ms that are over before a refused client is back.
 - A send that lay in the kernel counts as late only when its sender must have given up.
-- A pull is refused after 5 s, as there: reading for somebody who will not wait is the costliest work of all.
+- A pull is refused after 5 s, as there: reading for a client that has given up is the costliest work of all.
 - Heartbeats, commits of offsets, send-backs and ends of transactions are always handled: what they save later costs
   more than they do. (RocketMQ drops heartbeats after 31 s, when the client has long given up.)
 """
@@ -28,7 +28,7 @@ from remoting.wire.errors import MessageError
 SEND_WAIT_MS_MAX = 1_000
 # RocketMQ's `waitTimeMillsInPullQueue`.
 PULL_WAIT_MS_MAX = 5_000
-# `sendMsgTimeout` of all RocketMQ clients: older than that, a send that lay in the kernel has nobody who waits for it.
+# `sendMsgTimeout` of all RocketMQ clients: no sender waits any more for a send that lay in the kernel longer.
 SENDER_TIMEOUT_MS = 3_000
 
 WAIT_MS_MAX: dict[int, int] = {

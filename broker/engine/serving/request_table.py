@@ -47,7 +47,7 @@ class RequestTable(Handler[ServerConnection]):
         after_read: Iterable[Callable[[], None]] = (),
         on_connection_lost: Iterable[Callable[[ServerConnection], None]] = (),
     ) -> None:
-        """Says who answers, once, before the server lets clients in.
+        """Sets processors and stages, once, before the server lets clients in.
 
         `stages` are called in this order with each request before its processor is. `after_read` are called when all
         requests of one read were handed out, for what they left to be done together.
@@ -59,7 +59,7 @@ class RequestTable(Handler[ServerConnection]):
 
     @property
     def processors(self) -> Processors:
-        """Who answers which code."""
+        """Returns the processor of each code."""
         return self._processors
 
     def connected(self, connection: ServerConnection) -> None:
@@ -93,7 +93,7 @@ class RequestTable(Handler[ServerConnection]):
                 stage(request)
             return processor(request)
         except MessageError as error:
-            # A rule said no; a client that asks again and again would fill the log.
+            # Refusals by rules are no warnings: a client that repeats its request would fill the log.
             logger.debug("%s: %s was refused %s: %s", self._name, request.connection.peer, command, error)
             return response(command, error.response_code, str(error))
         except WireError as error:

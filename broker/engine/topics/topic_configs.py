@@ -1,6 +1,6 @@
 """Topics: their settings, how they come to be, `config/topics.json` (RocketMQ's `TopicConfigManager`).
 
-A topic is on disk before anybody hears of it. Rules of creation:
+A topic is on disk before any answer or route names it. Rules of creation:
 
 - on a send to an unknown topic, from the template topic that the client names (TBW102), if that one has the INHERIT
   bit: min(client's number, template's number) of queues, the template's permission without INHERIT;
@@ -35,8 +35,8 @@ _SYSTEM_QUEUE_NUMS = {
     names.OP_HALF_TOPIC: 1,
 }
 CLUSTER_TOPIC_QUEUE_NUMS = 16
-# What a tool may give a topic. Each queue stands in every answer that tells the edges of the topic's queues, and has
-# files of its own; RocketMQ's largest topic has 1024.
+# What a tool may give a topic. Each queue stands in every answer that lists the topic's queues, and has files
+# of its own; RocketMQ's largest topic has 1024.
 QUEUE_NUMS_MAX = 10_000
 
 
@@ -50,7 +50,7 @@ class Topics:
         self._folding = PeriodicTask("write topics whole", config.offsets_save_interval_s, self.file.fold_when_quiet)
 
     def load(self) -> None:
-        """Reads the file and adds what a broker always has. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
+        """Reads the file and adds RocketMQ's system topics. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
         self.file.load()
         missing = {topic.topic_name: topic for topic in self._system_topics() if self.find(topic.topic_name) is None}
         gone = {names.AUTO_CREATE_TOPIC} & self.file.entries.keys() if not self._config.creates_topics else set()
@@ -69,7 +69,7 @@ class Topics:
         return topics
 
     def system_names(self) -> list[str]:
-        """305: the topics that are the broker's own."""
+        """Returns the names of the topics that are the broker's own."""
         own = {topic.topic_name for topic in self._system_topics()}
         return [name for name in self.file.entries if name in own or names.is_system_topic(name)]
 
@@ -95,7 +95,7 @@ class Topics:
         return self.file.entries.get(name)
 
     def create_on_send(self, name: str, template_name: str, queue_nums: int) -> TopicConfig | None:
-        """None when the template doesn't exist or doesn't allow it.
+        """Returns the topic, created like its template; None where that doesn't exist or doesn't allow it.
 
         Raises MessageError for an illegal name, ConfigFileUnwritable.
         """
@@ -110,7 +110,7 @@ class Topics:
         return self._add(_topic(name, number, template.perm & ~PERM_INHERIT))
 
     def create_for_send_back(self, name: str, queue_nums: int, perm: int) -> TopicConfig:
-        """A group's retry or dead-letter topic, made where it is missing. Raises MessageError."""
+        """Returns a group's retry or dead-letter topic, created where it is missing. Raises MessageError."""
         existing = self.find(name)
         if existing is not None:
             return existing
@@ -118,7 +118,7 @@ class Topics:
         return self._add(_topic(name, queue_nums, perm))
 
     def create_retry_topics(self, groups: Iterable[SubscriptionGroupConfig]) -> None:
-        """Those that the groups still lack, with one write for all. Raises MessageError."""
+        """Creates the retry topics that the groups lack, with one write for all. Raises MessageError."""
         missing = {
             name: _topic(name, group.retry_queue_nums)
             for group in groups
@@ -136,7 +136,7 @@ class Topics:
         self.put_all([topic])
 
     def put_all(self, topics: Iterable[TopicConfig]) -> None:
-        """As `put`, all or none, with one write."""
+        """Creates or changes all of them or none, with one write. Raises MessageError."""
         changed = {topic.topic_name: topic for topic in topics if self.find(topic.topic_name) != topic}
         for name in changed:
             names.check_topic(name)
@@ -146,7 +146,7 @@ class Topics:
                 self._on_changed(name)
 
     def grow(self, name: str, queue_nums: int) -> None:
-        """At least so many queues for a topic that is there. Raises ConfigFileUnwritable."""
+        """Gives a topic that exists at least so many queues. Raises ConfigFileUnwritable."""
         topic = self.find(name)
         if topic is not None and min(topic.read_queue_nums, topic.write_queue_nums) < queue_nums:
             wider = {
@@ -156,7 +156,7 @@ class Topics:
             self._add(msgspec.structs.replace(topic, **wider))
 
     def delete(self, name: str) -> bool:
-        """False when there was none. Raises ConfigFileUnwritable."""
+        """Returns False when there was none. Raises ConfigFileUnwritable."""
         if self.find(name) is None:
             return False
         self.file.save({}, [name])

@@ -2,7 +2,7 @@
 
 Pure: no clock, no socket. A reader says the last revision it knows and gets what came after, or nothing when that has
 been forgotten: then only a whole snapshot helps. What changes again and again is remembered once, so a reader that
-takes long over its snapshot of a large and busy broker still finds everything that happened meanwhile.
+takes long over its snapshot of a large and busy broker still finds all that changed meanwhile.
 """
 
 from __future__ import annotations

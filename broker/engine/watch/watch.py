@@ -5,7 +5,7 @@ there is one. An answer holds the events and the present state of everything the
 revision, or one of another life of the broker, gets a snapshot of all.
 
 Progress (queues that grew, offsets that were committed) is collected and becomes one event at most every
-`PROGRESS_INTERVAL_S`, and only while somebody watches, so that it costs nothing otherwise.
+`PROGRESS_INTERVAL_S`, and only while there are watchers, so that it costs nothing otherwise.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Watch:
         self.assignments = Assignments(clock, self._assignment_changed)
         self.boot = secrets.token_hex(8)
 
-    # what happens
+    # events
 
     def joined(self, group: str, member: Member) -> None:
         detail = {"addr": member.connection.peer, "language": LanguageCode(member.language).name}
@@ -142,14 +142,14 @@ class Watch:
         self._changes.add(event, affected)
         self._notify_soon()
 
-    # who asks
+    # watchers
 
     @property
     def revision(self) -> int:
         return self._changes.revision
 
     def changes_since(self, boot: str, since: int) -> tuple[list[WatchEvent], AffectedKeys] | None:
-        """None when only a snapshot will do."""
+        """Returns None when the answer must be a snapshot."""
         if boot != self.boot or since <= 0 or not self._changes.knows(since):
             return None
         return self._changes.after(since)
@@ -178,7 +178,7 @@ class Watch:
         self._to_notify.clear()
 
     def _progress(self) -> None:
-        """Runs from a watcher's parking on, until a round in which nobody watches."""
+        """Reports progress; runs again and again from a watcher's parking on, until there is no watcher."""
         self._progress_timer = None
         if self._grown or self._committed:
             affected = AffectedKeys(queues=self._grown, commits=self._committed)
@@ -201,7 +201,7 @@ class Watch:
         self._notify_next()
 
     def _notify_next(self) -> None:
-        """One in a turn of the loop: an answer may be large."""
+        """Notifies one watcher in a turn of the loop: an answer may be large."""
         if not self._to_notify:
             return
         watcher = self._to_notify.popleft()

@@ -24,7 +24,7 @@ from remoting.wire.codes import RequestCode
 
 
 def fill_broker_table(table: RequestTable, broker: Broker, first_stages: Iterable[Stage] = ()) -> None:
-    """Says who answers on the broker's port; `first_stages` are called before the broker's own."""
+    """Sets what is answered on the broker's port; `first_stages` are called before the broker's own."""
     watch_request = _watch_request(broker)
     table.fill(
         {RequestCode.WATCH: watch_request, **_processors(broker), **broker.scheduling.processors()},
@@ -42,7 +42,7 @@ def fill_broker_table(table: RequestTable, broker: Broker, first_stages: Iterabl
 
 
 def fill_name_server_table(table: RequestTable, broker: Broker, first_stages: Iterable[Stage] = ()) -> None:
-    """Says who answers on the name server's port."""
+    """Sets what is answered on the name server's port."""
     processors = name_server_processors(config=broker.config, topics=broker.topics, kv_config=broker.kv_config)
     table.fill(processors, stages=first_stages)
 
