@@ -1,4 +1,4 @@
-"""Facts into rows: what is written, what is left alone, and what pages are told."""
+"""From an observation to rows: what is written, what is left alone, and what pages hear of."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def cluster() -> Cluster:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
-    """What open pages would have been sent."""
-    heard: list[Change] = []
-    monkeypatch.setattr(events, "tell", heard.extend)
-    return heard
+def published(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
+    """Collects the changes that open pages would have been sent."""
+    sent: list[Change] = []
+    monkeypatch.setattr(events, "publish", sent.extend)
+    return sent
 
 
 def group(name: str = "billing", topic: str = "orders", expression: str = "*", members: int = 1) -> GroupObserved:
@@ -135,7 +135,7 @@ def test_lag_still_counts_while_nobody_is_online(cluster: Cluster) -> None:
     assert not Subscription.objects.filter(ended_at=None).exists()
 
 
-def test_group_whose_offset_stands_becomes_stalled_by_time_alone(cluster: Cluster, told: list[Change]) -> None:
+def test_group_whose_offset_stands_becomes_stalled_by_time_alone(cluster: Cluster, published: list[Change]) -> None:
     apply(cluster, everything(end=50, committed=10))
     assert Group.objects.get().verdict == "ok"
     tick(cluster, 59)
@@ -254,11 +254,11 @@ def test_snapshot_after_a_gap_tells_who_came_and_went_as_found(cluster: Cluster)
 
 
 def test_pages_hear_of_what_changed_after_the_commit(
-    cluster: Cluster, told: list[Change], django_capture_on_commit_callbacks: Any
+    cluster: Cluster, published: list[Change], django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         apply(cluster, everything())
-    kinds = {(change.kind, change.group) for change in told}
+    kinds = {(change.kind, change.group) for change in published}
     assert kinds == {("group", "billing"), ("groups", ""), ("topics", "")}
 
 
