@@ -16,7 +16,7 @@ nobody could be asked, so that a producer away for eight minutes loses its messa
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from broker.engine.config import BrokerConfig
@@ -114,11 +114,12 @@ class CheckBack:
             return StepResult(0, -1)
         if any(due.client is None for due in todo):
             self._before_giving_up()
-        appended = self._append(todo)
-        for due, one in appended:
-            self._follow(due, one, now_ms)
+        count = 0
+        for due, successor in self._append(todo):
+            self._follow(due, successor, now_ms)
+            count += 1
         self._late_ms = max(0, now_ms - first_due_ms)
-        return StepResult(len(appended), self._late_ms)
+        return StepResult(count, self._late_ms)
 
     # deciding
 
@@ -177,15 +178,22 @@ class CheckBack:
 
     # doing
 
-    def _append(self, todo: list[_Due]) -> list[tuple[_Due, Appended]]:
-        """With one write; what can never be stored is left out, so that it does not hold up the others."""
+    def _append(self, todo: list[_Due]) -> Iterator[tuple[_Due, Appended]]:
+        """Appends all with one write; leaves out what can never be stored, so that it does not hold up the others.
+
+        Yields each that is stored before the next is tried: the disk may be full in the middle, and then a half that
+        has a new version must already be known by it. Raises StoreError.
+        """
         try:
-            return list(zip(todo, self._store.append_batch([due.draft for due in todo]), strict=True))
+            appended = self._store.append_batch([due.draft for due in todo])
         except RecordRefused as error:
             if len(todo) > 1:
-                return [done for due in todo for done in self._append([due])]
-            logger.error("the transaction of %s cannot be checked: %s", todo[0].half, error)
-            return []
+                for due in todo:
+                    yield from self._append([due])
+            else:
+                logger.error("the transaction of %s cannot be checked: %s", todo[0].half, error)
+            return
+        yield from zip(todo, appended, strict=True)
 
     def _follow(self, due: _Due, successor: Appended, now_ms: int) -> None:
         self.succeeded(due.half, successor)

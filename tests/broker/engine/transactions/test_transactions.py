@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from broker.engine.members import Client
-from broker.engine.store.errors import StoreFull
+from broker.engine.groups.members import Client
+from broker.engine.store.errors import RecordRefused, StoreFull
 from broker.engine.transactions import check_back as check_back_module
 from broker.engine.transactions import transactions as transactions_module
 from broker.engine.transactions.op_records import GATHER_S
@@ -362,6 +362,28 @@ async def test_the_check_of_a_full_disk_is_made_up_for(broker, monkeypatch):
 
     assert producer.sent == []
     assert broker.check(INTERVAL_MS) == 1
+
+
+async def test_of_a_check_that_a_full_disk_cut_short_each_half_has_one_version(broker, monkeypatch):
+    producer = broker.online()
+    first, _ = broker.send(b"one"), broker.send(b"two")
+    append, calls = broker.store.append_batch, []
+
+    def refuses_all_then_is_full_after_one(drafts):
+        calls.append(len(drafts))
+        if len(drafts) > 1:
+            raise RecordRefused("one of them can never be stored")
+        return append(drafts) if len(calls) == 2 else _full(drafts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(broker.store, "append_batch", refuses_all_then_is_full_after_one)
+        with pytest.raises(StoreFull):
+            broker.check(TIMEOUT_MS)
+
+    assert len(producer.sent) == 1
+    assert len(broker.transactions._undecided) == 2
+    broker.commit(first)
+    assert broker.transactions.undecided_version(first) is None
 
 
 async def test_a_clock_that_is_set_back_delays_no_check(broker):
