@@ -30,7 +30,7 @@ TALKING = (
 )
 
 # Where the broker is put together.
-WIRING = ("broker.engine.broker", "broker.engine.wiring", "broker.engine.runtime")
+WIRING = ("broker.engine.broker", "broker.engine.pipeline", "broker.engine.wiring", "broker.engine.runtime")
 # What keeps settings on the disk.
 KEEPING = tuple(f"broker.engine.{name}" for name in ("config", "config_files", "config_table", "event_loop"))
 # What handles requests.

@@ -10,12 +10,12 @@ from django.core.management import get_commands
 
 from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
+from broker.engine.pipeline import fill_broker_table, fill_name_server_table
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.serving.request_table import RequestTable
 from broker.engine.serving.requests import Processors, module_of
 from broker.engine.settings import Settings
-from broker.engine.wiring.pipeline import fill_broker_table, fill_name_server_table
 from remoting.wire.codes import RequestCode
 from tests.support.stores import SMALL, ManualClock, open_store
 

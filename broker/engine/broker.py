@@ -1,7 +1,7 @@
 """What a broker is made of, and in which order it starts and stops.
 
 Each part is given those above it, by name; no part knows the broker. The way of a request to its processor is
-`wiring/pipeline.py`; the sockets, and opening the store, are `runtime.py`'s.
+`pipeline.py`; the sockets, and opening the store, are `runtime.py`'s.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ import logging
 
 from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
+from broker.engine.pipeline import fill_broker_table, fill_name_server_table
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.serving.request_table import RequestTable
 from broker.engine.settings import Settings
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import RecoveryReport, StoreConfig
-from broker.engine.wiring.pipeline import fill_broker_table, fill_name_server_table
 from remoting.complaints import ComplaintLog
 from remoting.server import Server
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
+from broker.engine.pipeline import fill_broker_table
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.serving.request_table import RequestTable
@@ -20,7 +21,6 @@ from broker.engine.settings import Settings
 from broker.engine.store.files import FileLayer
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import StoreConfig
-from broker.engine.wiring.pipeline import fill_broker_table
 from remoting.server_connection import ServerConnection
 from remoting.wire.codes import OUR_VERSION
 from remoting.wire.command import Command

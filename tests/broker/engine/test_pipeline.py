@@ -8,12 +8,12 @@ import pytest
 
 from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
+from broker.engine.pipeline import fill_broker_table, fill_name_server_table
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.serving.request_table import RequestTable
 from broker.engine.serving.requests import Request
 from broker.engine.settings import Settings
-from broker.engine.wiring.pipeline import fill_broker_table, fill_name_server_table
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.errors import MessageError
