@@ -67,7 +67,7 @@ class Broker:
         self.groups.load(self.store.max_offset)
         self.kv_config.load()
         # What waits for its time; the store reports what is appended from here on, to the pulls first.
-        self.store.on_appended += [self.stats.appended, self.held_pulls.appended, self.watch.appended]
+        self.store.add_append_listeners(self.stats.appended, self.held_pulls.appended, self.watch.appended)
         self.scheduling.recover()
         # What runs by itself.
         self.held_pulls.start()

@@ -63,7 +63,7 @@ class Life:
         self.store: MessageStore = open_store(folder, CONFIG, self.clock, self.files)
         self.timers = TimerDelivery(self.store, folder, lambda: None, self.clock)
         self.timers.recover()
-        self.store.on_appended.append(self.timers.appended)
+        self.store.add_append_listeners(self.timers.appended)
 
     def end(self) -> None:
         if self.timers._saving is not None:

@@ -128,7 +128,7 @@ class Life:
             on_earlier_due=lambda: None,
             clock=self.clock,
         )
-        self.store.on_appended.append(self.transactions.appended)
+        self.store.add_append_listeners(self.transactions.appended)
         self.transactions.recover()
 
     def kill(self) -> None:

@@ -69,7 +69,7 @@ class BrokerParts:
         self.got: Rates[tuple[str, str]] = Rates()
         self.held_pulls = HeldPulls(self.store.max_offset, self.store.properties_of)
         self.filters = SubscriptionFilters(has_sql=self.config.property_filter)
-        self.store.on_appended.append(self.held_pulls.appended)
+        self.store.add_append_listeners(self.held_pulls.appended)
         self.levels = LevelHistory(folder / "config", DEFAULT_LEVELS)
         self.accepting = Accepting(self.store, self.levels, self.clock, self.config)
         self.transactions = Transactions(
@@ -82,7 +82,7 @@ class BrokerParts:
             on_earlier_due=lambda: None,
             clock=self.clock,
         )
-        self.store.on_appended.append(self.transactions.appended)
+        self.store.add_append_listeners(self.transactions.appended)
         self.unique_keys = UniqueKeyFactory()
         self.wire = Wire()
 

@@ -64,11 +64,8 @@ def system_clock() -> int:
 
 
 class MessageStore:
-    """`on_appended` are called in order, on the loop, once with all messages of an append; `recovery` says what opening
-    the store found.
-
-    `retention` takes the oldest segments away; `pins` are asked before it does, so that what waits in the store
-    (delayed, timer, half messages) is never taken.
+    """RocketMQ's `DefaultMessageStore`. `recovery` says what opening the store found; `retention` removes the oldest
+    segments, but none that a pin holds.
 
     `full_because` is for who watches the disk to set: why messages of clients are refused, None while they are not.
     The store itself takes what it has room for: deliveries must go on, or what waits would never go.
@@ -79,7 +76,7 @@ class MessageStore:
         path = folder.path
         self.path = path
         self.config = config
-        self.on_appended: list[OnAppended] = []
+        self._append_listeners: list[OnAppended] = []
         self.full_because: str | None = None
         self._folder = folder
         self._clock = clock
@@ -228,7 +225,7 @@ class MessageStore:
             # The records have their queue offsets; what came after them would get the same ones again.
             raise self._fence.put_up("indexing what was written", error) from error
         self._checkpoint_if_due()
-        for listener in self.on_appended:
+        for listener in self._append_listeners:
             listener(appended)
         return appended
 
@@ -384,9 +381,16 @@ class MessageStore:
 
     # --- care
 
-    @property
-    def pins(self) -> list[Pin]:
-        return self.retention.pins
+    def add_append_listeners(self, *listeners: OnAppended) -> None:
+        """Adds functions that are called in this order, on the event loop, once with all messages of an append."""
+        self._append_listeners += listeners
+
+    def add_pins(self, *pins: Pin) -> None:
+        """Adds functions that return the lowest commit-log offset that still waits (delays, timers, halves), or None.
+
+        Retention asks them before it removes a segment, and keeps the segment that holds it.
+        """
+        self.retention.pins += pins
 
     def delete_topic(self, topic: str) -> None:
         """Forgets all messages of `topic`; one of that name may start again at offset 0. Raises OSError."""

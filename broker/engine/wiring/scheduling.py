@@ -110,8 +110,8 @@ class Scheduling:
     def recover(self) -> None:
         """Takes up what an earlier life left; from here on the store reports what is appended. Raises OSError,
         StoreError, ConfigFileUnreadable, ConfigFileUnwritable."""
-        self._store.pins.extend([self.delays.pinned, self.timers.pinned, self.transactions.pinned])
-        self._store.on_appended += [self.delays.appended, self.timers.appended, self.transactions.appended]
+        self._store.add_pins(self.delays.pinned, self.timers.pinned, self.transactions.pinned)
+        self._store.add_append_listeners(self.delays.appended, self.timers.appended, self.transactions.appended)
         self.delays.recover()
         self._levels_changed()
         self._settings.listen("messageDelayLevel", self._levels_changed)

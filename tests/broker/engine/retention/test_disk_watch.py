@@ -91,7 +91,7 @@ async def test_over_85_percent_the_oldest_go_whatever_their_age_until_it_is_belo
 
 
 async def test_over_90_percent_messages_are_refused_with_the_remedy_until_it_is_below(room: Room, caplog):
-    room.store.pins.append(lambda: 0)
+    room.store.add_pins(lambda: 0)
     room.disk.base = 93.5
     await room.watch.look()
 

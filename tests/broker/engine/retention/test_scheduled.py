@@ -100,7 +100,7 @@ async def test_a_shorter_time_counts_at_once(room: Room):
 
 
 async def test_a_pinned_segment_is_not_on_the_agenda(room: Room):
-    room.store.pins.append(lambda: 0)
+    room.store.add_pins(lambda: 0)
 
     assert room.retention.agenda() == []
 

@@ -41,7 +41,7 @@ class Schedule:
         self.file = ProgressFile(self.folder / "config" / "delayOffset.json")
         self.delivery = DelayedDelivery(self.store, self.levels, self.file, self._reschedule, self.clock)
         self.delivery.recover()
-        self.store.on_appended.append(self.delivery.appended)
+        self.store.add_append_listeners(self.delivery.appended)
 
     def _reschedule(self) -> None:
         self.sooner_count += 1

@@ -36,7 +36,7 @@ class Timers:
         self.store = open_store(self.folder, clock=self.clock)
         self.delivery = TimerDelivery(self.store, self.folder, self._reschedule, self.clock)
         self.delivery.recover()
-        self.store.on_appended.append(self.delivery.appended)
+        self.store.add_append_listeners(self.delivery.appended)
 
     def _reschedule(self) -> None:
         self.sooner_count += 1

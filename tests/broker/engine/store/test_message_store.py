@@ -135,7 +135,7 @@ def test_a_queue_id_that_no_field_holds_is_refused(store: MessageStore, queue_id
 
 def test_listeners_are_called_once_an_append_with_its_messages_in_order(store: MessageStore) -> None:
     calls: list[list[Appended]] = []
-    store.on_appended.append(calls.append)
+    store.add_append_listeners(calls.append)
     expected = [[store.append(draft(tags="a"))], store.append_batch([draft(), draft(tags="b")])]
     assert calls == expected
     assert [one.tags_code for call in calls for one in call] == [tags_code("a"), 0, tags_code("b")]

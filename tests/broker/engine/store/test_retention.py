@@ -108,7 +108,7 @@ def test_a_segment_is_as_old_as_the_first_message_behind_it(store: MessageStore)
 
 def test_what_is_pinned_stays_until_it_is_let_go(store: MessageStore):
     needed: list[int | None] = [SMALL.segment_bytes + 10]
-    store.pins.append(lambda: needed[0])
+    store.add_pins(lambda: needed[0])
     assert remove_oldest(store)
 
     assert not remove_oldest(store)
@@ -119,7 +119,7 @@ def test_what_is_pinned_stays_until_it_is_let_go(store: MessageStore):
 
 def test_what_is_pinned_anew_counts_at_once(store: MessageStore):
     wait_until(lambda: store.retention._free_now() > 0)
-    store.pins.append(lambda: 0)
+    store.add_pins(lambda: 0)
 
     assert store.retention.begin() is None
 
@@ -129,7 +129,7 @@ def test_what_was_let_go_stays_until_what_replaces_it_is_on_the_disk(tmp_path: P
     fill(store, clock, 2 * PER_SEGMENT)
     wait_until(lambda: store.retention._is_checkpointed(SMALL.segment_bytes))
     needed: list[int | None] = [0]
-    store.pins.append(lambda: needed[0])
+    store.add_pins(lambda: needed[0])
     assert store.retention.begin() is None
     store.append(draft(b"what replaces it"))
     needed[0] = None
