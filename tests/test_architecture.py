@@ -1,4 +1,4 @@
-"""The house rules that a machine can hold: which way imports go, names, docstrings (DESIGN section 3, STYLE)."""
+"""Rules that a machine can hold: directions of imports, names, docstrings (docs/ARCHITECTURE.md, CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "broker": ("consumer", "mqadmin", "examples", "bench"),
     "consumer": ("broker", "mqadmin", "examples", "bench"),
     "mqadmin": ("broker.engine", "consumer.engine", "examples", "bench"),
+    "mqadmin.supervision": DJANGO_SIDE,
     # Faces know selectors and actions, not each other and no broker; subjects know no face.
     "mqadmin.console": ("mqadmin.api", "mqadmin.live", *TALKING),
     "mqadmin.api": ("mqadmin.console", "mqadmin.live", *TALKING),

@@ -1,8 +1,8 @@
 """How pulled messages reach the listeners (Java `ConsumeMessageService`), concurrently or in order.
 
 A consumer has one `Consuming` for all its queues. Pull loops put messages into their process queue and submit them;
-from then on the implementation decides when a listener gets them, removes finished messages from the process queue,
-which tells the pull loop that there is room, and advances the offset store. It shares the table of process queues with
+from then on the implementation decides when a listener gets them. It removes finished messages from the process queue
+(that tells the pull loop that there is room) and advances the offset store. It shares the table of process queues with
 `OwnedQueues`, which alone changes it.
 """
 

@@ -1,8 +1,8 @@
 """Which queues a member takes and releases in one rebalance (Java `RebalanceImpl`), and when the next one is due. Pure.
 
 Notifications coalesce: a rebalance that was woken by one starts at least `WOKEN_INTERVAL_MS` after the one before, so
-the first notification acts at once, and any number of them cost four rebalances a second. In Java it is one second, for
-which a lost member's queues would wait when another member joined or left just before.
+the first notification acts at once, and any number of them cost four rebalances a second. Java waits one second:
+so long a lost member's queues would stay unread if another member had joined or left just before.
 """
 
 from __future__ import annotations

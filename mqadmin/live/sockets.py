@@ -1,14 +1,14 @@
 """The websocket of an open page, one per page: sends what changed, and a heartbeat.
 
     client → {"type": "subscribe", "subscriptions": […]}   once, within 10 s (subscriptions.py)
-    client ← {"type": "subscribed", "heartbeat_s": 10, "revision": "…"}   another one than the page's: it changed since
+    client ← {"type": "subscribed", "heartbeat_s": 10, "revision": "…"}   differs from the page's own: fetch the region
     client ← {"type": "changed", "changes": [{"kind", "cluster", "group", "revision"}, …]}
     client ← {"type": "heartbeat"}                         none within two intervals: the page says "disconnected"
 
 Close codes: 4400 no subscribe message within the limits; 4401 not logged in, or not any more; 4403 the account may not
 see it any more; 4404 no such cluster or group. However much changes, a page hears of it at most twice a second; of
-several changes of the same kind and thing it hears the latest. What is subscribed is checked then, who is logged in
-again at every heartbeat (heartbeats.py); an idle socket asks the database nothing else.
+several changes of the same kind and thing it hears the latest. Subscriptions are checked when they
+arrive, the log-in at every heartbeat (heartbeats.py); an idle socket asks the database nothing else.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Which process follows the clusters: one row, changed by conditional updates alone, so of two that race one wins.
 
 The lease is granted when the task is sent, not when it starts: a task that waits for a free process is not sent again
-until its lease is over. A holder that does not renew loses it after LEASE_S; SQLite's one writer can starve for 6 s
-behind bulk writes, so it is no shorter. Renewing is all that an idle install writes: one row every RENEW_INTERVAL_S,
-for all clusters together.
+until its lease is over. A holder that does not renew loses it after LEASE_S, which is not shorter because SQLite's one
+writer can starve for 6 s behind bulk writes. Renewing is all that observing writes while nothing happens: one row every
+RENEW_INTERVAL_S, for all clusters together.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A cycle asks the name servers once (106), every master for its tables (21, 201, 43), then topics for their ends (202)
 and groups for their members (203), in turn, as far as the budget reaches; the next cycle goes on where it stopped.
-Committed offsets are read before the ends, so that a lag is never negative by the order of reading alone. What was not
-asked keeps its older rows, with their age.
+Committed offsets are read before the ends: the other way round, a lag could come out negative. What was not asked keeps
+its older rows, with their age.
 """
 
 from __future__ import annotations

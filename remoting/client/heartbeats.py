@@ -2,7 +2,7 @@
 
 Sent 1 s after start, then every 30 s; at once by `send_now()`, after a group was added or a subscription changed; and
 as the first request on every new connection to a broker, so that one that was restarted knows the groups before their
-other requests. To masters only, or to slaves, too, when there are consumers.
+other requests. They go to masters; to slaves as well when the client has consumers.
 """
 
 from __future__ import annotations

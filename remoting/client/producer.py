@@ -1,8 +1,8 @@
 """Sends messages (RocketMQ's `DefaultMQProducer`).
 
 A send tries up to three times within its total time: on connection errors, time-outs and the retriable response
-codes, each time on another queue, on another broker where there is one. A message whose send failed, or was tried
-again, may have been stored all the same, also twice; its `message_id` is the same each time.
+codes, each time on another queue, on another broker where there is one. A message whose send
+failed may have been stored; one that was tried again may be stored twice. Its `message_id` is the same each time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Requests of the broker to one member of a group, and their answers (RocketMQ's `Broker2Client`).
 
-What a tool asks of a client goes through the broker, which alone has a connection to it. Each call has its time, and
-each member a bounded number of calls that wait for it.
+What a tool asks of a client goes through the broker, which alone has a connection to it. Each call has a time-out, and
+each member a bounded number of calls without an answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Committed offsets of all groups and `config/consumerOffset.json` (RocketMQ's `ConsumerOffsetManager`).
 
-A committed offset is the next queue offset to consume. A commit overwrites whatever was there, also by a smaller one:
-resets and orderly consumers rely on it; it is logged. As RocketMQ does, commits are kept
-in memory and saved every few seconds and at the stop; what is lost by a kill is consumed again.
+A committed offset is the next queue offset to consume. A commit overwrites what was there, also with a smaller offset,
+because resets and orderly consumers rely on that; a step back is logged. As in RocketMQ, commits are kept in memory and
+saved every few seconds and at the stop; messages whose commit a kill took are consumed again.
 
 A reset by a tool is a commit that stays pending until the next pull of the queue was answered with it: commits
 that were under way meanwhile must not undo it (RocketMQ's `resetOffsetTable`). Pending resets are not saved, their

@@ -1,8 +1,8 @@
 """Subscriptions in which the members of a group disagree: observed and remembered, never acted upon.
 
 RocketMQ keeps one subscription table per group, so members that subscribe differently take messages from each other:
-the larger version wins, and what its expression filters out is lost for the others (see `members.py`). Here stands what
-each member itself subscribed to at the topics where they disagree, from when to when, and against whom. Two members
+the larger version wins, and what its expression filters out is lost for the others (see `members.py`). Kept here,
+for each topic at which they disagree: what each member subscribed to, from when to when, and against whom. Two members
 disagree at a topic by expression, by its type, or because only one of them subscribes.
 
 Pure: "now" is given, in ms since the epoch. A change costs the topics it touches; only where a conflict begins or ends

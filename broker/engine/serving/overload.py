@@ -12,8 +12,8 @@ Ages differ from RocketMQ's on purpose:
   time for two more; and one thread has stalls of a few 100 ms that are over before a refused client is back.
 - A send that lay in the kernel counts as late only when its sender must have given up.
 - A pull is refused after 5 s, as there: reading for a client that has given up is the costliest work of all.
-- Heartbeats, commits of offsets, send-backs and ends of transactions are always handled: what they save later costs
-  more than they do. (RocketMQ drops heartbeats after 31 s, when the client has long given up.)
+- Heartbeats, commits of offsets, send-backs and ends of transactions are handled however late they come: what they
+  save later costs more than they do. (RocketMQ drops heartbeats after 31 s, when the client has long given up.)
 """
 
 from __future__ import annotations
