@@ -1,8 +1,9 @@
-"""Delivered copies: what a delay level and a timer have in common when a message comes to its real topic.
+"""Delivered copies: what delay levels and timers share when a waiting message is appended to its real topic.
 
 RocketMQ's `ScheduleMessageService.messageTimeUp` and `TimerMessageStore.convert`. The copy goes to REAL_TOPIC /
-REAL_QID: same body, flags, times and properties, with a fresh tag hash. In `prepared_transaction_offset`, which plain
-messages leave at 0, it carries the queue offset after its source: so the log itself tells a start what was delivered.
+REAL_QID with the same body, flags, times and properties, and with its tag hash computed anew. Its
+`prepared_transaction_offset`, which plain messages leave at 0, holds the queue offset after its source message's. So
+recovery can read from the log alone which messages were delivered.
 """
 
 from __future__ import annotations
@@ -21,18 +22,19 @@ from remoting.wire.tags import tags_code
 
 logger = logging.getLogger(__name__)
 
-# One step: about 10 ms of appending, or 4 MiB of bodies, so that senders are not held up for long.
+# Limits of one step: about 10 ms of appending, or 4 MiB of bodies, so that senders are not held up for long.
 STEP_MESSAGES_MAX = 256
 STEP_BYTES_MAX = 4 * 1024 * 1024
-# What a timer's copy has beyond its source (`TimerMessageStore.convert`); names, numbers and separators.
+# The properties that a timer's copy has beyond its source (`TimerMessageStore.convert`), and the most bytes that their
+# names, values and separators take.
 _ADDED = (Property.TIMER_ENQUEUE_MS, Property.TIMER_DEQUEUE_MS)
 _ADDED_BYTES_MAX = 128
 
 
 def delivered_copy(message: StoredMessage, next_queue_offset: int) -> MessageDraft | None:
-    """The message for its real topic; None when the properties don't name one. `next_queue_offset`: after its source.
+    """Returns the copy of `message` for its real topic; None when its properties don't name one.
 
-    The properties stay as they are, DELAY included.
+    `next_queue_offset`: the queue offset after the message's own. The properties stay as they are, DELAY included.
     """
     properties = message.properties
     topic, queue_id = properties.get(Property.REAL_TOPIC), properties.get(Property.REAL_QID, "")
@@ -55,7 +57,10 @@ def delivered_copy(message: StoredMessage, next_queue_offset: int) -> MessageDra
 
 
 def timer_copy(message: StoredMessage, next_queue_offset: int, now_ms: int) -> MessageDraft | None:
-    """As `delivered_copy`, with the times at which the timer began and ended to wait."""
+    """Returns the same as `delivered_copy`, with the times at which the timer began and ended to wait.
+
+    The times are left out where the properties have no room for them.
+    """
     draft = delivered_copy(message, next_queue_offset)
     if draft is None:
         return None
@@ -68,16 +73,17 @@ def timer_copy(message: StoredMessage, next_queue_offset: int, now_ms: int) -> M
 
 
 def source_offset(copy: MessageDraft | StoredMessage) -> int:
-    """The queue offset of what it is a copy of."""
+    """Returns the queue offset of the waiting message that `copy` was made from."""
     return copy.prepared_transaction_offset - 1
 
 
 def append_copies(
     store: MessageStore, drafts: list[MessageDraft], subject: str
 ) -> Iterator[tuple[MessageDraft, Appended | None]]:
-    """Each with what became of it, as soon as it is stored. Raises StoreError: those behind it are not stored.
+    """Appends the drafts, and yields each with its place in the log as soon as it is stored.
 
-    None for what can never be stored; it is left out, so that it does not hold up all that waits behind it.
+    Yields None as the place of a draft that can never be stored: it is left out, so that it does not hold up all
+    messages that wait behind it. Raises StoreError; the drafts that were not yielded before are not stored.
     """
     if not drafts:
         return
@@ -97,7 +103,10 @@ def append_copies(
 def copies_from(
     store: MessageStore, commit_log_offset: int, waiting_topic: str, property_name: str
 ) -> Iterator[StoredMessage]:
-    """What has been stored from there on and claims to be a copy; `property_name` is in all of this kind."""
+    """Yields the messages stored from `commit_log_offset` on that look like delivered copies, by their fields.
+
+    `waiting_topic`: where messages of this kind wait. `property_name`: a property that all of them have.
+    """
     if commit_log_offset >= store.max_commit_log_offset:
         return
     for record in store.records_from(commit_log_offset):
@@ -110,7 +119,10 @@ def copies_from(
 
 
 def is_copy_from(store: MessageStore, copy: StoredMessage, waiting_topic: str, queue_id: int) -> bool:
-    """Believes nobody who only looks like a copy: counting one too many would lose what waits."""
+    """Returns whether `copy` equals its source in `waiting_topic`: same body, real topic and properties.
+
+    A message that only looks like a copy must not count as a delivery: the message that waits would be lost.
+    """
     entry = store.queue_entry(waiting_topic, queue_id, source_offset(copy))
     source = store.message_at(entry[0]) if entry is not None else None
     return (

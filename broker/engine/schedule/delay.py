@@ -1,17 +1,17 @@
-"""Delayed messages: what waits in the schedule topic, and bringing it to its real topic when due.
+"""Delayed messages: how they wait in the schedule topic, and their delivery to their real topics when due.
 
-RocketMQ's `ScheduleMessageService`. A delayed message is stored in queue
-level - 1 of SCHEDULE_TOPIC_XXXX; its consume-queue entry holds the due time where others hold a tag hash. Within a
-level all wait equally long, so the entries are in order of their due times and only the first needs a look.
+RocketMQ's `ScheduleMessageService`. A delayed message is stored in queue level - 1 of SCHEDULE_TOPIC_XXXX; its
+consume-queue entry holds the due time where other entries hold a tag hash. Within a level all messages wait equally
+long, so the entries are in the order of their due times and only the first one must be examined.
 
-When the table of levels changes, a level's queue goes on in a new segment, so that a message with a delay of 1 s is not
-behind one with a delay of 2 h. Messages that wait keep their due times, also when their level is gone. Segments end
-where `level_history.py` says that the table changed.
+When the table of levels changes, a level's queue continues in a new segment, so that a message with a delay of 1 s is
+not behind one with a delay of 2 h. Waiting messages keep their due times, even when the new table no longer has their
+level. Segments end where `level_history.py` says that the table changed.
 
-Copies (`copies.py`) of one segment are appended in order, at most `STEP_MESSAGES_MAX` a step. `progress.py` says how
-progress survives a kill; `delay_saving.py` and `level_recovery.py` do it.
+Copies (`copies.py`) of one segment are appended in order, at most `STEP_MESSAGES_MAX` a step. `progress.py` documents
+how progress survives a kill; `delay_saving.py` writes it and `level_recovery.py` reads it.
 
-Never early: an entry is due when the broker's clock says so, whatever a driver believes.
+No message is delivered early: an entry is due by the broker's own clock, whatever time a driver sends.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class DelayedDelivery:
         on_earlier_due: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
-        """`on_earlier_due`: something waits in a level that was empty. `clock`: ms since the epoch."""
+        """`on_earlier_due` is called when the next due time may have become earlier: an empty level got a message, or
+        the table of levels changed. `clock`: ms since the epoch."""
         self._store = store
         self._on_earlier_due = on_earlier_due
         self._clock = clock
@@ -67,12 +68,15 @@ class DelayedDelivery:
     # start and stop
 
     def recover(self) -> None:
-        """Reads the file, then what the log shows beyond it. Call it once, before anything is delivered."""
+        """Reads the progress file, then counts the copies in the log that it does not count yet.
+
+        Call it once, before anything is delivered.
+        """
         self._levels = recover_levels(self._store, self._queues, self._history, self.saving.read())
         self.saving.recovered()
 
     def levels_changed(self) -> None:
-        """Another table counts for what is stored from now on; what waits keeps its due time."""
+        """Applies the current table of levels to messages stored from now on; waiting ones keep their due times."""
         delays_ms = self._history.current.delays_ms
         for number in range(1, len(delays_ms) + 1):
             self._levels.setdefault(str(number), Level(number, [LevelSegment(delays_ms[number - 1])]))
@@ -81,18 +85,19 @@ class DelayedDelivery:
         self._on_earlier_due()
 
     async def stop(self) -> None:
-        """Saves how far it came, once the last copies are flushed."""
+        """Saves the progress, once the last copies are flushed."""
         await self.saving.stop()
 
-    # what retention asks
+    # for retention
 
     def pinned(self) -> int | None:
-        """The commit-log offset of the oldest message that waits, or from which on copies are counted after a kill."""
+        """Returns the commit-log offset from which on the log is needed: that of the oldest waiting message, or the one
+        from which on recovery would count copies, if that is lower. None when neither exists."""
         places = [self._queues.first_place(level) for level in self._levels.values()]
         places.append(self.saving.saved.delivering_from)
         return min((place for place in places if place is not None), default=None)
 
-    # what the scheduler asks
+    # for the scheduler
 
     def agenda(self) -> list[AgendaEntry]:
         now_ms = self._clock()
@@ -109,7 +114,8 @@ class DelayedDelivery:
         ]
 
     def encoded_progress(self) -> bytes:
-        """45 GET_ALL_DELAY_OFFSET: level to the queue offset of the next entry, as the file has it."""
+        """Returns the body of GET_ALL_DELAY_OFFSET (45), in the file's format: level to the queue offset of its next
+        entry."""
         saved = self.saving.saved
         return encode_progress(
             DelayProgress(self._tables().next_offsets, counter=saved.counter, changed_ms=saved.changed_ms)
@@ -126,7 +132,7 @@ class DelayedDelivery:
         return sum(self._queues.waiting_count(level) for level in self._levels.values())
 
     def carry_out(self, key: str, until_ms: int) -> StepResult:
-        """Delivers what level `key` has due up to `until_ms`, and no later than now. Raises KeyError, StoreError."""
+        """Delivers messages of level `key` that are due by `until_ms` and by now. Raises KeyError, StoreError."""
         level = self._levels[key]
         now_ms = self._clock()
         until_ms = min(until_ms, now_ms)
@@ -143,10 +149,10 @@ class DelayedDelivery:
         level.segments = drop_delivered(level.segments)
         return StepResult(count, level.late_ms if count else -1)
 
-    # what the store reports
+    # for the store
 
     def appended(self, appended: list[Appended]) -> None:
-        """Looks for the first messages of levels among those that were stored, in whatever topic."""
+        """Takes note of levels that were empty and have a message among those just stored, of whatever topic."""
         for one in appended:
             if one.topic == SCHEDULE_TOPIC:
                 self._level_grew(one.queue_id + 1)
@@ -176,7 +182,7 @@ class DelayedDelivery:
             if draft is None:
                 logger.error(
                     "delay level %d: entry %d cannot be delivered, its message is %s",
-                    *(level.number, queue_offset - 1, "gone" if message is None else "not a delayed one"),
+                    *(level.number, queue_offset - 1, "missing" if message is None else "not a delayed message"),
                 )
                 continue
             drafts.append(draft)
@@ -184,7 +190,10 @@ class DelayedDelivery:
         return drafts, queue_offset
 
     def _append(self, level: Level, segment: LevelSegment, drafts: list[MessageDraft]) -> int:
-        """How many were stored. What is stored counts as delivered, also where the disk is full for the next one."""
+        """Appends the copies and returns how many were stored.
+
+        A stored one counts as delivered at once, even where the disk is full for the next one.
+        """
         self.saving.begin()
         count = 0
         for draft, appended in append_copies(self._store, drafts, f"delay level {level.number}: entry"):

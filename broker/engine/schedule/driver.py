@@ -1,13 +1,13 @@
-"""The scheduler's driver: decides what is due and has it carried out. One loop for both places it runs in.
+"""The scheduler's driver: decides what is due and tells the broker to carry it out.
 
-Inside the broker (`--scheduler internal`) and in a Celery worker (`broker.tasks.drive`) the same `Driver` asks for the
-lease, reads the agenda that comes with it, sends a step for each subject that is due and waits for the next one. Only
-the link differs. The driver holds no state that matters: whoever takes over starts from the agenda.
+The same `Driver` runs inside the broker (`--scheduler internal`) and in a Celery worker (`broker.tasks.drive`); only
+the link differs. It asks for the lease, reads the agenda that comes with it, sends a step for each key that is due and
+waits for the next one. A driver keeps no state that its successor would need: that one starts from the agenda.
 
-Time is the broker's: each lease answer says what its clock shows, and a step never reaches beyond it. The waiting
-is done by the broker too, which holds the lease request back until something is due, also what arrived meanwhile, or
-until the lease must be renewed. So an idle driver sends two small requests a second, and a due message waits for
-nobody's polling.
+Times are the broker's: each lease answer carries the time of its clock, and a step never reaches beyond it. The broker
+does the waiting, too: it answers the lease request when something falls due, also a message that arrived meanwhile, or
+when the lease must be renewed. So an idle driver sends two small requests a second, and a due message does not wait
+for the next poll.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from remoting.wire.bodies.scheduler import AgendaEntry
 
 logger = logging.getLogger(__name__)
 
-# The lease: how long it holds without renewal, and how often it is renewed (a takeover takes at most the first).
+# How long a lease lasts without renewal (a takeover takes no longer), and how often it is renewed.
 LEASE_MS = 2_000
 RENEW_INTERVAL_MS = 500
-# After a driver failed by itself, before another one takes its place.
+# How long the broker waits before it runs its internal driver again after a failure.
 REFUSED_PAUSE_MS = 1_000
-# A standby's request is held this long; it is answered at once when the lease becomes free.
+# How long the lease request of a standby is held; it is answered at once when the lease becomes free.
 STANDBY_INTERVAL_MS = 500
 
 
 class StaleEpoch(Exception):
-    """Another driver holds the lease by now."""
+    """Raised when a step's epoch is no longer in force: another driver holds the lease, or none."""
 
 
 class StepRefused(Exception):
-    """The broker could not carry out a step, e.g. because its disk is full; the text is its remark."""
+    """Raised when the broker could not carry out a step, e.g. because its disk is full; the text is its remark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Carry out what is due on one subject up to `until_ms` (the broker's clock)."""
+    """An order to carry out the tasks of one kind and key that are due by `until_ms` (the broker's clock)."""
 
     kind: str
     key: str
@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do now; without steps, how long to wait before looking again."""
+    """The steps to send now; without steps, how long to wait before the next lease request is answered."""
 
     steps: tuple[Step, ...]
     wait_ms: int
@@ -58,6 +58,8 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class LeaseAnswer:
+    """The broker's answer to a lease request. `epoch` and `holder` are those in force; the agenda is for the holder."""
+
     granted: bool
     epoch: int
     holder: str
@@ -66,17 +68,18 @@ class LeaseAnswer:
 
 
 class Link(Protocol):
-    """The driver's way to a broker. Both raise ConnectionError, OSError or TimeoutError when it is not to be had."""
+    """The driver's connection to a broker. Both methods raise ConnectionError, OSError or TimeoutError when the broker
+    cannot be reached."""
 
     async def lease(self, driver: str, epoch: int, lease_ms: int, wait_ms: int) -> LeaseAnswer: ...
 
     async def step(self, epoch: int, step: Step) -> int:
-        """How many were carried out. Raises StaleEpoch, StepRefused."""
+        """Sends a step, and returns how many tasks it carried out. Raises StaleEpoch, StepRefused."""
         ...
 
 
 def plan(agenda: Iterable[AgendaEntry], now_ms: int, wait_max_ms: int) -> Plan:
-    """Steps for all that is due at `now_ms`, the most overdue first; else the wait until the first falls due.
+    """Returns a step for each entry that is due at `now_ms`, the most overdue first; else how long until one is.
 
     >>> plan([AgendaEntry(kind="delay", key="3", next_due_ms=1_000, waiting_count=1)], 900, 500)
     Plan(steps=(), wait_ms=100)
@@ -89,7 +92,10 @@ def plan(agenda: Iterable[AgendaEntry], now_ms: int, wait_max_ms: int) -> Plan:
 
 
 class Driver:
-    """Drives one broker over `link`. `name` shows which process it is; `epoch` is 0 while another one drives."""
+    """Drives one broker's scheduler over `link`.
+
+    `name` says which process it runs in; `epoch` is 0 while it doesn't hold the lease.
+    """
 
     def __init__(self, link: Link, name: str) -> None:
         self._link = link
@@ -97,33 +103,34 @@ class Driver:
         self.epoch = 0
 
     async def run(self) -> None:
-        """Until it is cancelled, or the link raises."""
+        """Drives until it is cancelled, or the link raises."""
         wait_ms = 0
         while True:
             wait_ms = await self.turn(wait_ms)
 
     async def turn(self, wait_ms: int) -> int:
-        """One lease request, held by the broker for up to `wait_ms`, and the steps it calls for; the next wait."""
+        """Sends one lease request, which the broker holds for up to `wait_ms`, and the steps that are due; returns the
+        next request's `wait_ms`."""
         answer = await self._link.lease(self._name, self.epoch, LEASE_MS, wait_ms)
         self.epoch = answer.epoch if answer.granted else 0
         if not answer.granted:
             return STANDBY_INTERVAL_MS
-        todo = plan(answer.agenda, answer.broker_now_ms, RENEW_INTERVAL_MS)
+        planned = plan(answer.agenda, answer.broker_now_ms, RENEW_INTERVAL_MS)
         outcomes = await asyncio.gather(
-            *(self._link.step(answer.epoch, step) for step in todo.steps), return_exceptions=True
+            *(self._link.step(answer.epoch, step) for step in planned.steps), return_exceptions=True
         )
         for outcome in outcomes:
-            self._heed(outcome)
-        return todo.wait_ms
+            self._handle_outcome(outcome)
+        return planned.wait_ms
 
-    def _heed(self, outcome: int | BaseException) -> None:
+    def _handle_outcome(self, outcome: int | BaseException) -> None:
         match outcome:
             case int():
                 pass
             case StaleEpoch():
                 self.epoch = 0
             case StepRefused():
-                # The broker leaves it alone for a while; what else is due goes on.
+                # On the broker's agenda this key is not due again for a while; the other keys go on.
                 logger.error("the broker refused a step: %s", outcome)
             case _:
                 raise outcome

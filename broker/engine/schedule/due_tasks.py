@@ -1,7 +1,7 @@
 """Handlers of due tasks, one per kind (delay, timer, transaction, retention), and the guard around each.
 
-The guard keeps one kind from stopping the others: after a step that failed, its key is left alone for a moment, and a
-handler whose agenda cannot be read counts as having nothing due until it can.
+The guard keeps one kind from stopping the others: after a failed step, its key is not due again for `BACKOFF_MS`, and
+a handler whose agenda cannot be read counts as having nothing due until it can be read again.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# How long a key is left alone whose step failed: because of a full disk, say, or damage.
+# How long a key is not due again after its step failed, because of a full disk for example, or of damage.
 BACKOFF_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """Says what one step did: how many tasks, and how late the latest was; -1 when none was done."""
+    """The result of a step: how many tasks were carried out, and how late the latest of them was; -1 for none."""
 
     count: int
     late_ms: int
 
 
 class DueTaskHandler(Protocol):
-    """Handles the due tasks of one kind. Never acts before its own clock says so."""
+    """Handles the due tasks of one kind. Carries out nothing that is not due by its own clock."""
 
     @property
     def next_due_ms(self) -> int | None:
@@ -42,21 +42,23 @@ class DueTaskHandler(Protocol):
     def waiting_count(self) -> int: ...
 
     def agenda(self) -> list[AgendaEntry]:
-        """Returns an entry for each key with something waiting. While a step still works, its due time is the moment at
-        which another step makes sense."""
+        """Returns an entry for each key with waiting tasks. While a step is still at work in the background, the due
+        time is when the next step makes sense."""
         ...
 
     def carry_out(self, key: str, until_ms: int) -> StepResult:
-        """Does a bounded part of what is due up to `until_ms`; the rest stays on the agenda.
+        """Carries out a bounded number of tasks that are due by `until_ms`; the rest stays on the agenda.
 
-        Does nothing for a key whose work is done by now. Raises KeyError for a key that this kind cannot have.
+        Does nothing for a key whose tasks are done by now. Raises KeyError for a key that this kind cannot have.
         """
         ...
 
 
 class GuardedHandler:
-    """Wraps a handler so that its failures stay its own. `late_ms` is that of the last step that did something, -1
-    before."""
+    """Wraps a handler so that its failures don't reach the other kinds.
+
+    `late_ms` is that of the last step that carried out anything, -1 before.
+    """
 
     def __init__(self, kind: str, handler: DueTaskHandler, clock: Callable[[], int]) -> None:
         self.kind = kind
@@ -67,7 +69,7 @@ class GuardedHandler:
         self._agenda_failed = False
 
     def carry_out(self, key: str, until_ms: int) -> StepResult:
-        """Runs the handler's step; a failure keeps the key from the agenda for `BACKOFF_MS`, and is raised."""
+        """Runs the handler's step. An exception is raised again; the key is not due for `BACKOFF_MS` then."""
         try:
             result = self._handler.carry_out(key, until_ms)
         except Exception:
@@ -78,8 +80,9 @@ class GuardedHandler:
         return result
 
     def agenda(self) -> list[AgendaEntry]:
+        """Returns the handler's agenda; a key whose step failed is due no earlier than its backoff ends."""
         nothing: list[AgendaEntry] = []
-        entries = self._ask(self._handler.agenda, nothing)
+        entries = self._or_default(self._handler.agenda, nothing)
         backoff_until = self._current_backoffs()
         for entry in entries:
             entry.next_due_ms = max(entry.next_due_ms, backoff_until.get(entry.key, 0))
@@ -89,23 +92,23 @@ class GuardedHandler:
     def next_due_ms(self) -> int | None:
         if self._current_backoffs():
             return min((entry.next_due_ms for entry in self.agenda()), default=None)
-        return self._ask(lambda: self._handler.next_due_ms, None)
+        return self._or_default(lambda: self._handler.next_due_ms, None)
 
     @property
     def waiting_count(self) -> int:
-        return self._ask(lambda: self._handler.waiting_count, 0)
+        return self._or_default(lambda: self._handler.waiting_count, 0)
 
     @property
     def state(self) -> SchedulerKind:
         return SchedulerKind(
             kind=self.kind,
-            next_due_ms=self._ask(lambda: self._handler.next_due_ms, None) or 0,
+            next_due_ms=self._or_default(lambda: self._handler.next_due_ms, None) or 0,
             waiting_count=self.waiting_count,
             late_ms=self.late_ms,
         )
 
     def _current_backoffs(self) -> dict[str, int]:
-        """Returns the keys that are left alone now; a clock that was set back makes it last no longer."""
+        """Returns until when keys are not due, by key. A clock that was set back does not make that longer."""
         if self._backoff_until:
             now_ms = self._clock()
             self._backoff_until = {
@@ -115,14 +118,16 @@ class GuardedHandler:
             }
         return self._backoff_until
 
-    def _ask(self, question: Callable[[], T], otherwise: T) -> T:
-        """Returns what `question` does, `otherwise` when it raises; the first of several failures is logged."""
+    def _or_default(self, read: Callable[[], T], default: T) -> T:
+        """Returns `read()`, or `default` when it raises; of failures in a row the first is logged."""
         try:
-            answer = question()
+            result = read()
         except Exception:
             if not self._agenda_failed:
-                logger.exception("the scheduler's kind %r cannot say what is due; the others go on", self.kind)
+                logger.exception(
+                    "the agenda of the scheduler's kind %r cannot be read; the other kinds go on", self.kind
+                )
             self._agenda_failed = True
-            return otherwise
+            return default
         self._agenda_failed = False
-        return answer
+        return result

@@ -1,7 +1,7 @@
-"""How a message enters the schedule (`HookUtils.handleScheduleMessage`): by a delay level, or by a time of its own.
+"""How a message enters the schedule (`HookUtils.handleScheduleMessage`): by a delay level, or with a delivery time.
 
-Its destination moves into REAL_TOPIC and REAL_QID, its place becomes the queue of its level or that of the timers, and
-where other entries hold a tag hash its entry holds the due time.
+Its destination moves into the properties REAL_TOPIC and REAL_QID, and it is stored in the queue of its level or that of
+the timers. Its consume-queue entry holds the due time where other entries hold a tag hash.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _TIMER_NAMES = frozenset(TIMER_PROPERTIES)
 
 
 def delay_level(properties: dict[str, str]) -> int:
-    """0 for a message that is not to be delayed. Raises MessageError for garbage.
+    """Returns the delay level; 0 for a message that is not to be delayed. Raises MessageError when it is no number.
 
-    Java answers SYSTEM_ERROR there, which its own producers try again on the next queue, in vain.
+    Apache's broker answers SYSTEM_ERROR there, on which its producers try the next queue, in vain.
     """
     text = properties.get(Property.DELAY)
     if text is None:
@@ -33,12 +33,15 @@ def delay_level(properties: dict[str, str]) -> int:
 
 
 def wants_timer(properties: dict[str, str]) -> bool:
-    """Whether a sender asks for an exact time, and did not get it before; a delay level wins over it."""
+    """Returns whether the message asks for a delivery time and has not waited for it yet.
+
+    A delay level wins over it: callers look for that first.
+    """
     return not _TIMER_NAMES.isdisjoint(properties) and Property.TIMER_OUT_MS not in properties
 
 
 def enter_timer(draft: MessageDraft, properties: dict[str, str], now_ms: int, max_delay_s: int) -> bool:
-    """Turns `draft` into a waiting message; False when its time has come already, and it is to be delivered as it is.
+    """Turns `draft` into a waiting timer; returns False when its time has come already, and it is stored as it is.
 
     Raises MessageError (MESSAGE_ILLEGAL) for a time that is no number or too far away, and for a delete marker
     (TIMER_DEL_UNIQKEY) whose time has come.
@@ -76,7 +79,7 @@ def _illegal_timer(max_delay_s: int, why: str) -> MessageError:
 def enter_schedule(
     draft: MessageDraft, properties: dict[str, str], level: int, levels: DelayLevels, now_ms: int
 ) -> None:
-    """Turns `draft`, whose properties are `properties`, into the waiting message. `level` > 0."""
+    """Turns `draft`, whose properties are `properties`, into a message that waits at delay level `level` > 0."""
     level = levels.clamp(level)
     for name in TIMER_PROPERTIES:
         properties.pop(name, None)

@@ -1,21 +1,24 @@
-"""Who may drive the scheduler: one holder at a time, each with its own epoch.
+"""The scheduler's lease: one driver holds it at a time, each under an epoch of its own.
 
-Epochs only grow, also over restarts of the broker, because counting begins at the second of its start: a driver that
-slept through its own replacement is told so by its old number. Times are ms of a clock that never jumps.
+Epochs only grow, also over restarts of the broker, because counting begins at the second of its start. So a driver that
+was suspended while another one took over is recognised by its old epoch. Times are ms of a monotonic clock.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# A driver that asks for less or more gets this much; nobody may keep the lease long after its death.
+# A lease lasts at least and at most so long, whatever is asked for: a driver that died must not hold it for long.
 LEASE_MS_MIN = 200
 LEASE_MS_MAX = 30_000
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """`is_new`: the holder changed with this answer. `holder` and `epoch` name who drives, granted or not."""
+    """The answer to a request for the lease. `holder` and `epoch` are those in force, granted or not.
+
+    `is_new`: the holder or its epoch changed with this answer.
+    """
 
     granted: bool
     epoch: int
@@ -24,15 +27,16 @@ class Grant:
 
 
 class Lease:
-    """`holder` is "" while nobody holds it."""
+    """The lease: its epoch, its holder ("" while it has none), and when it expires."""
 
     def __init__(self, first_epoch: int) -> None:
+        """`first_epoch`: the number after which epochs are counted."""
         self.epoch = first_epoch
         self.holder = ""
         self.expires_ms = 0
 
     def ask(self, driver: str, epoch: int, lease_ms: int, now_ms: int) -> Grant:
-        """Grants, renews or refuses. `epoch` 0 asks anew, and so does an epoch that is no longer in force."""
+        """Grants, renews or refuses the lease. A driver that has no epoch yet sends 0."""
         lease_ms = max(LEASE_MS_MIN, min(lease_ms, LEASE_MS_MAX))
         if self.is_held(now_ms):
             if driver != self.holder or epoch not in (0, self.epoch):
@@ -49,11 +53,11 @@ class Lease:
         return bool(self.holder) and now_ms < self.expires_ms
 
     def allows(self, epoch: int, now_ms: int) -> bool:
-        """Whether a step under `epoch` may be carried out."""
+        """Returns whether a step under `epoch` may be carried out."""
         return epoch == self.epoch and self.is_held(now_ms)
 
     def release(self, epoch: int) -> bool:
-        """Whether there was something to release: the holder of `epoch` is gone."""
+        """Frees the lease that was granted under `epoch`; returns False when that one is not held any more."""
         if epoch != self.epoch or not self.holder:
             return False
         self.holder = ""

@@ -1,8 +1,8 @@
-"""Which table of delay levels counted from where in the log on, kept in `config/delayLevels.json`.
+"""Which table of delay levels was in force from which commit-log offset on, kept in `config/delayLevels.json`.
 
 The table can change while messages wait. Those keep the due time that they were stored with, also when their queue is
-indexed again from the log: the table that counted at their place tells it. Recovery needs this before anything else,
-so the file is on the disk before a changed table counts for the first message.
+indexed again from the log: it is computed from the table that was in force at their commit-log offset. Recovery needs
+this before anything else, so the file is on the disk before a changed table applies to the first message.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ FILE_NAME = "delayLevels.json"
 
 
 class LevelsSince(Document, kw_only=True):
-    """`levels` in RocketMQ's words, from that place of the log on."""
+    """A table of delay levels in RocketMQ's notation, and the commit-log offset from which on it is in force."""
 
     commit_log_offset: int
     levels: str
 
 
 class LevelsFile(Document, kw_only=True):
+    """The content of the file, the oldest table first."""
+
     tables: list[LevelsSince] = []  # noqa: RUF012 - msgspec copies a default per instance
 
 
 class LevelHistory:
-    """`current` counts for what is stored now. `first` is the table where no file says otherwise.
-
-    Raises ConfigFileUnreadable, DelayLevelError.
-    """
+    """The tables of delay levels that are or were in force; `current` applies to messages that are stored now."""
 
     def __init__(self, folder: Path, first: DelayLevels) -> None:
+        """`first` is the table where there is no file. Raises ConfigFileUnreadable, DelayLevelError."""
         self._path = folder / FILE_NAME
         file = load_config_file(self._path, LevelsFile)
         tables = [(one.commit_log_offset, parse_levels(one.levels)) for one in file.tables] if file else []
@@ -47,10 +47,11 @@ class LevelHistory:
 
     @property
     def changes(self) -> list[tuple[int, DelayLevels]]:
-        """(commit-log offset, table that counts from there on), oldest first."""
+        """Returns (commit-log offset, table in force from there on), oldest first."""
         return list(self._tables)
 
     def at(self, commit_log_offset: int) -> DelayLevels:
+        """Returns the table that applies to a message stored at `commit_log_offset`."""
         index = bisect_right(self._tables, commit_log_offset, key=lambda table: table[0])
         return self._tables[max(0, index - 1)][1]
 
@@ -58,9 +59,11 @@ class LevelHistory:
         return self.at(commit_log_offset).delays_ms
 
     def change(self, levels: DelayLevels, *, end: int, low: int) -> bool:
-        """`levels` count from `end` of the log on; what counted only before `low`, its start, is forgotten.
+        """Puts `levels` in force from `end`, the end of the log, on, and forgets tables that applied only before `low`,
+        its start.
 
-        False when they did already; the first table is kept then. Raises ConfigFileUnwritable: nothing is changed then.
+        Returns False when `levels` are in force already; the first table is written to the file then, if there is none
+        yet. Raises ConfigFileUnwritable; then nothing has changed.
         """
         if levels == self.current:
             if not self._is_kept:

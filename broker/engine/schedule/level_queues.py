@@ -1,6 +1,7 @@
-"""The queues of the delay levels in the schedule topic, read through their segments.
+"""The queues of the delay levels in the schedule topic, and reading them by segments.
 
-Queue `level - 1` of SCHEDULE_TOPIC_XXXX; the consume-queue entry holds the due time where others hold a tag hash.
+A level has queue `level - 1` of SCHEDULE_TOPIC_XXXX; its consume-queue entries hold the due time where other entries
+hold a tag hash.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ Entry = tuple[int, int, int]
 
 
 class LevelQueues:
+    """Reads the levels' queues in the store, and sets in the segments which message is next."""
+
     def __init__(self, store: MessageStore) -> None:
         self._store = store
 
@@ -27,6 +30,7 @@ class LevelQueues:
         segment.stored_due_ms = None if entry is None else entry[2]
 
     def look_at_all(self, level: Level) -> None:
+        """Does as `look` for all segments of the level, and drops the first ones that are fully delivered."""
         for segment in level.segments:
             self.look(level, segment)
         level.segments = drop_delivered(level.segments)
@@ -46,13 +50,14 @@ class LevelQueues:
         return queue_offset, entry
 
     def end_of(self, level: Level, segment: LevelSegment) -> int:
+        """Returns the queue offset after the segment's last entry."""
         return self._store.max_offset(SCHEDULE_TOPIC, level.queue_id) if segment.end is None else segment.end
 
     def waiting_count(self, level: Level) -> int:
         return sum(max(0, self.end_of(level, segment) - segment.next_offset) for segment in level.segments)
 
     def first_place(self, level: Level) -> int | None:
-        """The commit-log offset of the oldest message that waits in any segment."""
+        """Returns the commit-log offset of the oldest message that waits in any segment, None when none waits."""
         entries = [
             self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, segment.next_offset)
             for segment in level.segments
@@ -61,7 +66,10 @@ class LevelQueues:
         return min((entry[0] for entry in entries if entry is not None), default=None)
 
     def begin_segment(self, level: Level, delay_ms: int) -> None:
-        """Goes on in a new segment, where one is needed; an empty one takes the new delay itself."""
+        """Begins a segment with `delay_ms` at the end of the queue, where the last one has another delay.
+
+        A last segment in which no message waits takes the new delay itself.
+        """
         last = level.segments[-1]
         if last.delay_ms == delay_ms:
             return

@@ -1,7 +1,6 @@
-"""The delay levels at a start: their segments, and how far each was delivered.
+"""Recovery of the delay levels when the broker starts: their segments, and how far each was delivered.
 
-From the history of the table, from the progress file, and from the copies that stand in the log behind what the file
-counts.
+It reads the history of the table, the progress file, and the copies in the log that the file does not count yet.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from remoting.wire.stored_message import StoredMessage
 
 logger = logging.getLogger(__name__)
 
-# What a property may claim to be a level: longer ones are no number that anybody counts with.
+# A DELAY property with more digits is not taken for a level.
 LEVEL_DIGITS_MAX = 9
 
 
 def recover_levels(
     store: MessageStore, queues: LevelQueues, history: LevelHistory, saved: DelayProgress
 ) -> dict[str, Level]:
-    """By their numbers: those of the table, and those that have a queue."""
+    """Returns the levels by their numbers: those of the table, and others that have a queue."""
     numbers = {queue_id + 1 for queue_id in store.queues(SCHEDULE_TOPIC)}
     numbers |= set(range(1, len(history.current.delays_ms) + 1))
     levels = {str(number): Level(number, _segments_of(store, history, saved, number)) for number in sorted(numbers)}
@@ -40,7 +39,7 @@ def recover_levels(
 
 
 def _segments_of(store: MessageStore, history: LevelHistory, saved: DelayProgress, number: int) -> list[LevelSegment]:
-    """As the history of the table tells them, and where the progress that was saved says that they are."""
+    """Returns a level's segments, from the history of the table and the saved progress, each with its next offset."""
     segments: list[LevelSegment] = []
     for since, table in history.changes:
         delay_ms = delay_of(number, table.delays_ms)
@@ -53,11 +52,11 @@ def _segments_of(store: MessageStore, history: LevelHistory, saved: DelayProgres
         segments.append(LevelSegment(delay_ms, start=start))
     lowest = saved.next_offsets.get(number, 0)
     starts = saved.segments.get(number, {})
-    # Of tables that retention let go of, the progress alone remembers where segments began.
+    # Where a segment began under a table that the history has forgotten, the saved progress alone says.
     high = store.max_offset(SCHEDULE_TOPIC, number - 1)
     segments = split_at(segments, [start for start in starts if start <= high])
     for segment in segments:
-        # A segment that was empty took over the delay of the next table, and goes on under the start that it had.
+        # A segment that was empty took over the delay of the next table; its progress was saved under its old start.
         before = (offset for start, offset in starts.items() if start <= segment.start)
         segment.next_offset = max(segment.start, lowest, *before)
         if segment.end is not None:
@@ -66,7 +65,7 @@ def _segments_of(store: MessageStore, history: LevelHistory, saved: DelayProgres
 
 
 def _first_behind(store: MessageStore, queue_id: int, commit_log_offset: int) -> int:
-    """The queue offset of the first entry that was stored at or behind `commit_log_offset`."""
+    """Returns the queue offset of the first entry whose message was stored at or after `commit_log_offset`."""
     low = store.min_offset(SCHEDULE_TOPIC, queue_id)
     high = store.max_offset(SCHEDULE_TOPIC, queue_id)
     while low < high:
@@ -80,6 +79,7 @@ def _first_behind(store: MessageStore, queue_id: int, commit_log_offset: int) ->
 
 
 def _count_copies_from(store: MessageStore, levels: dict[str, Level], commit_log_offset: int) -> None:
+    """Moves segments past the messages whose copies stand in the log from `commit_log_offset` on."""
     for copy in copies_from(store, commit_log_offset, SCHEDULE_TOPIC, Property.DELAY):
         level = levels.get(str(_level_of(copy)))
         segment = level.segment_of(source_offset(copy)) if level is not None else None
@@ -90,20 +90,21 @@ def _count_copies_from(store: MessageStore, levels: dict[str, Level], commit_log
 
 
 def _level_of(copy: StoredMessage) -> int:
-    """Which level it says that it waited in; 0 when it says none."""
+    """Returns the level that the copy's properties name; 0 when they name none."""
     level = copy.properties.get(Property.DELAY, "")
     return int(level) if level.isdecimal() and len(level) <= LEVEL_DIGITS_MAX else 0
 
 
 def _clamp(store: MessageStore, level: Level) -> None:
-    """A copied or rolled-back store may say more or less than its queue holds (apache/rocketmq issue 1472)."""
+    """Clamps the next offsets to the queue's ends: in a store that was copied or rolled back, the progress file may lie
+    outside them (apache/rocketmq issue 1472)."""
     low = store.min_offset(SCHEDULE_TOPIC, level.queue_id)
     high = store.max_offset(SCHEDULE_TOPIC, level.queue_id)
     for segment in level.segments:
         offset = max(low, min(segment.next_offset, high))
         if offset != segment.next_offset:
             logger.warning(
-                "delay level %d: %s says next is %d, its queue holds %d to %d; going on at %d",
+                "delay level %d: %s has the next offset %d, but its queue holds %d to %d; going on at %d",
                 *(level.number, FILE_NAME, segment.next_offset, low, high, offset),
             )
             segment.next_offset = offset

@@ -1,6 +1,6 @@
-"""Delay levels and their segments: stretches of a level's queue in which all messages wait equally long.
+"""Delay levels and their segments: ranges of a level's queue in which all messages wait equally long.
 
-A level has one segment until the table of levels changes while messages wait in it; then its queue goes on in a new
+A level has one segment until the table of levels changes while messages wait in it; then its queue continues in a new
 segment, so that a message with a delay of 1 s is not behind one with a delay of 2 h. Pure: callers read the queues.
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import dropwhile
 
-# An entry that is further away than its level can explain was stored before the clock was set back. By so much it just
-# waits longer; beyond it, it waits its level's delay from when that is noticed. Either way never less.
+# An entry that is due later than its level's delay from now was stored before the clock was set back. If it is later by
+# no more than this, it keeps its due time and waits longer; if by more, it waits its level's delay from the moment at
+# which this is noticed. Either way it never waits less than its delay.
 CLOCK_JUMP_TOLERANCE_MS = 60_000
 
 
@@ -18,9 +19,9 @@ CLOCK_JUMP_TOLERANCE_MS = 60_000
 class LevelSegment:
     """Holds queue offsets `start` to `end` of a level, all with one delay; `end` is None for the segment that grows.
 
-    `next_offset`: the queue offset to deliver next; `stored_due_ms` the due time it was stored with, None when none
-    waits. When it is due is asked anew each time: the clock may have been set back since. `set_back_ms`: when that was
-    noticed of what waits now.
+    `next_offset`: the queue offset to deliver next. `stored_due_ms`: the due time in its entry, None when no message
+    waits; when it really is due is computed anew each time, because the clock may have been set back since.
+    `set_back_ms`: when it was noticed, for the messages that wait now, that the clock was set back.
     """
 
     delay_ms: int
@@ -31,6 +32,7 @@ class LevelSegment:
     set_back_ms: int | None = None
 
     def due_ms(self, stored_due_ms: int, now_ms: int) -> int:
+        """Returns when an entry is due that was stored with `stored_due_ms`; see `CLOCK_JUMP_TOLERANCE_MS`."""
         ahead_ms = stored_due_ms - self.delay_ms - now_ms
         if ahead_ms <= 0:
             self.set_back_ms = None
@@ -46,7 +48,10 @@ class LevelSegment:
 
 @dataclass(slots=True)
 class Level:
-    """Holds one level's `segments`, the oldest first, at least one; only the last may be fully delivered."""
+    """Holds one level's `segments`, the oldest first, at least one. The last one grows.
+
+    `late_ms`: how late the first message of the last step was, -1 before any.
+    """
 
     number: int
     segments: list[LevelSegment]
@@ -70,7 +75,7 @@ class Level:
         return None if first is None else first[0]
 
     def segment_of(self, queue_offset: int) -> LevelSegment | None:
-        """Returns the segment that holds `queue_offset`, None where that was delivered."""
+        """Returns the segment in which `queue_offset` is not delivered yet, None when it was delivered."""
         for segment in self.segments:
             if segment.next_offset <= queue_offset and (segment.end is None or queue_offset < segment.end):
                 return segment
@@ -85,13 +90,13 @@ def delay_of(number: int, delays_ms: tuple[int, ...]) -> int:
 def drop_delivered(segments: list[LevelSegment]) -> list[LevelSegment]:
     """Drops the fully delivered segments before the first in which a message waits.
 
-    A delivered one behind it stays: the progress file says how far each came.
+    A fully delivered one after it stays: the progress file says how far each one is delivered.
     """
     return list(dropwhile(lambda segment: segment.end is not None and segment.next_offset >= segment.end, segments))
 
 
 def split_at(segments: list[LevelSegment], starts: list[int]) -> list[LevelSegment]:
-    """Splits segments so that one begins at each of `starts`; nothing counts as delivered yet."""
+    """Splits segments so that one begins at each of `starts`; the split ones count as undelivered."""
     split: list[LevelSegment] = []
     for segment in segments:
         rest = segment

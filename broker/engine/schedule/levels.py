@@ -1,6 +1,6 @@
-"""The delay levels: level 1 … n and how long each waits (`MessageStoreConfig.messageDelayLevel`).
+"""The table of delay levels: 1 … n, and how long messages of each wait (`MessageStoreConfig.messageDelayLevel`).
 
-Level n waits in queue n - 1 of the schedule topic. A level above the table counts as the highest.
+Messages of level n wait in queue n - 1 of the schedule topic. A level above the table counts as the highest.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEFAULT_LEVELS_TEXT = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
-# Each level has a queue, and each change of the table looks at all of them.
+# Each level has a queue, and each change of the table examines all of them.
 LEVELS_MAX = 100
 # Ten years: a due time must stay a number that a queue entry can hold.
 DELAY_MAX_MS = 10 * 366 * 86_400_000
@@ -17,12 +17,12 @@ _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class DelayLevelError(ValueError):
-    """The text of the levels cannot be read; names the word."""
+    """Raised when a text is no table of levels; names the word that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class DelayLevels:
-    """`delays_ms[0]` is level 1."""
+    """A table of delay levels; `delays_ms[0]` is the delay of level 1."""
 
     delays_ms: tuple[int, ...]
 
@@ -31,20 +31,20 @@ class DelayLevels:
         return len(self.delays_ms)
 
     def __str__(self) -> str:
-        """As RocketMQ writes it, each level in its largest unit."""
+        """Returns the table as RocketMQ writes it, each level in its largest unit."""
         return " ".join(_write_delay(delay_ms) for delay_ms in self.delays_ms)
 
     def clamp(self, level: int) -> int:
-        """`level` > 0 as the level it counts as."""
+        """Returns `level` > 0, or the highest level when it is above the table."""
         return min(level, self.highest)
 
     def delay_ms(self, level: int) -> int:
-        """How long a message of `level` > 0 waits."""
+        """Returns how long a message of `level` > 0 waits."""
         return self.delays_ms[min(level, self.highest) - 1]
 
 
 def parse_levels(text: str) -> DelayLevels:
-    """`"1s 5s 1m 2h"` and so on, units s, m, h, d; at most `LEVELS_MAX` of them. Raises DelayLevelError."""
+    """Parses a table like `"1s 5s 1m 2h"`, units s, m, h, d, of at most `LEVELS_MAX` levels. Raises DelayLevelError."""
     words = text.split()
     if not words:
         raise DelayLevelError("no delay level is named")

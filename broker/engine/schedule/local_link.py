@@ -1,4 +1,4 @@
-"""A driver's way to the scheduler of its own process (`--scheduler internal`)."""
+"""The link between a driver and the scheduler of the same process (`--scheduler internal`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from broker.engine.schedule.scheduler import LeaseRequest, Scheduler
 
 
 class LocalLink:
+    """Link of a driver that calls the scheduler directly, without a connection."""
+
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
 
@@ -28,5 +30,5 @@ class LocalLink:
         except StaleEpoch:
             raise
         except Exception as error:
-            # As over the wire: whatever a handler raises is one refused step.
+            # As over a connection: any exception of a handler is one refused step.
             raise StepRefused(f"{step.kind} {step.key}: {error!r}") from error

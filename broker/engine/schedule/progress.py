@@ -1,19 +1,20 @@
 """How far each delay level has been delivered, kept in RocketMQ's `config/delayOffset.json`.
 
-The truth is the log: a delivered copy carries the number of the entry after its source in the field
+The log is authoritative: a delivered copy carries the queue offset after its source message's in the field
 `prepared_transaction_offset`, which plain messages leave at 0. So the file need not be written with every delivery,
-and still nothing is delivered twice after a kill: where the file says that a delivery was under way, what stands
-in the log behind `deliveringFrom` tells how far it came.
+and still nothing is delivered twice after a kill: where the file says that a delivery was under way, the copies that
+stand in the log from `deliveringFrom` on show how far it came.
 
     {"dataVersion": {...}, "deliveringFrom": 1234, "offsetTable": {1: 17, 3: 4}}
 
-`offsetTable`: level to the queue offset of the next entry. Our own keys, which Apache ignores: `lanes` (see
-`level_segments.py`), level to the start of each of its segments but the first to the next entry there;
-`deliveringFrom`, the commit-log offset from which on copies may stand that neither counts, absent when there are none.
+`offsetTable`: level to the queue offset of the next entry to deliver. Our own keys, which Apache RocketMQ ignores:
+`lanes` (see `level_segments.py`), level to the start of each of its segments but the first to the next entry there;
+`deliveringFrom`, the commit-log offset from which on copies may stand that neither table counts, absent when there are
+none.
 
-Order of a delivery (`delay_saving.py`): the file says `deliveringFrom` before the first copy is written; the table
-follows at most `SAVE_INTERVAL_S` later, and never before the counted copies are flushed. A power cut may therefore
-bring a delivery of the last moments again, but never loses one (with flush=async: what the flush window loses).
+Order of a delivery (`delay_saving.py`): `deliveringFrom` is in the file before the first copy is written; the tables
+follow at most `SAVE_INTERVAL_S` later, and never before the copies that they count are flushed. A power cut may
+therefore repeat a delivery of the last moments, but never loses one (with flush=async: only what is not flushed yet).
 """
 
 from __future__ import annotations
@@ -34,8 +35,11 @@ FILE_NAME = "delayOffset.json"
 
 
 class DelayProgress(msgspec.Struct):
-    """`next_offsets`: level to queue offset; `segments`: level to segment's start to queue offset. `delivering_from` is
-    None when both are complete."""
+    """The content of the file: how far each level has been delivered.
+
+    `next_offsets`: level to queue offset; `segments`: level to segment's start to queue offset. `delivering_from` is
+    None when both are complete.
+    """
 
     next_offsets: dict[int, int]
     delivering_from: int | None = None
@@ -45,6 +49,7 @@ class DelayProgress(msgspec.Struct):
 
 
 def encode_progress(progress: DelayProgress) -> bytes:
+    """Returns the file's JSON, in which RocketMQ's table has numbers as keys, without quotes."""
     fields: dict[str, Any] = {
         "dataVersion": {"counter": progress.counter, "stateVersion": 0, "timestamp": progress.changed_ms},
     }
@@ -58,7 +63,7 @@ def encode_progress(progress: DelayProgress) -> bytes:
 
 
 def decode_progress(data: bytes) -> DelayProgress:
-    """Raises BodyError when it is not RocketMQ's file."""
+    """Parses the file's JSON. Raises BodyError when it is not RocketMQ's format."""
     fields = lenient_json.loads(data)
     try:
         version = fields.get("dataVersion") or {}
@@ -80,10 +85,10 @@ def decode_progress(data: bytes) -> DelayProgress:
 
 
 class ProgressFile:
-    """The file, replaced as a whole with the one before kept as `.bak`, as RocketMQ does.
+    """Reads and replaces `delayOffset.json`; the previous file is kept as `.bak`, as RocketMQ does.
 
-    Unlike the other files of the store it is not flushed: it is written every second of a delivery, on the event loop,
-    and an older one only costs reading the log.
+    Unlike the other files of the store it is not flushed: it is written every second while messages are delivered, on
+    the event loop, and an older one only costs reading more of the log.
     """
 
     def __init__(self, path: Path) -> None:
@@ -94,7 +99,7 @@ class ProgressFile:
         return str(self._path)
 
     def read(self) -> DelayProgress | None:
-        """None when there is none that can be read."""
+        """Returns the content of the file, or of its backup; None when neither can be read."""
         for path in (self._path, backup_of(self._path)):
             try:
                 return decode_progress(path.read_bytes())
@@ -105,5 +110,5 @@ class ProgressFile:
         return None
 
     def write(self, progress: DelayProgress) -> None:
-        """Raises OSError; the file before is still there then."""
+        """Replaces the file. Raises OSError; the previous file is still there then."""
         self._files.replace(self._path, encode_progress(progress), Backup.PREVIOUS, flushes=False)

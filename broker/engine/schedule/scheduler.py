@@ -1,16 +1,17 @@
-"""The broker's side of the scheduler: the lease, the agenda, the steps, and who hears when something changes.
+"""The broker's side of the scheduler: the lease, the agenda, and the steps.
 
-What must come at its time is grouped by kind; the table of kinds and their handlers is `wiring/scheduling.py`. A
-driver, in a Celery worker or inside the broker, holds the lease and sends steps; without one nothing is delivered, and
-people hear of it.
+Tasks that are due at a certain time are grouped by kind; the table of kinds and their handlers is
+`wiring/scheduling.py`. A driver, in a Celery worker or inside the broker, holds the lease and sends steps. While no
+driver holds it, nothing is delivered; that is logged, and shown in the scheduler's state.
 
-A step names a kind, a key and a moment. What a key means is the handler's: a delay level, a range of times, a file. A
-handler may take several steps, and several turns of the loop, for what is due; meanwhile its agenda says when it wants
-the next one. What fails is left alone for a moment, so that it neither makes a busy loop nor holds up the rest.
+A step names a kind, a key and a time. The meaning of a key is up to the handler: a delay level, a range of times, a
+file. A handler may need several steps, and several turns of the event loop, for what is due; meanwhile its agenda says
+when the next step makes sense. A key whose step failed is not due again for a moment, so that it neither makes a busy
+loop nor holds up the others.
 
-A lease request with `wait_ms` is parked until something is due, so that the driver learns at once of what came in
-meanwhile; one that isn't granted is parked until the lease is free, so that a standby takes over at once. At most one
-request per driver is parked.
+A lease request with `wait_ms` is parked until something is due, so that the driver learns at once of messages that
+arrive meanwhile; one that isn't granted is parked until the lease is free, so that a standby takes over at once. At
+most one request per driver is parked.
 """
 
 from __future__ import annotations
@@ -29,19 +30,21 @@ logger = logging.getLogger(__name__)
 
 Answer = Callable[[LeaseAnswer], None]
 
-# A lease request waits no longer, whatever it asks for: a driver that is gone must not be kept for ever.
+# A lease request is parked no longer, whatever it asks for: one of a driver that died must not stay for ever.
 WAIT_MS_MAX = 30_000
-# Drivers that wait at once, standbys included; beyond it a request is answered at once.
+# Lease requests that are parked at most, standbys' included; beyond it a request is answered at once.
 PARKED_MAX = 256
-# So long may nobody drive before people are told.
+# When no driver has held the lease for so long, that is logged and reported.
 ABSENCE_MS = 3_000
-# Longer after the broker's start: workers that were started along with it take their time.
+# The same after the broker's start: longer, because workers that were started along with it take their time.
 START_GRACE_MS = 15_000
 LOOK_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
+    """A driver's request for the lease. `epoch` is 0 when it has none; `wait_ms`: how long the answer may take."""
+
     driver: str
     epoch: int
     lease_ms: int
@@ -50,7 +53,10 @@ class LeaseRequest:
 
 @dataclass(slots=True, eq=False)
 class _Parked:
-    """`epoch` is 0 for a standby, else the one under which its driver drives."""
+    """A lease request that is not answered yet, by `until_s` at the latest.
+
+    `epoch` is 0 for a standby, else the epoch under which its driver holds the lease.
+    """
 
     request: LeaseRequest
     answer: Answer
@@ -59,9 +65,10 @@ class _Parked:
 
 
 class Scheduler:
-    """Callers: the processors of 29011 and 29012, the internal driver, the handlers (`reschedule`), the runtime.
+    """Grants the lease, hands out the agenda and carries out steps.
 
-    `on_changed` is called when the driver changes, and when nobody drove for `ABSENCE_MS` (`START_GRACE_MS` at first).
+    Callers: the processors of SCHEDULER_LEASE (29011) and SCHEDULER_STEP (29012), the internal driver, the handlers
+    (`reschedule`), the runtime.
     """
 
     def __init__(
@@ -70,6 +77,8 @@ class Scheduler:
         clock: Callable[[], int],
         on_changed: Callable[[], None],
     ) -> None:
+        """`on_changed` is called when the driver changes, and when there was none for `ABSENCE_MS` (`START_GRACE_MS`
+        after the start). `clock`: ms since the epoch."""
         self._handlers = {kind: GuardedHandler(kind, handler, clock) for kind, handler in handlers.items()}
         self._clock = clock
         self._on_changed = on_changed
@@ -77,19 +86,19 @@ class Scheduler:
         self._since_ms = clock()
         self._late_ms = -1
         self._parked: list[_Parked] = []
-        self._serving: asyncio.TimerHandle | None = None
-        self._looking: asyncio.TimerHandle | None = None
+        self._answer_timer: asyncio.TimerHandle | None = None
+        self._look_timer: asyncio.TimerHandle | None = None
         self._last_driven_s = 0.0
-        self._is_absence_told = False
+        self._is_absence_reported = False
 
     def start(self) -> None:
-        """From here on somebody is expected to drive."""
+        """Begins to watch for a missing driver."""
         self._last_driven_s = self._now_s() + (START_GRACE_MS - ABSENCE_MS) / 1000
         self._look_for_driver()
 
     def stop(self) -> None:
-        """Nobody gets an answer any more: drivers learn of the end from their connections."""
-        for timer in (self._serving, self._looking):
+        """Drops parked requests without an answer: drivers notice the end by their closed connections."""
+        for timer in (self._answer_timer, self._look_timer):
             if timer is not None:
                 timer.cancel()
         self._parked.clear()
@@ -97,32 +106,35 @@ class Scheduler:
     # the lease
 
     def ask(self, request: LeaseRequest, answer: Answer) -> None:
-        """Grants, renews or refuses; answers now or, where there is nothing to do yet, within `wait_ms`."""
+        """Grants, renews or refuses the lease; calls `answer` now or, while nothing is due, within `wait_ms`."""
         self._parked = [entry for entry in self._parked if entry.request.driver != request.driver]
         grant = self._ask_lease(request, request.epoch)
         wait_ms = min(request.wait_ms, WAIT_MS_MAX, request.lease_ms // 2)
         entry = _Parked(request, answer, grant.epoch if grant.granted else 0, self._now_s() + wait_ms / 1000)
-        if grant.is_new or len(self._parked) >= PARKED_MAX or self._is_ripe(entry):
+        if grant.is_new or len(self._parked) >= PARKED_MAX or self._can_answer(entry):
             answer(self._answer(grant.granted))
         else:
             self._parked.append(entry)
-        self._arm()
+        self._set_timer()
 
     def release(self, epoch: int) -> None:
-        """The holder of `epoch` is gone, its connection closed: whoever stands by takes over now."""
+        """Frees the lease of `epoch`, whose driver's connection was closed: a standby takes over now."""
         if self._lease.release(epoch):
-            logger.info("the scheduler's driver of epoch %d is gone", epoch)
+            logger.info("the scheduler's driver of epoch %d has disconnected", epoch)
             self._changed()
-            self._serve()
+            self._answer_parked()
 
     def forget(self, answer: Answer) -> None:
-        """Nobody waits for this answer any more."""
+        """Drops the parked request of `answer`: its connection was closed."""
         self._parked = [entry for entry in self._parked if entry.answer is not answer]
 
     # steps
 
     def step(self, epoch: int, kind: str, key: str, until_ms: int) -> StepResult:
-        """Raises StaleEpoch, KeyError for an unknown kind or key, StoreError, and whatever the handler does."""
+        """Has the handler of `kind` carry out one step.
+
+        Raises StaleEpoch, KeyError for an unknown kind or key, StoreError, and whatever else the handler raises.
+        """
         if not self._lease.allows(epoch, self._now_ms()):
             raise StaleEpoch(f"epoch {epoch} is not in force; the last one granted is {self._lease.epoch}")
         result = self._handlers[kind].carry_out(key, until_ms)
@@ -131,8 +143,9 @@ class Scheduler:
         return result
 
     def reschedule(self) -> None:
-        """Something waits now where nothing did: the parked driver may have to wake earlier than planned."""
-        self._arm()
+        """Sets the timer anew: the next due time has become earlier, so the driver's parked request is answered
+        earlier."""
+        self._set_timer()
 
     @property
     def state(self) -> SchedulerState:
@@ -147,7 +160,7 @@ class Scheduler:
             kinds=kinds,
         )
 
-    # waiting
+    # parked requests
 
     def _ask_lease(self, request: LeaseRequest, epoch: int) -> Grant:
         grant = self._lease.ask(request.driver, epoch, request.lease_ms, self._now_ms())
@@ -165,8 +178,8 @@ class Scheduler:
     def _is_driving(self, entry: _Parked) -> bool:
         return self._lease.allows(entry.epoch, self._now_ms())
 
-    def _is_ripe(self, entry: _Parked) -> bool:
-        """Whether a request gets its answer now."""
+    def _can_answer(self, entry: _Parked) -> bool:
+        """Returns whether a request is to be answered now."""
         if self._now_s() >= entry.until_s:
             return True
         if entry.epoch == 0:
@@ -177,11 +190,11 @@ class Scheduler:
         dues = [due for handler in self._handlers.values() if (due := handler.next_due_ms) is not None]
         return max(0, min(dues) - self._clock()) / 1000 if dues else float("inf")
 
-    def _arm(self) -> None:
-        """One timer, set to the next moment at which a parked request gets its answer."""
-        if self._serving is not None:
-            self._serving.cancel()
-            self._serving = None
+    def _set_timer(self) -> None:
+        """Sets the one timer to the next moment at which a parked request is to be answered."""
+        if self._answer_timer is not None:
+            self._answer_timer.cancel()
+            self._answer_timer = None
         if not self._parked:
             return
         at_s = min(entry.until_s for entry in self._parked)
@@ -189,31 +202,31 @@ class Scheduler:
             at_s = min(at_s, self._now_s() + self._due_in_s())
         if any(not entry.epoch for entry in self._parked):
             at_s = min(at_s, self._lease.expires_ms / 1000)
-        self._serving = asyncio.get_running_loop().call_at(at_s, self._serve)
+        self._answer_timer = asyncio.get_running_loop().call_at(at_s, self._answer_parked)
 
-    def _serve(self) -> None:
-        ripe = [entry for entry in self._parked if self._is_ripe(entry)]
-        self._parked = [entry for entry in self._parked if entry not in ripe]
-        for entry in ripe:
+    def _answer_parked(self) -> None:
+        ready = [entry for entry in self._parked if self._can_answer(entry)]
+        self._parked = [entry for entry in self._parked if entry not in ready]
+        for entry in ready:
             granted = self._is_driving(entry) if entry.epoch else self._ask_lease(entry.request, 0).granted
             entry.answer(self._answer(granted))
-        self._arm()
+        self._set_timer()
 
-    # who drives
+    # a missing driver
 
     def _look_for_driver(self) -> None:
         is_held = self._lease.is_held(self._now_ms())
         if is_held:
             self._last_driven_s = self._now_s()
-        elif not self._is_absence_told and self._now_s() - self._last_driven_s > ABSENCE_MS / 1000:
-            logger.warning("nobody drives the scheduler: what is due waits")
+        elif not self._is_absence_reported and self._now_s() - self._last_driven_s > ABSENCE_MS / 1000:
+            logger.warning("no driver holds the scheduler's lease: delayed messages and other due tasks wait")
             self._changed()
-            self._is_absence_told = True
-        self._looking = asyncio.get_running_loop().call_later(LOOK_INTERVAL_S, self._look_for_driver)
+            self._is_absence_reported = True
+        self._look_timer = asyncio.get_running_loop().call_later(LOOK_INTERVAL_S, self._look_for_driver)
 
     def _changed(self) -> None:
         self._since_ms = self._clock()
-        self._is_absence_told = False
+        self._is_absence_reported = False
         self._on_changed()
 
     def _now_ms(self) -> int:

@@ -1,14 +1,14 @@
-"""Messages with a delivery time of their own: what waits in the timer topic, and bringing it to its real topic.
+"""Messages with a delivery time: how they wait in the timer topic, and their delivery to their real topics.
 
 RocketMQ's `TimerMessageStore`. A message is stored in queue 0 of rmq_sys_wheel_timer; its consume-queue entry holds
-the due time (`store/due_times.py`). Which falls due next tells `timer_runs.py`, which were delivered
-`timer_progress.py`; both are derived from the log and can be made again (`timer_index.py`).
+the due time (`store/due_times.py`). `timer_runs.py` keeps the order in which timers fall due, `timer_progress.py` which
+of them were delivered; both are derived from the log and can be built again from it (`timer_index.py`).
 
-Delivering appends a copy (`copies.py`), or leaves the message out that a delete marker of its slot names
-(`delete_markers.py`). The marker counts as delivered itself only when the whole slot has passed, so that a kill in
-between forgets neither of the two.
+A delivery appends a copy (`copies.py`), or leaves the message out when a delete marker of its slot names it
+(`delete_markers.py`). The marker itself counts as delivered only when the whole slot has passed, so that a kill in
+between loses neither of the two.
 
-Never early: a timer is due when the broker's clock says so, whatever a driver believes.
+No message is delivered early: a timer is due by the broker's own clock, whatever time a driver sends.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ logger = logging.getLogger(__name__)
 
 KIND = "timer"
 FOLDER_NAME = "timer"
-# A step's key names the minute in which the first timer falls due, by its first millisecond.
+# A step's key is the first millisecond of the minute in which the first timer falls due.
 RANGE_MS = 60_000
-# Entries looked at in one step: those of recalled messages, and of ones delivered already, cost little.
+# Entries examined in one step: more than messages, because recalled ones and ones delivered already cost little.
 STEP_ENTRIES_MAX = 1_024
-# How long the file may lag behind the log, in time while timers are delivered and in bytes of other messages: so much
-# is read over after a kill.
+# How far the progress file may lag behind the log, in time while timers are delivered and in bytes of other messages:
+# so much of the log is read again after a kill.
 SAVE_INTERVAL_S = 1.0
 SAVE_INTERVAL_BYTES = 16 * 1024 * 1024
 
 
 class _Taken(NamedTuple):
-    """One entry of a step; `draft` is None for what is delivered by being left out."""
+    """A timer that a step carries out. `draft` is None when no copy is appended: recalled, or undeliverable."""
 
     timer: Timer
     draft: MessageDraft | None
@@ -71,7 +71,8 @@ class TimerDelivery:
     def __init__(
         self, store: MessageStore, folder: Path, on_earlier_due: Callable[[], None], clock: Callable[[], int]
     ) -> None:
-        """`folder` is the store's; `on_earlier_due`: something falls due before all that waited. `clock`: ms."""
+        """`folder`: the store's. `on_earlier_due` is called when a new timer falls due before all others that wait.
+        `clock`: ms since the epoch."""
         self._store = store
         self._on_earlier_due = on_earlier_due
         self._clock = clock
@@ -84,15 +85,15 @@ class TimerDelivery:
         self._late_ms = -1
         self._counted_to = 0
         self._unsaved: TimerProgress | None = None
-        self._has_news = False
+        self._has_changed = False
         self._saving: asyncio.TimerHandle | None = None
 
     # start and stop
 
     def recover(self) -> None:
-        """From the file, what the log shows beyond it, and the runs that fit. Call it once, before the first append.
+        """Reads the progress file, counts the copies in the log beyond it, and opens or builds the runs.
 
-        Raises OSError.
+        Call it once, before the first append. Raises OSError.
         """
         low, high = self._store.min_offset(TIMER_TOPIC, 0), self._store.max_offset(TIMER_TOPIC, 0)
         saved = self._file.read()
@@ -106,15 +107,15 @@ class TimerDelivery:
         self._index.take_up(high)
         self._counted_to = self._store.max_commit_log_offset
         if high:
-            # The log's end may lie before what the file says: it must not be believed when the log has grown again.
+            # The log may end before the offset in the file, which would be wrong once the log has grown past it.
             self._file.write(self._snapshot())
 
     async def stop(self) -> None:
-        """Saves how far it came, as far as it is flushed."""
+        """Saves the progress, if the copies that it counts are flushed."""
         if self._saving is not None:
             self._saving.cancel()
             self._saving = None
-        if not self._has_news and self._unsaved is None:
+        if not self._has_changed and self._unsaved is None:
             return
         snapshot = self._snapshot()
         flushed = asyncio.get_running_loop().create_future()
@@ -122,7 +123,7 @@ class TimerDelivery:
         if await flushed is None and self._store.flushed_commit_log_offset >= snapshot.counted_to:
             self._file.write(snapshot)
 
-    # what the scheduler asks
+    # for the scheduler
 
     def agenda(self) -> list[AgendaEntry]:
         first = self._order.first
@@ -145,11 +146,11 @@ class TimerDelivery:
 
     @property
     def waiting_count(self) -> int:
-        """Delete markers whose slot is not over count too."""
+        """How many timers wait, including delete markers whose slot is not over."""
         return self._waiting_count
 
     def carry_out(self, key: str, until_ms: int) -> StepResult:
-        """Delivers what falls due in the minute `key` up to `until_ms`, and no later than now.
+        """Delivers timers of the minute `key` that are due by `until_ms` and by now.
 
         Raises KeyError for a key that is no minute, StoreError.
         """
@@ -170,10 +171,10 @@ class TimerDelivery:
         self._late_ms = max(0, now_ms - min(one.timer.due_ms for one in taken if one.draft is not None))
         return StepResult(appended_count, self._late_ms)
 
-    # what the store reports and asks
+    # for the store
 
     def appended(self, appended: list[Appended]) -> None:
-        """Takes up the timers among the messages that were stored, in whatever topic."""
+        """Adds the timers among the messages that were just stored, of whatever topic."""
         for one in appended:
             if one.topic == TIMER_TOPIC and one.queue_id == 0:
                 self._add(timer_of(one.tags_code, one.queue_offset))
@@ -190,7 +191,7 @@ class TimerDelivery:
             self._on_earlier_due()
 
     def pinned(self) -> int | None:
-        """The commit-log offset of the oldest message that waits; an entry that is lost pins nothing."""
+        """Returns the commit-log offset of the oldest waiting message; a damaged queue entry pins nothing."""
         for queue_offset in range(self._delivered.lowest, self._store.max_offset(TIMER_TOPIC, 0)):
             entry = self._store.queue_entry(TIMER_TOPIC, 0, queue_offset)
             if entry is not None:
@@ -200,7 +201,10 @@ class TimerDelivery:
     # delivering
 
     def _collect(self, range_ms: int, until_ms: int, now_ms: int) -> list[_Taken]:
-        """What is due, in order, at most one step's worth. Delete markers stay, and are remembered."""
+        """Returns the timers to carry out, in order, at most one step's worth.
+
+        Delete markers are put into `_markers` instead.
+        """
         taken: list[_Taken] = []
         seen: set[int] = set()
         message_count = byte_count = 0
@@ -214,19 +218,19 @@ class TimerDelivery:
             if timer is None or timer.queue_offset in seen:
                 continue
             seen.add(timer.queue_offset)
-            one = self._look(timer, now_ms)
+            one = self._examine(timer, now_ms)
             if one is not None:
                 taken.append(one)
                 message_count += one.draft is not None
                 byte_count += one.byte_count
         return taken
 
-    def _look(self, timer: Timer, now_ms: int) -> _Taken | None:
-        """What is to be done with it; None for a delete marker, which waits for the end of its slot."""
+    def _examine(self, timer: Timer, now_ms: int) -> _Taken | None:
+        """Returns what a step does with the timer; None for a delete marker, which waits for the end of its slot."""
         entry = self._store.queue_entry(TIMER_TOPIC, 0, timer.queue_offset)
         message = self._store.message_at(entry[0]) if entry is not None else None
         if message is None:
-            logger.error("timer %d cannot be delivered, its message is gone", timer.queue_offset)
+            logger.error("timer %d cannot be delivered, its message is missing", timer.queue_offset)
             return _Taken(timer, None, 0)
         if not timer.is_message:
             self._markers.remember(timer, message)
@@ -241,7 +245,7 @@ class TimerDelivery:
         return _Taken(timer, draft, message.total_bytes)
 
     def _append(self, taken: list[_Taken]) -> int:
-        """How many were stored."""
+        """Appends the copies and returns how many were stored."""
         drafts = [one.draft for one in taken if one.draft is not None]
         count = 0
         for draft, appended in append_copies(self._store, drafts, "timer"):
@@ -261,17 +265,18 @@ class TimerDelivery:
     # progress
 
     def _snapshot(self) -> TimerProgress:
-        self._has_news = False
+        self._has_changed = False
         self._counted_to = self._store.max_commit_log_offset
         return TimerProgress(self._delivered.lowest, self._counted_to, self._delivered.as_bits())
 
     def _save_soon(self) -> None:
-        self._has_news = True
+        self._has_changed = True
         if self._saving is None:
             self._saving = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._save)
 
     def _save(self) -> None:
-        """Writes what was counted a round ago, when the copies are on the disk by now, whatever the flush mode."""
+        """Writes the snapshot of one interval ago, if the copies that it counts are flushed by now, in any flush mode;
+        then takes the next one."""
         self._saving = None
         self._end_slots()
         unsaved = self._unsaved
@@ -280,9 +285,9 @@ class TimerDelivery:
             try:
                 self._file.write(unsaved)
             except OSError as error:
-                # The file before still says from where the log tells the rest.
+                # Nothing is lost: the previous file still says from which offset on the log must be read for copies.
                 logger.error("the progress of timers is not saved: %s", error)
-        if self._unsaved is None and self._has_news:
+        if self._unsaved is None and self._has_changed:
             self._unsaved = self._snapshot()
         if self._unsaved is not None or self._markers:
             self._saving = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._save)
@@ -290,6 +295,7 @@ class TimerDelivery:
     # recovery
 
     def _count_copies_from(self, commit_log_offset: int) -> None:
+        """Counts the sources of the copies in the log from `commit_log_offset` on as delivered."""
         for copy in copies_from(self._store, commit_log_offset, TIMER_TOPIC, Property.TIMER_OUT_MS):
             source = source_offset(copy)
             if source not in self._delivered and is_copy_from(self._store, copy, TIMER_TOPIC, 0):

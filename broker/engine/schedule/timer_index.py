@@ -1,6 +1,6 @@
-"""Making the order of the timers again from their queue, where runs are missing, damaged or of another life.
+"""Rebuilding the order of the timers from their queue, where runs are missing, damaged or don't fit the queue.
 
-The queue of the timer topic is the truth; `timer_runs.py` tells what is kept beside it.
+The queue of the timer topic is authoritative; `timer_runs.py` documents the index that is kept beside it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 
 
 def timer_of(tags_code: int, queue_offset: int) -> Timer:
-    """As its consume-queue entry tells it (`store/due_times.py`)."""
+    """Returns the timer of a consume-queue entry, whose `tags_code` holds its due time (`store/due_times.py`)."""
     return Timer(abs(tags_code), tags_code >= 0, queue_offset)
 
 
 class TimerIndex:
-    """Fills `order` with those of the queue that are not in `delivered`."""
+    """Fills `order` with the timers of the queue that are not in `delivered`, and repairs it from there."""
 
     def __init__(self, store: MessageStore, order: TimerOrder, delivered: Delivered) -> None:
         self._store = store
@@ -30,43 +30,47 @@ class TimerIndex:
         self._delivered = delivered
 
     def take_up(self, end: int) -> None:
-        """At a start: the runs that fit, and all else that waits up to the queue offset `end`. Raises OSError."""
+        """Adds all waiting timers up to the queue offset `end` at the start: from runs that fit, the others from the
+        queue. Raises OSError."""
         position = self._delivered.lowest
         for run in self._order.open_runs(position, end):
             self._read_queue(position, run.first)
             if not self._take_up_run(run):
-                logger.warning("%s is not used: timers that wait are not in it", run.path)
+                logger.warning("%s is not used: it lacks timers that wait", run.path)
                 self._read_queue(max(position, run.first), run.end)
             position = max(position, run.end)
         self._read_queue(position, end)
 
     def take(self) -> Timer | None:
-        """The first of the order, out of it; None where that was delivered already, or must be looked for again.
+        """Removes and returns the first timer of the order.
 
-        Raises OSError.
+        Returns None when that one was delivered already, or the order was repaired: call it again. Raises OSError.
         """
         try:
             timer = self._order.take()
         except RunDamaged as damage:
-            self._mend(damage)
+            self._reindex(damage)
             return None
         if timer is None or timer.queue_offset in self._delivered:
             return None
         entry = self._store.queue_entry(TIMER_TOPIC, 0, timer.queue_offset)
         if entry is not None and timer_of(entry[2], timer.queue_offset) != timer:
-            # The queue's word counts.
+            # The index is wrong: the queue is authoritative.
             self._order.put_back([timer_of(entry[2], timer.queue_offset)])
             return None
         return timer
 
-    def _mend(self, damage: RunDamaged) -> None:
-        """What the run stood for is read from the queue."""
+    def _reindex(self, damage: RunDamaged) -> None:
+        """Drops the damaged run, and reads its range from the queue."""
         logger.error("timers from %d on are indexed again: %s", damage.first, damage)
         self._order.drop(damage.path)
         self._read_queue(max(damage.first, self._delivered.lowest), damage.end)
 
     def _take_up_run(self, run: Run) -> bool:
-        """Whether it has all that waits: a power cut brings back what it took the copy of."""
+        """Adds the run, or removes it when it is damaged or lacks timers that wait; returns whether it was added.
+
+        It lacks timers whose copies a power cut has taken, so that they wait again.
+        """
         try:
             waiting_count = sum(queue_offset not in self._delivered for queue_offset in run.queue_offsets())
             if waiting_count == self._delivered.missing(run.first, run.end):
@@ -78,6 +82,7 @@ class TimerIndex:
         return False
 
     def _read_queue(self, first: int, end: int) -> None:
+        """Adds the waiting timers of a range of queue offsets: as runs, the newest ones in memory."""
         while first < end:
             until = min(end, first + PENDING_MAX)
             timers = list(self._waiting_between(first, until))

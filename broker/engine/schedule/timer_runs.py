@@ -1,15 +1,15 @@
 """The order in which timers fall due: an index on the disk of any size, of which a few KiB per file are in memory.
 
-What arrives is kept in a heap; when `PENDING_MAX` wait there, they are written, sorted, to a file of their own, a run.
-The next timer due is the least of the heap's first and the runs' firsts, and each run is read block by block.
+New timers are kept in a heap; when it holds `PENDING_MAX`, they are written, sorted, to a file of their own, a run. The
+next timer due is the least of the heap's first and the runs' first ones. Each run is read block by block.
 
     timer/<first queue offset, 20 digits>.run
     | 8 magic | 8 first | 8 end queue offset | 8 count | 4 crc |   then blocks of up to 256 entries and their 4 crc
-    entry   | 8 due time ms | 8: top bit set for a message, clear for a delete marker; queue offset |
+    entry   | 8 due time ms | 8: bit 62 set for a message, clear for a delete marker; queue offset |
 
 All of it is derived from the timer topic's queue: a run stands for the queue offsets from `first` to `end`, and one
-that is missing, damaged, or of another life of the queue is made again from there. So nothing is flushed, and a kill
-between any two writes costs reading some entries again. An entry may come twice; who delivers keeps count of what was.
+that is missing, damaged, or does not fit the queue is built again from there. So nothing is flushed, and a kill between
+any two writes costs reading some entries again. An entry may come twice: callers keep track of the delivered ones.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from zlib import crc32
 
 logger = logging.getLogger(__name__)
 
-# Written as one run: about 10 ms of the event loop, and 1.5 MiB of memory before.
+# Timers in a run: writing it takes about 10 ms of the event loop, and until then they take 1.5 MiB of memory.
 PENDING_MAX = 8_192
-# A run stands for no more of the queue, however little of it still waits: that is what one damaged byte costs to read.
+# A run stands for no more queue offsets, even if few of them wait: so many are read again when the run is damaged.
 RUN_RANGE_MAX = 8 * PENDING_MAX
 BLOCK_ENTRIES = 256
 _HEADER = struct.Struct(">8sqqqI")
@@ -46,7 +46,7 @@ class Timer(NamedTuple):
 
 
 class RunDamaged(Exception):
-    """A run cannot be read; `first` and `end` are the queue offsets that it stood for."""
+    """Raised when a run cannot be read; `first` and `end` are the queue offsets that it stands for."""
 
     def __init__(self, path: Path, first: int, end: int, why: str) -> None:
         super().__init__(f"{path}: {why}")
@@ -56,7 +56,7 @@ class RunDamaged(Exception):
 
 
 class Run:
-    """One file, read forward. `head` is its next entry, None at the end."""
+    """A file of sorted timers, read forward. `head` is its next entry, None at the end."""
 
     def __init__(self, path: Path, first: int, end: int, count: int) -> None:
         self.path = path
@@ -69,7 +69,10 @@ class Run:
 
     @classmethod
     def write(cls, folder: Path, first: int, end: int, timers: Iterable[Timer]) -> Run:
-        """Raises OSError; a torn file is found by its checksums."""
+        """Writes the timers of the queue offsets `first` to `end` to a file. Raises OSError.
+
+        A file that a kill cut off is recognised by its checksums.
+        """
         entries = [_pack(timer) for timer in sorted(timers)]
         path = folder / f"{first:020d}.run"
         head = _HEADER.pack(_MAGIC, first, end, len(entries), 0)[:-4]
@@ -83,7 +86,7 @@ class Run:
 
     @classmethod
     def open(cls, path: Path) -> Run | None:
-        """None when it is no sound run."""
+        """Opens a run; returns None when its header is damaged or cannot be read."""
         try:
             with path.open("rb") as file:
                 head = file.read(_HEADER.size)
@@ -98,7 +101,7 @@ class Run:
         return cls(path, first, end, count)
 
     def advance(self) -> None:
-        """To the next entry. Raises RunDamaged."""
+        """Sets `head` to the next entry. Raises RunDamaged."""
         if self._next >= self._count:
             self.head = None
             return
@@ -109,7 +112,7 @@ class Run:
         self._next += 1
 
     def queue_offsets(self) -> Iterator[int]:
-        """All of them, in the order of the file. Raises RunDamaged."""
+        """Yields the queue offsets of all entries, in the order of the file. Raises RunDamaged."""
         for number in range((self._count + BLOCK_ENTRIES - 1) // BLOCK_ENTRIES):
             for _, second in _ENTRY.iter_unpack(self._read_block(number)):
                 yield second & ~_MESSAGE_BIT
@@ -128,7 +131,10 @@ class Run:
 
 
 class TimerOrder:
-    """Callers: the handler of timers, on the event loop. Entries that were taken do not come again."""
+    """The waiting timers in the order of their due times: a heap of the newest, and the runs.
+
+    Callers: `TimerDelivery` and its index, on the event loop. Timers that were taken are no longer in it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -138,7 +144,7 @@ class TimerOrder:
         self._opened = 0
 
     def open_runs(self, low: int, high: int) -> Iterator[Run]:
-        """The sound runs that stand for queue offsets between `low` and `high` alone; all others are removed."""
+        """Yields the sound runs that end after the queue offset `low` and not beyond `high`; removes all others."""
         for path in sorted(self._folder.glob("*")):
             run = Run.open(path) if path.suffix == ".run" else None
             if run is not None and low < run.end <= high:
@@ -147,18 +153,18 @@ class TimerOrder:
                 path.unlink()
 
     def add_run(self, run: Run) -> None:
-        """Raises RunDamaged."""
+        """Adds the run's timers. Raises RunDamaged."""
         run.advance()
         self._offer(run)
 
     def drop(self, path: Path) -> None:
-        """A damaged run: its entries come from elsewhere now."""
+        """Removes a damaged run; the caller adds its timers from the queue."""
         self._heads = [head for head in self._heads if head[2].path != path]
         heapq.heapify(self._heads)
         path.unlink(missing_ok=True)
 
     def write_run(self, first: int, end: int, timers: list[Timer]) -> None:
-        """Index entries that stand for `first` to `end`; kept in memory where the disk does not take them."""
+        """Adds the timers of the queue offsets `first` to `end` as a run; in memory when it cannot be written."""
         try:
             self.add_run(Run.write(self._folder, first, end, timers))
         except (OSError, RunDamaged) as error:
@@ -167,7 +173,7 @@ class TimerOrder:
                 heapq.heappush(self._pending, timer)
 
     def add(self, timer: Timer) -> None:
-        """The next of the queue."""
+        """Adds a new timer, the next one of the queue."""
         if self._pending_first is None or not self._pending:
             self._pending_first = timer.queue_offset
         heapq.heappush(self._pending, timer)
@@ -176,20 +182,23 @@ class TimerOrder:
             self._spill(timer.queue_offset + 1)
 
     def put_back(self, timers: Iterable[Timer]) -> None:
-        """Those that were taken and not delivered."""
+        """Adds timers again that were taken but not delivered."""
         for timer in timers:
             heapq.heappush(self._pending, timer)
 
     @property
     def first(self) -> Timer | None:
-        """The next one due."""
+        """The timer that falls due next, None when none waits."""
         if not self._heads:
             return self._pending[0] if self._pending else None
         head = self._heads[0][0]
         return min(head, self._pending[0]) if self._pending else head
 
     def take(self) -> Timer | None:
-        """Removes the first and returns it. Raises RunDamaged: index the run's range again, this one too."""
+        """Removes and returns the timer that falls due next.
+
+        Raises RunDamaged; the caller indexes the run's range again, in which that timer is, too.
+        """
         if not self._heads or (self._pending and self._pending[0] < self._heads[0][0]):
             return heapq.heappop(self._pending) if self._pending else None
         timer, _, run = heapq.heappop(self._heads)
@@ -207,7 +216,7 @@ class TimerOrder:
     def _spill(self, end: int) -> None:
         assert self._pending_first is not None, "something is pending"
         first = self._pending_first
-        # A run holds just what it stands for: those that were put back are looked for elsewhere after a kill.
+        # A run holds no timers outside its range: after a kill those that were put back come from their own ranges.
         timers = [timer for timer in self._pending if timer.queue_offset >= first]
         self._pending = [timer for timer in self._pending if timer.queue_offset < first]
         heapq.heapify(self._pending)
