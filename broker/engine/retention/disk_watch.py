@@ -1,13 +1,13 @@
-"""What keeps the broker safe from a full disk; no scheduler is needed for it (`CleanCommitLogService`).
+"""Protects the broker from a full disk, without the scheduler (RocketMQ's `CleanCommitLogService`).
 
-| the disk is used | then |
+| disk use | action |
 |---|---|
-| over 75 % (`diskMaxUsedSpaceRatio`) | expired segments go at once, whatever the hour |
-| over 85 % (`diskSpaceCleanForciblyRatio`) | the oldest segments go whatever their age, until it is below |
+| over 75 % (`diskMaxUsedSpaceRatio`) | expired segments are removed at once, whatever the hour |
+| over 85 % (`diskSpaceCleanForciblyRatio`) | the oldest segments are removed whatever their age, until it is below |
 | over 90 % (`diskSpaceWarningLevelRatio`) | clients' messages are refused, until it is below |
 
-A segment that holds what still waits (delayed, timer, half messages) never goes: then messages are refused rather than
-acknowledged ones lost. What the broker itself delivers is not refused, because that is what lets the segments go.
+A segment with delayed, timer or half messages that still wait is never removed: new messages are refused rather than
+acknowledged ones lost. The broker's own deliveries are not refused: only they allow such a segment to be removed.
 """
 
 from __future__ import annotations
@@ -28,27 +28,30 @@ from broker.engine.store.retention import OldSegment
 
 logger = logging.getLogger(__name__)
 
-# How often the disk is looked at. RocketMQ does every 10 s; a fast disk takes 10 GB in that time.
+# How often the disk is checked. RocketMQ does it every 10 s; senders can write 10 GB to a fast disk in that time.
 LOOK_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """`used_percent`: of the space that this process may use, as `df` says."""
+    """The use of a disk. `used_percent` is computed as `df` does: of the space that unprivileged processes may use."""
 
     used_percent: float
     free_bytes: int
 
 
 def disk_use(path: Path) -> DiskUse:
-    """Raises OSError."""
+    """Returns the use of the disk that holds `path`. Raises OSError."""
     usage = os.statvfs(path)
     used, free = usage.f_blocks - usage.f_bfree, usage.f_bavail
     return DiskUse(100 * used / max(1, used + free), free * usage.f_frsize)
 
 
 class DiskWatch:
-    """Callers: a loop of the runtime (`look`). Affects the store: its oldest segments, and whether it is `full`."""
+    """Checks the disk regularly.
+
+    Caller: a loop of the runtime (`look`). Affects the store: removes its oldest segments, sets `full_because`.
+    """
 
     def __init__(
         self,
@@ -66,19 +69,19 @@ class DiskWatch:
         self._cannot_clean = False
 
     async def look(self) -> None:
-        """One round. Raises OSError when the disk cannot be asked."""
+        """Checks the disk once, and removes at most `FILES_PER_PASS` segments. Raises OSError."""
         for number in range(FILES_PER_PASS):
             if number:
                 await asyncio.sleep(PAUSE_BETWEEN_FILES_MS / 1000)
             use = self._disk(self._store.path)
-            self._judge(use)
+            self._accept_or_refuse(use)
             if use.used_percent <= self._config.disk_clean_percent or not self._is_wanted(use):
                 return
             if not await self._remover.remove():
                 return
 
-    def _judge(self, use: DiskUse) -> None:
-        """Refuses clients' messages, or lifts that."""
+    def _accept_or_refuse(self, use: DiskUse) -> None:
+        """Sets `full_because` of the store: while it is set, clients' messages are refused."""
         was_full = self._store.full_because is not None
         if use.used_percent <= self._config.disk_full_percent:
             self._store.full_because = None
@@ -93,12 +96,13 @@ class DiskWatch:
             logger.error("%s", self._store.full_because)
 
     def _is_wanted(self, use: DiskUse) -> bool:
-        """Whether the oldest segment is to go."""
+        """Tells whether the oldest segment is to be removed now."""
         is_forced = use.used_percent > self._config.disk_force_percent
         oldest = self._store.retention.oldest
         may_go = oldest is not None and not oldest.is_pinned
         if is_forced and not may_go and not self._cannot_clean:
-            reason = "what waits for its time is in the oldest segment" if oldest is not None else "one segment is left"
+            pinned = "the oldest segment has delayed, timer or half messages that still wait"
+            reason = pinned if oldest is not None else "there is only one segment, or a removal is under way"
             logger.warning("the disk of %s is %.1f %% full and nothing can be removed: " + reason, *self._figures(use))
         self._cannot_clean = is_forced and not may_go
         return oldest is not None and may_go and (is_forced or self._has_expired(oldest))
@@ -108,4 +112,5 @@ class DiskWatch:
         return oldest.closed_ms is not None and oldest.closed_ms + reserved_ms <= self._clock()
 
     def _figures(self, use: DiskUse) -> tuple[Path, float]:
+        """Returns the arguments of a log line about the disk."""
         return self._store.path, use.used_percent

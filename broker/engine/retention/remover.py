@@ -1,4 +1,4 @@
-"""Has the store's oldest segment removed, one at a time, its files by a thread: unlinking 256 MiB takes a while."""
+"""Removes the oldest segment of the store, one at a time; a thread deletes the files: 256 MiB take a while."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from broker.engine.store.retention import Removal
 
 
 class Remover:
-    """Callers: scheduled retention (`start`), the disk's watch (`remove`), the runtime (`stop`). Event loop only."""
+    """Runs removals of segments. Event loop only.
+
+    Callers: `ScheduledRetention` (`start`), `DiskWatch` (`remove`), the runtime (`stop`). Affects the store.
+    """
 
     def __init__(self, store: MessageStore) -> None:
         self._store = store
@@ -18,10 +21,14 @@ class Remover:
 
     @property
     def is_busy(self) -> bool:
+        """Tells whether a removal is under way."""
         return self._running is not None and not self._running.done()
 
     def start(self, on_done: Callable[[], None]) -> bool:
-        """Whether a removal was begun; `on_done` is called when it is over, however it went."""
+        """Starts the removal of the oldest segment. Returns False if it may not be removed, or another removal runs.
+
+        Calls `on_done` when the removal has ended, also when it failed. Raises OSError.
+        """
         removal = None if self.is_busy else self._store.retention.begin()
         if removal is None:
             return False
@@ -30,14 +37,14 @@ class Remover:
         return True
 
     async def remove(self) -> bool:
-        """Whether the oldest segment was removed. Waits for a removal under way first."""
+        """Removes the oldest segment, after a removal under way has ended. Returns whether it was removed."""
         await self.stop()
         if not self.start(lambda: None) or self._running is None:
             return False
         return await asyncio.shield(self._running)
 
     async def stop(self) -> None:
-        """Returns when nothing is being removed any more."""
+        """Waits until the removal under way has ended."""
         if self._running is not None:
             await asyncio.wait([self._running])
 

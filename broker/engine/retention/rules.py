@@ -1,7 +1,9 @@
-"""When an old segment goes: RocketMQ's `fileReservedTime` and `deleteWhen`. Pure; times are ms since the epoch.
+"""Computes when an old segment is removed, by RocketMQ's `fileReservedTime` and `deleteWhen`.
 
-A segment's age counts from the moment it took its last message, which is the store timestamp of the first record behind
-it. RocketMQ asks the file's modification time, which says the same until somebody copies or touches the file.
+Pure functions; times are ms since the epoch.
+
+A segment's age counts from the time at which it was full: the store timestamp of the first record behind it. RocketMQ
+uses the file's modification time, which is the same unless the file was copied or touched.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ from collections.abc import Callable
 
 HOUR_MS = 3_600_000
 _HOURS = range(24)
-# From any hour, each of the 24 comes within a day; one more where the clock skips one in spring.
+# The current hour and the next 24 contain every hour of the day; one more because the clock skips an hour in spring.
 _LOOK_AHEAD_HOURS = 26
 
 
 def parse_hours(text: str) -> frozenset[int]:
-    """`deleteWhen`: hours of the day, "04" or "04;16". Raises ValueError with what to give instead."""
+    """Parses `deleteWhen`: hours of the day, "04" or "04;16". Raises ValueError, whose text names the format."""
     words = [word.strip() for word in text.split(";") if word.strip()]
     if not 0 < len(words) <= len(_HOURS) or not all(word.isdecimal() and int(word) in _HOURS for word in words):
         raise ValueError("give one or more hours of the day from 00 to 23, as in 04 or 04;16")
@@ -24,7 +26,7 @@ def parse_hours(text: str) -> frozenset[int]:
 
 
 def check_hours(text: str) -> str:
-    """`text` as it is kept. Raises ValueError."""
+    """Returns `deleteWhen` as it is stored in the settings. Raises ValueError when it is invalid."""
     parse_hours(text)
     return text.strip()
 
@@ -36,8 +38,10 @@ def due_ms(
     now_ms: int,
     local_time: Callable[[float], time.struct_time] = time.localtime,
 ) -> int | None:
-    """When a segment closed at `closed_ms` is to be removed: once it is `reserved_ms` old, within one of `hours` of
-    the broker's local time. An hour that has passed meanwhile is waited for again. None when it never comes.
+    """Returns when a segment closed at `closed_ms` is to be removed, None for never.
+
+    That is once it is `reserved_ms` old, within one of `hours` of the broker's local time. If such an hour has passed
+    without the removal, the next one counts; within one that has begun, the result may be before `now_ms`.
     """
     expired_ms = closed_ms + reserved_ms
     hour_ms = max(expired_ms, now_ms)

@@ -1,11 +1,11 @@
-"""Scheduled retention: the kind "retention" of the scheduler's table.
+"""Scheduled retention: removes expired segments as the scheduler's steps of the kind "retention" say.
 
-The agenda names the oldest segment, by its file's name, and the moment at which it is to go (`rules.py`). A step
-removes that one segment and nothing else; one that names a segment that is gone already does nothing. A pass removes
-at most `FILES_PER_PASS` with a pause between any two, as RocketMQ's `deletePhysicFilesInterval` and
-`deleteFileBatchMax` say, so that the disk has time for others.
+The agenda names the oldest segment, by its file's name, and the time at which it is to be removed (`rules.py`). A step
+removes the segment that it names; it does nothing if that is not the oldest one any more. One pass removes at most
+`FILES_PER_PASS` segments with a pause between any two (RocketMQ's `deleteFileBatchMax`, `deletePhysicFilesInterval`),
+so that the deletions do not slow down other disk access.
 
-Without a driver nothing is removed here; what a full disk calls for is `disk_watch.py`, which needs none.
+While no driver sends steps, no segment is removed here; `disk_watch.py` needs no driver.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FILES_PER_PASS = 10
 PAUSE_BETWEEN_FILES_MS = 100
 # RocketMQ's `cleanResourceInterval`.
 PAUSE_BETWEEN_PASSES_MS = 10_000
-# What may not go yet, because a flush or a checkpoint is still to come, is tried again after that.
+# The next try for a segment that may not be removed before a flush or a checkpoint.
 RETRY_MS = 1_000
 
 
 class ScheduledRetention:
-    """DueTaskHandler of the kind "retention"; a key is a segment's name.
+    """The `DueTaskHandler` of the kind "retention"; a key is the name of a segment's file.
 
-    Callers: the scheduler. Affects the store through `remover`; calls `on_earlier_due` when a removal is over.
+    Caller: the scheduler. Affects the store through `remover`; calls `on_earlier_due` when a removal has ended.
     """
 
     def __init__(
@@ -53,22 +53,24 @@ class ScheduledRetention:
 
     @property
     def next_due_ms(self) -> int | None:
+        """Returns when the next segment is to be removed, None if none is."""
         found = self._next()
         return None if found is None else found[1]
 
     @property
     def waiting_count(self) -> int:
-        """No message waits for it."""
+        """Returns 0: no messages wait for retention."""
         return 0
 
     def agenda(self) -> list[AgendaEntry]:
+        """Returns an entry for the segment to be removed next, or no entry."""
         found = self._next()
         if found is None:
             return []
         return [AgendaEntry(kind=KIND, key=found[0].name, next_due_ms=found[1], waiting_count=1)]
 
     def carry_out(self, key: str, until_ms: int) -> StepResult:
-        """Raises KeyError for what names no segment, OSError."""
+        """Starts the removal of the segment `key` if it is due. Raises KeyError if `key` names no segment, OSError."""
         if not key.isdecimal():
             raise KeyError(key)
         now_ms = self._clock()
@@ -82,6 +84,7 @@ class ScheduledRetention:
         return StepResult(1, now_ms - found[1])
 
     def _pause(self, now_ms: int) -> None:
+        """Sets the time before which no further segment is removed: the pause between files, or between passes."""
         if now_ms - self._not_before_ms > PAUSE_BETWEEN_PASSES_MS:
             self._pass_count = 0
         self._pass_count += 1
@@ -91,7 +94,7 @@ class ScheduledRetention:
             self._pass_count = 0
 
     def _next(self) -> tuple[OldSegment, int] | None:
-        """The segment that goes next, and when; None while nothing can go."""
+        """Returns the segment to be removed next and its due time, None while no segment can be removed."""
         oldest = None if self._remover.is_busy else self._store.retention.oldest
         if oldest is None or oldest.closed_ms is None or oldest.is_pinned:
             return None
@@ -101,7 +104,7 @@ class ScheduledRetention:
         if moment is None:
             return None
         not_before_ms = self._not_before_ms
-        # A clock that was set back must not hold anything up.
+        # If the clock was set back, the pause must not become longer.
         if not_before_ms - now_ms > PAUSE_BETWEEN_PASSES_MS:
             not_before_ms = now_ms
         return oldest, max(moment, not_before_ms)

@@ -1,1 +1,1 @@
-"""The message store: one commit log, and the indexes that are derived from it. `message_store.py` is the door."""
+"""The message store: one commit log, and the indexes derived from it. `message_store.py` is its public interface."""

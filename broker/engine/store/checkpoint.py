@@ -1,14 +1,14 @@
-"""The checkpoint: up to where the log and everything derived from it are known to be on the disk.
+"""The checkpoint (RocketMQ's `StoreCheckpoint`): the end up to which the log and all derived files are on the disk.
 
     checkpoint, 4096 bytes
-    |    0 | RocketMQ's: 8 log, 8 queue, 8 index timestamp, 8 flushed offset, 8 confirmed offset |
-    |  512 | ours: 8 magic, 8 sequence, 8 end, 8 timestamp, 8 queues, 8 entries, 16 key index, 4 CRC of the
+    |    0 | RocketMQ's part: 8 log, 8 queue, 8 index timestamp, 8 flushed offset, 8 confirmed offset |
+    |  512 | our part: 8 magic, 8 sequence, 8 end, 8 timestamp, 8 queues, 8 entries, 16 key index, 4 CRC of the
     |      | log's last bytes, 8 identity of this file, 1 clean, 4 CRC |
-    | 1024 | the same; the two are written in turn, so that one is always whole |
+    | 1024 | our part again; the two copies are written in turn, so that one is always complete |
 
-The queue count and entry total let a start notice that consume queues were lost or cut; the CRC of the log's last bytes
-before `end`, that the log is older than the checkpoint; the identity (its inode), that the file is a copy. A store that
-was copied while a broker wrote to it has files of different moments, and a checkpoint of one of them proves nothing.
+At a start, the queue count and entry total show that consume queues were lost or truncated; the CRC of the log's last
+bytes before `end`, that the log is older than the checkpoint; the identity (the file's inode), that the file is a copy.
+A store that was copied while a broker wrote to it has files of different moments: its checkpoint proves nothing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ _PLACES = (512, 1024)
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """`end` is a commit-log offset, `tail_crc` that of the bytes before it (`CommitLog.tail_crc`); `is_clean` says that
-    the store was closed there and nothing came after. `is_copy`: read from another file than it was written to."""
+    """The content of our part of the checkpoint file.
+
+    `end` is a commit-log offset, `tail_crc` the CRC32 of the bytes before it (`CommitLog.tail_crc`). `is_clean`: the
+    store was closed at `end`. `is_copy`: the file is not the one that the checkpoint was written to.
+    """
 
     end: int = 0
     last_timestamp_ms: int = 0
@@ -45,7 +48,10 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckpointFile:
-    """Read once at the start; then written by one thread at a time (flusher, or the loop when that has ended)."""
+    """The file `checkpoint`: read once at the start, then written by one thread at a time.
+
+    That is the flusher thread or, once it has ended, the event loop's.
+    """
 
     def __init__(self, path: Path, files: FileLayer) -> None:
         self._path = path
@@ -53,7 +59,7 @@ class CheckpointFile:
         self._sequence = 0
 
     def read(self) -> Checkpoint | None:
-        """The newest whole checkpoint, None when there is none."""
+        """Returns the newest intact checkpoint, None when there is none."""
         try:
             with self._path.open("rb") as file:
                 content, identity = file.read(), self._files.identity(file.fileno())
@@ -67,7 +73,7 @@ class CheckpointFile:
         return newest
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Returns when it is on the disk. Raises OSError."""
+        """Writes `checkpoint` and flushes the file. Raises OSError."""
         self._sequence += 1
         time_ms, end = checkpoint.last_timestamp_ms, checkpoint.end
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)

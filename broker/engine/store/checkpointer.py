@@ -1,6 +1,6 @@
-"""When a checkpoint is due, and what it covers: the queues and key files that changed since the last one.
+"""Decides when a checkpoint is due and which files it covers: those that changed since the last one.
 
-Event loop only. The plan is a snapshot taken between two appends; the flusher makes it true and writes it.
+Event loop only. A plan is a snapshot taken between two appends; the flusher flushes its files, then writes it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from broker.engine.store.queue_table import QueueTable
 
 
 class Checkpointer:
+    """Plans a checkpoint every `every_bytes` of the log or every `every_ms`, whichever comes first."""
+
     def __init__(self, log: CommitLog, queues: QueueTable, keys: KeyIndex, *, every_bytes: int, every_ms: int) -> None:
         self._log = log
         self._queues = queues
@@ -27,19 +29,20 @@ class Checkpointer:
         self._changed: list[ConsumeQueue] = []
         self._queue_count = 0
         self._entry_total = 0
-        # The first one, after recovery, counts what it found.
+        # The first plan, after recovery, counts all queues; later ones add what changed.
         self._must_count_all = True
 
     def will_grow(self, queue: ConsumeQueue) -> None:
-        """To be said before an entry is put into `queue`."""
+        """Notes that `queue` changes. Call it before an entry is put into the queue."""
         if queue.synced_offset == queue.max_offset:
             self._changed.append(queue)
 
     def is_due(self, end: int, now_ms: int) -> bool:
+        """Tells whether a checkpoint is due, with the log's end at `end`."""
         return end >= self._due_end or now_ms >= self._due_ms
 
     def plan(self, end: int, now_ms: int, *, is_clean: bool = False) -> CheckpointPlan:
-        """A checkpoint at `end`, of what changed since the last plan."""
+        """Returns a checkpoint at `end`, with the files that changed since the last plan."""
         files = self._count_all() if self._must_count_all else self._count_changed()
         files += self._keys.changed_files()
         self._changed.clear()
@@ -71,6 +74,6 @@ class Checkpointer:
         return files
 
     def count_all_again(self) -> None:
-        """After queues came or went other than by appends: a checkpoint is due, and counts everything."""
+        """Makes a checkpoint due that counts all queues. Call it after queues were deleted."""
         self._must_count_all = True
         self._due_ms = 0

@@ -1,10 +1,10 @@
 """The commit log: one append-only sequence of records in segments of equal size (RocketMQ's `CommitLog`).
 
 Owns the segment files, the end of the log, and the rule that a record never crosses segments. Knows nothing of topics
-and queues. What `write` returned from is with the operating system: a killed process cannot lose it.
+and queues. Once `write` returns, the operating system has the bytes: a killed process does not lose them.
 
-Event loop only, except `sync`, which the flusher thread calls: it reads `end` and `_unsynced` and takes from the
-latter; the loop only ever appends to it.
+Event loop only, except `sync`, which the flusher thread calls: it reads `end` and `_unsynced` and removes segments from
+the latter; the loop only ever appends to it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from remoting.wire.stored_message import MAGIC_BLANK
 
 # Each segment that is read keeps a file descriptor.
 _READ_SEGMENTS_MAX = 128
-# What a checkpoint remembers the end of the log by: more than a record's own CRC.
+# So many bytes before its end the checkpoint keeps a CRC of, to recognise the log: more than a record's own CRC.
 _TAIL_BYTES = 64
 
 
 class CommitLog:
-    """`end` is the offset of the next record, `min_offset` that of the first byte that is still there."""
+    """The commit log. `end` is the offset of the next record, `min_offset` that of the first byte not yet removed."""
 
     def __init__(self, folder: Path, segment_bytes: int, files: FileLayer, fence: Fence) -> None:
         self.segment_bytes = segment_bytes
@@ -52,23 +52,24 @@ class CommitLog:
             raise StoreError(f"{path} is no segment of {self.segment_bytes} bytes; move it out of the store")
         self._segments[start] = Segment(path, start, self.segment_bytes, self._files)
 
-    # --- what is there
+    # --- segments
 
     @property
     def capacity_end(self) -> int:
-        """One past the last byte of the last segment file."""
+        """Returns the offset one past the last byte of the last segment file."""
         return max(self._segments, default=-self.segment_bytes) + self.segment_bytes
 
     def segment_of(self, commit_log_offset: int) -> Segment | None:
+        """Returns the segment that holds the offset, None when there is none."""
         return self._segments.get(commit_log_offset - commit_log_offset % self.segment_bytes)
 
     def segments_from(self, commit_log_offset: int) -> list[Segment]:
-        """The segment that holds the offset, and all behind it, in order."""
+        """Returns the segment that holds the offset and all later ones, in order."""
         first = commit_log_offset - commit_log_offset % self.segment_bytes
         return [self._segments[start] for start in sorted(self._segments) if start >= first]
 
     def read(self, segment: Segment, commit_log_offset: int, byte_count: int) -> bytes:
-        """Up to `byte_count` bytes of `segment`; fewer at its end. Raises OSError."""
+        """Returns up to `byte_count` bytes of `segment`, fewer at its end. Raises OSError."""
         if not segment.is_reading:
             if len(self._reading) >= _READ_SEGMENTS_MAX:
                 self._reading.pop(0).stop_reading()
@@ -76,7 +77,7 @@ class CommitLog:
         return segment.read(commit_log_offset - segment.start, byte_count)
 
     def tail_crc(self, end: int) -> int:
-        """CRC32 of the last bytes of the segment before `end`; 0 where it begins there. Raises OSError."""
+        """Returns the CRC32 of the segment's last bytes before `end`, 0 if the segment begins there. Raises OSError."""
         position = end % self.segment_bytes
         segment = self.segment_of(end)
         if segment is None or not position:
@@ -87,7 +88,10 @@ class CommitLog:
     # --- retention
 
     def drop_below(self, commit_log_offset: int) -> None:
-        """Before recovery: finishes a removal that a kill or a power cut interrupted. The last segment stays."""
+        """Removes the segments below the offset, but never the last one.
+
+        Called before recovery: it completes a removal that a kill or a power cut interrupted.
+        """
         last = max(self._segments, default=0)
         for start in sorted(start for start in self._segments if start < min(commit_log_offset, last)):
             self._forget(self._segments.pop(start))
@@ -95,16 +99,16 @@ class CommitLog:
 
     @property
     def oldest(self) -> Segment | None:
-        """The first segment, None when it is also the last or may still be written or flushed."""
+        """Returns the first segment; None when it is also the last, or may still be written or flushed."""
         first = self._segments.get(self.min_offset)
         if first is None or first is self._active or len(self._segments) < 2 or first in self._unsynced:
             return None
         return first
 
     def closed_ms(self, segment: Segment) -> int | None:
-        """The store timestamp of the first record behind `segment`, that is when it took its last; None when unknown.
+        """Returns the time at which `segment` was full: the store timestamp of the first record behind it.
 
-        Raises OSError.
+        Returns None when there is no such record. Raises OSError.
         """
         for following in self.segments_from(segment.end):
             if following.first_timestamp_ms is None:
@@ -120,7 +124,7 @@ class CommitLog:
         return store_timestamp(start, 0)
 
     def forget_oldest(self, segment: Segment) -> Path:
-        """`segment` is no longer part of the log; its file, whose path is returned, may be removed."""
+        """Takes `segment` out of the log and returns the path of its file, which may then be deleted."""
         assert segment is self.oldest
         del self._segments[segment.start]
         if segment in self._reading:
@@ -132,10 +136,10 @@ class CommitLog:
     # --- appending
 
     def open_at(self, end: int, unsure_from: int) -> None:
-        """Appends go on at `end`, the end of the last sound record. Segments behind it are removed.
+        """Opens the log for appends at `end`, the end of the last sound record, and deletes the segments behind it.
 
-        What lies from `unsure_from` on may not have reached the disk, where a kill left it to the system: it is
-        brought there now, the last segment with the next sync.
+        The bytes from `unsure_from` on may not be on the disk yet, because a killed process did not flush them: full
+        segments are flushed here, the last one with the next `sync`. Raises OSError.
         """
         for start in [start for start in self._segments if start >= end]:
             self._forget(self._segments.pop(start))
@@ -162,9 +166,10 @@ class CommitLog:
         self._unsynced.append(segment)
 
     def reserve(self, total_bytes: int) -> int:
-        """The offset at which `total_bytes` will be written next, in a new segment if need be.
+        """Returns the offset at which the next `total_bytes` are to be written, in a new segment if need be.
 
-        Raises StoreFull when there is no space for it, RecordRefused when no segment could hold it.
+        Raises StoreFull when the disk has no space for a segment, RecordRefused when no segment can hold so many bytes,
+        StoreFenced when creating the segment fails otherwise.
         """
         active = self._active
         if active is not None and self.end + total_bytes + BLANK.size <= active.end:
@@ -175,7 +180,7 @@ class CommitLog:
         return self.end
 
     def _roll(self) -> None:
-        """New segment first: when there is no space for it, nothing has changed."""
+        """Starts a new segment, created before the old one is closed: without space for it nothing has changed."""
         start = (
             self._active.end if self._active is not None else -(-self.end // self.segment_bytes) * self.segment_bytes
         )
@@ -198,9 +203,9 @@ class CommitLog:
         self.min_offset = min(self._segments)
 
     def write(self, commit_log_offset: int, data: bytes) -> None:
-        """Writes `data` at `commit_log_offset`, which `reserve` gave, and moves the end behind it.
+        """Writes `data` at `commit_log_offset`, which `reserve` returned, and moves the end behind it.
 
-        Raises StoreFull, with every trace of the data removed, or StoreFenced.
+        Raises StoreFull, with what was written of the data overwritten with zeros, or StoreFenced.
         """
         active = self._active
         assert active is not None
@@ -211,12 +216,15 @@ class CommitLog:
             while written < len(data):
                 written += active.write(position + written, data[written:])
         except OSError as error:
-            self._take_back(active, position, len(data), error)
+            self._undo_write(active, position, len(data), error)
             raise StoreFull(f"no space to write to {active.path} ({error.strerror}); free space") from error
         self.end = commit_log_offset + len(data)
 
-    def _take_back(self, active: Segment, position: int, byte_count: int, error: OSError) -> None:
-        """Zeros over a write that failed half way, or else the fence: a refused message must never come back."""
+    def _undo_write(self, active: Segment, position: int, byte_count: int, error: OSError) -> None:
+        """Zeroes the bytes of a write that ran out of space: a refused message must not be found by a recovery.
+
+        Raises StoreFenced when that fails, or when `error` is no lack of space.
+        """
         if error.errno not in NO_SPACE_ERRNOS:
             raise self._fence.put_up(f"writing to {active.path}", error) from error
         try:
@@ -229,9 +237,9 @@ class CommitLog:
     # --- flushing and closing
 
     def sync(self) -> int:
-        """Brings everything written before the call to the disk. Returns the end that is safe. Raises OSError.
+        """Flushes all that was written before the call; returns the end up to which the log is on the disk.
 
-        Flusher thread, or the event loop once that thread has ended.
+        Raises OSError. Called in the flusher thread, or on the event loop once that thread has ended.
         """
         end = self.end
         pending = list(self._unsynced)
@@ -243,6 +251,7 @@ class CommitLog:
         return end
 
     def close(self) -> None:
+        """Closes the segments' files, without flushing them."""
         for segment in self._segments.values():
             segment.stop_writing()
             segment.stop_reading()

@@ -1,10 +1,10 @@
-"""When a waiting message falls due, from its record alone: what its queue entry holds where others hold a tag hash.
+"""Computes the due time of a message in the timer topic from its record; its queue entry holds it as the tags code.
 
-The timer topic (`TimerMessageStore`): one message per line of rmq_sys_wheel_timer, queue 0. The sender's wish stands
-in TIMER_DELAY_SEC, else TIMER_DELAY_MS, else TIMER_DELIVER_MS (`HookUtils.transformTimerMessage`); TIMER_OUT_MS names
-the slot, the second that Apache waits for. A slot S holds what falls due after S and not later than S + 1000 ms.
+Timer messages (`TimerMessageStore`) lie in queue 0 of rmq_sys_wheel_timer. The time that the sender set is in the
+property TIMER_DELAY_SEC, else TIMER_DELAY_MS, else TIMER_DELIVER_MS (`HookUtils.transformTimerMessage`). TIMER_OUT_MS
+names the slot, the second at which Apache delivers: slot S holds messages due after S and not later than S + 1000 ms.
 
-A delete marker (TIMER_DEL_UNIQKEY) falls due before anything else of its slot, and its entry is negative.
+A delete marker (TIMER_DEL_UNIQKEY) falls due before the other messages of its slot, and its entry is negative.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 
 
 def slot_of(due_ms: int) -> int:
-    """The slot of what falls due at `due_ms`; a whole second belongs to the slot before, as Apache has it.
+    """Returns the slot of a message due at `due_ms`; a whole second belongs to the slot before, as in Apache RocketMQ.
 
     >>> slot_of(10_000), slot_of(10_001), slot_of(11_000)
     (9000, 10000, 10000)
@@ -29,7 +29,10 @@ def slot_of(due_ms: int) -> int:
 
 
 def wanted_due_ms(properties: Mapping[str, str], now_ms: int) -> int:
-    """When a sender wants it delivered. Raises ValueError for what is no number, KeyError where nothing is said."""
+    """Returns the delivery time that the sender set.
+
+    Raises ValueError when it is not a number, KeyError when none of the three properties is set.
+    """
     if (seconds := properties.get(Property.TIMER_DELAY_SEC)) is not None:
         return now_ms + _number(seconds) * 1000
     if (delay := properties.get(Property.TIMER_DELAY_MS)) is not None:
@@ -38,9 +41,9 @@ def wanted_due_ms(properties: Mapping[str, str], now_ms: int) -> int:
 
 
 def timer_entry(properties: Mapping[str, str], store_timestamp_ms: int) -> int:
-    """The due time of a record in the timer topic, negative for a delete marker; 0 when it says none that makes sense.
+    """Returns the due time of a record in the timer topic, negative for a delete marker; 0 if it has no valid one.
 
-    A delay that was told from now on counts from the record's own time, within the slot that it was given.
+    A delay counts from the record's store timestamp, and the result is kept within the slot of TIMER_OUT_MS.
     """
     try:
         slot = _number(properties[Property.TIMER_OUT_MS])
@@ -53,7 +56,7 @@ def timer_entry(properties: Mapping[str, str], store_timestamp_ms: int) -> int:
 
 
 def _number(text: str) -> int:
-    """As Java's `Long.parseLong`. Raises ValueError."""
+    """Parses an integer as Java's `Long.parseLong` does. Raises ValueError."""
     if _NUMBER.match(text) is None:
         raise ValueError(f"{text[:40]!r} is not a number")
     return int(text)

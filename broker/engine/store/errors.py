@@ -1,35 +1,36 @@
-"""What can go wrong in the store. Every text names the thing and the remedy.
+"""The errors of the store. Each text names the file or folder and the remedy.
 
 StoreError
   StoreLocked         another process has this store open
-  StoreVersionError   the folder is a store of another version, or none of ours
+  StoreVersionError   the folder is a store of another version, or not a store of this broker
   StoreFull           no space for this message: refused as a whole, later appends may succeed
-  StoreFenced         a write or flush failed: nothing is accepted until the store is opened again
+  StoreFenced         a write or flush failed: no message is accepted until the store is opened again
   RecordRefused       this message can never be stored (too large, a field out of range)
   StoreClosed         used after close()
+  IndexesStale        the indexes contradict the log; recovery catches it and rebuilds them
 """
 
 from __future__ import annotations
 
 
 class StoreError(Exception):
-    """Root of all errors of the store."""
+    """Base class of all errors of the store."""
 
 
 class StoreLocked(StoreError):
-    """Another process holds the store."""
+    """Another process has the store open."""
 
 
 class StoreVersionError(StoreError):
-    """A store that this version cannot read."""
+    """The folder is not a store that this version can read."""
 
 
 class StoreFull(StoreError):
-    """The disk has no room. The refused message left no trace."""
+    """The disk has no space. Nothing of the refused message was stored."""
 
 
 class StoreFenced(StoreError):
-    """The disk failed; what was acknowledged before stays readable."""
+    """A write or flush failed. Messages acknowledged before stay readable."""
 
 
 class RecordRefused(StoreError):
@@ -37,8 +38,8 @@ class RecordRefused(StoreError):
 
 
 class StoreClosed(StoreError):
-    """The store was closed before."""
+    """The store is closed."""
 
 
 class IndexesStale(StoreError):
-    """The consume queues or the key index are not what the log says."""
+    """The consume queues or the key index do not match the log, and must be rebuilt from it."""

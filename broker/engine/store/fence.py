@@ -1,8 +1,8 @@
-"""The fence: once the disk has failed, nothing is acknowledged any more.
+"""The fence: after a failed write or flush the store accepts no message and acknowledges none.
 
-After a failed write or fsync the kernel may have thrown the dirty pages away and marked them clean: trying again
-would say "safe" and be wrong. Only opening the store again, which verifies what is on the disk, takes the fence down.
-Set from the event loop or the flusher thread (one attribute, first reason wins), read by both.
+After a failed write or fsync the kernel may have dropped the dirty pages and marked them clean: a second fsync would
+succeed although the bytes are lost. Only opening the store again, which verifies what is on the disk, removes the
+fence. Set from the event loop or the flusher thread (one attribute, the first reason is kept), read by both.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ logger = logging.getLogger(__name__)
 
 
 class Fence:
+    """Holds the error with which the store refuses appends and flushes, `error`; None while the disk works."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self.error: StoreFenced | None = None
 
     def put_up(self, what: str, cause: BaseException) -> StoreFenced:
-        """Fences the store because `what` failed. Returns the error to raise."""
+        """Fences the store because the operation `what` failed. Returns the error to raise: the first failure's."""
         error = StoreFenced(
             f"the store {self._path} accepts nothing more: {what} failed ({cause}). Check the disk, then restart "
             "the broker; acknowledged messages are kept and stay readable."
@@ -32,6 +34,6 @@ class Fence:
         return self.error
 
     def check(self) -> None:
-        """Raises StoreFenced when the fence is up."""
+        """Raises StoreFenced if the store is fenced."""
         if self.error is not None:
             raise self.error

@@ -1,4 +1,4 @@
-"""The calls to the operating system on which the safety of the store rests; tests put faulty ones in their place."""
+"""The file-system calls that the store's durability depends on; tests replace them by failing ones (`FileLayer`)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from broker.engine.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-# What a full disk, a quota, and a file-size limit say.
+# The errors of a full disk, a quota, and a file-size limit.
 NO_SPACE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-# What a process hears that has too many files open: the disk is well, and it passes.
+# The errors of a process or system with too many open files: the disk works, and it passes.
 NO_DESCRIPTOR_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE})
-# Before anything was changed, both are a reason to refuse, not to fence; by what number, and what helps.
+# Before anything was written, both kinds refuse the message and do not fence the store. Error number → remedy.
 SHORTAGE_REMEDIES = dict.fromkeys(NO_SPACE_ERRNOS, "free space or move the store") | dict.fromkeys(
     NO_DESCRIPTOR_ERRNOS, "raise the limit of open files"
 )
@@ -29,14 +29,15 @@ SHORTAGE_REMEDIES = dict.fromkeys(NO_SPACE_ERRNOS, "free space or move the store
 T = TypeVar("T")
 
 _CHUNK_BYTES = 1024 * 1024
-# macOS only; elsewhere the number is refused.
+# macOS only; elsewhere the call fails and `flush_drive` uses fsync.
 _F_FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", 51)
 
 
 def data_chunks(path: Path, position: int, end: int, overlap_bytes: int = 0) -> Iterator[tuple[int, bytes]]:
-    """(position, bytes) of everything in the file that may hold data; space never written is skipped unread.
+    """Yields (position, bytes) of the file's parts that hold data; holes of the sparse file are skipped unread.
 
-    Each chunk repeats the last `overlap_bytes` of the one before, for searches.
+    Each chunk repeats the last `overlap_bytes` of the one before, for searches. Raises OSError when the file cannot be
+    opened or read.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -56,9 +57,9 @@ def data_chunks(path: Path, position: int, end: int, overlap_bytes: int = 0) -> 
 
 
 def read_written(path: Path, byte_count: int) -> tuple[bytes, bool]:
-    """What was written of the file's first `byte_count` bytes up to its first hole; whether there is more behind it.
+    """Returns the file's first bytes, up to `byte_count` or its first hole, and whether data follows the hole.
 
-    Space never written to is not read: that costs memory and time.
+    Holes of the sparse file are not read: that would cost memory and time. Raises OSError.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -84,13 +85,14 @@ def read_range(path: Path, start: int, byte_count: int) -> bytes:
 
 
 def backup_of(path: Path) -> Path:
+    """Returns the path of the file's backup."""
     return path.with_name(path.name + ".bak")
 
 
 def load_or_backup(path: Path, parse: Callable[[bytes], T]) -> T | None:
-    """Reads the file, or its backup where that is missing or damaged; returns None where neither exists.
+    """Reads and parses the file, or its backup if the file is missing or damaged; returns None when neither exists.
 
-    `parse` raises ValueError. Raises ValueError naming both when what exists cannot be read.
+    `parse` raises ValueError for damaged content. Raises ValueError, which names the files, when none can be read.
     """
     problems: list[str] = []
     for candidate in (path, backup_of(path)):
@@ -110,7 +112,7 @@ def load_or_backup(path: Path, parse: Callable[[bytes], T]) -> T | None:
 
 
 class Backup(Enum):
-    """Says what a replaced file keeps as `.bak`."""
+    """Selects the content of the `.bak` file beside a replaced file."""
 
     NONE = "none"
     PREVIOUS = "the content before, as RocketMQ does"
@@ -118,15 +120,15 @@ class Backup(Enum):
 
 
 def set_length(descriptor: int, start: int, byte_count: int) -> None:
-    """Makes the file reach to the end of the range, where `posix_fallocate` is missing (macOS).
+    """Extends the file to the end of the range, on systems without `posix_fallocate` (macOS).
 
-    It reserves no space: a disk that is full is noticed when the range is written.
+    It reserves no space: a full disk is noticed when the range is written.
     """
     os.truncate(descriptor, max(os.fstat(descriptor).st_size, start + byte_count))
 
 
 def flush_drive(descriptor: int) -> None:
-    """Flushes the file and, where the system can (macOS, whose fsync leaves it alone), the drive's own cache."""
+    """Flushes the file, and the drive's own cache where there is a call for it (macOS, whose fsync does not do it)."""
     try:
         fcntl.fcntl(descriptor, _F_FULLFSYNC)
     except OSError:
@@ -134,23 +136,24 @@ def flush_drive(descriptor: int) -> None:
 
 
 class FileLayer:
-    """Calls the operating system. Each method raises OSError as the call of the same name does."""
+    """The file-system calls of the store. Each method raises OSError, as the call of the same name does."""
 
     pwrite = staticmethod(os.pwrite)
     allocate = staticmethod(getattr(os, "posix_fallocate", set_length))
     fdatasync = staticmethod(getattr(os, "fdatasync", flush_drive))
-    # For folders: fdatasync may leave a new name in the journal.
+    # For folders: fdatasync may leave a new file name in the journal only.
     fsync = staticmethod(os.fsync if hasattr(os, "fdatasync") else flush_drive)
 
     def identity(self, descriptor: int) -> int:
-        """What a copy of the file does not have."""
+        """Returns the file's inode number, which a copy of the file does not have."""
         return os.fstat(descriptor).st_ino
 
     def remove(self, path: Path) -> None:
+        """Deletes the file if it exists."""
         path.unlink(missing_ok=True)
 
     def sync_path(self, path: Path) -> None:
-        """Makes a file's content, or a folder's list of names, survive a power cut; a vanished one is fine."""
+        """Flushes a file's content, or a folder's list of names; does nothing if the path no longer exists."""
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
@@ -164,9 +167,9 @@ class FileLayer:
             os.close(descriptor)
 
     def read_json(self, path: Path) -> Any:
-        """Reads what `replace_json` wrote; returns None where neither the file nor its backup exists.
+        """Reads a file of `replace_json`; returns None when neither the file nor its backup exists.
 
-        Raises StoreError when what exists cannot be read.
+        Raises StoreError when neither can be read.
         """
         try:
             return load_or_backup(path, msgspec.json.decode)
@@ -174,13 +177,13 @@ class FileLayer:
             raise StoreError(f"{error}; restore it from a copy of the store") from error
 
     def replace_json(self, path: Path, value: Any) -> None:
-        """Replaces the file and its backup by `value` as JSON; what it recorded before must not come back."""
+        """Replaces the file by `value` as JSON, and its backup too: the old content must never be read again."""
         self.replace(path, msgspec.json.format(msgspec.json.encode(value), indent=1), Backup.COPY)
 
     def replace(self, path: Path, content: bytes, backup: Backup, *, flushes: bool = True) -> None:
-        """Puts `content` into the file, or leaves what it held: nothing between, whatever happens. Raises OSError.
+        """Replaces the file's content atomically: after a crash it has its old or its new content. Raises OSError.
 
-        When it returns the content survives a power cut, unless `flushes` is false.
+        Once it returns, the new content survives a power cut, unless `flushes` is false.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = self._write_draft(path, content, flushes=flushes)

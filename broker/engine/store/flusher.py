@@ -1,12 +1,13 @@
-"""The flusher: the one other thread of the store. It brings the log to the disk and writes checkpoints.
+"""The flusher: a thread that flushes the log to the disk and writes checkpoints. The store has no other thread.
 
-`sync`: an append that waits registers with `when_flushed`; the thread syncs everything written so far with one
-fdatasync and releases all who waited for it in one call on the event loop (group commit, RocketMQ's
-`GroupCommitService`). While one sync runs, the next group gathers.
-`async`: every `flush_interval_ms`; a power cut may take what was acknowledged since. Nobody waits.
+`sync`: an append that must wait registers a callback with `when_flushed`; the thread flushes everything written so far
+with one fdatasync and has all callbacks that waited for it called in one turn of the event loop (group commit,
+RocketMQ's `GroupCommitService`). While a flush runs, the callbacks of the next one gather.
+`async`: a flush every `flush_interval_ms`; a power cut may lose messages acknowledged since. No callback waits
+(RocketMQ's `FlushRealTimeService`).
 
-A sync that fails puts up the fence and is told to all who wait. The thread touches of the store only
-`CommitLog.sync`, the files named in a checkpoint plan, and the checkpoint file; everything else belongs to the loop.
+A flush that fails fences the store, and the waiting callbacks get the error. Of the store, the thread uses only
+`CommitLog.sync`, the files named in a checkpoint plan, and the checkpoint file; everything else is the event loop's.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ FlushCallback = Callable[[Exception | None], None]
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPlan:
-    """A checkpoint that becomes true once the log up to its end and `changed_files` are on the disk."""
+    """A checkpoint to be written once the log up to its end and `changed_files` are on the disk."""
 
     checkpoint: Checkpoint
     changed_files: tuple[Path, ...]
 
 
 class Flusher:
-    """`flushed` is the commit-log offset up to which everything is on the disk, `checkpointed` that of the last
-    checkpoint."""
+    """The flusher. `flushed` is the commit-log offset up to which everything is on the disk, `checkpointed` the end of
+    the last checkpoint."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class Flusher:
         interval_ms: int,
     ) -> None:
         self.flushed = log.end
-        # A start after a kill needs nothing of the log's indexes below this.
+        # After a kill, a start indexes only the records from here on again.
         self.checkpointed = log.end
         self._log = log
         self._checkpoint_file = checkpoint_file
@@ -75,9 +76,9 @@ class Flusher:
     # --- event loop
 
     def when_flushed(self, end: int, callback: FlushCallback) -> None:
-        """Calls `callback(None)` on the loop once the log is safe up to `end`, or with the error that prevents it.
+        """Calls `callback(None)` on the loop once the log is flushed up to `end`, or with the error that prevents it.
 
-        At once where nothing has to be waited for: in async mode, or when it is safe already.
+        Calls it at once when there is nothing to wait for: in async mode, or when that part is flushed already.
         """
         if not self._is_sync or end <= self.flushed:
             callback(None)
@@ -91,16 +92,17 @@ class Flusher:
         if end > self._requested:
             self._requested = end
             self._wake()
-        # The thread may have finished between the first look and the append, and seen nobody waiting.
+        # The flush may have ended between the check above and the append, when this callback did not wait yet.
         if end <= self.flushed or self._fence.error is not None:
             self._loop.call_soon(self._release, self._fence.error)
 
     @property
     def has_plan(self) -> bool:
+        """Tells whether a checkpoint was handed over and is not written yet."""
         return self._plan is not None
 
     def write_checkpoint(self, plan: CheckpointPlan) -> None:
-        """Hands over a checkpoint, unless one is under way (`has_plan`)."""
+        """Hands a checkpoint over to the thread. Not allowed while `has_plan`."""
         assert self._plan is None
         self._plan = plan
         self._wake()
@@ -117,13 +119,13 @@ class Flusher:
             try:
                 callback(None if end <= self.flushed else error)
             except Exception:
-                # The others have waited for the same flush.
+                # The other callbacks must be called all the same.
                 logger.exception("telling somebody of the flush up to %d failed", end)
 
     def stop(self) -> CheckpointPlan | None:
-        """Ends the thread. Who still waits is told that the store was closed; nothing is lost by it.
+        """Ends the thread. Callbacks that still wait get StoreClosed; their messages are in the log all the same.
 
-        Returns the checkpoint that was handed over and not written: its files are not on the disk yet.
+        Returns the checkpoint that was handed over and not written: its files may not be flushed yet.
         """
         with self._condition:
             self._is_stopping = True
@@ -148,8 +150,8 @@ class Flusher:
             try:
                 self._round()
             except Exception as error:
-                # Whatever it was: a flusher that is gone must not leave anybody waiting.
-                self._tell(self._fence.put_up("flushing to the disk", error))
+                # Any error: the thread ends, so the waiting callbacks must get it.
+                self._notify_waiters(self._fence.put_up("flushing to the disk", error))
                 return
 
     def _has_work(self) -> bool:
@@ -157,14 +159,14 @@ class Flusher:
         return self._is_stopping or has_plan or self._requested > self.flushed
 
     def _round(self) -> None:
-        # First the plan, then the log: a plan that comes during the sync reaches further than the sync does.
+        # Read the plan before the flush: one handed over during the flush may end behind the part that is flushed.
         plan = self._plan
         self._sync_log()
         if plan is not None:
             self._write(plan)
 
     def _write(self, plan: CheckpointPlan) -> None:
-        """A checkpoint for which no file can be opened just now is tried again in the next round."""
+        """Writes the checkpoint; while no file can be opened (too many are open), the next round tries again."""
         try:
             if not sync_files(plan.changed_files, self._files, self._goes_on):
                 return
@@ -183,27 +185,30 @@ class Flusher:
     def _sync_log(self) -> None:
         if self._log.end > self.flushed:
             self.flushed = self._log.sync()
-            self._tell(None)
+            self._notify_waiters(None)
 
     def _goes_on(self) -> bool:
-        """Called between two files of a checkpoint, which may have thousands: neither senders nor the stop wait."""
+        """Flushes the log if callbacks wait for it. Returns False once the thread is to stop.
+
+        Called between two files of a checkpoint, of which there may be thousands.
+        """
         if self._requested > self.flushed:
             self._sync_log()
         return not self._is_stopping
 
-    def _tell(self, error: StoreError | None) -> None:
+    def _notify_waiters(self, error: StoreError | None) -> None:
         loop = self._loop
         if loop is None or not self._waiters:
             return
         try:
             loop.call_soon_threadsafe(self._release, error)
         except RuntimeError:
-            # The loop was closed: nobody is there to hear it, and the next waiter brings a new loop.
+            # The event loop is closed: no callback can run. The next `when_flushed` sets the new loop.
             return
 
 
 def sync_files(paths: Iterable[Path], files: FileLayer, goes_on: Callable[[], bool]) -> bool:
-    """Brings files to the disk, one after the other; returns False where `goes_on` did so before the last.
+    """Flushes the files one after the other; stops and returns False when `goes_on` returns False before one of them.
 
     Raises OSError.
     """

@@ -1,7 +1,7 @@
-"""From a record to its entries in the consume queue and the key index: one rule for appends and for recovery.
+"""Derives a record's entries in the consume queue and the key index, for appends and for recovery alike.
 
-RocketMQ's `ReputMessageService` with `CommitLogDispatcherBuildConsumeQueue` and `…BuildIndex`. Prepared and rolled
-back transaction records get no queue entry and no queue offset; rolled back ones no keys either.
+RocketMQ's `ReputMessageService` with `CommitLogDispatcherBuildConsumeQueue` and `…BuildIndex`. Records of prepared and
+of rolled-back transactions get no queue entry and no queue offset; those of rolled-back ones no keys either.
 """
 
 from __future__ import annotations
@@ -20,16 +20,21 @@ from remoting.wire.tags import tags_code
 
 
 def has_queue_entry(sys_flag: int) -> bool:
+    """Tells whether a record with this system flag has an entry in its consume queue."""
     return sys_flag & TRANSACTION_MASK not in (TRANSACTION_PREPARED, TRANSACTION_ROLLBACK)
 
 
 def has_keys(sys_flag: int) -> bool:
+    """Tells whether a record with this system flag is entered into the key index."""
     return sys_flag & TRANSACTION_MASK != TRANSACTION_ROLLBACK
 
 
 class Indexer:
-    """`delay_levels_at` gives the due times of the schedule topic, whose queue n holds level n + 1: how long each level
-    waited when that place of the log was written."""
+    """Indexes records during recovery.
+
+    `delay_levels_at` returns the delays of all levels that were in force when a commit-log offset was written; from
+    them the due times of the schedule topic are computed, whose queue n holds delay level n + 1.
+    """
 
     def __init__(self, queues: QueueTable, keys: KeyIndex, delay_levels_at: Callable[[int], tuple[int, ...]]) -> None:
         self._queues = queues
@@ -37,10 +42,10 @@ class Indexer:
         self._delay_levels_at = delay_levels_at
 
     def derived_tags_code(self, fields: RecordFields) -> int:
-        """The tags code that a record's queue entry must have, from the record alone."""
+        """Computes the tags code of the record's queue entry; in the schedule and timer topics it is the due time."""
         if fields.topic == SCHEDULE_TOPIC:
             delays_ms = self._delay_levels_at(fields.commit_log_offset)
-            # A level that nobody knows any more has waited long enough.
+            # A message of a level that no longer exists is due at once.
             return fields.store_timestamp_ms + (delays_ms[fields.queue_id] if fields.queue_id < len(delays_ms) else 0)
         if fields.topic == TIMER_TOPIC:
             return timer_entry(decode_properties(fields.properties_text), fields.store_timestamp_ms)
@@ -49,9 +54,9 @@ class Indexer:
         return tags_code(decode_properties(fields.properties_text).get(Property.TAGS))
 
     def index_again(self, fields: RecordFields, *, may_leave_gap: bool) -> str | None:
-        """Indexes a record that recovery found; says why when it cannot belong where it claims to.
+        """Indexes a record that recovery found. Returns a reason if its queue offset is taken already, else None.
 
-        Raises IndexesStale when its queue lacks entries before it and `may_leave_gap` is false.
+        Holes fill a gap before the entry; where `may_leave_gap` is false, a gap raises IndexesStale.
         """
         if fields.commit_log_offset < self._queues.deleted_until(fields.topic):
             return None

@@ -1,14 +1,14 @@
-"""The key index: from a message's keys to its place in the commit log. Plays the part of RocketMQ's `IndexService`.
+"""The key index: finds the commit-log offsets of messages by key (RocketMQ's `IndexService` and `IndexFile`).
 
     keyindex/<20-digit commit-log offset of the first entry>
     | 64 header | 4 × slots: number of the newest entry | 16 × entries: 4 key hash, 8 commit-log offset, 4 previous |
 
-Entries are numbered from 1; those of one slot form a chain, newest first. The hash is the CRC32 of `topic#key`, made at
-C speed; Java's would be as collision-prone and slower here. A reader looks at the record itself to see whether it
-has the key. RocketMQ's own files are 400 MB each; ours take space in steps, up to 4.5 MB, and then the next begins.
+Entries are numbered from 1; those of one slot form a chain, newest first. The hash is the CRC32 of `topic#key`, which
+zlib computes fast; Java's hash would collide as often and be slower here. A hash is no proof, so a lookup compares the
+record itself. RocketMQ's files have 400 MB each; ours are allocated in steps up to 4.5 MB, then the next file begins.
 
 Derived from the log: entries are append-only and their number is in the checkpoint, so after a kill the slots of the
-last file are made again from the entries that the checkpoint vouches for. Event loop only.
+last file are rebuilt from the entries that the checkpoint covers. Event loop only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from broker.engine.store.values import index_keys
 SLOT_COUNT = 131_072
 ENTRIES_PER_FILE = 262_144
 
-# magic, first and last commit-log offset, first and last store timestamp, entries; count 0 means "still growing".
+# magic, first commit-log offset, 8 unused, first and last store timestamp, entries (as of the last checkpoint).
 _HEADER = struct.Struct(">8sqqqqi")
 _HEADER_BYTES = 64
 _MAGIC = b"mqakey01"
@@ -38,7 +38,7 @@ _STEP_BYTES = 64 * 1024
 
 
 class KeyFile:
-    """One file of the index; `count` entries are in it."""
+    """One file of the key index, with `count` entries (RocketMQ's `IndexFile`)."""
 
     def __init__(self, path: Path, slot_count: int, capacity: int, mapped: MappedFiles) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class KeyFile:
         self._capacity = capacity
         self._file_bytes = self._entries_at + capacity * _ENTRY.size
         self._mapped = mapped
-        self._room = 0
+        self._allocated_count = 0
         self._map: mmap.mmap | None = None
 
     @property
@@ -61,19 +61,23 @@ class KeyFile:
 
     @property
     def left(self) -> int:
+        """Returns how many more entries fit into the file."""
         return self._capacity - self.count
 
     def reserve(self, count: int) -> None:
-        """Takes space for `count` more entries and opens the file: `put` must need no descriptor. Raises OSError."""
+        """Allocates space for `count` more entries and opens the file: `put` must not need a descriptor.
+
+        Raises OSError.
+        """
         self._map = self._mapped.open(self.path, self._file_bytes)
-        if self.count + count > self._room:
+        if self.count + count > self._allocated_count:
             room = min(self.count + count + _STEP_BYTES // _ENTRY.size, self._capacity)
             start = self._entries_at + self.count * _ENTRY.size if self.count else 0
             self._mapped.allocate(self.path, start, self._entries_at + room * _ENTRY.size)
-            self._room = room
+            self._allocated_count = room
 
     def put(self, key_hashes: list[int], commit_log_offset: int, timestamp_ms: int) -> None:
-        """Adds an entry for each key of one message; `reserve` took their space."""
+        """Adds an entry for each key of one message; `reserve` allocated their space."""
         mapping, number = self._mapping, self.count
         if not number:
             self.first_timestamp_ms = timestamp_ms
@@ -87,30 +91,31 @@ class KeyFile:
         self.last_timestamp_ms = timestamp_ms
 
     def find(self, key_hash: int) -> Iterator[int]:
-        """Commit-log offsets of the entries with this hash, newest first."""
+        """Yields the commit-log offsets of the entries with this hash, newest first."""
         mapping = self._mapping
         (number,) = _SLOT.unpack_from(mapping, _HEADER_BYTES + key_hash % self._slot_count * _SLOT.size)
         while 0 < number <= self.count:
             found, offset, previous = _ENTRY.unpack_from(mapping, self._entries_at + (number - 1) * _ENTRY.size)
             if found == key_hash:
                 yield offset
-            # A chain only leads backwards; anything else is damage and must not loop.
+            # A chain leads to smaller numbers only; in a damaged file it must not become an endless loop.
             number = previous if previous < number else 0
 
     @property
     def last_offset(self) -> int:
-        """Commit-log offset of the newest entry; there must be one."""
+        """Returns the commit-log offset of the newest entry; there must be one."""
         offset: int = _ENTRY.unpack_from(self._mapping, self._entries_at + (self.count - 1) * _ENTRY.size)[1]
         return offset
 
     def write_header(self) -> None:
+        """Stores the count and times in the file's header."""
         mapping = self._mapping
         start = int(self.path.name)
         fields = (_MAGIC, start, 0, self.first_timestamp_ms, self.last_timestamp_ms, self.count)
         _HEADER.pack_into(mapping, 0, *fields)
 
     def read_header(self) -> None:
-        """Takes the count and times of a finished file. Raises IndexesStale."""
+        """Reads the count and times from the file's header. Raises IndexesStale when it is damaged or missing."""
         mapping = self._mapping
         magic, start, _, first_ms, last_ms, count = _HEADER.unpack_from(mapping, 0)
         if magic != _MAGIC or start != int(self.path.name) or not 0 < count <= self._capacity:
@@ -118,7 +123,7 @@ class KeyFile:
         self.count, self.first_timestamp_ms, self.last_timestamp_ms = count, first_ms, last_ms
 
     def cut(self, count: int) -> None:
-        """Keeps the first `count` entries: the slots are made again, the rest becomes zeros."""
+        """Truncates the file to its first `count` entries: rebuilds the slots and zeroes the rest."""
         self.count = count
         mapping = self._mapping
         entries_end = self._entries_at + count * _ENTRY.size
@@ -138,7 +143,7 @@ class KeyFile:
 
 
 class KeyIndex:
-    """All files of the index; `position` is what a checkpoint keeps of it."""
+    """The key index, all files of it (RocketMQ's `IndexService`)."""
 
     def __init__(
         self,
@@ -157,7 +162,7 @@ class KeyIndex:
 
     @property
     def position(self) -> tuple[int, int]:
-        """(start of the last file that has entries, their number); (0, 0) when there is none."""
+        """Returns (start of the last file with entries, their number), for the checkpoint; (0, 0) without entries."""
         for file in reversed(self._files):
             if file.count:
                 return int(file.path.name), file.count
@@ -165,14 +170,17 @@ class KeyIndex:
 
     @property
     def last(self) -> tuple[int, int]:
-        """(commit-log offset, store time in ms) of the newest entry; (0, 0) when there is none."""
+        """Returns (commit-log offset, store timestamp in ms) of the newest entry; (0, 0) when there is none."""
         for file in reversed(self._files):
             if file.count:
                 return file.last_offset, file.last_timestamp_ms
         return 0, 0
 
     def load(self, position: tuple[int, int], *, is_clean: bool) -> None:
-        """Reads the index up to `position` and forgets what lies behind it. Raises IndexesStale."""
+        """Reads the index up to `position` and deletes the entries and files behind it.
+
+        Raises IndexesStale when entries before `position` are missing.
+        """
         start, count = position
         names = sorted(path.name for path in self._folder.iterdir() if path.name.isdigit())
         for name in names:
@@ -191,6 +199,7 @@ class KeyIndex:
             self._changed.append(self._files[-1])
 
     def clear(self) -> None:
+        """Deletes all files of the index."""
         self._files.clear()
         self._changed.clear()
         for path in self._folder.iterdir():
@@ -201,9 +210,9 @@ class KeyIndex:
         return KeyFile(self._folder / file_name(start), self._slot_count, self._entries_per_file, self._mapped)
 
     def reserve(self, count: int, commit_log_offset: int) -> None:
-        """Takes space for `count` entries of messages from `commit_log_offset` on.
+        """Allocates space for `count` entries of messages from `commit_log_offset` on, in a new file if need be.
 
-        Raises OSError, RecordRefused for more than a file holds.
+        Raises OSError, and RecordRefused when `count` is more than a file holds.
         """
         if count > self._entries_per_file:
             raise RecordRefused(f"{count} keys in one batch; at most {self._entries_per_file} can be indexed together")
@@ -225,14 +234,20 @@ class KeyIndex:
         file.put(hashes, commit_log_offset, timestamp_ms)
 
     def find(self, topic: str, key: str, begin_ms: int, end_ms: int) -> Iterator[int]:
-        """Commit-log offsets of messages that may have the key, newest first; some may not, or be out of the time."""
+        """Yields commit-log offsets of messages that may have the key, newest first.
+
+        The caller must check key and time in the record: hashes collide, and times are known per file only.
+        """
         key_hash = crc32(key.encode("utf-8", "replace"), hash_topic(topic))
         for file in reversed(self._files):
             if file.first_timestamp_ms <= end_ms and file.last_timestamp_ms >= begin_ms:
                 yield from file.find(key_hash)
 
     def drop_first_file(self, log_min_offset: int) -> Path | None:
-        """Lets go of the first file when all its entries point below the log; the caller removes it. None if not."""
+        """Closes the first file and returns its path if all its entries point below the log, else None.
+
+        The caller deletes the file.
+        """
         if len(self._files) < 2 or not self._files[1].count or int(self._files[1].path.name) > log_min_offset:
             return None
         file = self._files.pop(0)
@@ -242,7 +257,7 @@ class KeyIndex:
         return file.path
 
     def changed_files(self) -> list[Path]:
-        """Files, and the folder that names them, that changed since the last call; they count as flushed now."""
+        """Returns the files that changed since the last call, with their folders; they count as flushed from now on."""
         changed, self._changed = self._changed, []
         for file in changed:
             file.write_header()
@@ -250,12 +265,12 @@ class KeyIndex:
 
 
 def message_keys(properties_text: str) -> list[str]:
-    """Returns what a message is indexed by, from its properties as they are stored."""
+    """Returns the keys that a message is indexed by, from its properties as they are stored."""
     return index_keys(_value(properties_text, "UNIQ_KEY\x01"), _value(properties_text, "KEYS\x01"))
 
 
 def _value(text: str, name: str) -> str | None:
-    """The value of the property that starts with `name`; faster than decoding all of them."""
+    """Returns the value of one property without decoding the others; `name` includes the separator 0x01."""
     at = text.find(name)
     while at > 0 and text[at - 1] != "\x02":
         at = text.find(name, at + 1)

@@ -1,4 +1,4 @@
-"""Finding messages by key (`KeyIndex` tells places, the records tell the truth), with a bounded amount of work."""
+"""Finds messages by key: `KeyIndex` names candidates, whose records are then compared. The work is bounded."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from remoting.wire.stored_message import StoredMessage, decode_message
 
 # RocketMQ's `maxMsgsNumBatch`.
 MESSAGES_MAX = 64
-# Places looked at, each of them a read from the log.
+# Candidates looked at by one lookup, each of them a read from the log.
 CANDIDATES_MAX = 4096
-# Half a frame: an answer of 64 large messages could not be read by any client.
+# Half a frame: an answer of 64 large messages would exceed the frame size that clients accept.
 ANSWER_BYTES_MAX = FRAME_BYTES_MAX // 2
-# Records read in vain, of other keys with the same hash: a sender can make as many of those as he likes.
+# Bytes read by one lookup of records without the key, whose keys have the same hash: a sender can make any number.
 STRANGE_BYTES_MAX = 64 * 1024 * 1024
 
 
 class KeyLookup:
+    """Looks messages up by key (RocketMQ's `DefaultMessageStore.queryMessage`)."""
+
     def __init__(self, keys: KeyIndex, queues: QueueTable, reader: Reader) -> None:
         self._keys = keys
         self._queues = queues
         self._reader = reader
 
     def find(self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[bytes]:
-        """Records that have `key` as unique key or among their keys, newest first."""
+        """Returns the records that have `key` as unique key or among their keys, newest first. Raises OSError."""
         most = min(max_messages, MESSAGES_MAX)
         candidates = self._keys.find(topic, key, begin_ms, end_ms)
         deleted_until = self._queues.deleted_until(topic)
@@ -36,7 +38,7 @@ class KeyLookup:
         for offset in islice(candidates, CANDIDATES_MAX):
             if len(found) >= most or strange_bytes > STRANGE_BYTES_MAX or offset < deleted_until:
                 break
-            # The time first: it costs a look at the record's start, and a key may be on every message of the log.
+            # The time first: it is in the first bytes of the record, and every message of the log may have the key.
             if offset in found or not begin_ms <= self._reader.timestamp_at(offset) <= end_ms:
                 continue
             record = self._reader.record_at(offset)

@@ -1,13 +1,13 @@
-"""The bytes of the store's files: records of the commit log, entries of the consume queues.
+"""The byte layout of commit-log records and consume-queue entries; packs and checks them.
 
     record          the stored message of `remoting.wire.stored_message`; its properties always end with
                     | `__CRC32#` | 0x01 | 10 decimal digits, least significant first | 0x02 |     20 bytes
                     over all bytes of the record before them, & 0x7fffffff (RocketMQ's enabledAppendPropCRC)
-    blank           | 4 bytes left in the segment | 4 magic |      closes a segment; the next record is in the next one
+    blank           | 4 bytes left in the segment | 4 magic |      ends a segment; the next record is in the next one
     queue entry     | 8 commit-log offset | 4 record size | 8 tags code |
     hole            a queue entry of size 0x7fffffff: no message; its offset is that of the next sound record
 
-Flipping any one bit of a record is found: all bytes before the CRC are covered, and the CRC itself has one spelling.
+Any flipped bit of a record is detected: the CRC covers all bytes before it, and its own bytes are compared whole.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ QUEUE_ENTRY_BYTES = QUEUE_ENTRY.size
 HOLE_BYTES = 0x7FFFFFFF
 
 BLANK = struct.Struct(">iI")
-# Size, magic and commit-log offset of a record: what tells in one look whether it is the one that was meant.
+# Size, magic and commit-log offset of a record: enough to recognise the record that a queue entry points to.
 RECORD_START = struct.Struct(">iI20xq")
-# What all record magics start with, to search for.
+# The bytes that the magics of all records start with; a scan searches for them.
 MAGIC_PREFIX = MAGIC_V1.to_bytes(4, "big")[:3]
 MAGIC_POSITION = 4
 
@@ -55,24 +55,24 @@ _SHORT = struct.Struct(">H")
 _V6_FLAGS = BORN_HOST_V6_FLAG | STORE_HOST_V6_FLAG
 _STORE_TIMESTAMP_POSITION = 56
 _V6_EXTRA_BYTES = 12
-# Topic of one byte, nothing else.
+# A record with a topic of one byte, no body, and no property but the CRC.
 RECORD_BYTES_MIN = HEADS[0].size + 2 + _SHORT.size + CRC_BYTES
 
 
 def file_name(offset: int) -> str:
-    """Segments and consume-queue files are named by the 20-digit offset of their first byte."""
+    """Returns the name of a segment or index file: the 20-digit offset of its first byte."""
     return f"{offset:020d}"
 
 
 def hash_topic(topic: str) -> int:
-    """What the CRC32 of a key goes on from, so that a key's hash is that of `topic#key`."""
+    """Returns the start value for the CRC32 of a key, whose result is then that of `topic#key`."""
     return crc32(topic.encode("utf-8", "replace") + b"#")
 
 
 def stored_properties(text: str) -> bytes:
-    """`properties_text` of a draft as it is stored before the CRC: empty, or ending with 0x02.
+    """Returns `properties_text` of a draft as it is stored before the CRC property: empty, or ending with 0x02.
 
-    A copied message brings the CRC of its former record; that one is dropped. Raises RecordRefused beyond 32767 bytes.
+    Drops the CRC property that a copied message has from its former record. Raises RecordRefused beyond 32767 bytes.
     """
     if "__CRC32#" in text:
         text = _OLD_CRC.sub("", text)
@@ -86,7 +86,7 @@ def stored_properties(text: str) -> bytes:
 
 
 def record_bytes(draft: MessageDraft, topic_part: bytes, properties: bytes) -> int:
-    """Size of the record that `pack_record` will make."""
+    """Returns the size of the record that `pack_record` will return. Raises RecordRefused for an illegal host."""
     try:
         hosts = len(host_bytes(draft.born_host)) + len(host_bytes(draft.store_host))
     except BodyError as error:
@@ -105,7 +105,7 @@ def pack_record(
     commit_log_offset: int,
     store_timestamp_ms: int,
 ) -> bytes:
-    """One record, CRC included. Raises RecordRefused when a number does not fit its field."""
+    """Returns one record, CRC included. Raises RecordRefused when a number does not fit its field."""
     born_host, store_host = host_bytes(draft.born_host), host_bytes(draft.store_host)
     sys_flag = draft.sys_flag & ~_V6_FLAGS
     if len(born_host) > 8:
@@ -138,12 +138,12 @@ def pack_record(
 
 
 def crc_property(record: bytes | memoryview) -> bytes:
-    """The 20 bytes that end a record whose other bytes are `record`."""
+    """Returns the CRC property, the last 20 bytes of a record, for its other bytes `record`."""
     return _CRC_START + f"{crc32(record) & CRC_MASK:010d}"[::-1].encode() + b"\x02"
 
 
 def sound_record_bytes(view: memoryview, position: int, commit_log_offset: int) -> int:
-    """Size of the record at `position` of a segment, or 0 when there is none or a bit of it is wrong."""
+    """Returns the size of the record at `position` of a segment, 0 when there is none or its CRC does not match."""
     if position + RECORD_BYTES_MIN > len(view):
         return 0
     total, magic, own_offset = RECORD_START.unpack_from(view, position)
@@ -159,7 +159,7 @@ def sound_record_bytes(view: memoryview, position: int, commit_log_offset: int) 
 
 
 def starts_record(start: bytes, commit_log_offset: int) -> bool:
-    """Whether `start` looks like the head of the record of that offset; its body is not looked at."""
+    """Tells whether `start` has the magic, offset and a possible size of the record at that offset; checks no CRC."""
     if len(start) < RECORD_BYTES_MIN:
         return False
     total, magic, own_offset = RECORD_START.unpack_from(start)
@@ -167,7 +167,7 @@ def starts_record(start: bytes, commit_log_offset: int) -> bool:
 
 
 def is_blank(view: memoryview, position: int) -> bool:
-    """Whether the segment is closed at `position`."""
+    """Tells whether the segment ends at `position`, with a blank or with no space for one."""
     left = len(view) - position
     if left < BLANK.size:
         return True
@@ -175,14 +175,14 @@ def is_blank(view: memoryview, position: int) -> bool:
 
 
 def store_timestamp(view: memoryview | bytes, position: int) -> int:
-    """The store timestamp of the record at `position`, in ms."""
+    """Returns the store timestamp of the record at `position`, in ms."""
     (sys_flag,) = _SYS_FLAG.unpack_from(view, position + SYS_FLAG_POSITION)
     extra = _V6_EXTRA_BYTES if sys_flag & BORN_HOST_V6_FLAG else 0
     return int(_TIMESTAMP.unpack_from(view, position + _STORE_TIMESTAMP_POSITION + extra)[0])
 
 
 class RecordFields(msgspec.Struct, gc=False):
-    """What the indexes are derived from."""
+    """The fields of a record that the indexes are derived from."""
 
     topic: str
     queue_id: int
@@ -196,7 +196,7 @@ class RecordFields(msgspec.Struct, gc=False):
 
 
 def read_record_fields(view: memoryview, position: int) -> RecordFields:
-    """Reads the fields of a record that `sound_record_bytes` found sound."""
+    """Reads the fields of a record that `sound_record_bytes` has checked."""
     (sys_flag,) = _SYS_FLAG.unpack_from(view, position + SYS_FLAG_POSITION)
     head = HEADS[(sys_flag >> 4) & 3]
     fields = head.unpack_from(view, position)

@@ -1,8 +1,8 @@
-"""Walking the commit log record by record, with every bit checked; over damage and to the true end.
+"""Reads the commit log record by record, checks each one's CRC, skips damaged bytes and finds the end of the log.
 
-Bytes that are no record are damage when a sound record lies behind them, however far: then they are stepped over.
-Where nothing sound follows, the log ends. A record is only believed at the offset that it carries itself, so that
-neither old bytes nor a record inside another one's body pass for one.
+A record is sound when its CRC matches and it lies at the commit-log offset that it contains: old bytes, or a record
+inside the body of another one, are not accepted. Bytes without a sound record are damage, and skipped, if a sound
+record follows anywhere behind them; if none follows, the log ends before them.
 """
 
 from __future__ import annotations
@@ -25,20 +25,23 @@ from broker.engine.store.layout import (
 from broker.engine.store.segment import Segment
 from broker.engine.store.values import Damage
 
-# Of one damage, and damages: kept for people to look at, but a bad disk is not copied as a whole.
+# Bytes copied of one damaged range, and number of copies: they serve an inspection, and must not fill the disk.
 _KEPT_BYTES_MAX = 16 * 1024 * 1024
 _KEPT_FILES_MAX = 64
 
 
 class LogEnd(msgspec.Struct):
-    """The last thing a scan yields. `torn_bytes` of garbage lie behind the end: an unfinished write."""
+    """The end of the log, the last item of a scan. Behind it lie `torn_bytes` of garbage from an unfinished write."""
 
     commit_log_offset: int
     torn_bytes: int
 
 
 def scan_log(log: CommitLog, start: int) -> Iterator[RecordFields | Damage | LogEnd]:
-    """Everything from `start` (a record's place) on: the fields of sound records, damages between them, and the end."""
+    """Yields the fields of all sound records from `start` on, the damaged ranges between them, and the log's end.
+
+    `start` is the commit-log offset of a record. Raises OSError.
+    """
     position = start
     while True:
         segment = log.segment_of(position)
@@ -58,7 +61,7 @@ def scan_log(log: CommitLog, start: int) -> Iterator[RecordFields | Damage | Log
 
 
 def _scan_segment(segment: Segment, position: int) -> Generator[RecordFields, None, int]:
-    """Yields the sound records from `position` on; returns where they end, the segment's end after a blank."""
+    """Yields the sound records from `position` on. Returns the offset where they end: after a blank, the segment's."""
     local = position - segment.start
     with segment.mapped() as view:
         while True:
@@ -70,7 +73,7 @@ def _scan_segment(segment: Segment, position: int) -> Generator[RecordFields, No
 
 
 def _next_record(log: CommitLog, commit_log_offset: int) -> int | None:
-    """The offset of the first sound record at or behind `commit_log_offset`."""
+    """Returns the offset of the first sound record at or behind `commit_log_offset`, None when there is none."""
     for segment in log.segments_from(commit_log_offset):
         start = max(commit_log_offset - segment.start, 0)
         with segment.mapped() as view:
@@ -90,7 +93,7 @@ def _magic_positions(segment: Segment, start: int) -> Iterator[int]:
 
 
 def _garbage_bytes(log: CommitLog, position: int) -> int:
-    """How many bytes from `position` to the last one that is not zero."""
+    """Returns the number of bytes from `position` to the last one that is not zero, inclusive."""
     last = position
     for segment in log.segments_from(position):
         for base, chunk in data_chunks(segment.path, max(position - segment.start, 0), segment.size_bytes):
@@ -101,7 +104,10 @@ def _garbage_bytes(log: CommitLog, position: int) -> int:
 
 
 def keep_copy(log: CommitLog, folder: Path, damage: Damage) -> str | None:
-    """Copies damaged bytes to `folder` for whoever wants to look; None when it holds 64 files or the copy fails."""
+    """Copies damaged bytes to a file in `folder`, to be inspected. Returns the file's name.
+
+    Returns None when the folder has 64 files already or the copy fails.
+    """
     folder.mkdir(exist_ok=True)
     if sum(1 for _ in folder.iterdir()) >= _KEPT_FILES_MAX:
         return None

@@ -1,4 +1,4 @@
-"""Files of the indexes that are stored to through mappings, as many at a time as the process has descriptors for."""
+"""The memory-mapped files of the indexes; their number is limited, because each mapping keeps a file descriptor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from broker.engine.store.files import FileLayer
 
 
 class MappedFiles:
-    """Keeps at most `limit` files mapped: each costs a descriptor, and a broker may have ten thousand queues."""
+    """Keeps at most `limit` files mapped and closes the oldest mapping beyond it: a broker may have 10,000 queues."""
 
     def __init__(self, files: FileLayer, limit: int) -> None:
         self.files = files
@@ -18,7 +18,7 @@ class MappedFiles:
         self._open: dict[Path, mmap.mmap] = {}
 
     def open(self, path: Path, byte_count: int) -> mmap.mmap:
-        """The file mapped for reading and writing, with `byte_count` bytes; made if it is not there."""
+        """Maps the file for reading and writing, creating it with `byte_count` bytes if need be. Raises OSError."""
         known = self._open.get(path)
         if known is not None:
             return known
@@ -35,10 +35,10 @@ class MappedFiles:
         return mapping
 
     def allocate(self, path: Path, start: int, end: int) -> None:
-        """Takes space for the bytes up to `end`; those from `start` on become zeros. Raises OSError.
+        """Allocates the file's space up to `end`, and writes zeros from `start` on. Raises OSError.
 
-        Writing the zeros brings the pages into memory: the first store through a mapping into a page that was only
-        allocated waits for the file system, for milliseconds.
+        Writing the zeros puts the pages into the page cache: the first store through the mapping into a page that was
+        only allocated would wait milliseconds for the file system.
         """
         descriptor = os.open(path, os.O_RDWR)
         try:
@@ -48,6 +48,7 @@ class MappedFiles:
             os.close(descriptor)
 
     def close(self, path: Path) -> None:
+        """Closes the file's mapping, if it has one."""
         mapping = self._open.pop(path, None)
         if mapping is not None:
             mapping.close()

@@ -1,13 +1,13 @@
-"""The door of the store: append, read, wait for the flush, look up, verify, close (RocketMQ's `DefaultMessageStore`).
+"""The public interface of the store, RocketMQ's `DefaultMessageStore`: append, read, flush, look up, verify, close.
 
     commitlog/ consumequeue/ keyindex/ checkpoint abort lock store.json deleted_topics.json quarantine/
 
-Everything here belongs to the event loop's thread; the flusher (`flusher.py`) is the only other thread. `append`
-returns when the record is with the operating system: a kill loses nothing of it. Whether a power cut may is the
-`flush` mode: in "sync" the caller acknowledges when `when_flushed` says so, in "async" at once, and the last 500 ms
-(`flush_interval_ms`) may be lost.
+All methods run in the event loop's thread; the flusher (`flusher.py`) is the only other thread. When `append` returns,
+the operating system has the record: a killed process does not lose it. A power cut may, depending on the `flush` mode.
+With "sync" the caller acknowledges the message in the callback of `when_flushed`, and no acknowledged message is lost.
+With "async" it acknowledges at once, and the messages of the last 500 ms (`flush_interval_ms`) may be lost.
 
-Store timestamps never go back within the log: a clock that does is held at the last one.
+Store timestamps never decrease within the log: if the clock goes back, messages get the last timestamp again.
 """
 
 from __future__ import annotations
@@ -55,24 +55,28 @@ logger = logging.getLogger(__name__)
 Clock = Callable[[], int]
 OnAppended = Callable[[list[Appended]], None]
 
-# Each costs a descriptor; a store may have more queues than the process has descriptors.
+# Each mapped file keeps a descriptor, and a store may have more queues than the process may have descriptors.
 _MAPPED_FILES_MAX = 4096
 
 
 def system_clock() -> int:
+    """Returns the time in ms since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class MessageStore:
-    """RocketMQ's `DefaultMessageStore`. `recovery` says what opening the store found; `retention` removes the oldest
-    segments, but none that a pin holds.
+    """A message store: commit log, consume queues, key index (RocketMQ's `DefaultMessageStore`).
 
-    `full_because` is for who watches the disk to set: why messages of clients are refused, None while they are not.
-    The store itself takes what it has room for: deliveries must go on, or what waits would never go.
+    `recovery` reports what opening the store found. `retention` removes the oldest segments, but none that is pinned
+    (`add_pins`).
+
+    `full_because` is set by the disk watch: the reason for which messages of clients are refused, None while they are
+    accepted. The store does not enforce it and appends while it has space: deliveries of delayed and timer messages
+    must go on, because without them their segments could never be removed.
     """
 
     def __init__(self, folder: StoreFolder, sizes: StoreSizes, config: StoreConfig, clock: Clock, files: FileLayer):
-        """Use `open`."""
+        """Recovers the store in `folder`, which is locked already. Call `open` instead."""
         path = folder.path
         self.path = path
         self.config = config
@@ -124,7 +128,7 @@ class MessageStore:
         clock: Clock = system_clock,
         files: FileLayer | None = None,
     ) -> MessageStore:
-        """Opens the store in `path`, recovering it; makes one where there is none. `clock` gives ms.
+        """Opens and recovers the store in `path`, or creates it. `clock` returns ms since the epoch.
 
         Raises StoreError, whose text names the remedy.
         """
@@ -144,7 +148,7 @@ class MessageStore:
             raise
 
     def _recover(self) -> tuple[RecoveryReport, int, CheckpointPlan | None]:
-        """What was found, the last store timestamp, and a checkpoint of it where that is still to be written."""
+        """Returns the report, the last store timestamp, and the first checkpoint unless it was written here."""
         was_aborted = self._folder.was_aborted
         self._folder.mark_open()
         recovery = Recovery(self.path, self._log, self._queues, self._keys, self._indexer, self._files)
@@ -152,17 +156,19 @@ class MessageStore:
         self._log.sync()
         plan = self._checkpointer.plan(self._log.end, last_timestamp_ms)
         if report.rebuilt_indexes is None:
-            # The old checkpoint stays good. Flushing thousands of queues takes a while, and nobody needs to wait.
+            # The old checkpoint stays valid, so the flusher may write the new one: flushing thousands of queues takes a
+            # while, and the start need not wait for it.
             return report, last_timestamp_ms, plan
         sync_files(plan.changed_files, self._files, lambda: True)
         self._checkpoint_file.write(plan.checkpoint)
         return report, last_timestamp_ms, None
 
     def close(self) -> None:
-        """Flushes the log, writes a clean checkpoint, releases the folder. A fenced store is left as after a kill.
+        """Flushes the log and the indexes, writes a clean checkpoint and releases the folder.
 
-        So are the indexes where flushing them takes longer than `close_flush_max_s`, as it does when tens of thousands
-        of queues have just grown: the next start verifies the log from the last checkpoint on.
+        Writes no checkpoint for a fenced store, or when flushing the indexes takes longer than `close_flush_max_s`, as
+        with tens of thousands of queues that have just grown: the next start then verifies the log from the last
+        checkpoint on, as after a kill. Raises StoreFenced when a flush fails.
         """
         if self._is_closed:
             return
@@ -175,7 +181,8 @@ class MessageStore:
                     self._folder.mark_closed()
                 else:
                     logger.warning(
-                        "store %s: too many queues grew to flush them all; the next start does it", self.path
+                        "store %s: not all changed queues were flushed in time; the next start verifies the log",
+                        self.path,
                     )
         except OSError as error:
             raise self._fence.put_up("flushing at the close", error) from error
@@ -185,7 +192,7 @@ class MessageStore:
             self._folder.release()
 
     def _flush_indexes(self, unwritten: Iterable[Path]) -> bool:
-        """Flushes `unwritten` and what changed since, and says so in a clean checkpoint; False where time ran out."""
+        """Flushes `unwritten` and the files changed since, then writes a clean checkpoint; False if time runs out."""
         ends_s = time.monotonic() + self.config.close_flush_max_s
 
         def has_time() -> bool:
@@ -193,7 +200,7 @@ class MessageStore:
 
         plan = self._checkpointer.plan(self._log.end, self._last_timestamp_ms, is_clean=True)
         paths = dict.fromkeys([*unwritten, *plan.changed_files])
-        # Sums of what is not on the disk yet would be wrong after a power cut.
+        # Files first: after a power cut, sums of entries that are not on the disk would be wrong.
         if not (sync_files(paths, self._files, has_time) and self._queues.write_sums(has_time)):
             return False
         self._checkpoint_file.write(plan.checkpoint)
@@ -202,11 +209,14 @@ class MessageStore:
     # --- appending
 
     def append(self, draft: MessageDraft) -> Appended:
-        """Stores one message. Raises StoreFull or RecordRefused (nothing was stored), StoreFenced, StoreClosed."""
+        """Stores one message.
+
+        Raises StoreFull or RecordRefused (nothing was stored then), StoreFenced, StoreClosed.
+        """
         return self._append((prepare(self._queues, draft),))[0]
 
     def append_batch(self, drafts: Sequence[MessageDraft]) -> list[Appended]:
-        """Stores all or none, side by side in the log, with one write. Raises as `append`."""
+        """Stores all messages or none, one behind the other in the log, with one write. Raises as `append` does."""
         return self._append([prepare(self._queues, draft) for draft in drafts]) if drafts else []
 
     def _append(self, batch: Sequence[Prepared]) -> list[Appended]:
@@ -222,7 +232,7 @@ class MessageStore:
         try:
             self._index(batch, appended)
         except Exception as error:
-            # The records have their queue offsets; what came after them would get the same ones again.
+            # The records are in the log with their queue offsets; later messages would get the same offsets again.
             raise self._fence.put_up("indexing what was written", error) from error
         self._checkpoint_if_due()
         for listener in self._append_listeners:
@@ -230,11 +240,14 @@ class MessageStore:
         return appended
 
     def _reserve_indexes(self, batch: Sequence[Prepared], start: int) -> None:
-        """Space for all entries first: once the record is written, nothing may fail."""
+        """Allocates the space of all index entries, before the records are written: afterwards nothing may fail.
+
+        Raises StoreFull, StoreFenced, RecordRefused.
+        """
         try:
             key_count = 0
             for prepared in batch:
-                # More than enough where several queues share a batch.
+                # For the whole batch: more than needed if its messages are in several queues.
                 prepared.queue.reserve(len(batch))
                 key_count += len(prepared.keys)
             if key_count:
@@ -260,13 +273,17 @@ class MessageStore:
             self._flusher.write_checkpoint(self._checkpointer.plan(end, now_ms))
 
     def _is_checkpointed(self, commit_log_offset: int) -> bool:
+        """Tells whether the last checkpoint is at or behind the offset; requests a checkpoint if not."""
         if self._flusher.checkpointed < commit_log_offset and not self._flusher.has_plan:
             self._flusher.write_checkpoint(self._checkpointer.plan(self._log.end, self._last_timestamp_ms))
         return self._flusher.checkpointed >= commit_log_offset
 
     def when_flushed(self, commit_log_offset_end: int, callback: FlushCallback) -> None:
-        """Calls `callback(None)` on the loop once all before that offset is as safe as the flush mode promises, or
-        with the error that prevents it (StoreFenced, StoreClosed)."""
+        """Calls `callback(None)` on the loop once messages that end at or before the offset may be acknowledged.
+
+        With "sync" that is after their flush, with "async" at once. Calls it with StoreFenced or StoreClosed when the
+        flush cannot happen any more.
+        """
         self._flusher.when_flushed(commit_log_offset_end, callback)
 
     # --- reading
@@ -281,7 +298,7 @@ class MessageStore:
 
     @property
     def earliest_timestamp_ms(self) -> int:
-        """When the oldest message that is still there was stored; -1 for an empty log."""
+        """Returns the store timestamp of the oldest message in the log, -1 if the log is empty."""
         return self._reader.timestamp_at(self._log.min_offset)
 
     @property
@@ -298,7 +315,10 @@ class MessageStore:
         matches: Matches | None = None,
         properties_match: PropertiesMatch | None = None,
     ) -> ReadResult:
-        """Messages from `queue_offset` on whose tags code and properties match (all, if None): see `reader.py`."""
+        """Returns the messages from `queue_offset` on whose tags code and properties match (all, if None).
+
+        `reader.py` has the rules.
+        """
         return self._reader.read(
             topic,
             queue_id,
@@ -310,46 +330,52 @@ class MessageStore:
         )
 
     def properties_of(self, appended: Appended) -> bytes | None:
-        """Of a message that was stored, as in `properties_text.py`; None when it is gone. Raises OSError."""
+        """Returns the properties of a stored message, encoded as in `properties_text.py`; None if the log lacks it.
+
+        Raises OSError.
+        """
         return self._reader.properties_at(appended.commit_log_offset, appended.total_bytes)
 
     def min_offset(self, topic: str, queue_id: int) -> int:
-        """The first queue offset that can be read; 0 for an unknown queue."""
+        """Returns the first queue offset that can be read; 0 for an unknown queue."""
         queue = self._queues.get(topic, queue_id)
         return queue.min_offset(self._log.min_offset) if queue is not None else 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """The queue offset of the next message; 0 for an unknown queue."""
+        """Returns the queue offset of the next message; 0 for an unknown queue."""
         queue = self._queues.get(topic, queue_id)
         return queue.max_offset if queue is not None else 0
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int, boundary: Boundary = Boundary.LOWER) -> int:
-        """The queue offset for a store timestamp (see `Reader.offset_by_time`); 0 for an unknown queue."""
+        """Returns the queue offset for a store timestamp (see `Reader.offset_by_time`); 0 for an unknown queue."""
         queue = self._queues.get(topic, queue_id)
         return self._reader.offset_by_time(queue, timestamp_ms, boundary) if queue is not None else 0
 
     def queue_entry(self, topic: str, queue_id: int, queue_offset: int) -> tuple[int, int, int] | None:
-        """(commit-log offset, record size, tags code), None where there is no message."""
+        """Returns (commit-log offset, record size, tags code) of the message, None when there is none."""
         queue = self._queues.get(topic, queue_id)
         return queue.entry(queue_offset) if queue is not None else None
 
     def store_timestamp_at(self, topic: str, queue_id: int, queue_offset: int) -> int:
-        """When the message was stored, in ms; -1 where there is none."""
+        """Returns the store timestamp of the message in ms, -1 when there is none."""
         entry = self.queue_entry(topic, queue_id, queue_offset)
         return self._reader.timestamp_at(entry[0]) if entry is not None else -1
 
     def record_at(self, commit_log_offset: int) -> bytes | None:
-        """The stored message that starts at that very offset, as bytes; None where none does."""
+        """Returns the bytes of the stored message that starts at the offset, None when none starts there."""
         return self._reader.record_at(commit_log_offset)
 
     def message_at(self, commit_log_offset: int) -> StoredMessage | None:
-        """As `record_at`, decoded."""
+        """Returns the message that starts at the offset, decoded; None when none starts there."""
         record = self._reader.record_at(commit_log_offset)
         return decode_message(record) if record is not None else None
 
     def queued_message_at(self, commit_log_offset: int) -> StoredMessage | None:
-        """As `message_at`, None also where no queue names that place: whoever knows how can send a message in whose
-        body a record stands, with right checksums."""
+        """Returns the message that starts at the offset, decoded; None if no queue entry points to it.
+
+        A client may send a message whose body contains a complete record with a correct CRC and offset; no queue entry
+        points to such a record.
+        """
         message = self.message_at(commit_log_offset)
         if message is None:
             return None
@@ -357,49 +383,56 @@ class MessageStore:
         return message if entry is not None and entry[0] == commit_log_offset else None
 
     def records_from(self, commit_log_offset: int) -> Iterator[RecordFields]:
-        """All messages from a record's place on to the end of the log, in order. Nothing may be appended meanwhile."""
+        """Yields the fields of all messages from the offset of a record to the end of the log, in order.
+
+        No message may be appended meanwhile.
+        """
         for found in scan_log(self._log, max(commit_log_offset, self._log.min_offset)):
             if isinstance(found, RecordFields):
                 yield found
 
     def query_by_key(self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[bytes]:
-        """Records that have `key` as unique key or among their keys, newest first; at most 64, or half a frame."""
+        """Returns the records that have `key` as unique key or among their keys, newest first.
+
+        At most 64 records, and half a frame in bytes.
+        """
         return self._lookup.find(topic, key, max_messages, begin_ms, end_ms)
 
     @property
     def last_indexed(self) -> tuple[int, int]:
-        """(commit-log offset, store time in ms) of the last message with a key; (0, 0) when there is none."""
+        """Returns (commit-log offset, store timestamp in ms) of the last message with a key; (0, 0) if none has one."""
         return self._keys.last
 
     def queues(self, topic: str) -> list[int]:
-        """The queue ids of `topic` that ever had a message here."""
+        """Returns the ids of those queues of `topic` that ever had a message in this store."""
         return self._queues.queue_ids(topic)
 
     def topics(self) -> set[str]:
-        """All topics that ever had a message here."""
+        """Returns all topics that ever had a message in this store."""
         return self._queues.topics()
 
-    # --- care
+    # --- listeners, pins, deletion, verification
 
     def add_append_listeners(self, *listeners: OnAppended) -> None:
-        """Adds functions that are called in this order, on the event loop, once with all messages of an append."""
+        """Adds functions that are called in this order, on the event loop, once per append with all its messages."""
         self._append_listeners += listeners
 
     def add_pins(self, *pins: Pin) -> None:
-        """Adds functions that return the lowest commit-log offset that still waits (delays, timers, halves), or None.
+        """Adds functions that return the lowest commit-log offset of a message that still waits, or None.
 
-        Retention asks them before it removes a segment, and keeps the segment that holds it.
+        These are delayed, timer and half messages. Retention calls the functions before it removes a segment, and
+        keeps the segment with the lowest offset and all later ones.
         """
         self.retention.pins += pins
 
     def delete_topic(self, topic: str) -> None:
-        """Forgets all messages of `topic`; one of that name may start again at offset 0. Raises OSError."""
+        """Deletes all queues of `topic`; a new topic of that name starts at queue offset 0. Raises OSError."""
         self._queues.delete_topic(topic, self._log.end, self._log.min_offset)
         self._checkpointer.count_all_again()
         self._checkpoint_if_due()
 
     def verify(self) -> VerifyReport:
-        """Looks at every record and queue entry; takes seconds per GB."""
+        """Checks every record and queue entry; takes seconds per GB."""
         return verify_store(self._log, self._queues, self._indexer)
 
 

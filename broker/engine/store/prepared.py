@@ -1,4 +1,4 @@
-"""Prepares drafts before they have a place in the log, and packs their records when they have."""
+"""Prepares message drafts before their commit-log offset is known, and packs their records once it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from remoting.wire.stored_message import TRANSACTION_MASK
 
 
 class Prepared(NamedTuple):
-    """Holds what a draft's record and index entries need, before it has a place."""
+    """A draft with everything that its record and index entries need, apart from their offsets."""
 
     draft: MessageDraft
     queue: ConsumeQueue
@@ -26,8 +26,10 @@ class Prepared(NamedTuple):
 
 
 def prepare(queues: QueueTable, draft: MessageDraft) -> Prepared:
-    """Encodes the draft's properties and finds its queue. Raises RecordRefused where the record or its queue cannot be
-    made."""
+    """Encodes the draft's properties, computes its size and keys, and finds its queue.
+
+    Raises RecordRefused when the record or its queue cannot be made.
+    """
     queue = queues.get_or_create(draft.topic, draft.queue_id)
     properties = stored_properties(draft.properties_text)
     total_bytes = record_bytes(draft, queue.topic_part, properties)
@@ -40,15 +42,15 @@ def prepare(queues: QueueTable, draft: MessageDraft) -> Prepared:
 
 
 def pack(batch: Sequence[Prepared], start: int, now_ms: int) -> tuple[list[Appended], list[bytes]]:
-    """Returns the places and the records of `batch`, side by side from the commit-log offset `start` on."""
-    taken: dict[ConsumeQueue, int] = {}
+    """Packs the records of `batch`, one behind the other from `start` on. Returns their offsets and their bytes."""
+    next_offsets: dict[ConsumeQueue, int] = {}
     appended: list[Appended] = []
     records: list[bytes] = []
     for draft, queue, properties, _, total_bytes, has_entry in batch:
         queue_offset = 0
         if has_entry:
-            queue_offset = taken.get(queue, queue.max_offset)
-            taken[queue] = queue_offset + 1
+            queue_offset = next_offsets.get(queue, queue.max_offset)
+            next_offsets[queue] = queue_offset + 1
         records.append(
             pack_record(
                 draft,

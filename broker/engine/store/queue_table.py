@@ -1,8 +1,8 @@
-"""All consume queues of a store, by (topic, queue id); and the memory of deleted topics.
+"""All consume queues of a store, by (topic, queue id) (RocketMQ's `ConsumeQueueStore`), and its deleted topics.
 
-A deleted topic's records stay in the log until retention takes them. `deleted_topics.json` keeps, per topic, the
-commit-log offset up to which its records no longer count, so that no recovery brings them back; a topic of the same
-name starts again at queue offset 0. Event loop only.
+A deleted topic's records stay in the log until retention removes their segments. `deleted_topics.json` has, per topic,
+the commit-log offset up to which its records are deleted, so that no recovery indexes them again; a new topic of that
+name starts at queue offset 0. Event loop only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from broker.engine.store.values import RetentionState
 
 logger = logging.getLogger(__name__)
 
-# What file systems take as one name, and what a queue id has in the record: 32 bits with a sign.
+# The limit of file systems for one name, and the largest queue id: the record has a signed 32-bit field for it.
 _FOLDER_NAME_BYTES_MAX = 255
 _QUEUE_ID_MAX = 0x7FFFFFFF
 _DELETED_FILE = "deleted_topics.json"
@@ -31,8 +31,11 @@ _SUMS_FILE = "queue_sums.json"
 
 
 class QueueTable:
-    """`queue_count` (of queues that had a message) and `entry_total` (the sum of all max offsets) are what a
-    checkpoint recognises the table by."""
+    """The consume queues of a store.
+
+    `queue_count` (queues that ever had a message) and `entry_total` (the sum of all max offsets) are kept in the
+    checkpoint: a start that finds other numbers rebuilds the queues.
+    """
 
     def __init__(
         self,
@@ -42,7 +45,7 @@ class QueueTable:
         files: FileLayer,
         retained: RetentionState,
     ) -> None:
-        """`retained` says where those queues go on whose messages retention took."""
+        """`retained`, the state of the last removal, has the next offsets of queues whose messages were all removed."""
         self._folder = store_folder / "consumequeue"
         self._deleted_path = store_folder / _DELETED_FILE
         self._sums_path = store_folder / _SUMS_FILE
@@ -62,9 +65,9 @@ class QueueTable:
             raise StoreError(f"{self._deleted_path} is damaged ({error}); restore it from a copy") from error
 
     def load(self, log_end: int | None) -> None:
-        """Reads the queues from the disk, without entries of records from `log_end` on (None: all are trusted).
+        """Reads the queues from the disk and zeroes their entries of records from `log_end` on (None: all are trusted).
 
-        Raises IndexesStale.
+        Raises IndexesStale when a queue lacks entries or a file does not have its sum.
         """
         all_sums = self._read_sums()
         for topic in os.listdir(self._folder):
@@ -73,14 +76,14 @@ class QueueTable:
                 if name.isdigit():
                     sums = {int(first): (count, crc) for first, (count, crc) in sums_of_topic.get(name, {}).items()}
                     self._queue(topic, int(name)).load(log_end, sums)
-        self._go_on_where_emptied()
+        self._restore_next_offsets()
 
     def write_sums(self, has_time: Callable[[], bool]) -> bool:
-        """Writes down what lets the next start notice a bit that changed in a queue's file; the queues are closed next.
+        """Writes `queue_sums.json`, the CRC32 of each queue's files, for the next start to compare. Called at a close.
 
-        Returns False, with nothing written, where `has_time` did. Raises OSError.
+        Returns False and writes nothing when `has_time` returns False before all are computed. Raises OSError.
         """
-        # As bytes: a million small containers would have the garbage collector look at all of them again and again.
+        # Encoded at once: a million small containers would slow down each run of the garbage collector.
         sums: dict[str, dict[str, msgspec.Raw]] = {}
         for queue in self._queues.values():
             if not has_time():
@@ -91,21 +94,24 @@ class QueueTable:
         return True
 
     def _forget_sums(self) -> None:
-        """Queues may begin anew, with other entries than were summed up."""
+        """Deletes `queue_sums.json`, because queues start again with other entries."""
         for path in (self._sums_path, backup_of(self._sums_path)):
             path.unlink(missing_ok=True)
 
     def _read_sums(self) -> dict[str, dict[str, dict[str, Sum]]]:
-        """By topic, queue id and first entry of a file; empty when what was written cannot be read."""
+        """Reads the sums by topic, queue id and first entry of a file; returns {} when they cannot be read."""
         try:
             found = self._files.read_json(self._sums_path)
             return {} if found is None else msgspec.convert(found, dict[str, dict[str, dict[str, Sum]]])
         except (StoreError, msgspec.ValidationError) as error:
-            logger.warning("consume queues are not compared with their sums: %s", error)
+            logger.warning("consume queues are opened without comparing their CRCs: %s", error)
             return {}
 
-    def _go_on_where_emptied(self) -> None:
-        """Queues without any message left go on where they were. Raises IndexesStale when their files say less."""
+    def _restore_next_offsets(self) -> None:
+        """Continues the queues whose messages were all removed at their recorded next offsets.
+
+        Raises IndexesStale when a queue's files end before its next offset.
+        """
         for topic, queues in (self._retained.next_offsets or {}).items():
             if self.deleted_until(topic) and self.deleted_until(topic) >= self._retained.log_end:
                 continue
@@ -117,20 +123,22 @@ class QueueTable:
                     raise IndexesStale(f"{topic}/{queue_id} lacks entries before {next_offset}")
 
     def clear(self) -> None:
-        """Throws all consume queues away; the log will tell, and of emptied queues what retention wrote down."""
+        """Deletes all consume queues, which are then rebuilt from the log and the next offsets in `retention.json`."""
         self._queues.clear()
         self._mapped.close_all()
         self._forget_sums()
         shutil.rmtree(self._folder)
         self._folder.mkdir()
-        self._go_on_where_emptied()
+        self._restore_next_offsets()
 
     @property
     def queue_count(self) -> int:
+        """Returns the number of queues that ever had a message."""
         return sum(1 for queue in self._queues.values() if queue.max_offset)
 
     @property
     def entry_total(self) -> int:
+        """Returns the sum of all queues' max offsets."""
         return sum(queue.max_offset for queue in self._queues.values())
 
     def __iter__(self) -> Iterator[ConsumeQueue]:
@@ -140,7 +148,7 @@ class QueueTable:
         return self._queues.get((topic, queue_id))
 
     def get_or_create(self, topic: str, queue_id: int) -> ConsumeQueue:
-        """Raises RecordRefused on a topic that cannot name a folder, or a negative queue id."""
+        """Returns the queue. Raises RecordRefused if the topic cannot name a folder or the queue id is out of range."""
         queue = self._queues.get((topic, queue_id))
         if queue is not None:
             return queue
@@ -160,19 +168,24 @@ class QueueTable:
         return queue
 
     def queue_ids(self, topic: str) -> list[int]:
+        """Returns the ids of those queues of `topic` that ever had a message."""
         return sorted(queue.queue_id for queue in self._queues.values() if queue.topic == topic and queue.max_offset)
 
     def topics(self) -> set[str]:
+        """Returns the topics that have a queue which ever had a message."""
         return {queue.topic for queue in self._queues.values() if queue.max_offset}
 
     # --- deleted topics
 
     def deleted_until(self, topic: str) -> int:
-        """Records of `topic` below this commit-log offset belong to a deleted topic; 0 when there is none."""
+        """Returns the commit-log offset below which records of `topic` are deleted; 0 when it was never deleted."""
         return self._deleted.get(topic, 0)
 
     def delete_topic(self, topic: str, log_end: int, log_min_offset: int) -> None:
-        """Forgets the queues of `topic`, on the disk too; what cannot be a topic here has none. Raises OSError."""
+        """Deletes the queues of `topic`, on the disk too; a name that is not possible for a topic is ignored.
+
+        Raises OSError.
+        """
         if not _is_folder_name(topic):
             return
         self._forget_sums()
@@ -184,7 +197,7 @@ class QueueTable:
         self._files.sync_path(self._folder)
 
     def forget_deletions_below(self, log_min_offset: int) -> None:
-        """Deleted topics of which the log has no record any more need no remembering. Raises OSError."""
+        """Removes from `deleted_topics.json` the topics of which the log has no record any more. Raises OSError."""
         left = self._deletions_above(log_min_offset)
         if left != self._deleted:
             self._files.replace_json(self._deleted_path, left)
@@ -195,5 +208,5 @@ class QueueTable:
 
 
 def _is_folder_name(topic: str) -> bool:
-    """Whether it names a folder in ours, and neither ours nor one above or beside it."""
+    """Tells whether `topic` can name a folder directly in `consumequeue/`: a path must not lead out of it."""
     return topic not in ("", ".", "..") and "/" not in topic and "\0" not in topic

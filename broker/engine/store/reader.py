@@ -1,17 +1,17 @@
-"""Reading: from a queue offset to stored messages, as RocketMQ's `DefaultMessageStore.getMessage` answers.
+"""Reads the messages of a queue from an offset on, with the results of RocketMQ's `DefaultMessageStore.getMessage`.
 
 | status | when | next_begin_offset |
 |---|---|---|
 | NO_MATCHED_LOGIC_QUEUE, NO_MESSAGE_IN_QUEUE | the queue never had a message | 0 |
-| OFFSET_TOO_SMALL | asked < min | min |
-| OFFSET_OVERFLOW_ONE | asked == max | asked |
-| OFFSET_OVERFLOW_BADLY | asked > max | max |
-| FOUND | at least one message | behind the last entry looked at |
-| NO_MATCHED_MESSAGE | none passed the filter | behind the last entry looked at |
-| MESSAGE_WAS_REMOVING | the log has none of them any more | behind the last entry looked at |
+| OFFSET_TOO_SMALL | requested offset < min | min |
+| OFFSET_OVERFLOW_ONE | requested offset == max | max |
+| OFFSET_OVERFLOW_BADLY | requested offset > max | max |
+| FOUND | at least one message | behind the last entry scanned |
+| NO_MATCHED_MESSAGE | no message passed the filter | behind the last entry scanned |
+| MESSAGE_WAS_REMOVING | the log no longer has any of them | behind the last entry scanned |
 
-Messages that lie side by side in the log are read with one call; the pieces are joined once. Whoever reads sees what
-was appended, flushed or not, as in RocketMQ. Event loop only.
+Messages that are adjacent in the log are read with one call; the pieces are joined once. A message can be read as soon
+as it is appended, flushed or not, as in RocketMQ. Event loop only.
 """
 
 from __future__ import annotations
@@ -43,17 +43,19 @@ logger = logging.getLogger(__name__)
 
 # Java scans max(16000, maxMsgNums * 20) bytes of the consume queue in one call.
 _SCANNED_ENTRIES_MIN = 16_000 // QUEUE_ENTRY_BYTES
-# A scan that looks at properties ends after this time: an expression may be long, and everybody else waits.
+# A scan that evaluates an expression on properties ends after this time: the event loop is blocked meanwhile.
 _SCAN_S_MAX = 0.01
-# The clock is looked at behind the first of them, the second, the fourth, … and at last behind so many more.
-_SCANNED_BETWEEN_LOOKS_MAX = 16
-# For its properties a larger record is read in two parts, around its body.
+# Such a scan checks the clock after entries 1, 2, 4, 8, 16, and then after every 16 more.
+_SCANNED_BETWEEN_CLOCK_CHECKS_MAX = 16
+# The properties of a larger record are read without its body: first its start, then its tail.
 _READ_WHOLE_BYTES_MAX = 4096
 
 Matches = Callable[[int], bool]
 
 
 class Reader:
+    """Reads messages by queue offset, by commit-log offset and by time."""
+
     def __init__(self, log: CommitLog, queues: QueueTable) -> None:
         self._log = log
         self._queues = queues
@@ -69,9 +71,10 @@ class Reader:
         matches: Matches | None,
         properties_match: PropertiesMatch | None,
     ) -> ReadResult:
-        """Up to `max_messages` messages of at most `max_bytes`; the first one is taken whatever its size.
+        """Returns up to `max_messages` messages of `max_bytes` together; the first one may be larger than that.
 
-        `properties_match` costs a read of every message that is looked at.
+        `matches` filters by tags code, `properties_match` by properties, which are read of every message scanned.
+        Raises OSError.
         """
         queue = self._queues.get(topic, queue_id)
         if queue is None:
@@ -98,7 +101,7 @@ class Reader:
         return ReadResult(ReadStatus.FOUND, following, start, end, body, count)
 
     def _gather(self, wanted: list[tuple[int, int]]) -> tuple[int, bytes]:
-        """(how many of them are there, their bytes). Raises OSError when the disk cannot read."""
+        """Reads the records. Returns the number of those that the log still has, and their bytes. Raises OSError."""
         log = self._log
         parts: list[bytes] = []
         count = 0
@@ -113,7 +116,7 @@ class Reader:
         return count, parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _test_of_records(self, match: PropertiesMatch) -> Callable[[int, int], bool]:
-        """What cannot be read is let through: gathering then tells why it is not there."""
+        """Returns the filter by commit-log offset and size. It passes missing records, which `_gather` drops."""
 
         properties_at = RecordWindow(self._log, self.properties_at).properties_at
 
@@ -124,9 +127,9 @@ class Reader:
         return is_wanted
 
     def properties_at(self, commit_log_offset: int, size: int) -> bytes | None:
-        """Of the record of `size` bytes there, as in `properties_text.py`; None when the log has none such.
+        """Returns the properties of a record of `size` bytes, encoded as in `properties_text.py`.
 
-        Raises OSError.
+        Returns None when the log has no such record at the offset. Raises OSError.
         """
         segment = self._log.segment_of(commit_log_offset)
         if segment is None:
@@ -144,7 +147,7 @@ class Reader:
             return None
 
     def timestamp_at(self, commit_log_offset: int) -> int:
-        """Store timestamp of the record there, -1 when the log no longer has it."""
+        """Returns the store timestamp of the record at the offset, -1 when the log does not have it. Raises OSError."""
         segment = self._log.segment_of(commit_log_offset)
         if segment is None or commit_log_offset >= self._log.end:
             return -1
@@ -152,9 +155,10 @@ class Reader:
         return store_timestamp(start, 0) if len(start) == RECORD_BYTES_MIN else -1
 
     def offset_by_time(self, queue: ConsumeQueue, timestamp_ms: int, boundary: Boundary) -> int:
-        """LOWER: the first message stored at or after the time, max offset if none. UPPER: the last at or before it.
+        """Returns a queue offset for a time.
 
-        Before the first message, UPPER is 0 (RocketMQ's answer). An empty queue gives its max offset.
+        LOWER: the first message stored at or after it, max offset if there is none. UPPER: the last one stored at or
+        before it, 0 if there is none (as in RocketMQ). For an empty queue both are its max offset. Raises OSError.
         """
         first, end = queue.min_offset(self._log.min_offset), queue.max_offset
         if first == end:
@@ -165,13 +169,16 @@ class Reader:
         return after - 1 if after > first else 0
 
     def _time(self, commit_log_offset: int) -> int:
-        """For a search: removed records, and the placeholders of RocketMQ, come before all others."""
+        """Returns the store timestamp; -1 for removed records and RocketMQ's placeholders, the first of a queue."""
         if commit_log_offset < self._log.min_offset:
             return -1
         return self.timestamp_at(commit_log_offset)
 
     def record_at(self, commit_log_offset: int) -> bytes | None:
-        """The record that starts there, checked to the last bit: a client may ask for any offset."""
+        """Returns the record that starts at the offset, None when there is none. Raises OSError.
+
+        Its CRC is checked, because clients may request any offset.
+        """
         segment = self._log.segment_of(commit_log_offset)
         if segment is None or not 0 <= commit_log_offset < self._log.end:
             return None
@@ -186,7 +193,7 @@ class Reader:
 
 
 class _Pick(NamedTuple):
-    """What of the queue goes into an answer: (commit-log offset, size) of messages, after `scanned` entries."""
+    """The messages selected for an answer, as (commit-log offset, size), and the number of entries scanned for them."""
 
     wanted: list[tuple[int, int]]
     scanned: int
@@ -199,11 +206,11 @@ def _pick(
     matches: Matches | None,
     is_wanted: Callable[[int, int], bool] | None,
 ) -> _Pick:
-    """`is_wanted` takes a message's commit-log offset and size."""
+    """Selects messages from queue entries. `is_wanted` is called with a message's commit-log offset and size."""
     wanted: list[tuple[int, int]] = []
     scanned = taken_bytes = 0
     ends_s = perf_counter() + _SCAN_S_MAX
-    looks_at = -1 if is_wanted is None else 1
+    next_clock_check = -1 if is_wanted is None else 1
     for offset, size, code in QUEUE_ENTRY.iter_unpack(entries):
         if size != HOLE_BYTES and (matches is None or matches(code)) and (is_wanted is None or is_wanted(offset, size)):
             if wanted and taken_bytes + size > max_bytes:
@@ -213,15 +220,15 @@ def _pick(
         scanned += 1
         if len(wanted) >= max_messages:
             break
-        if scanned == looks_at:
+        if scanned == next_clock_check:
             if perf_counter() >= ends_s:
                 break
-            looks_at += min(scanned, _SCANNED_BETWEEN_LOOKS_MAX)
+            next_clock_check += min(scanned, _SCANNED_BETWEEN_CLOCK_CHECKS_MAX)
     return _Pick(wanted, scanned)
 
 
 def _runs(wanted: list[tuple[int, int]], segment_bytes: int) -> Iterator[list[tuple[int, int]]]:
-    """The same, messages that lie side by side in one segment together."""
+    """Groups messages that are adjacent in one segment, so that each group is read with one call."""
     run: list[tuple[int, int]] = []
     end = -1
     for offset, size in wanted:
@@ -235,21 +242,23 @@ def _runs(wanted: list[tuple[int, int]], segment_bytes: int) -> Iterator[list[tu
 
 
 def _sound_part(content: bytes, run: list[tuple[int, int]]) -> tuple[int, list[bytes]]:
-    """(number, bytes) of the records of `run`, whose bytes are `content`; what is not as the queue says is left out."""
+    """Returns the number and bytes of the records that match their queue entries; `content` has the bytes of `run`."""
     start = run[0][0]
     is_sound = [_is_record(content, offset - start, size, offset) for offset, size in run]
     if all(is_sound):
         return len(run), [content]
     for (offset, size), is_right in zip(run, is_sound, strict=True):
         if not is_right:
-            logger.error("a queue entry points to %d, where no message of %d bytes is", offset, size)
+            logger.error(
+                "a queue entry points to commit-log offset %d, but no message of %d bytes is there", offset, size
+            )
     pairs = zip(run, is_sound, strict=True)
     sound = [content[offset - start : offset - start + size] for (offset, size), is_right in pairs if is_right]
     return len(sound), sound
 
 
 def _is_record(content: bytes, position: int, size: int, commit_log_offset: int, *, is_whole: bool = True) -> bool:
-    """`is_whole`: all of it must be in `content`, not only its start."""
+    """Tells whether `content` has the start of that record at `position` or, if `is_whole`, all its bytes."""
     if position + (size if is_whole else RECORD_START.size) > len(content) or size < RECORD_START.size:
         return False
     total, magic, own_offset = RECORD_START.unpack_from(content, position)

@@ -1,8 +1,8 @@
-"""Properties of a queue's records, one after the other, for filters that look at every message.
+"""Reads ahead in the log for filters that need the properties of every message of a queue.
 
-A filter reads much more than it lets through, so records that lie near each other are read in one go: each read is
-twice as long as the last one, up to `_WINDOW_BYTES_MAX`, while they do. Good for one reading on the event loop: what
-is appended later is not in the window.
+A filter reads many more records than it passes on, so records that are near each other are read with one call: while
+they are, each read is twice as long as the one before, up to `_WINDOW_BYTES_MAX`. A window serves one scan on the event
+loop: records appended later are not in it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from remoting.wire.stored_properties import IP_V6_FLAGS, properties_text
 
 # Cheap to read from the page cache, and some 80 messages of 400 bytes.
 _WINDOW_BYTES_MAX = 32 * 1024
-# So much of other queues' records between two of this one is read along.
+# Two records of the queue are near each other with at most so many bytes of other queues' records between them.
 _GAP_BYTES_MAX = 4096
-# A larger record is not read whole for its properties.
+# The properties of a larger record are read without its body (`Reader.properties_at`).
 _RECORD_BYTES_MAX = 4096
 # The start of a record whose hosts are IPv4: size, magic, …, commit-log offset, sys flag, …, bytes of the body.
 _HEAD = struct.Struct(">iI20xqi44xi")
 
-# Both as in `properties_text.py`; None of a record that is not there.
+# Properties are encoded as in `properties_text.py`; None stands for a record that the log does not have.
 PropertiesAt = Callable[[int, int], bytes | None]
 PropertiesMatch = Callable[[bytes], bool]
 
 
 class RecordWindow:
-    """`properties_of_large`: what answers for records that no window takes."""
+    """A part of the log, read ahead. `properties_of_large` reads the properties of records too large for it."""
 
     def __init__(self, log: CommitLog, properties_of_large: PropertiesAt) -> None:
         self._log = log
@@ -41,9 +41,9 @@ class RecordWindow:
         self._content = b""
 
     def properties_at(self, commit_log_offset: int, size: int) -> bytes | None:
-        """Of the record of `size` bytes there; None when the log has none such. Raises OSError.
+        """Returns the properties of a record of `size` bytes; None when the log has no such record. Raises OSError.
 
-        The usual record's are found here, without a call: a filter asks this of every message.
+        Called for every message that a filter scans: those of the usual record are cut out without a further call.
         """
         if not RECORD_BYTES_MIN <= size <= _RECORD_BYTES_MAX:
             return self._of_large(commit_log_offset, size)
@@ -67,7 +67,7 @@ class RecordWindow:
             return None
 
     def _fill(self, commit_log_offset: int, size: int) -> bool:
-        """Whether the window now holds this record."""
+        """Reads a window that begins with the record. Returns whether the log has all of it. Raises OSError."""
         segment = self._log.segment_of(commit_log_offset)
         if segment is None:
             return False

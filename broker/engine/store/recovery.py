@@ -1,13 +1,13 @@
-"""Opening a store: from the files to a log with a true end and indexes that say what it says.
+"""Recovers a store when it is opened: finds the end of the log and makes the indexes match the log.
 
-1. After an orderly close the checkpoint is the end and everything is trusted.
-2. After a kill or a power cut everything up to the checkpoint is trusted (it was on the disk before the checkpoint was
-   written); from there on every record is verified and indexed again. Entries of the old indexes behind it are zeroed.
-3. With no usable checkpoint, or indexes that do not fit it, the whole log is verified and everything rebuilt.
+1. After an orderly close the log ends at the checkpoint, and all files are trusted.
+2. After a kill or a power cut the files are trusted up to the checkpoint (they were on the disk before it was written);
+   every later record is verified and indexed again. Entries of the old indexes for later records are zeroed.
+3. Without a usable checkpoint, or with indexes that do not match it, the whole log is verified and all indexes rebuilt.
 
-Sound records behind damaged bytes are kept, the damaged ones are copied to `quarantine/` and reported; their places in
+Sound records behind damaged bytes are kept. Damaged bytes are copied to `quarantine/` and reported; their entries in
 the queues become holes, so that no message changes its queue offset. Garbage behind the last sound record is zeroed,
-so that it can never look like a record later. (Java: `CommitLog.recoverAbnormally`, which stops at the first bad one.)
+so that it is never read as a record later. (Java: `CommitLog.recoverAbnormally`, which stops at the first bad record.)
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from broker.engine.store.values import Damage, RecoveryReport
 
 logger = logging.getLogger(__name__)
 
-# Told one by one; who has more of them needs a new disk, not a longer list.
+# Damages beyond this number are logged but not reported: a list of thousands helps no operator.
 _DAMAGES_REPORTED_MAX = 1000
 
 
 @dataclass(slots=True)
 class _Walk:
-    """What one walk over the log has found so far."""
+    """What one pass over the log has found so far."""
 
     end: int = 0
     record_count: int = 0
@@ -46,7 +46,7 @@ class _Walk:
 
 
 class Recovery:
-    """Used once, by `MessageStore.open`, before the first append."""
+    """Recovers one store; used once, when a `MessageStore` is opened, before the first append."""
 
     def __init__(
         self,
@@ -65,7 +65,10 @@ class Recovery:
         self._files = files
 
     def run(self, checkpoint: Checkpoint | None, *, was_aborted: bool) -> tuple[RecoveryReport, int]:
-        """The report, and the store timestamp of the last record. Raises OSError, StoreError."""
+        """Recovers the store. Returns the report and the store timestamp of the last record.
+
+        Raises OSError, StoreError.
+        """
         started = time.monotonic()
         is_clean = checkpoint is not None and checkpoint.is_clean and not was_aborted and self._ends_at(checkpoint.end)
         try:
@@ -73,7 +76,7 @@ class Recovery:
             rebuilt = None
         except IndexesStale as reason:
             if self._log.capacity_end:
-                logger.warning("store %s: everything is verified and indexed again: %s", self._folder, reason)
+                logger.warning("store %s: the whole log is verified and indexed again: %s", self._folder, reason)
             start, walk = self._from_the_start()
             rebuilt = str(reason)
         self._log.open_at(walk.end, start)
@@ -90,7 +93,7 @@ class Recovery:
         return report, walk.last_timestamp_ms
 
     def _ends_at(self, end: int) -> bool:
-        """Whether nothing was ever written behind `end`."""
+        """Tells whether the log has no bytes behind `end`."""
         segment = self._log.segment_of(end)
         if segment is None:
             return end == self._log.capacity_end
@@ -103,7 +106,7 @@ class Recovery:
         if not self._log.min_offset <= end <= self._log.capacity_end:
             raise IndexesStale(f"the checkpoint is at {end}, outside the commit log")
         if self._log.tail_crc(end) != checkpoint.tail_crc:
-            raise IndexesStale(f"the commit log is another one than that of the checkpoint at {end}")
+            raise IndexesStale(f"the commit log before {end} is not the one that the checkpoint was written for")
         if checkpoint.is_copy and not is_clean:
             raise IndexesStale("the store was copied while it was open")
         self._queues.load(None if is_clean else end)
@@ -126,17 +129,20 @@ class Recovery:
         return start, walk
 
     def _walk(self, walk: _Walk, start: int, *, expects_gaps: bool) -> None:
-        """Verifies and indexes all records from `start` on. Raises IndexesStale on a gap that no damage explains."""
+        """Verifies and indexes all records from `start` on.
+
+        Raises IndexesStale when entries are missing before a record and neither `expects_gaps` nor damage explains it.
+        """
         for found in scan_log(self._log, start):
             match found:
                 case RecordFields():
-                    self._take(walk, found, may_leave_gap=expects_gaps or bool(walk.damages))
+                    self._index_record(walk, found, may_leave_gap=expects_gaps or bool(walk.damages))
                 case Damage():
                     self._set_aside(walk, found)
                 case LogEnd():
                     self._end(walk, found)
 
-    def _take(self, walk: _Walk, fields: RecordFields, *, may_leave_gap: bool) -> None:
+    def _index_record(self, walk: _Walk, fields: RecordFields, *, may_leave_gap: bool) -> None:
         walk.record_count += 1
         walk.last_timestamp_ms = max(walk.last_timestamp_ms, fields.store_timestamp_ms)
         problem = self._indexer.index_again(fields, may_leave_gap=may_leave_gap)
@@ -148,7 +154,7 @@ class Recovery:
         kept_as = keep_copy(self._log, self._folder / "quarantine", damage)
         walk.damages.append(Damage(damage.commit_log_offset, damage.byte_count, damage.reason, kept_as))
         logger.error(
-            "store %s: %d bytes at %d set aside: %s",
+            "store %s: %d bytes at commit-log offset %d are set aside: %s",
             self._folder,
             damage.byte_count,
             damage.commit_log_offset,
@@ -163,7 +169,10 @@ class Recovery:
         kept_as = keep_copy(self._log, self._folder / "quarantine", torn)
         walk.torn = Damage(torn.commit_log_offset, torn.byte_count, torn.reason, kept_as)
         logger.warning(
-            "store %s: %d bytes of an unfinished write removed at %d", self._folder, torn.byte_count, walk.end
+            "store %s: %d bytes of an unfinished write are removed at commit-log offset %d",
+            self._folder,
+            torn.byte_count,
+            walk.end,
         )
         self._zero_behind(walk.end)
 

@@ -1,20 +1,24 @@
-"""Retention inside the store: taking the oldest segment away, and what pointed to it (`CleanCommitLogService`).
+"""Removes the oldest segment of the log, and the index files that point only into removed segments.
+
+RocketMQ's `CleanCommitLogService` and `CleanConsumeQueueService`. `broker/engine/retention/` decides when.
 
     retention.json    {"log_min_offset": N, "log_end": N, "next_offsets": {topic: {queue id: N}}}
 
 One removal at a time, of one segment:
-1. `begin`, on the loop: the segment and the index files that only point below the new beginning are forgotten, so that
-   nobody reads them any more.
-2. `Removal.carry_out`, in any thread, for unlinking 256 MiB takes a while: `retention.json` says where the log begins
-   now, and where each queue goes on that has no message left. Only when that is on the disk the segment's file goes,
-   then, with the folder flushed, the index files, oldest first.
-3. `finish`, on the loop.
-A kill or a power cut anywhere between is made good by the next opening: segments below the recorded beginning are
-removed, and index files left over go with the next removal. What was removed never comes back.
+1. `begin`, on the event loop: the log drops the segment, and the indexes drop the files that point only below the
+   log's new first offset, so that no later read uses them.
+2. `Removal.carry_out`, in any thread, because deleting 256 MiB takes a while: it writes the log's first offset, and the
+   next offset of each queue without any message left, to `retention.json`. Once that is flushed, it deletes the
+   segment's file and flushes the folder, then deletes the index files, the oldest first.
+3. `finish`, on the event loop.
 
-A segment may go when it is not the last one, when the checkpoint lies behind it, and when no pin holds it. A part lets
-go of a record as soon as what takes its place is appended; that must be on the disk too before the record goes, so a
-look at the pins counts once the log is flushed up to where it was then.
+After a kill or a power cut in between, the next start deletes the segments below the recorded first offset; index files
+that remain are deleted with the next removal. A removed message never appears again.
+
+A segment may be removed when it is not the last one, the last checkpoint is at or behind its end, and no pin is below
+its end. A part of the broker moves its pin past a record as soon as it has appended the copy that replaces the record.
+The copy must be on the disk before the record is removed, so the value of a pin counts only once the log is flushed up
+to the end that it had when the pin was read.
 """
 
 from __future__ import annotations
@@ -36,19 +40,19 @@ from broker.engine.store.values import RetentionState
 
 logger = logging.getLogger(__name__)
 
-# The commit-log offset of the oldest record that a part still needs, None when it needs none. Asked before each
-# deletion, so it must be cheap.
+# Returns the commit-log offset of the oldest record that a part of the broker still needs, None when it needs none.
+# Called before each removal, so it must be cheap.
 Pin = Callable[[], int | None]
 
 FILE_NAME = "retention.json"
-# Index files that go with one removal; what is left goes with the next.
+# Index files deleted in one removal; further ones are deleted in the next.
 INDEX_FILES_MAX = 256
 _NO_PIN = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
 class OldSegment:
-    """The oldest segment. `closed_ms`: the store timestamp of the first record behind it, None when there is none."""
+    """The oldest segment. `closed_ms`: the store timestamp of the first record behind it, None if there is none yet."""
 
     name: str
     byte_count: int
@@ -58,7 +62,7 @@ class OldSegment:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What `begin` decided on; nothing in it is used by anybody else any more."""
+    """One removal that `begin` has started: the files to delete, which no other part of the store uses any more."""
 
     name: str
     state_path: Path
@@ -68,7 +72,7 @@ class Removal:
     files: FileLayer
 
     def carry_out(self) -> None:
-        """In any thread. Raises OSError; then what is left is removed with the next one."""
+        """Deletes the files, in any thread. Raises OSError; the next removal then deletes the remaining ones."""
         self.files.replace_json(self.state_path, self.state)
         for path in self.segments:
             self.files.remove(path)
@@ -78,7 +82,7 @@ class Removal:
 
 
 class Retention:
-    """Event loop only. `pins` are the parts' to add to."""
+    """Removes segments, one at a time. Event loop only. `MessageStore.add_pins` extends `pins`."""
 
     def __init__(
         self,
@@ -91,8 +95,8 @@ class Retention:
         flushed: Callable[[], int],
         is_checkpointed: Callable[[int], bool],
     ) -> None:
-        """`flushed`: the end of what is on the disk. `is_checkpointed`: whether a start after a kill needs nothing
-        below that commit-log offset; asks for a checkpoint if it does."""
+        """`flushed` returns the end up to which the log is on the disk. `is_checkpointed` tells whether the last
+        checkpoint is at or behind a commit-log offset, and requests a checkpoint if not."""
         self.pins: list[Pin] = []
         self._path = folder / FILE_NAME
         self._log = log
@@ -102,22 +106,26 @@ class Retention:
         self._flushed = flushed
         self._is_checkpointed = is_checkpointed
         self._running: Removal | None = None
-        self._left_over: tuple[Path, ...] = ()
-        # The last look at the pins (end of the log then, oldest record needed), and what the one before allows.
-        self._look: tuple[int, int] | None = None
-        self._free_until = 0
+        self._undeleted: tuple[Path, ...] = ()
+        # Pins that count once the log is flushed: (end of the log when they were read, the lowest one).
+        self._unflushed_pins: tuple[int, int] | None = None
+        # The lowest pin of the last reading that counts already.
+        self._removable_until = 0
 
     @property
     def oldest(self) -> OldSegment | None:
-        """What would go next; None while only one segment is left, or a removal runs. Raises OSError."""
+        """Returns the segment to be removed next, None while there is only one or a removal runs. Raises OSError."""
         segment = self._log.oldest if self._running is None else None
         if segment is None:
             return None
-        is_pinned = self._pinned_from() < segment.end
+        is_pinned = self._lowest_pin() < segment.end
         return OldSegment(segment.path.name, segment.size_bytes, self._log.closed_ms(segment), is_pinned)
 
     def begin(self) -> Removal | None:
-        """Forgets the oldest segment; None when it may not go (yet). What it returns is to be carried out."""
+        """Starts the removal of the oldest segment; None if it may not be removed (yet). Raises OSError.
+
+        The caller must call `carry_out` of the returned removal, then `finish`.
+        """
         segment = self._log.oldest if self._running is None else None
         if segment is None or not self._may_go(segment):
             return None
@@ -125,41 +133,41 @@ class Retention:
         minimum = self._log.min_offset
         state = {"log_min_offset": minimum, "log_end": self._log.end, "next_offsets": self._next_offsets(minimum)}
         self._running = Removal(
-            path.name, self._path, state, (*self._left_over, path), tuple(self._index_files(minimum)), self._files
+            path.name, self._path, state, (*self._undeleted, path), tuple(self._index_files(minimum)), self._files
         )
         return self._running
 
     def finish(self, removal: Removal, error: OSError | None = None) -> None:
-        """`removal` was carried out, or failed with `error`."""
+        """Ends `removal`, which was carried out or failed with `error`."""
         assert removal is self._running
         self._running = None
-        self._left_over = removal.segments if error is not None else ()
+        self._undeleted = removal.segments if error is not None else ()
         if error is not None:
-            logger.error("the segment %s cannot be removed, it is tried again: %s", removal.name, error)
+            logger.error("the segment %s cannot be deleted; the next removal tries again: %s", removal.name, error)
             return
         logger.info("the segment %s was removed; the log begins at %d", removal.name, self._log.min_offset)
         try:
             self._queues.forget_deletions_below(self._log.min_offset)
         except OSError as failure:
-            logger.error("deleted topics are not forgotten: %s", failure)
+            logger.error("deleted_topics.json cannot be shortened: %s", failure)
 
     def _may_go(self, segment: Segment) -> bool:
         return self._is_checkpointed(segment.end) and self._free_now() >= segment.end
 
     def _free_now(self) -> int:
-        """Up to where nothing is needed any more, also after a power cut."""
-        if self._look is None:
-            self._look = self._log.end, self._pinned_from()
-        if self._flushed() >= self._look[0]:
-            self._free_until, self._look = self._look[1], None
-        # What is pinned anew since, because somebody went back, counts at once.
-        return min(self._free_until, self._pinned_from())
+        """Returns the commit-log offset below which no record is needed any more, even after a power cut."""
+        if self._unflushed_pins is None:
+            self._unflushed_pins = self._log.end, self._lowest_pin()
+        if self._flushed() >= self._unflushed_pins[0]:
+            self._removable_until, self._unflushed_pins = self._unflushed_pins[1], None
+        # A pin that has moved back since then counts at once.
+        return min(self._removable_until, self._lowest_pin())
 
-    def _pinned_from(self) -> int:
+    def _lowest_pin(self) -> int:
         return min((pinned for pin in self.pins if (pinned := pin()) is not None), default=_NO_PIN)
 
     def _next_offsets(self, minimum: int) -> dict[str, dict[str, int]]:
-        """Where those queues go on of which the log has no record any more."""
+        """Returns, by topic and queue id, the next offsets of the queues of which the log has no record any more."""
         emptied: dict[str, dict[str, int]] = {}
         for queue in self._queues:
             if queue.max_offset and queue.last_commit_log_offset < minimum:
@@ -176,7 +184,7 @@ class Retention:
 
 
 def read_retention(folder: Path, files: FileLayer) -> RetentionState:
-    """What the last removal wrote. Raises StoreError when it is there and cannot be read."""
+    """Reads `retention.json`; its defaults if there is none. Raises StoreError when it cannot be read."""
     found = files.read_json(folder / FILE_NAME)
     if found is None:
         return RetentionState()

@@ -1,8 +1,8 @@
-"""The store's folder: one owner at a time, one version, and whether the last owner left in order.
+"""The store's folder: locks it for one process, checks the layout's version, tells whether it was closed in order.
 
-lock            held with flock while the store is open; has the owner's process id
-store.json      the version of the layout, and the sizes that the store was made with
-abort           there while the store is open (RocketMQ's name): found at a start, it means a kill or a power cut
+lock            held with flock while the store is open; contains the owner's process id
+store.json      the version of the layout, and the sizes that the store was created with
+abort           exists while the store is open (RocketMQ's name); found at a start, it means a kill or a power cut
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _SEGMENT_BYTES_MAX = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class StoreSizes:
-    """Recorded in the store and never changed afterwards. A queue file has `queue_file_entries` of 20 bytes."""
+    """The sizes of a store's files, fixed when it is created. A queue file has `queue_file_entries` of 20 bytes."""
 
     segment_bytes: int
     queue_file_entries: int
 
 
 class StoreFolder:
-    """Take it with `open`; `release` it last."""
+    """The folder of a store. `open` locks it, `release` unlocks it."""
 
     def __init__(self, path: Path, files: FileLayer) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class StoreFolder:
         self._lock = -1
 
     def open(self, wanted: StoreSizes) -> StoreSizes:
-        """Locks the folder, making it if need be. Returns the sizes of the store that is there, else `wanted`.
+        """Locks the folder, creating it if need be. Returns the sizes of the store in it; of a new store, `wanted`.
 
         Raises StoreLocked, StoreVersionError, or StoreError when the folder cannot be written.
         """
@@ -65,7 +65,7 @@ class StoreFolder:
                 f"the store {self.path} is open in another process (pid {owner}); stop that broker, or choose another "
                 "folder with --store"
             ) from error
-        # The number is for people only, and a full disk must not keep a store from being read.
+        # The process id is only information, and on a full disk the store must open nevertheless.
         with suppress(OSError):
             os.ftruncate(self._lock, 0)
             os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
@@ -113,17 +113,21 @@ class StoreFolder:
 
     @property
     def was_aborted(self) -> bool:
+        """Tells whether the last process that had the store open did not close it."""
         return (self.path / "abort").exists()
 
     def mark_open(self) -> None:
+        """Creates `abort`. Raises OSError."""
         (self.path / "abort").write_text(f"{os.getpid()}\n")
         self._files.sync_path(self.path)
 
     def mark_closed(self) -> None:
+        """Deletes `abort`, after an orderly close. Raises OSError."""
         (self.path / "abort").unlink(missing_ok=True)
         self._files.sync_path(self.path)
 
     def release(self) -> None:
+        """Unlocks the folder."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

@@ -1,7 +1,7 @@
-"""The values that go into and come out of the store, and its settings. Plain data.
+"""The store's arguments and results, and its settings. Plain data.
 
-An `offset` is either a `queue_offset` (number of an entry in one queue) or a `commit_log_offset` (byte position in the
-log); `max_offset` is one past the last, `min_offset` the first readable.
+An offset is either a `queue_offset` (number of an entry in one queue) or a `commit_log_offset` (byte position in the
+log); `max_offset` is one past the last entry, `min_offset` the first readable one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from remoting.wire.tags import tags_code
 
 SEGMENT_BYTES = 256 * 1024 * 1024
 QUEUE_FILE_ENTRIES = 300_000
-# One message may bring that many keys; more are not indexed.
+# The key index has so many keys of one message at most.
 KEYS_PER_MESSAGE_MAX = 64
 # 1s 5s 10s 30s 1m … 10m 20m 30m 1h 2h: `messageDelayLevel` of RocketMQ, level 1 first.
 DELAY_LEVELS_MS = (
@@ -29,30 +29,32 @@ DELAY_LEVELS_MS = (
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """`flush`: "sync" makes `when_flushed` wait for the disk; "async" does not, and a power cut may take the last
-    `flush_interval_ms`. A killed process loses nothing in either mode.
+    """The settings of a store (a part of RocketMQ's `MessageStoreConfig`).
 
-    `delay_levels_at`: how long each delay level waited when that place of the commit log was written, level 1 first.
-    `segment_bytes` and `queue_file_entries` count for a new store only; an existing one keeps those it was made with.
+    `flush`: with "sync", `when_flushed` waits for the flush; with "async" it does not, and a power cut may lose the
+    messages of the last `flush_interval_ms`. A killed process loses no message in either mode.
+
+    `delay_levels_at` returns the delays that were in force when a commit-log offset was written, in ms, level 1 first.
+    `segment_bytes` and `queue_file_entries` apply to a new store only; an existing one keeps its sizes.
     """
 
     flush: Literal["sync", "async"] = "sync"
     segment_bytes: int = SEGMENT_BYTES
     queue_file_entries: int = QUEUE_FILE_ENTRIES
     flush_interval_ms: int = 500
-    # A checkpoint bounds what a start after a kill verifies: so many bytes, or so much time, of appends.
+    # A checkpoint is written after so many bytes or so much time; a start after a kill verifies the log behind it.
     checkpoint_bytes: int = 16 * 1024 * 1024
     checkpoint_interval_ms: int = 5_000
-    # How long a close flushes the indexes, which the log can make again: who stops the broker waits 10 s in all.
+    # A close flushes the indexes for so long at most: the whole stop may take 10 s, and the log can rebuild them.
     close_flush_max_s: float = 3.0
     delay_levels_at: Callable[[int], tuple[int, ...]] = lambda _: DELAY_LEVELS_MS
 
 
 class MessageDraft(msgspec.Struct, kw_only=True, gc=False):
-    """Holds a message to be stored. `tags_code` is the hash of its tags, for the schedule topic its due time in ms.
+    """A message to be stored. `tags_code` is the hash of its tags; in the schedule and timer topics its due time in ms.
 
-    `body` is stored as it is. `properties_text` may end with 0x02 or not; an old `__CRC32#` in it is dropped.
-    `keys` are the words that the message can be found by; None has the store look for them in `properties_text`.
+    `body` is stored unchanged. `properties_text` may end with 0x02 or not; a `__CRC32#` property in it is dropped.
+    `keys` are the keys to index the message by; if None, the store reads them from `properties_text`.
     The IPv6 bits of `sys_flag` are set from the hosts.
     """
 
@@ -71,14 +73,14 @@ class MessageDraft(msgspec.Struct, kw_only=True, gc=False):
     keys: list[str] | None = None
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        """Encodes `properties`, and takes tags code and keys from them, so that nobody has to parse them again."""
+        """Encodes `properties`, and sets tags code and keys from them, so that the text need not be parsed for them."""
         self.properties_text = encode_properties(properties)
         self.tags_code = tags_code(properties.get(Property.TAGS))
         self.keys = index_keys(properties.get(Property.UNIQ_KEY), properties.get(Property.KEYS))
 
 
 def index_keys(unique_key: str | None, words: str | None) -> list[str]:
-    """Returns what a message is indexed by: its unique key, and each word of KEYS, at most 64 together."""
+    """Returns the keys to index a message by: its unique key, and each word of KEYS, at most 64 together."""
     keys = [unique_key] if unique_key else []
     if words:
         keys += words.split(None, KEYS_PER_MESSAGE_MAX)[: KEYS_PER_MESSAGE_MAX - 1]
@@ -86,7 +88,7 @@ def index_keys(unique_key: str | None, words: str | None) -> list[str]:
 
 
 class Appended(msgspec.Struct, gc=False):
-    """Where a message was stored. `commit_log_offset + total_bytes` is what `when_flushed` wants to know."""
+    """The offsets of a stored message. Pass `commit_log_offset + total_bytes` to `when_flushed`."""
 
     topic: str
     queue_id: int
@@ -98,7 +100,7 @@ class Appended(msgspec.Struct, gc=False):
 
 
 class ReadStatus(Enum):
-    """RocketMQ's `GetMessageStatus`; the names travel as remarks."""
+    """The status of a read, RocketMQ's `GetMessageStatus`; responses have the name as their remark."""
 
     FOUND = "FOUND"
     NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
@@ -108,11 +110,11 @@ class ReadStatus(Enum):
     OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
     NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
     MESSAGE_WAS_REMOVING = "MESSAGE_WAS_REMOVING"
-    OFFSET_RESET = "OFFSET_RESET"  # never the store's answer: a tool moved the group
+    OFFSET_RESET = "OFFSET_RESET"  # not returned by the store: for a pull after a tool reset the group's offset
 
 
 class ReadResult(msgspec.Struct, gc=False):
-    """The answer to one pull. `body` is the stored messages one after the other, empty unless FOUND."""
+    """The result of one read (RocketMQ's `GetMessageResult`). `body`: the stored messages one after the other."""
 
     status: ReadStatus
     next_begin_offset: int
@@ -123,7 +125,10 @@ class ReadResult(msgspec.Struct, gc=False):
 
 
 class Boundary(Enum):
-    """Which message `offset_by_time` means: the first at or after the time, or the last at or before it."""
+    """Selects the message that `offset_by_time` returns (RocketMQ's `BoundaryType`).
+
+    LOWER: the first at or after the time. UPPER: the last at or before it.
+    """
 
     LOWER = "LOWER"
     UPPER = "UPPER"
@@ -131,7 +136,7 @@ class Boundary(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes of the log that are no record, from `commit_log_offset` on; `kept_as` is the file they were copied to."""
+    """A range of the log that is not a sound record; `kept_as` is the file in `quarantine/` with a copy of it."""
 
     commit_log_offset: int
     byte_count: int
@@ -141,9 +146,10 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class RetentionState:
-    """What `retention.json` says: where the log begins, and by topic and queue id where emptied queues go on.
+    """The content of `retention.json`: the log's first offset, and the next offsets of queues without messages.
 
-    `log_end`: of the log when it was written, to tell which topics were deleted since.
+    `next_offsets` is by topic and queue id. `log_end` was the log's end at the time of writing: it shows which topics
+    were deleted later.
     """
 
     log_min_offset: int = 0
@@ -153,7 +159,7 @@ class RetentionState:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
-    """What opening the store found. `damages` were set aside; `torn` (the last one) is an unfinished write."""
+    """The result of opening a store. `damages` were set aside; `torn` is an unfinished write at the log's end."""
 
     was_clean: bool
     verified_from: int
@@ -167,7 +173,7 @@ class RecoveryReport:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What `verify` found: every record and index entry looked at. `problems` are one line each, at most 1000."""
+    """The result of `verify`, which checks all records and queue entries. `problems` has at most 1000 lines."""
 
     record_count: int
     byte_count: int

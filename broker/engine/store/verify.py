@@ -1,6 +1,6 @@
-"""Looking at everything: every bit of every record, and every index entry against its record.
+"""Verifies a store: the CRC of every record, and every consume-queue entry against its record.
 
-For `manage.py store check` and for tests; reads the whole log, so never part of a start.
+For `manage.py store check` and for tests. It reads the whole log, so it is no part of a start.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.values import Damage, VerifyReport
 from remoting.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC
 
-# Told one by one; what a store with more of them needs is a copy of yesterday.
+# Problems and damages beyond this number are not listed: such a store is to be restored from a copy.
 _PROBLEMS_MAX = 1000
 
 
 class _Findings:
+    """The results so far; `seen` counts the messages with a right entry, by topic and queue id."""
+
     def __init__(self) -> None:
         self.record_count = 0
         self.damages: list[Damage] = []
@@ -31,7 +33,7 @@ class _Findings:
 
 
 def verify_store(log: CommitLog, queues: QueueTable, indexer: Indexer) -> VerifyReport:
-    """Changes nothing. Takes about a second per 200,000 records."""
+    """Verifies the store without changing it; takes about a second per 200,000 records. Raises OSError."""
     findings = _Findings()
     for found in scan_log(log, log.min_offset):
         match found:
@@ -62,14 +64,14 @@ def _check_entry(fields: RecordFields, queues: QueueTable, indexer: Indexer, fin
         findings.problem(f"{place}: its queue entry is {entry}, the record is at {fields.commit_log_offset}")
         return
     findings.seen[fields.topic, fields.queue_id] = findings.seen.get((fields.topic, fields.queue_id), 0) + 1
-    # The due time of a delayed message may have been set some ms before the store took it.
+    # A delayed message's due time may have been computed some ms before its store timestamp was set.
     if fields.topic not in (SCHEDULE_TOPIC, TIMER_TOPIC) and entry[2] != indexer.derived_tags_code(fields):
         findings.problem(f"{place}: its queue entry has tags code {entry[2]}")
 
 
 def _check_end(end: LogEnd, log: CommitLog, findings: _Findings) -> None:
     if end.torn_bytes:
-        findings.problem(f"{end.torn_bytes} bytes of garbage behind the end at {end.commit_log_offset}")
+        findings.problem(f"{end.torn_bytes} bytes of garbage behind the log's end at {end.commit_log_offset}")
     if end.commit_log_offset != log.end:
         findings.problem(f"the last sound record ends at {end.commit_log_offset}, the log at {log.end}")
 
