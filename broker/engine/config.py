@@ -1,4 +1,4 @@
-"""A broker's configuration; after the start `settings.py` alone changes it. Each limit has its unit and its reason."""
+"""A broker's configuration. After the start only `settings.py` changes it. Each limit has its unit and its reason."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ NAMESRV_PORT = 9876
 
 @dataclass(slots=True)
 class BrokerConfig:
-    """`host` is listened on, `advertise_host` (an IPv4 address) stands in routes and message ids.
+    """A broker's configuration: RocketMQ's `BrokerConfig` and `MessageStoreConfig`, as far as they are supported.
 
-    A port of 0 takes a free one; the runtime replaces it by the real number before anything reads it.
-    A part that needs a field reads it anew each time: what `settings.SETTINGS` names may change while the broker runs.
+    The broker listens on `host`; `advertise_host` (an IPv4 address) stands in routes and message ids. Port 0 stands for
+    any free port; the runtime replaces it by the real number before anything reads it. Code that needs a field reads it
+    anew each time: the fields that `settings.SETTINGS` names may change while the broker runs.
     """
 
     store: Path
@@ -38,47 +39,47 @@ class BrokerConfig:
     delay_levels: str = DEFAULT_LEVELS_TEXT
     # RocketMQ's `timerMaxDelaySec`: three days.
     timer_max_delay_s: int = 3 * 86_400
-    # RocketMQ's `recallMessageEnable`. Off there, on here: a sender gets a handle, and it is good for something.
+    # RocketMQ's `recallMessageEnable`. Off there, on here: producers get a recall handle, so it should work.
     recalls: bool = True
     # RocketMQ's `rejectTransactionMessage`.
     rejects_transactions: bool = False
-    # RocketMQ's `transactionTimeOut`: a half message is left alone for so long before its producers are checked.
+    # RocketMQ's `transactionTimeOut`: a half message is not checked before this age.
     transaction_timeout_ms: int = 6_000
-    # RocketMQ's `transactionCheckInterval`: they are checked again after so long.
+    # RocketMQ's `transactionCheckInterval`: the time between two checks of a half message.
     transaction_check_interval_ms: int = 30_000
-    # RocketMQ's `transactionCheckMax`: after so many times the half is given up.
+    # RocketMQ's `transactionCheckMax`: after so many checks a half message is given up.
     transaction_check_max: int = 15
-    # RocketMQ's `enablePropertyFilter`: SQL92. Off there, where each message costs it a search; on here.
+    # RocketMQ's `enablePropertyFilter`: SQL92 filters. Off there, where each message costs a search; on here.
     property_filter: bool = True
     # RocketMQ's `autoCreateTopicEnable`, `defaultTopicQueueNums` and `autoCreateSubscriptionGroup`.
     creates_topics: bool = True
     default_queue_nums: int = 8
     creates_groups: bool = True
-    # RocketMQ's `storeReplyMessageEnable`: replies are stored too, not only passed on.
+    # RocketMQ's `storeReplyMessageEnable`: replies are stored, too, not only pushed to the requesting client.
     stores_replies: bool = True
-    # RocketMQ's `useServerSideResetOffset`: a reset (222) waits for the next pull. Off: members are notified (220).
+    # RocketMQ's `useServerSideResetOffset`: a reset (222) acts at the next pull. Off: members are notified (220).
     server_side_reset: bool = True
-    # RocketMQ's `fileReservedTime`: so old must a segment of the commit log be before it is removed,
+    # RocketMQ's `fileReservedTime`: the age at which a segment of the commit log may be removed,
     file_reserved_hours: int = 72
     # in these hours of the day (`deleteWhen`, as in "04;16"),
     delete_when: str = "04"
-    # or in any hour when the disk is fuller than that (`diskMaxUsedSpaceRatio`).
+    # or in any hour while more of the disk than this is used (`diskMaxUsedSpaceRatio`).
     disk_clean_percent: int = 75
-    # RocketMQ's `diskSpaceCleanForciblyRatio`: over this the oldest segments go whatever their age.
+    # RocketMQ's `diskSpaceCleanForciblyRatio`: above this the oldest segments are removed whatever their age.
     disk_force_percent: int = 85
-    # RocketMQ's `diskSpaceWarningLevelRatio`: over this messages are refused.
+    # RocketMQ's `diskSpaceWarningLevelRatio`: above this messages are refused.
     disk_full_percent: int = 90
     # RocketMQ's `flushConsumerOffsetInterval`.
     offsets_save_interval_s: float = 5.0
-    # RocketMQ's channel expiry: a client silent for so long is taken for lost.
+    # RocketMQ's channel expiry: a client that sends no heartbeat for so long counts as lost.
     member_expiry_s: float = 120.0
     member_scan_interval_s: float = 10.0
-    # RocketMQ's names of the settings that the command line gave: the kept ones do not count against them.
+    # RocketMQ's names of the settings that the command line gives: they win over those saved in the store.
     given: frozenset[str] = frozenset()
 
     @property
     def config_dir(self) -> Path:
-        """The folder of RocketMQ's own JSON files, and of the settings that were changed."""
+        """The folder of RocketMQ's JSON files and of the changed settings."""
         return self.store / "config"
 
     @property
@@ -91,7 +92,7 @@ class BrokerConfig:
 
     @property
     def store_host(self) -> tuple[str, int]:
-        """Stands in every stored message and in its offset message id."""
+        """The address in every stored message and its offset message id."""
         return self.advertise_host, self.port
 
     @property

@@ -1,10 +1,10 @@
-"""The changes of a config file since it was last written whole, one flushed line each.
+"""The change log of a config file: one flushed line for each change since the file was last written whole.
 
     <file>.changes    lines of | 8 hex digits, CRC32 of the JSON | blank | JSON | newline |, then zeros
 
-Owns the lines and their CRCs, and the space ahead of them: a line that goes into zeros which are on the disk already
-costs one `fdatasync`, and none of the file system's own bookkeeping. Knows nothing of what the lines say. A line that
-was cut off by a kill or a power cut is not read: its change was never answered. Event loop only.
+Owns the lines and their CRCs, and the space allocated ahead of them: a line written over zeros that are on the disk
+already costs one `fdatasync`, without changes of the file system's metadata. Knows nothing of the lines' content. A
+line that was cut off by a kill or a power cut is not read: its change was never acknowledged. Event loop only.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from broker.engine.store.files import FileLayer
 
 logger = logging.getLogger(__name__)
 
-# Taken at once: about a thousand changes.
+# Allocated at once: about a thousand changes.
 _SPACE_BYTES = 256 * 1024
 _CRC_CHARS = 8
 
 
 class ChangeLog:
+    """Appends to, reads and clears the file of changes beside a config file."""
+
     def __init__(self, path: Path, files: FileLayer | None = None) -> None:
         self._path = path
         self._files = files or FileLayer()
@@ -34,11 +36,11 @@ class ChangeLog:
 
     @property
     def byte_count(self) -> int:
-        """How long the lines are that were appended since the last `clear`."""
+        """The length of the lines that were appended since the file was begun."""
         return self._end
 
     def read(self) -> list[bytes]:
-        """Returns the JSON of each sound line, also behind a damaged one, which is logged. Raises OSError."""
+        """Returns the JSON of each sound line, also of those after a damaged one, which is logged. Raises OSError."""
         try:
             lines = self._path.read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
@@ -46,11 +48,14 @@ class ChangeLog:
         sound = [line[_CRC_CHARS + 1 :] for line in lines if _is_sound(line)]
         damaged = [number for number, line in enumerate(lines, start=1) if not _is_sound(line)]
         if damaged:
-            logger.error("%s: lines %s are damaged; what they changed is as before", self._path, damaged[:10])
+            logger.error("%s: lines %s are damaged; their changes are lost", self._path, damaged[:10])
         return sound
 
     def append(self, change: bytes) -> None:
-        """Appends a line; when it returns, the line survives a power cut. Raises OSError; then it does not count."""
+        """Appends a line; when it returns, the line survives a power cut.
+
+        Raises OSError; the line is overwritten with zeros then, as far as the disk permits.
+        """
         line = b"%08x %s\n" % (crc32(change), change)
         descriptor = self._open()
         if self._end + len(line) > self._space_end:
@@ -65,7 +70,7 @@ class ChangeLog:
         self._end += len(line)
 
     def clear(self) -> None:
-        """Removes the file: the config file itself holds all changes now. Raises OSError."""
+        """Removes the file, once the config file holds all changes. Raises OSError."""
         self.close()
         self._path.unlink(missing_ok=True)
         self._end = self._space_end = 0
@@ -76,7 +81,7 @@ class ChangeLog:
             self._descriptor = None
 
     def _open(self) -> int:
-        """Begins a new file: what was read from one that was there is in the config file by now."""
+        """Opens the file, emptied: the config file holds the changes that were read from it by now."""
         if self._descriptor is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)

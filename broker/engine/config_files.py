@@ -1,6 +1,6 @@
 """Files in the store's `config` folder, replaced atomically with a backup, as RocketMQ's `ConfigManager` does.
 
-The topics' and the groups' files change too often to be written whole each time: see `config_table.py`.
+The files of the topics and of the groups change too often to be written whole each time: see `config_table.py`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 
 class ConfigFileUnreadable(Exception):
-    """Neither a file nor its backup can be read; the text names both and the remedy."""
+    """Raised when neither a file nor its backup can be read; the text names both and the remedy."""
 
 
 class ConfigFileUnwritable(MessageError):
-    """A file cannot be written; the request that should have changed it is refused, and nothing has changed."""
+    """Raised when a file cannot be written: the request that should have changed it is refused; nothing has changed."""
 
     def __init__(self, path: Path, error: OSError) -> None:
         logger.error("%s cannot be written: %s", path, error)

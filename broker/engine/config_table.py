@@ -1,14 +1,15 @@
 """A table of named settings in one of RocketMQ's JSON files, of which single entries change (Java `ConfigManager`).
 
     <file>.json            the whole table, with the version at which it was written; a copy beside it as .bak
-    <file>.json.changes    what changed since, by `config_changes.py`
+    <file>.json.changes    the changes since, in the format of `config_changes.py`
 
 RocketMQ writes the whole file for each change, which takes 8 ms with 10,000 groups. Here a change is one flushed line;
-the file is written whole when it has been quiet for a while, when the lines have grown too many, and at start and stop,
-so that a closed store holds RocketMQ's own file alone.
+the file is written whole when nothing has changed for a while, when there are too many lines, and at start and stop, so
+that a closed store has only RocketMQ's own file.
 
-Invariants: what `save` returned from survives a power cut. Each change raises the table's version by one; a line counts
-where its version is above the file's, so a kill between writing the file and removing the lines changes nothing.
+Invariants: a change survives a power cut once `save` has returned. Each change raises the table's version by one; a
+line counts only if its version is above the file's, so a kill between writing the file and removing the lines does no
+harm.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from remoting.wire.bodies.topics import DataVersion
 
 logger = logging.getLogger(__name__)
 
-# Lines longer than this together are folded into the file at once: a start reads 8 MiB of them in a tenth of a second.
+# With more bytes of lines than this the file is written whole: a start reads 8 MiB of them in a tenth of a second.
 CHANGES_BYTES_MAX = 8 * 1024 * 1024
 
 
 class Table(Protocol):
-    """RocketMQ's document: a `DataVersion` and a dict of entries under a name of its own."""
+    """A config document of RocketMQ: a `DataVersion`, and a dict of entries in another field."""
 
     data_version: DataVersion
 
@@ -46,7 +47,7 @@ E = TypeVar("E")
 
 
 class _Change(msgspec.Struct, Generic[E]):
-    """`put` are entries as they are now, `gone` the names of removed ones."""
+    """A change of the table: `put` has the new or changed entries, `gone` the names of removed ones."""
 
     version: DataVersion
     put: dict[str, E] = {}
@@ -54,7 +55,9 @@ class _Change(msgspec.Struct, Generic[E]):
 
 
 class ConfigTable(Generic[T, E]):
-    """`table` is the document with all changes, `entries` its dict, which is changed in place.
+    """Keeps a config document in memory and on the disk.
+
+    `table` is the document with all changes, `entries` its dict, which is changed in place.
 
     Callers: the owner of the table (`load`, `save`), the broker's loops (`fold_when_quiet`), its stop (`close`).
     """
@@ -88,7 +91,7 @@ class ConfigTable(Generic[T, E]):
         self.entries: dict[str, E] = getattr(table, self._entries_field)
 
     def load(self) -> None:
-        """Reads the file and the changes since. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
+        """Reads the file, and applies the changes since. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
         self._set_table(load_config_file(self._path, type(self.table)) or self.table)
         try:
             lines = self._changes.read()
@@ -96,14 +99,14 @@ class ConfigTable(Generic[T, E]):
         except (OSError, msgspec.DecodeError) as error:
             raise ConfigFileUnreadable(f"{self._path}.changes: {error}; move it away to start without") from error
         for change in changes:
-            self._take(change)
+            self._apply_if_newer(change)
         if changes:
             self._write_whole()
         elif self._path.exists():
             self._folded_counter = self.table.data_version.counter
         self._is_open = True
 
-    def _take(self, change: _Change[E]) -> None:
+    def _apply_if_newer(self, change: _Change[E]) -> None:
         before, counter = self.table.data_version.counter, change.version.counter
         if counter <= before:
             return
@@ -118,7 +121,8 @@ class ConfigTable(Generic[T, E]):
         self.table.data_version = change.version
 
     def save(self, put: Mapping[str, E], gone: Collection[str] = ()) -> None:
-        """Makes the change, on the disk first. Raises ConfigFileUnwritable; then nothing has changed."""
+        """Writes the change to the disk, then applies it to the table. Raises ConfigFileUnwritable; then nothing has
+        changed."""
         change = _Change(next_version(self.table.data_version), dict(put), list(gone))
         is_long = self._changes.byte_count > self._changes_bytes_max
         if (self._folded_counter < 0 or is_long) and not self._is_folding:
@@ -127,7 +131,7 @@ class ConfigTable(Generic[T, E]):
         try:
             self._changes.append(msgspec.json.encode(change))
         except OSError as error:
-            # What may stand in the file now must not count: the whole file will say otherwise.
+            # The line may be in the file nevertheless and must not count: the next change writes the table whole.
             self._folded_counter = -1
             raise ConfigFileUnwritable(self._path, error) from error
         self._apply(change)
@@ -145,7 +149,7 @@ class ConfigTable(Generic[T, E]):
             raise
 
     def _write_whole(self) -> None:
-        """Raises ConfigFileUnwritable."""
+        """Writes the table to the file, and removes the change log. Raises ConfigFileUnwritable."""
         try:
             self._files.replace(self._path, msgspec.json.encode(self.table), Backup.COPY)
         except OSError as error:
@@ -153,7 +157,7 @@ class ConfigTable(Generic[T, E]):
         self._folded(self.table.data_version.counter)
 
     async def fold_when_quiet(self) -> None:
-        """Writes the file whole, in a thread, where nothing has changed since the last call. Raises OSError."""
+        """Writes the file whole, in a thread, if nothing has changed since the previous call. Raises OSError."""
         counter = self.table.data_version.counter
         was_quiet, self._quiet_counter = counter == self._quiet_counter, counter
         if not was_quiet or counter == self._folded_counter:
@@ -166,18 +170,20 @@ class ConfigTable(Generic[T, E]):
         self._folded(counter)
 
     def _folded(self, counter: int) -> None:
-        """The file holds the table as it was at `counter`: lines up to there are not needed any more."""
+        """Removes the change log, if it has no change after `counter`: the file holds the table as of that version."""
         self._folded_counter = counter
         if self.table.data_version.counter == counter:
             try:
                 self._changes.clear()
             except OSError as error:
-                logger.warning("%s.changes cannot be removed, and counts no more: %s", self._path, error)
+                logger.warning(
+                    "%s.changes cannot be removed; its changes are in the file by now: %s", self._path, error
+                )
 
     def close(self) -> None:
-        """Writes the file whole where it lacks changes; where that fails, they stay in their own file.
+        """Writes the file whole if it lacks changes; if that fails, they stay in the change log.
 
-        A table that was never loaded, because it cannot be read, stays as it is on the disk.
+        A table that was never loaded, because it could not be read, stays as it is on the disk.
         """
         if self._is_open and self.table.data_version.counter != self._folded_counter:
             with suppress(ConfigFileUnwritable):
@@ -187,6 +193,7 @@ class ConfigTable(Generic[T, E]):
 
 
 def next_version(version: DataVersion) -> DataVersion:
+    """Returns the version after a change: the counter raised by one, and the present time."""
     return DataVersion(
         counter=version.counter + 1, state_version=version.state_version, timestamp=time.time_ns() // 1_000_000
     )

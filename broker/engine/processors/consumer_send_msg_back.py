@@ -1,8 +1,8 @@
 """CONSUMER_SEND_MSG_BACK (36): a consumer returns a message that it could not consume (`AbstractSendMessageProcessor`).
 
-It comes back through the group's retry topic after a delay that grows with each failure, and after too many it becomes
-a dead letter. The checks are in RocketMQ's order. Unlike Apache's, the answer waits for the
-flush like any send's: the consumer commits past the message as soon as the answer is SUCCESS.
+The message is delivered again through the group's retry topic, after a delay that grows with each failure; after too
+many failures it becomes a dead letter. The checks are in RocketMQ's order. Unlike Apache's, the answer waits for the
+flush, as for any send: the consumer commits past the message as soon as the answer is SUCCESS.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from remoting.wire.stored_message import StoredMessage
 
 
 class ConsumerSendMsgBack:
+    """Processor of messages that consumers send back."""
+
     def __init__(
         self, *, topics: Topics, groups: Groups, store: MessageStore, accepting: Accepting, config: BrokerConfig
     ) -> None:
@@ -47,7 +49,7 @@ class ConsumerSendMsgBack:
         self._config = config
 
     def __call__(self, request: Request) -> Command | None:
-        """The answer, or None when it follows after the flush. Raises WireError with the code to answer."""
+        """Returns the answer, or None when it is sent after the flush. Raises WireError with the code to answer."""
         command = request.command
         header = read_header(SendMessageBackHeader, command.ext_fields)
         group = self._groups.find(header.group)
@@ -70,9 +72,11 @@ class ConsumerSendMsgBack:
         return None
 
     def _retry_queue_nums(self, group: SubscriptionGroupConfig) -> int:
-        """Creates the retry topic where it is missing. Raises MessageError when it may not be written to.
+        """Creates the retry topic where it is missing, and returns how many of its queues are used. Raises MessageError
+        when it may not be written to.
 
-        Not more than can be read there: Apache's broker picks one that nobody reads where a tool made the topic narrow.
+        These are no more than its read queues: Apache's broker also picks others, which no consumer reads, when a tool
+        has reduced the topic's queues.
         """
         name = retry_topic(group.group_name)
         topic = self._topics.create_for_send_back(name, group.retry_queue_nums, PERM_READ_WRITE)
@@ -88,7 +92,7 @@ class ConsumerSendMsgBack:
         version: int,
         queue_nums: int,
     ) -> tuple[MessageDraft, dict[str, str]]:
-        """The message for the retry topic or the dead letters, and its properties."""
+        """Returns the message for the retry topic or the dead-letter topic, and its properties."""
         properties = dict(message.properties)
         properties.setdefault(Property.RETRY_TOPIC, message.topic)
         properties.setdefault(Property.ORIGIN_MESSAGE_ID, message.offset_message_id)
@@ -99,7 +103,7 @@ class ConsumerSendMsgBack:
             self._topics.create_for_send_back(topic, DLQ_QUEUE_NUMS, PERM_READ_WRITE)
             properties[Property.DELAY] = DLQ_DELAY_OF_SEND_BACK
             if wants_timer(properties):
-                # Its time had come when it was sent, and may not have by a clock that was set back since.
+                # Its delivery time had come when it was sent, but may lie ahead again if the clock was set back since.
                 for name in TIMER_PROPERTIES:
                     properties.pop(name, None)
         else:
@@ -120,6 +124,7 @@ class ConsumerSendMsgBack:
 
 
 def _answering(request: Request) -> Answer:
+    """Returns the callback that answers the request."""
     command, connection = request.command, request.connection
 
     def answer(result: list[Appended] | MessageError) -> None:

@@ -1,7 +1,7 @@
 """END_TRANSACTION (37): a producer commits a half message, rolls it back, or does not know (`EndTransactionProcessor`).
 
-The checks and their order are RocketMQ's. What is answered as accepted is as safe as any send. Ending a transaction
-twice delivers nothing twice: Apache would, and answer SUCCESS.
+The checks and their order are RocketMQ's. An end that is answered with SUCCESS is as safe as any send. A second commit
+is refused; Apache's broker would deliver the message again and answer SUCCESS.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ NOT_DECIDED = 0
 
 
 class EndTransaction:
-    """`clock`: ms since the epoch."""
+    """Processor of commits and rollbacks."""
 
     def __init__(
         self, *, store: MessageStore, transactions: Transactions, config: BrokerConfig, clock: Callable[[], int]
     ) -> None:
+        """`clock`: ms since the epoch."""
         self._store = store
         self._config = config
         self._clock = clock
@@ -40,7 +41,10 @@ class EndTransaction:
         }
 
     def __call__(self, request: Request) -> None:
-        """The answer follows after the flush; "I don't know" gets none. Raises WireError with the code to answer."""
+        """Ends the transaction; the answer is sent after the flush. A producer that does not know the state gets none.
+
+        Raises WireError with the code to answer.
+        """
         header = read_header(EndTransactionHeader, request.command.ext_fields)
         if header.commit_or_rollback == NOT_DECIDED:
             return
@@ -54,13 +58,13 @@ class EndTransaction:
         version = self._undecided_version(half)
         if version is None:
             raise MessageError(
-                f"the transaction of half message {half.queue_offset} has ended before; nothing is done twice",
+                f"the transaction of half message {half.queue_offset} has ended before; it cannot be ended again",
                 ResponseCode.SYSTEM_ERROR,
             )
         end(version, _answering(request))
 
     def _checked(self, header: EndTransactionHeader) -> StoredMessage:
-        """The half message that is meant. Raises MessageError."""
+        """Returns the half message that the header names. Raises MessageError."""
         half = self._store.queued_message_at(header.commit_log_offset)
         if half is None or destination(half) is None:
             raise MessageError(
@@ -69,8 +73,8 @@ class EndTransaction:
             )
         if not header.from_transaction_check and self._is_late(half):
             raise MessageError(
-                "the time that the message asked to be left alone (CHECK_IMMUNITY_TIME_IN_SECONDS) is over:"
-                " wait for the check",
+                "the message's immunity time (CHECK_IMMUNITY_TIME_IN_SECONDS) is over:"
+                " wait for the broker's check and answer that",
                 ResponseCode.ILLEGAL_OPERATION,
             )
         if half.properties.get(Property.PGROUP) != header.producer_group:
@@ -87,6 +91,7 @@ class EndTransaction:
         return half
 
     def _is_late(self, half: StoredMessage) -> bool:
+        """Returns whether the immunity time that the message asked for is over."""
         if Property.CHECK_IMMUNITY_TIME_IN_SECONDS not in half.properties:
             return False
         return self._clock() - half.born_timestamp_ms > immunity_ms(
@@ -95,6 +100,7 @@ class EndTransaction:
 
 
 def _answering(request: Request) -> OnEnded:
+    """Returns the callback that answers the request."""
     command, connection = request.command, request.connection
 
     def answer(error: MessageError | None) -> None:

@@ -1,7 +1,8 @@
-"""RECALL_MESSAGE (370): a sender takes back a message that waits for its time (`RecallMessageProcessor`).
+"""RECALL_MESSAGE (370): a producer recalls a message that waits for its delivery time (`RecallMessageProcessor`).
 
-The checks are in RocketMQ's order, with its codes. A recall is a delete marker, a message of its own beside the one
-that it takes back: as durable as any send, and as Apache writes it. Whether that message is there is not looked at.
+The checks are in RocketMQ's order, with its response codes. A recall stores a delete marker, a message in the same
+timer slot as the recalled one: as durable as any send, and in Apache's format. It does not check whether the recalled
+message exists.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ MARKER_TAG = "_RECALL_TAG_"
 
 
 class RecallMessage:
+    """Processor of recalls."""
+
     def __init__(self, *, topics: Topics, accepting: Accepting, config: BrokerConfig, clock: Callable[[], int]) -> None:
         """`clock`: ms since the epoch."""
         self._topics = topics
@@ -35,7 +38,10 @@ class RecallMessage:
         self._clock = clock
 
     def __call__(self, request: Request) -> Command | None:
-        """None: the answer follows when the marker is as safe as any message. Raises WireError."""
+        """Submits the delete marker and returns None: the answer is sent after the flush.
+
+        Returns the answer to a recall that is refused. Raises WireError with the code to answer.
+        """
         header = read_header(RecallMessageHeader, request.command.ext_fields)
         try:
             handle = self._checked(header)
@@ -63,7 +69,7 @@ class RecallMessage:
         return None
 
     def _checked(self, header: RecallMessageHeader) -> RecallHandle:
-        """Raises MessageError."""
+        """Returns the handle of the message to recall. Raises MessageError."""
         if not self._config.recalls:
             raise MessageError("recall failed, operation is forbidden", ResponseCode.NO_PERMISSION)
         if self._topics.find(header.topic) is None:
@@ -80,6 +86,7 @@ class RecallMessage:
 
 
 def _answering(request: Request, handle: RecallHandle) -> Answer:
+    """Returns the callback that answers the request."""
     command, connection = request.command, request.connection
 
     def answer(result: list[Appended] | MessageError) -> None:

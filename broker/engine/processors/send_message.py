@@ -1,10 +1,10 @@
 """SEND_MESSAGE (10), SEND_MESSAGE_V2 (310), SEND_BATCH_MESSAGE (320): RocketMQ's `SendMessageProcessor`.
 
-The order of the checks and their codes are RocketMQ 5's. The code
-decides how the header is written, the batch flag what the body is.
+The checks are in RocketMQ 5's order, with its response codes. The request code decides the format of the header, the
+header's batch flag that of the body.
 
-The answer goes out when the message is as safe as the store's flush mode promises; a sender who says WAIT=false does
-not wait for the disk. What was refused is not stored; what could not be flushed may be.
+The answer is sent when the message is as safe as the store's flush mode promises; a message with the property
+WAIT=false is answered before the flush. A refused message is not stored; one that could not be flushed may be.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ _MULTI_TAGS_FLAG = 0x2
 
 
 class SendMessage:
+    """Processor of the three send requests."""
+
     def __init__(
         self,
         *,
@@ -61,7 +63,10 @@ class SendMessage:
         self._transactions = transactions
 
     def __call__(self, request: Request) -> None:
-        """The answer follows at the end of the read, or after the flush. Raises WireError with the code to answer."""
+        """Submits the messages of the request; the answer is sent at the end of the read, or after the flush.
+
+        Raises WireError with the code to answer.
+        """
         command = request.command
         header: SendMessageHeader
         if command.code == RequestCode.SEND_MESSAGE:
@@ -105,9 +110,10 @@ class SendMessage:
             self._accepting.submit(draft, properties, waits=waits, answer=answer)
 
     def _is_dead(self, header: SendMessageHeader, client_version: int) -> bool:
-        """Whether a retry that a consumer sends itself has had enough. Raises MessageError for an unknown group.
+        """Returns whether a retry that a consumer sends itself becomes a dead letter.
 
-        An ordered group tries again in place; what it sends is given up.
+        An ordered group retries in place: what it sends to its retry topic is always a dead letter. Raises MessageError
+        for an unknown group.
         """
         name = header.topic.removeprefix(RETRY_PREFIX)
         group = self._groups.find(name)
@@ -119,7 +125,10 @@ class SendMessage:
     # a batch
 
     def _send_batch(self, request: Request, header: SendMessageHeader, properties: dict[str, str]) -> None:
-        """All or nothing, side by side in one queue; what the batch itself carries stays out of its messages."""
+        """Submits a batch: all of its messages or none, side by side in one queue.
+
+        The properties of the batch itself are not added to its messages.
+        """
         if is_retry_topic(header.topic):
             raise MessageError(
                 f"batch request does not support retry group {header.topic}", ResponseCode.MESSAGE_ILLEGAL
@@ -162,9 +171,10 @@ class SendMessage:
         )
 
     def _answering(self, request: Request, properties: dict[str, str], queue_id: int) -> Answer:
-        """The queue answered is the one that was asked for, also where the message waits in the schedule first.
+        """Returns the callback that answers the request.
 
-        `properties` are those that are stored: they say when it waits for a time of its own.
+        The answer names the queue that was asked for, even where the message waits in a schedule topic first.
+        `properties`: those that are stored, which say whether the message waits as a timer and can be recalled.
         """
         unique_key = properties.get(Property.UNIQ_KEY)
         command, connection, store_host = request.command, request.connection, self._config.store_host
@@ -197,5 +207,5 @@ class SendMessage:
 
 
 def _waits(request: Request, properties: dict[str, str]) -> bool:
-    """Whether the sender wants to hear of the flush."""
+    """Returns whether the sender waits for the flush."""
     return properties.get(Property.WAIT, "true").lower() == "true" and not request.command.is_oneway

@@ -1,8 +1,8 @@
 """SEND_REPLY_MESSAGE (324), SEND_REPLY_MESSAGE_V2 (325): RocketMQ's `ReplyMessageProcessor`.
 
-A reply names the client that asked (REPLY_TO_CLIENT). It is pushed to that client (326), which finds its question by
-the CORRELATION_ID, and stored in the cluster's reply topic. The answer says whether the push arrived; the reply is
-stored either way, so that no reply is lost without a trace.
+A reply's property REPLY_TO_CLIENT names the producer that sent the request message. The reply is pushed to that client
+(326), which finds its request by the CORRELATION_ID, and stored in the cluster's reply topic. The answer says whether
+the push succeeded; the reply is stored either way, so that no reply is lost without a trace.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from remoting.wire.message_id import offset_message_id
 from remoting.wire.properties import Property, decode_properties, encode_properties
 from remoting.wire.tags import tags_code
 
-# How long the asker has to take the reply; RocketMQ's `Broker2Client.callClient` waits as long.
+# How long the requesting client has to acknowledge the reply; RocketMQ's `Broker2Client.callClient` waits as long.
 PUSH_TIMEOUT_MS = 10_000
-# Replies on their way to askers that do not answer, and their bodies together: what they may take of the memory.
+# Replies at most that wait for their requesting clients, and bytes of their bodies: a limit of memory.
 PUSHES_MAX = 10_000
 PUSH_BYTES_MAX = 64 * 1024 * 1024
 
 
 class SendReplyMessage:
-    """`clock`: ms since the epoch."""
+    """Processor of replies: stores them and pushes them to the requesting clients."""
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class SendReplyMessage:
         config: BrokerConfig,
         clock: Callable[[], int],
     ) -> None:
+        """`clock`: ms since the epoch."""
         self._target = target
         self._members = members
         self._accepting = accepting
@@ -55,7 +56,10 @@ class SendReplyMessage:
         self._push_bytes = 0
 
     def __call__(self, request: Request) -> None:
-        """The answer follows when the asker took the reply and the disk has it. Raises WireError."""
+        """Stores and pushes the reply; the answer is sent when the client acknowledged it and it is flushed.
+
+        Raises WireError with the code to answer.
+        """
         command = request.command
         header: SendMessageHeader
         if command.code == RequestCode.SEND_REPLY_MESSAGE:
@@ -65,7 +69,8 @@ class SendReplyMessage:
         self._target.resolve(header)
         if len(self._pushes) >= PUSHES_MAX or self._push_bytes >= PUSH_BYTES_MAX:
             raise MessageError(
-                f"{len(self._pushes)} replies of {self._push_bytes} bytes wait for their askers; send this one later",
+                f"{len(self._pushes)} replies of {self._push_bytes} bytes wait for their requesting clients;"
+                " send this one later",
                 ResponseCode.SYSTEM_BUSY,
             )
         properties = decode_properties(header.properties or "")
@@ -107,7 +112,10 @@ class SendReplyMessage:
     def _store(
         self, request: Request, header: SendMessageHeader, properties: dict[str, str]
     ) -> asyncio.Future[Appended | None]:
-        """Where it was stored; None where it was not: the push alone decides then."""
+        """Stores the reply; returns a future of its place in the log, done after the flush.
+
+        The result is None when it was not stored or not flushed in time: the answer depends on the push alone then.
+        """
         stored: asyncio.Future[Appended | None] = asyncio.get_running_loop().create_future()
         if not self._config.stores_replies or not request.command.body:
             stored.set_result(None)
@@ -136,22 +144,22 @@ class SendReplyMessage:
     # pushing
 
     async def _push(self, request: Request, header: SendMessageHeader, properties: dict[str, str]) -> str | None:
-        """What went wrong; None when the asker took the reply."""
-        asker = properties.get(Property.REPLY_TO_CLIENT)
-        if asker is None:
+        """Pushes the reply to the requesting client; returns what went wrong, None when the client acknowledged it."""
+        client = properties.get(Property.REPLY_TO_CLIENT)
+        if client is None:
             return f"reply message properties[{Property.REPLY_TO_CLIENT}] is null"
-        connection = self._members.producer_connection(asker)
+        connection = self._members.producer_connection(client)
         if connection is None:
-            return f"push reply message fail, channel of <{asker}> not found."
+            return f"push reply message fail, channel of <{client}> not found."
         if connection.is_write_paused:
-            return f"push reply message fail, <{asker}> does not read what is sent to it."
+            return f"push reply message fail, <{client}> does not read what is sent to it."
         try:
-            answer = await connection.request(self._pushed(request, header, properties), PUSH_TIMEOUT_MS)
+            answer = await connection.request(self._push_request(request, header, properties), PUSH_TIMEOUT_MS)
         except (OSError, TimeoutError) as error:
-            return f"push reply message to {asker} fail: {error}"
-        return None if answer.code == ResponseCode.SUCCESS else f"push reply message to {asker} fail: {answer.remark}"
+            return f"push reply message to {client} fail: {error}"
+        return None if answer.code == ResponseCode.SUCCESS else f"push reply message to {client} fail: {answer.remark}"
 
-    def _pushed(self, request: Request, header: SendMessageHeader, properties: dict[str, str]) -> Command:
+    def _push_request(self, request: Request, header: SendMessageHeader, properties: dict[str, str]) -> Command:
         now_ms = self._clock()
         fields = ReplyMessageHeader(
             producer_group=header.producer_group,

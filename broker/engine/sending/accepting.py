@@ -1,11 +1,11 @@
-"""Putting messages into the store for clients: delay levels, store errors as answers, the wait for the disk.
+"""Storing the messages that clients send: delays and timers, store errors as response codes, waiting for the flush.
 
-Shared by sending and sending back, so that both keep the same promise: an answer with SUCCESS means that the message
-is as safe as the store's flush mode says.
+Every request that stores a message uses it, so that all give the same guarantee: an answer with SUCCESS means that the
+message is as safe as the store's flush mode says.
 
-What is submitted during one read of a connection is stored together, with one write, when `store_submitted` is called
-at the read's end; messages keep their order. A submission is stored as a whole or not at all, and none suffers from
-another's refusal.
+Messages that are submitted during one read of a connection are stored together, with one write, when `store_submitted`
+is called at the read's end; they keep their order. A submission is stored as a whole or not at all, and a refused one
+does not affect the others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Accepting", "Answer", "refusal"]
 
 logger = logging.getLogger(__name__)
 
-# Stored before the read's end when so much has gathered: larger writes are not cheaper per message.
+# Submissions are stored before the read's end when they have so many bytes: larger writes are not cheaper per message.
 SUBMITTED_BYTES_MAX = 1024 * 1024
 # The CRC property that the store appends to every record.
 _CRC_PROPERTY_BYTES = 20
@@ -38,17 +38,20 @@ _UTF8_BYTES_MAX = 4
 
 
 class _Submission(NamedTuple):
+    """Drafts that are stored side by side; `waits`: `answer` is called only after the flush."""
+
     drafts: list[MessageDraft]
     waits: bool
     answer: Answer
 
 
 class Accepting:
-    """`levels`: those that count now. `clock`: ms since the epoch."""
+    """Checks submitted messages, redirects delayed ones to the schedule topics, stores them and answers."""
 
     def __init__(
         self, store: MessageStore, levels: LevelHistory, clock: Callable[[], int], config: BrokerConfig
     ) -> None:
+        """`levels`: the tables of delay levels. `clock`: ms since the epoch."""
         self._store = store
         self._levels = levels
         self._clock = clock
@@ -58,11 +61,11 @@ class Accepting:
         self._submitted_bytes = 0
 
     def submit(self, draft: MessageDraft, properties: dict[str, str], *, waits: bool, answer: Answer) -> None:
-        """`draft` gets `properties`; with a delay level or a time of its own it waits in the schedule, and they say so.
-        `waits`: for the flush.
+        """Submits `draft` with `properties`. One with a delay level or a delivery time is redirected to the schedule
+        topic or the timer topic, and `properties` are changed accordingly. `waits`: answer after the flush.
 
-        Raises MessageError: MESSAGE_ILLEGAL for one that is too large or too far away, SYSTEM_BUSY while too many wait
-        for the disk.
+        Raises MessageError: MESSAGE_ILLEGAL for a message that is too large, or a delivery time too far away;
+        SYSTEM_BUSY while too many sends wait for the disk.
         """
         level = delay_level(properties)
         can_wait = draft.sys_flag & TRANSACTION_MASK in (0, TRANSACTION_COMMIT)
@@ -77,7 +80,7 @@ class Accepting:
         return enter_timer(draft, properties, self._clock(), self._config.timer_max_delay_s)
 
     def submit_batch(self, drafts: list[MessageDraft], *, waits: bool, answer: Answer) -> None:
-        """All or none of `drafts`, side by side, as they are. Raises MessageError (SYSTEM_BUSY)."""
+        """Submits `drafts` as they are, to be stored side by side, all or none. Raises MessageError (SYSTEM_BUSY)."""
         self._submit(_Submission(drafts, waits, answer), sum([len(draft.body) for draft in drafts]))
 
     def _submit(self, submission: _Submission, body_bytes: int) -> None:
@@ -88,7 +91,7 @@ class Accepting:
             self.store_submitted()
 
     def store_submitted(self) -> None:
-        """Stores what was submitted; answers what need not wait for the flush, the others after it."""
+        """Stores the submissions; answers those that need not wait for the flush now, the others after it."""
         submitted, self._submitted, self._submitted_bytes = self._submitted, [], 0
         if not submitted:
             return
@@ -102,7 +105,7 @@ class Accepting:
             self._flush_waiting.wait(waiting)
 
     def _append(self, submitted: list[_Submission]) -> list[list[Appended] | MessageError]:
-        """One result per submission: with one write or, when that is refused, each on its own."""
+        """Appends all submissions with one write or, if that is refused, each on its own; returns a result for each."""
         if self._store.full_because is not None:
             return [MessageError(self._store.full_because, ResponseCode.SERVICE_NOT_AVAILABLE) for _ in submitted]
         try:
@@ -118,7 +121,7 @@ class Accepting:
         return [[next(each) for _ in submission.drafts] for submission in submitted]
 
     def check_size(self, body_bytes: int, properties_text: str) -> None:
-        """Raises MessageError (MESSAGE_ILLEGAL) naming the limit."""
+        """Raises MessageError (MESSAGE_ILLEGAL) when body or properties are too large; it names the limit."""
         if body_bytes > self._config.body_bytes_max:
             raise MessageError(
                 f"the message body has {body_bytes} bytes; {self._config.body_bytes_max} are allowed",
@@ -133,7 +136,7 @@ class Accepting:
 
 
 def refusal(error: Exception) -> MessageError:
-    """What a sender hears when the store refuses."""
+    """Returns the answer to a sender for an error of the store."""
     match error:
         case RecordRefused():
             code = ResponseCode.MESSAGE_ILLEGAL

@@ -1,14 +1,13 @@
-"""Sends that are stored and wait for the disk: how many there may be, and how long they wait.
+"""Sends that are stored and wait for the flush: how many there may be, and how long they wait.
 
-A disk that is slow costs memory (every waiting send keeps its request) and trust (a sender gives up after 3 s). So new
-sends are refused while too many wait, with RocketMQ's words for it: "[OVERLOAD]" for too many requests (its
-`NettyRemotingAbstract` with a full `sendThreadPoolQueueCapacity`), "[REJECTREQUEST]" for a disk that does not keep up
-(its `rejectRequest`). Both are SYSTEM_BUSY, on which RocketMQ 5's producers try another queue or
-broker, and older ones tell their application.
+A slow disk costs memory (every waiting send keeps its request) and makes senders time out (after 3 s). So new sends are
+refused while too many wait, with RocketMQ's texts: "[OVERLOAD]" for too many requests (its `NettyRemotingAbstract` with
+a full `sendThreadPoolQueueCapacity`), "[REJECTREQUEST]" for a disk that does not keep up (its `rejectRequest`). Both
+are SYSTEM_BUSY, on which RocketMQ 5's producers try another queue or broker, and older ones raise an exception.
 
 A flush that takes longer than RocketMQ's `syncFlushTimeout` is answered FLUSH_DISK_TIMEOUT: the message is in the log,
-and may be lost by a power cut. It counts as waiting all the same until the disk has it, so a disk that hangs ends
-in refusals and not in memory.
+and may be lost by a power cut. It still counts as waiting until it is flushed, so that a disk that hangs leads to
+refusals and not to growing memory.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from remoting.wire.errors import MessageError
 
 # RocketMQ's `sendThreadPoolQueueCapacity`.
 WAITING_SENDS_MAX = 10_000
-# A disk that takes 100 MB/s has it in less than a second.
+# A disk that writes 100 MB/s flushes them in less than a second.
 WAITING_BYTES_MAX = 64 * 1024 * 1024
 # RocketMQ's `syncFlushTimeout`.
 FLUSH_TIMEOUT_S = 5.0
 
-# Called with where the messages are, once they are as safe as promised, or with why they are not.
+# Called with the places of the messages, once they are as safe as the flush mode promises, or with the error.
 Answer = Callable[[list[Appended] | MessageError], None]
 
 
 class FlushTimedOut(MessageError):
-    """FLUSH_DISK_TIMEOUT: `appended` are stored, and not known to be on the disk."""
+    """Answer FLUSH_DISK_TIMEOUT: `appended` are stored, but not known to be flushed."""
 
     def __init__(self, appended: list[Appended]) -> None:
         super().__init__("FLUSH_DISK_TIMEOUT", ResponseCode.FLUSH_DISK_TIMEOUT)
@@ -44,16 +43,17 @@ class FlushTimedOut(MessageError):
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Sends of one read, which wait for the same flush. Emptied when they are answered."""
+    """The sends of one read, which wait for the same flush. Emptied when they are answered."""
 
     sends: list[tuple[Answer, list[Appended]]]
     deadline_s: float = 0.0
 
 
 class FlushWaiting:
-    """`refusal` makes a store's error the sender's."""
+    """Answers sends after their flush or after `FLUSH_TIMEOUT_S`, and counts those that wait."""
 
     def __init__(self, store: MessageStore, refusal: Callable[[Exception], MessageError]) -> None:
+        """`refusal` turns an error of the store into the answer to the sender."""
         self._store = store
         self._refusal = refusal
         self._groups: deque[_Group] = deque()
@@ -69,7 +69,7 @@ class FlushWaiting:
             raise MessageError("[REJECTREQUEST]system busy, start flow control for a while", ResponseCode.SYSTEM_BUSY)
 
     def wait(self, sends: list[tuple[Answer, list[Appended]]]) -> None:
-        """Answers them when the log is flushed up to the last, or when that takes too long."""
+        """Answers the sends when the log is flushed up to the last of them, or when that takes too long."""
         group = _Group(sends)
         count, size = len(sends), sum([one.total_bytes for _, appended in sends for one in appended])
         self.sends_count += count
@@ -84,7 +84,7 @@ class FlushWaiting:
 
         last = sends[-1][1][-1]
         self._store.when_flushed(last.commit_log_offset + last.total_bytes, flushed)
-        if group.sends:  # not in async mode, and not where it was safe already
+        if group.sends:  # not with flush=async, nor where the log was flushed already
             loop = asyncio.get_running_loop()
             group.deadline_s = loop.time() + FLUSH_TIMEOUT_S
             self._groups.append(group)

@@ -1,6 +1,6 @@
-"""Where a message that a client sends may go: RocketMQ's `AbstractSendMessageProcessor.msgCheck`.
+"""The topic and queue that a message is sent to, and whether that is allowed: `AbstractSendMessageProcessor.msgCheck`.
 
-The order of the checks and their codes are RocketMQ 5's.
+The checks are in RocketMQ 5's order, with its response codes.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from remoting.wire.names import NOT_ALLOWED_SEND_TOPICS, check_topic, is_retry_t
 
 
 class SendTarget:
-    """A broker that may not be written to (`brokerPermission`) refuses only ordered topics, where the client must not
-    go elsewhere; of the others its routes keep producers away."""
+    """Checks the target of sends and creates missing topics.
+
+    A broker that may not be written to (`brokerPermission`) refuses only sends to ordered topics, whose producers must
+    not switch to another broker; from the others its routes keep producers away.
+    """
 
     def __init__(self, topics: Topics, config: BrokerConfig) -> None:
         self._topics = topics
         self._config = config
 
     def resolve(self, header: SendMessageHeader) -> TopicConfig:
-        """The topic's settings, created where that is allowed; a queue left to the broker is chosen in `header`.
+        """Returns the topic's settings, creating the topic where that is allowed. Raises MessageError.
 
-        Raises MessageError.
+        When the client leaves the queue to the broker, its number is set in `header`.
         """
         topic = self._topic(header)
         if header.queue_id >= max(topic.read_queue_nums, topic.write_queue_nums):
@@ -61,7 +64,7 @@ class SendTarget:
 
 
 def _writable_queue_nums(topic: TopicConfig) -> int:
-    """Raises MessageError where there are none."""
+    """Returns the topic's write queues. Raises MessageError when it has none."""
     if topic.write_queue_nums <= 0:
         raise MessageError(
             f"{topic.topic_name} has no queues to write to; give it some, or name the queue", ResponseCode.NO_PERMISSION

@@ -1,1 +1,1 @@
-"""Transactions: half messages, their ends, and asking producers that did not say."""
+"""Transactional messages: half messages, their commit or rollback, and the check-back of undecided ones."""

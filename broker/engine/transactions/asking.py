@@ -1,7 +1,7 @@
-"""The request that asks a producer (CHECK_TRANSACTION_STATE, 39), and which producer is asked.
+"""The request CHECK_TRANSACTION_STATE (39), and the choice of the producer that it is sent to.
 
-Any client of the half's producer group may be asked: groups are taken to share their state. They are asked in turn
-(`ProducerManager.getAvailableChannel`).
+Any client of the half message's producer group may be asked: the members of a group are taken to share their state.
+They are asked in turn (`ProducerManager.getAvailableChannel`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from remoting.wire.stored_message import StoredMessage, encode_message
 
 
 class ProducerQueue:
+    """Chooses the members of a producer group in turn."""
+
     def __init__(self, members: Members) -> None:
         self._members = members
         self._turns = itertools.count()
 
     def next(self, group: str) -> Client | None:
-        """One whose connection takes bytes now, if any does; None when nobody of the group is online."""
+        """Returns a member of the group, if possible one whose connection takes bytes now; None when none is online."""
         clients = [client for client in self._members.producers(group) if client.connection.is_open]
         if not clients:
             return None
@@ -38,10 +40,10 @@ class ProducerQueue:
 
 
 def check_request(half: StoredMessage, draft: MessageDraft, version: Appended, broker_name: str) -> Command:
-    """`draft` is the half's next version, stored as `version`: the producer names that one in its answer.
+    """Returns the request for `half`, whose next version `draft` is stored as `version`: the answer names that version.
 
-    The body is the message as it will be: real topic and queue, with the offsets of the half; WAIT is false there, as
-    Apache's is.
+    The body is the message as consumers will get it, with its real topic and queue, but with the half's offsets; WAIT
+    is false in it, as in Apache's.
     """
     place = destination(half)
     if place is None:

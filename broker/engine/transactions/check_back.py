@@ -1,16 +1,17 @@
-"""Asking producers what became of a transaction that nobody ended (`TransactionalMessageServiceImpl.check`).
+"""The check-back: asks producers for the state of undecided transactions (`TransactionalMessageServiceImpl.check`).
 
-The scheduler's kind "transaction", one key: the half queue. A half is due when it was left alone for its immunity
-(`transactionTimeOut`, 6 s, or longer where it asks for that), and again every `transactionCheckInterval` (30 s). Being
-due means one of these:
+The scheduler's kind "transaction", one key: the half queue. A half is due when its immunity time is over
+(`transactionTimeOut`, 6 s, or longer where the message asks for that), and again every `transactionCheckInterval`
+(30 s). For a half that is due, one of these cases applies:
 
-    too old      older than messages are kept: given up
-    asked often  `transactionCheckMax` times (15): given up
-    nobody       no producer of its group is online: it waits for another interval, and that counts for nothing
+    too old      older than messages are kept: it is given up
+    asked often  `transactionCheckMax` times (15): it is given up
+    no producer  of its group is online: it waits for another interval, and this does not count as a check
     else         the half is appended anew with TRANSACTION_CHECK_TIMES + 1, and one producer is asked
 
-What is given up goes to TRANS_CHECK_MAX_TIME_TOPIC, for people to look at. Where Apache counts a round in which
-nobody could be asked, so that a producer away for eight minutes loses its messages, ours waits.
+A half that is given up is moved to TRANS_CHECK_MAX_TIME_TOPIC, for people to look at. Apache's broker also counts a
+check for which no producer was online, so that a producer that is away for eight minutes loses its messages; this one
+waits for the producer.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ logger = logging.getLogger(__name__)
 
 KIND = "transaction"
 KEY = str(HALF_QUEUE)
-# One step: so many halves looked at and so many bytes written, about 10 ms of it.
+# Limits of one step: the halves that it examines and the bytes that it writes, about 10 ms.
 STEP_LOOKS_MAX = 128
 STEP_BYTES_MAX = 4 * 1024 * 1024
-# Those that wait for a producer are looked at again and again: at most so many a second, less than a tenth of a core.
+# Halves whose producers are offline are examined again and again: at most so many a second, a tenth of a core or less.
 IDLE_LOOKS_PER_S = 1_000
 
 
@@ -57,7 +58,7 @@ _HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A half that something is done about: asked for (`client`) or, without one, given up."""
+    """A half that a step acts on: `draft` is appended, and `client` is asked; without a client the half is given up."""
 
     half: StoredMessage
     draft: MessageDraft
@@ -65,7 +66,7 @@ class _Due:
 
 
 class CheckBack:
-    """DueTaskHandler of the kind "transaction". `before_giving_up` makes sure of the topic that it needs."""
+    """DueTaskHandler of the kind "transaction", whose one key is the half queue."""
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class CheckBack:
         before_giving_up: Callable[[], object],
         clock: Callable[[], int],
     ) -> None:
+        """`before_giving_up` creates TRANS_CHECK_MAX_TIME_TOPIC where it is missing. `clock`: ms since the epoch."""
         self._store = store
         self._undecided = undecided
         self._ops = ops
@@ -86,7 +88,7 @@ class CheckBack:
         self._clock = clock
         self._late_ms = -1
 
-    # what the scheduler asks
+    # for the scheduler
 
     @property
     def next_due_ms(self) -> int | None:
@@ -105,18 +107,18 @@ class CheckBack:
         ]
 
     def carry_out(self, key: str, until_ms: int) -> StepResult:
-        """Looks at what is due up to `until_ms`, and no later than now. Raises KeyError, StoreError."""
+        """Checks the halves that are due by `until_ms` and by now. Raises KeyError, StoreError."""
         if key != KEY:
             raise KeyError(key)
         now_ms = self._clock()
-        todo, first_due_ms = self._collect(min(until_ms, now_ms), now_ms)
-        if not todo:
+        dues, first_due_ms = self._collect(min(until_ms, now_ms), now_ms)
+        if not dues:
             return StepResult(0, -1)
-        if any(due.client is None for due in todo):
+        if any(due.client is None for due in dues):
             self._before_giving_up()
         count = 0
-        for due, successor in self._append(todo):
-            self._follow(due, successor, now_ms)
+        for due, successor in self._append(dues):
+            self._finish(due, successor, now_ms)
             count += 1
         self._late_ms = max(0, now_ms - first_due_ms)
         return StepResult(count, self._late_ms)
@@ -124,8 +126,8 @@ class CheckBack:
     # deciding
 
     def _collect(self, until_ms: int, now_ms: int) -> tuple[list[_Due], int]:
-        """What is to be done, and since when the first was due."""
-        todo: list[_Due] = []
+        """Returns the halves to act on, and since when the first of them was due."""
+        dues: list[_Due] = []
         first_due_ms = now_ms
         total_bytes = 0
         again_ms = now_ms + self._config.transaction_check_interval_ms
@@ -134,21 +136,21 @@ class CheckBack:
             taken = self._undecided.take_due(until_ms, again_ms)
             if taken is None:
                 break
-            due = self._look(*taken, now_ms)
+            due = self._examine(*taken, now_ms)
             if due is None:
                 continue
-            todo.append(due)
+            dues.append(due)
             first_due_ms = min(first_due_ms, max(taken[0], due.half.born_timestamp_ms))
             total_bytes += due.half.total_bytes
             if total_bytes >= STEP_BYTES_MAX:
                 break
-        return todo, first_due_ms
+        return dues, first_due_ms
 
-    def _look(self, due_ms: int, queue_offset: int, now_ms: int) -> _Due | None:
-        """None for a half that waits on, and for one that is gone."""
+    def _examine(self, due_ms: int, queue_offset: int, now_ms: int) -> _Due | None:
+        """Returns how to act on a half; None for one that goes on waiting, and for one that is missing in the store."""
         half = self._read(queue_offset)
         if half is None:
-            logger.error("half message %d cannot be checked, it is gone or not a half message", queue_offset)
+            logger.error("half message %d cannot be checked, it is missing or not a half message", queue_offset)
             self._undecided.remove(queue_offset)
             return None
         if due_ms == NOT_LOOKED_AT and (due_ms := self._first_due_ms(half, now_ms)) > now_ms:
@@ -170,32 +172,34 @@ class CheckBack:
         return half if half is not None and destination(half) is not None else None
 
     def _first_due_ms(self, half: StoredMessage, now_ms: int) -> int:
-        """Of one that the last life of the broker left; the clock may have been set back since."""
+        """Returns when a half is due that recovery found; the clock may have been set back since it was stored."""
         wait_ms = immunity_ms(half.properties, self._config.transaction_timeout_ms)
         if check_times(half):
             wait_ms = self._config.transaction_check_interval_ms
         return min(half.store_timestamp_ms, now_ms) + wait_ms
 
-    # doing
+    # acting
 
-    def _append(self, todo: list[_Due]) -> Iterator[tuple[_Due, Appended]]:
-        """Appends all with one write; leaves out what can never be stored, so that it does not hold up the others.
+    def _append(self, dues: list[_Due]) -> Iterator[tuple[_Due, Appended]]:
+        """Appends all drafts with one write; leaves out those that can never be stored, so that they do not hold up the
+        others.
 
-        Yields each that is stored before the next is tried: the disk may be full in the middle, and then a half that
-        has a new version must already be known by it. Raises StoreError.
+        When they are appended one by one, yields each before the next is tried: the disk may be full in between, and
+        then the halves that have a new version must already be replaced by it. Raises StoreError.
         """
         try:
-            appended = self._store.append_batch([due.draft for due in todo])
+            appended = self._store.append_batch([due.draft for due in dues])
         except RecordRefused as error:
-            if len(todo) > 1:
-                for due in todo:
+            if len(dues) > 1:
+                for due in dues:
                     yield from self._append([due])
             else:
-                logger.error("the transaction of %s cannot be checked: %s", todo[0].half, error)
+                logger.error("the transaction of %s cannot be checked: %s", dues[0].half, error)
             return
-        yield from zip(todo, appended, strict=True)
+        yield from zip(dues, appended, strict=True)
 
-    def _follow(self, due: _Due, successor: Appended, now_ms: int) -> None:
+    def _finish(self, due: _Due, successor: Appended, now_ms: int) -> None:
+        """Replaces the half by `successor`, which was stored from its draft, and asks the producer."""
         self.succeeded(due.half, successor)
         if due.client is None:
             return
@@ -204,7 +208,7 @@ class CheckBack:
         due.client.connection.requester.send_oneway(request)
 
     def succeeded(self, half: StoredMessage, successor: Appended) -> None:
-        """`successor` took the place of `half`, whose op record follows when it is safe."""
+        """Replaces `half` by its stored `successor`; the op record of `half` is written when that one is flushed."""
         queue_offset = half.queue_offset
         self._undecided.remove(queue_offset)
         self._ops.begin(queue_offset, successor.commit_log_offset)

@@ -1,13 +1,14 @@
-"""A half message and what becomes of it: pure functions from message to message (`TransactionalMessageBridge`).
+"""Half messages and the messages made from them: pure functions from message to message (`TransactionalMessageBridge`).
 
-A half message waits in queue 0 of RMQ_SYS_TRANS_HALF_TOPIC; REAL_TOPIC and REAL_QID say where it goes once committed.
-Its end is an entry in queue 0 of RMQ_SYS_TRANS_OP_HALF_TOPIC: tag `d`, the body names half queue offsets as `17,18,`.
+A half message waits in queue 0 of RMQ_SYS_TRANS_HALF_TOPIC; its properties REAL_TOPIC and REAL_QID name where it goes
+once committed. Its end is recorded by an op record in queue 0 of RMQ_SYS_TRANS_OP_HALF_TOPIC: tag `d`, the body names
+half queue offsets as `17,18,`.
 
-Each check appends the half anew, with TRANSACTION_CHECK_TIMES counted on; that is another *version* of it, and the
-version before counts as ended. What follows on a version says so in its field `prepared_transaction_offset`:
+Each check appends the half anew, with TRANSACTION_CHECK_TIMES raised by one; that is another *version* of it, and the
+previous version counts as ended. The successor of a version names it in its field `prepared_transaction_offset`:
 
     the committed copy          commit-log offset of the version that was committed (RocketMQ's own rule)
-    the next version, and       commit-log offset of the version before + 1 (our own; 0 stays "follows on nothing",
+    the next version, and       commit-log offset of the previous version + 1 (our own; 0 stays "no predecessor",
     the one given up            and RocketMQ does not look at the field there)
 """
 
@@ -31,17 +32,17 @@ HALF_QUEUE = 0
 REMOVE_TAG = "d"
 OFFSET_SEPARATOR = ","
 _DESTINATION = (Property.REAL_TOPIC, Property.REAL_QID)
-# What TRANSACTION_CHECK_TIMES will take in a half's properties; kept free when it is sent.
+# The room that TRANSACTION_CHECK_TIMES will take in a half's properties; kept free when the half is sent.
 CHECK_TIMES_CHARS = len(Property.TRANSACTION_CHECK_TIMES) + 12
-# As seconds, three hundred centuries.
+# Longer numbers are not read; as seconds, this many digits are three hundred centuries.
 _DIGITS_MAX = 12
 
 
 def is_half(properties: dict[str, str], reconsume_times: int) -> bool:
-    """Whether a message that is sent is to wait for its transaction.
+    """Returns whether a message that a client sends is a half message, which waits for its transaction.
 
-    One with reconsume times and a delay level is a retry that an old client made of a committed message, whose
-    property it kept (`SendMessageProcessor`).
+    One with reconsume times and a delay level is not: it is a retry that an old client made from a committed message,
+    keeping its property TRAN_MSG (`SendMessageProcessor`).
     """
     if properties.get(Property.TRAN_MSG, "").lower() != "true":
         return False
@@ -51,7 +52,7 @@ def is_half(properties: dict[str, str], reconsume_times: int) -> bool:
 def enter_half_topic(draft: MessageDraft, properties: dict[str, str]) -> None:
     """Turns `draft`, whose properties are `properties`, into the half message.
 
-    It keeps no delay, as RocketMQ's own producer sends none: a broker of theirs would lose the message.
+    Delay properties are dropped. RocketMQ's own producer sends none, because Apache's broker would lose the message.
     """
     for name in (Property.DELAY, *TIMER_PROPERTIES):
         properties.pop(name, None)
@@ -67,18 +68,18 @@ def enter_half_topic(draft: MessageDraft, properties: dict[str, str]) -> None:
 
 
 def immunity_ms(properties: dict[str, str], timeout_ms: int) -> int:
-    """How long after it was sent a half is left alone; its own wish only ever makes that longer."""
-    wish_s = properties.get(Property.CHECK_IMMUNITY_TIME_IN_SECONDS)
-    return max(timeout_ms, 1000 * _number(wish_s))
+    """Returns how long after sending a half is not checked: `timeout_ms`, or longer if the message asks for it."""
+    immunity_s = properties.get(Property.CHECK_IMMUNITY_TIME_IN_SECONDS)
+    return max(timeout_ms, 1000 * _number(immunity_s))
 
 
 def check_times(half: StoredMessage) -> int:
-    """How often its producers were asked."""
+    """Returns how often the half was checked."""
     return _number(half.properties.get(Property.TRANSACTION_CHECK_TIMES))
 
 
 def destination(half: StoredMessage) -> tuple[str, int] | None:
-    """(topic, queue id) that it goes to; None when it names none, and so is no half message."""
+    """Returns (real topic, queue id) of the half; None when it names none, and so is no half message."""
     topic, queue_id = half.properties.get(Property.REAL_TOPIC), half.properties.get(Property.REAL_QID, "")
     if half.topic != HALF_TOPIC or topic is None or not (queue_id.isascii() and queue_id.isdecimal()):
         return None
@@ -86,9 +87,9 @@ def destination(half: StoredMessage) -> tuple[str, int] | None:
 
 
 def committed_copy(half: StoredMessage, topic: str, queue_id: int) -> MessageDraft:
-    """The message that consumers get (`EndTransactionProcessor.endMessageTransaction`).
+    """Returns the message that consumers get (`EndTransactionProcessor.endMessageTransaction`).
 
-    Its properties stay, TRAN_MSG included; only what says where it goes does not.
+    Its properties stay, TRAN_MSG included, except REAL_TOPIC and REAL_QID.
     """
     draft = _copy(half, topic, queue_id)
     shown = {name: value for name, value in half.properties.items() if name not in _DESTINATION}
@@ -99,7 +100,7 @@ def committed_copy(half: StoredMessage, topic: str, queue_id: int) -> MessageDra
 
 
 def next_version(half: StoredMessage, *, is_checked: bool) -> MessageDraft:
-    """The half at the end of its queue, counted on where `is_checked`.
+    """Returns the next version of the half, with TRANSACTION_CHECK_TIMES raised by one if `is_checked`.
 
     Unlike Apache's it keeps the user's flag and the reconsume times, so that a check changes nothing of the message.
     """
@@ -112,14 +113,14 @@ def next_version(half: StoredMessage, *, is_checked: bool) -> MessageDraft:
 
 
 def given_up(half: StoredMessage) -> MessageDraft:
-    """For the topic of those that nobody decided; never delivered."""
+    """Returns the copy for TRANS_CHECK_MAX_TIME_TOPIC of a half that is given up; it is never delivered."""
     draft = _copy(half, CHECK_MAX_TIME_TOPIC, 0)
     draft.prepared_transaction_offset = half.commit_log_offset + 1
     return draft
 
 
 def resumed(record: StoredMessage) -> MessageDraft:
-    """The half anew, of one that was given up (`AdminBrokerProcessor.resumeCheckHalfMessage`)."""
+    """Returns the half again, made from one that was given up (`AdminBrokerProcessor.resumeCheckHalfMessage`)."""
     draft = _copy(record, HALF_TOPIC, HALF_QUEUE)
     draft.prepared_transaction_offset = record.commit_log_offset + 1
     draft.properties_text = encode_properties({**record.properties, Property.TRANSACTION_CHECK_TIMES: "0"})
@@ -127,7 +128,7 @@ def resumed(record: StoredMessage) -> MessageDraft:
 
 
 def op_record(half_offsets: Iterable[int], host: Host, now_ms: int) -> MessageDraft:
-    """Says that these halves have ended."""
+    """Returns the op record that says that these halves have ended."""
     body = "".join(f"{offset}{OFFSET_SEPARATOR}" for offset in half_offsets)
     return MessageDraft(
         topic=OP_HALF_TOPIC,
@@ -142,7 +143,7 @@ def op_record(half_offsets: Iterable[int], host: Host, now_ms: int) -> MessageDr
 
 
 def ended_offsets(op: StoredMessage) -> list[int]:
-    """The half queue offsets that an op record names; what is no number is passed over, as RocketMQ does."""
+    """Returns the half queue offsets that an op record names; words that are no numbers are skipped, as in RocketMQ."""
     if op.tags != REMOVE_TAG:
         return []
     words = op.body.decode("ascii", "replace").split(OFFSET_SEPARATOR)
@@ -150,9 +151,9 @@ def ended_offsets(op: StoredMessage) -> list[int]:
 
 
 def follows_on(topic: str, sys_flag: int, prepared_transaction_offset: int) -> int | None:
-    """The commit-log offset of the half version that a record follows on, by its fields; None for other records.
+    """Returns the commit-log offset of the half version whose successor a record claims to be; None for other records.
 
-    A claim only: `is_successor` tells whether it is true.
+    Only `is_successor` says whether the claim is true.
     """
     if topic in (HALF_TOPIC, CHECK_MAX_TIME_TOPIC):
         return prepared_transaction_offset - 1 if prepared_transaction_offset > 0 else None
@@ -160,7 +161,7 @@ def follows_on(topic: str, sys_flag: int, prepared_transaction_offset: int) -> i
 
 
 def is_successor(record: StoredMessage, half: StoredMessage) -> bool:
-    """Believes nobody who only looks like one: a sender may set the flag of a commit too."""
+    """Returns whether `record` really was made from `half`: any sender may set a commit's flag and the offset."""
     place = destination(half)
     if place is None or record.unique_key != half.unique_key or record.body != half.body:
         return False
@@ -186,7 +187,7 @@ def _copy(half: StoredMessage, topic: str, queue_id: int) -> MessageDraft:
 
 
 def _number(text: str | None) -> int:
-    """0 for what is no number, as Java's parsing with a caught exception gives it."""
+    """Parses a number; returns 0 for a text that is none, as Java's parsing with a caught exception does."""
     if text is None or not text.isascii() or not text.isdecimal() or len(text) > _DIGITS_MAX:
         return 0
     return int(text)

@@ -1,10 +1,10 @@
-"""Writing down which halves have ended, and knowing how far that is certain.
+"""Op records: they say which halves have ended, and progress depends on which of them are flushed.
 
-What ends a half is another record: its committed copy, its next version, or its copy among those given up. The op
-record follows once that one is as safe as the store's flush mode promises, several ends in one (RocketMQ gathers them
-likewise, for 3 s or 4096 bytes). So an op record never outlives a message that it speaks of; and a copy whose op
-record was lost by a kill is found again by the start, which reads the log from `scan_from` on. A rollback has no
-copy: its op record is all there is, and is written at once.
+A half is ended by another record, its successor: its committed copy, its next version, or its copy among those given
+up. The op record follows once the successor is as safe as the store's flush mode promises; one op record names several
+ended halves (RocketMQ batches them likewise, for 3 s or 4096 bytes). So no op record survives a power cut that took the
+successor; and when a kill loses an op record, the next start finds the successor, because it reads the log from
+`scan_from` on. A rollback has no successor: its op record is all there is, and is written at once.
 
 Until its op record is safe, an end is *open*: progress does not go past it.
 """
@@ -24,24 +24,28 @@ from remoting.wire.message_id import Host
 
 logger = logging.getLogger(__name__)
 
-# Shorter than RocketMQ's `transactionOpBatchInterval` (3 s), so that a start has little to find out.
+# Shorter than RocketMQ's `transactionOpBatchInterval` (3 s), so that a start finds few ends without an op record.
 GATHER_S = 0.1
 # RocketMQ's `transactionOpMsgMaxSize`.
 OP_BYTES_MAX = 4_096
-# A full disk is no reason to try in a busy loop.
+# After a failed write, of a full disk for example, it is tried again after so long.
 RETRY_S = 1.0
-# Op records that a start would have to read are remembered one by one up to here, then in twos.
+# Op records that a start would have to read are remembered one by one up to so many, then two neighbours as one.
 _MARKS_MAX = 1_024
 
 
 class OpRecords:
-    """`host` stands in the records. Callers: `Transactions` and its check-back, on the event loop."""
+    """Writes op records, and knows which ends are still open.
+
+    Callers: `Transactions` and its check-back, on the event loop.
+    """
 
     def __init__(self, store: MessageStore, host: Host, clock: Callable[[], int]) -> None:
+        """`host`: born and store host of the records. `clock`: ms since the epoch."""
         self._store = store
         self._host = host
         self._clock = clock
-        # Half queue offset -> where in the log the record may begin that ends it.
+        # Half queue offset -> the commit-log offset at or after which the record stands that ends it.
         self._open: dict[int, int] = {}
         self._gathered: list[int] = []
         self._gathered_chars = 0
@@ -50,18 +54,19 @@ class OpRecords:
         self._marks: deque[tuple[int, int]] = deque()
         self._next_op_offset = 0
 
-    # what ends
+    # ends of halves
 
     def begin(self, half_offset: int, from_offset: int | None = None) -> None:
-        """It ends with a record that comes next, or at `from_offset` or later."""
+        """Opens the end of a half: the record that ends it stands at `from_offset` or later, by default at the end of
+        the log."""
         self._open[half_offset] = self._store.max_commit_log_offset if from_offset is None else from_offset
 
     def undo(self, half_offset: int) -> None:
-        """That record was not stored."""
+        """Forgets an open end, because the record was not stored."""
         self._open.pop(half_offset, None)
 
     def follow(self, half_offset: int) -> None:
-        """The record that ends it is safe: an op record follows."""
+        """Puts the half into the next op record, because the record that ends it is safe."""
         self._gathered.append(half_offset)
         self._gathered_chars += len(str(half_offset)) + 1
         if self._gathered_chars >= OP_BYTES_MAX:
@@ -70,13 +75,13 @@ class OpRecords:
             self._timer = asyncio.get_running_loop().call_later(GATHER_S, self.write)
 
     def written(self, half_offsets: list[int], op: Appended) -> None:
-        """An op record that names them is safe."""
+        """Closes the ends of `half_offsets`, because `op`, the op record that names them, is safe."""
         for half_offset in half_offsets:
             self._open.pop(half_offset, None)
         self.remember(op.queue_offset, max(half_offsets))
 
     def write(self) -> None:
-        """Appends the op record of what was gathered."""
+        """Appends an op record of the halves gathered so far; tries again later when the store refuses it."""
         self.stop()
         if not self._gathered:
             return
@@ -84,32 +89,32 @@ class OpRecords:
         try:
             op = self._store.append(op_record(ended, self._host, self._clock()))
         except StoreError as error:
-            logger.error("the ends of %d transactions are not written down yet: %s", len(ended), error)
+            logger.error("the op record of %d ended transactions is not stored yet: %s", len(ended), error)
             self._timer = asyncio.get_running_loop().call_later(RETRY_S, self.write)
             return
         self._gathered, self._gathered_chars = [], 0
 
         def flushed(error: Exception | None) -> None:
-            # A fenced store is opened anew, and then these are found in the log.
+            # On an error the store is fenced and must be opened anew: recovery finds these ends in the log.
             if error is None:
                 self.written(ended, op)
 
         self._store.when_flushed(op.commit_log_offset + op.total_bytes, flushed)
 
     def stop(self) -> None:
-        """No timer is left."""
+        """Cancels the timer of the next op record."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    # how far it is certain
+    # progress
 
     def start_at(self, next_op_offset: int) -> None:
-        """Where the op queue ends when the broker starts."""
+        """Sets the end of the op queue as it is when the broker starts."""
         self._next_op_offset = next_op_offset
 
     def remember(self, op_offset: int, highest_half_offset: int) -> None:
-        """In the order of their offsets."""
+        """Remembers which halves a safe op record names, for `progress`. Call it in the order of the op offsets."""
         self._marks.append((op_offset, highest_half_offset))
         self._next_op_offset = max(self._next_op_offset, op_offset + 1)
         if len(self._marks) > _MARKS_MAX:
@@ -121,18 +126,19 @@ class OpRecords:
 
     @property
     def lowest_open(self) -> int | None:
+        """The lowest half queue offset whose end is open, None when there is none."""
         return min(self._open, default=None)
 
     @property
     def scan_from(self) -> int:
-        """Before this commit-log offset nothing ended a half of which no op record is safe.
+        """The commit-log offset from which on records may stand that end a half without a safe op record.
 
-        Never in what a power cut may take: other records will stand there then.
+        Never behind the flushed offset: a power cut may take the log from there on, and other records will stand there.
         """
         return min([self._store.flushed_commit_log_offset, *self._open.values()])
 
     def progress(self, half_progress: int) -> int:
-        """The first op record that still says something of halves from `half_progress` on."""
+        """Returns the queue offset of the first op record that names a half at or after `half_progress`."""
         while self._marks and self._marks[0][1] < half_progress:
             self._marks.popleft()
         return self._marks[0][0] if self._marks else self._next_op_offset

@@ -1,12 +1,13 @@
-"""How far all halves are settled: two committed offsets, as RocketMQ keeps them, and a place in the log.
+"""The progress of transactions: two committed offsets, as RocketMQ keeps them, and a commit-log offset.
 
-Group CID_RMQ_SYS_TRANS, queue 0 of the half topic and of the op topic: halves before the one are settled, op records
-before the other speak only of such halves. RocketMQ goes on from the same two.
+The offsets are committed for the group CID_RMQ_SYS_TRANS, in queue 0 of the half topic and of the op topic: all halves
+before the first have ended, and op records before the second name only such halves. RocketMQ continues from the same
+two.
 
     config/transactionProgress.json     {"scanFrom": 1234, "halfOffset": 17, "opOffset": 4}
 
-`scanFrom`, ours alone: the commit-log offset from which on records may stand that end a half while no op record says
-so. The two offsets are there again, because any client can commit for any group: the smaller counts. A file that is
+`scanFrom`, ours alone: the commit-log offset from which on records may stand that end a half without an op record. The
+two offsets are in the file too, because any client can commit for any group: the smaller one counts. A file that is
 old, or missing, only costs reading more of the log.
 """
 
@@ -32,7 +33,8 @@ FILE_NAME = "transactionProgress.json"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Queue offsets of the first half and the first op record that still matter; a commit-log offset."""
+    """The queue offsets of the first half and of the first op record that are still needed; `scan_from` is a commit-log
+    offset."""
 
     half_offset: int
     op_offset: int
@@ -40,7 +42,7 @@ class Progress:
 
 
 class _File(msgspec.Struct, rename="camel"):
-    """The offsets are missing where an older broker wrote it."""
+    """The content of the file. A file of an older broker has no offsets."""
 
     scan_from: int = 0
     half_offset: int = sys.maxsize
@@ -48,7 +50,10 @@ class _File(msgspec.Struct, rename="camel"):
 
 
 class ProgressKeeper:
-    """Unlike the other files of the store this one is not flushed: it is written often, on the event loop."""
+    """Reads and writes the progress: the committed offsets, and the file.
+
+    Unlike the other files of the store this one is not flushed: it is written often, on the event loop.
+    """
 
     def __init__(self, folder: Path, offsets: Offsets) -> None:
         self._path = folder / FILE_NAME
@@ -56,7 +61,7 @@ class ProgressKeeper:
         self._saved: Progress | None = None
 
     def read(self) -> Progress:
-        """All 0 where nothing is known."""
+        """Returns the progress that was written last; 0 for what was never written."""
         half = self._offsets.committed(GROUP, HALF_TOPIC, HALF_QUEUE) or 0
         op = self._offsets.committed(GROUP, OP_HALF_TOPIC, HALF_QUEUE) or 0
         file = self._read_file()
@@ -68,11 +73,11 @@ class ProgressKeeper:
         except FileNotFoundError:
             return _File()
         except (OSError, msgspec.DecodeError) as error:
-            logger.warning("%s cannot be read, the log tells the same: %s", self._path, error)
+            logger.warning("%s cannot be read, more of the log is read instead: %s", self._path, error)
             return _File()
 
     def write(self, progress: Progress) -> None:
-        """Raises OSError."""
+        """Commits the two offsets, and replaces the file when it differs. Raises OSError."""
         self._offsets.commit(GROUP, HALF_TOPIC, HALF_QUEUE, progress.half_offset)
         self._offsets.commit(GROUP, OP_HALF_TOPIC, HALF_QUEUE, progress.op_offset)
         if progress == self._saved:

@@ -1,9 +1,9 @@
-"""What the start finds out about transactions: which halves nobody decided, and which ends lack their op record.
+"""Recovery of transactions when the broker starts: which halves are undecided, and which ended ones lack an op record.
 
-1. The op records from the committed offset on name halves that have ended; so do later versions and copies that the
-   log holds behind `scan_from`, whose op records a kill may have taken.
-2. Every other half from the committed offset on is undecided. Its record is not read: when it is due, the check-back
-   finds out at its first look.
+1. Halves have ended that the op records from the committed offset on name; and so have those of which the log holds a
+   successor from `scan_from` on, whose op record a kill may have lost.
+2. Every other half from the committed offset on is undecided. Its record is not read now: the check-back does that when
+   it is driven first, and finds when the half is due.
 
 Memory and time are those of the halves and op records behind the committed offsets, which `Transactions.tidy` bounds.
 """
@@ -26,8 +26,11 @@ _OP_READ_BYTES_MAX = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`undecided`, `unrecorded`: half queue offsets, the latter ended without an op record. `marks`: (op queue
-    offset, highest half offset that it names). `scanned_from`: where in the log reading began."""
+    """The result of recovery.
+
+    `undecided`, `unrecorded`: half queue offsets, the latter of halves that ended without an op record. `marks`: (op
+    queue offset, highest half offset that it names). `scanned_from`: the commit-log offset at which reading began.
+    """
 
     undecided: list[int]
     unrecorded: list[int]
@@ -37,7 +40,7 @@ class Found:
 
 
 def recover(store: MessageStore, progress: Progress) -> Found:
-    """`progress` as the last life left it. Call it before anything is appended."""
+    """Finds the undecided halves, from the progress that the broker wrote before. Call it before the first append."""
     first = _clamped(store, HALF_TOPIC, progress.half_offset)
     ended: set[int] = set()
     marks: list[tuple[int, int]] = []
@@ -69,7 +72,7 @@ def _ops_from(store: MessageStore, queue_offset: int) -> Iterator[StoredMessage]
 
 
 def _ended_in_log(store: MessageStore, places: dict[int, int], scan_from: int) -> Iterator[int]:
-    """Of the halves in `places` (commit-log offset to queue offset) those that some record follows on."""
+    """Yields the queue offsets of the halves in `places` (commit-log offset to queue offset) that have a successor."""
     for fields in store.records_from(scan_from):
         source = follows_on(fields.topic, fields.sys_flag, fields.prepared_transaction_offset)
         if source is None or source not in places:
@@ -80,6 +83,6 @@ def _ended_in_log(store: MessageStore, places: dict[int, int], scan_from: int) -
 
 
 def _clamped(store: MessageStore, topic: str, queue_offset: int) -> int:
-    """A copied or rolled-back store may say more or less than its queue holds."""
+    """Clamps the queue offset to the queue's ends, which it may lie outside of in a store copied or rolled back."""
     low, high = store.min_offset(topic, HALF_QUEUE), store.max_offset(topic, HALF_QUEUE)
     return max(low, min(queue_offset, high))

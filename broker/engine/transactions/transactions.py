@@ -1,13 +1,13 @@
-"""Transactions from the half message to its end: what is composed of the other files of this folder.
+"""Transactional messages from the half message to its commit or rollback; composes the other files of this folder.
 
     sent (TRAN_MSG=true)  → half topic          → undecided
     37 commit             → copy in real topic  → op record
     37 rollback           → op record
-    nobody says           → check-back (39)     → next version of the half, undecided
+    neither               → check-back (39)     → next version of the half, undecided
 
 A half ends once. Its end is decided in memory when the request is processed, so that a second commit finds nothing
-to deliver; the copy is in the log before the op record (`op_records.py`), and a kill between the two is mended by the
-start (`recovery.py`). Commits need no scheduler; only checks do.
+to deliver. The copy is in the log before the op record (`op_records.py`); after a kill between the two, recovery
+(`recovery.py`) writes the op record. Commits and rollbacks need no scheduler; only checks do.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from remoting.wire.stored_message import StoredMessage
 
 logger = logging.getLogger(__name__)
 
-# Undecided halves at once, about 170 bytes each. RocketMQ has no limit.
+# Undecided halves at most, about 170 bytes each. RocketMQ has no limit.
 UNDECIDED_MAX = 1_000_000
-# A half that nobody decides holds back the progress, and a start reads everything behind it. When it is so many halves
-# behind the end it is appended anew, as RocketMQ does in every round of checks; so many of them at once.
+# An undecided half holds back the progress, and a start reads everything behind it. When it is so many halves behind
+# the queue's end, it is appended anew, as RocketMQ does in every round of checks; so many of them in one round.
 BEHIND_MAX = 100_000
 RENEWED_AT_ONCE_MAX = 256
 
-# Called with None when the end is as safe as promised, or with why there is none.
+# Called with None when the commit or rollback is as safe as the flush mode promises, else with the error.
 OnEnded = Callable[[MessageError | None], None]
 
 
 class Transactions:
-    """`on_earlier_due`: something is due earlier than all before. `clock`: ms since the epoch."""
+    """Takes half messages, ends them, and keeps the progress. `checks` is the scheduler's handler for check-backs."""
 
     def __init__(
         self,
@@ -73,6 +73,8 @@ class Transactions:
         on_earlier_due: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
+        """`before_giving_up` creates TRANS_CHECK_MAX_TIME_TOPIC where it is missing. `on_earlier_due` is called when a
+        half is due before all others. `clock`: ms since the epoch."""
         self._store = store
         self._accepting = accepting
         self._keeper = keeper
@@ -88,7 +90,7 @@ class Transactions:
     # start and stop
 
     def recover(self) -> None:
-        """Call it once, before anything is appended."""
+        """Finds the undecided halves, and ends without an op record. Call it once, before anything is appended."""
         found = recover(self._store, self._keeper.read())
         for op_offset, highest in found.marks:
             self._ops.remember(op_offset, highest)
@@ -101,19 +103,22 @@ class Transactions:
         self._is_recovered = True
         if found.undecided or found.unrecorded:
             logger.info(
-                "transactions: %d undecided; %d ended without a record of it",
+                "transactions: %d undecided; %d ended without an op record",
                 *(len(found.undecided), len(found.unrecorded)),
             )
 
     async def tidy(self) -> None:
-        """A round of the loop: what was certain a round ago is saved, by now also where flush=async. Raises OSError."""
-        self._renew_those_behind()
+        """Renews halves that hold back the progress, and saves the progress of one round ago; called now and then.
+
+        That one is on the disk by now, even with flush=async. Raises OSError.
+        """
+        self._renew_oldest()
         if self._next_progress is not None:
             self._write_progress(self._next_progress)
         self._next_progress = self._progress()
 
     async def stop(self) -> None:
-        """Writes down what ended and, once that is flushed, how far it is certain. Raises OSError."""
+        """Writes the op records that are due and, once they are flushed, the progress. Raises OSError."""
         if not self._is_recovered:
             return
         self._ops.write()
@@ -123,13 +128,13 @@ class Transactions:
         self._ops.stop()
         progress: Progress | None = self._progress()
         if self._store.flushed_commit_log_offset < self._store.max_commit_log_offset:
-            # flush=async: an older one costs reading, one that a power cut makes untrue would cost messages.
+            # flush=async: an older progress only costs reading; one that counts what a power cut takes loses messages.
             progress = self._next_progress
         if error is None and progress is not None:
             self._write_progress(progress)
 
     def _write_progress(self, progress: Progress) -> None:
-        """A broker without transactions has no trace of them in its files."""
+        """Writes the progress, unless there never was a half: a broker without transactions needs no such file."""
         if self._store.max_offset(HALF_TOPIC, HALF_QUEUE):
             self._keeper.write(progress)
 
@@ -140,7 +145,8 @@ class Transactions:
         return Progress(half_offset, self._ops.progress(half_offset), self._ops.scan_from)
 
     def pinned(self) -> int | None:
-        """The commit-log offset of the first half that is still needed: retention keeps what is behind it."""
+        """Returns the commit-log offset of the first half that is still needed, None when none is: retention keeps the
+        log from there on."""
         firsts = [first for first in (self._undecided.lowest, self._ops.lowest_open) if first is not None]
         entry = self._store.queue_entry(HALF_TOPIC, HALF_QUEUE, min(firsts)) if firsts else None
         return entry[0] if entry is not None else None
@@ -148,7 +154,7 @@ class Transactions:
     # half messages
 
     def begin(self, draft: MessageDraft, properties: dict[str, str], answer: Answer) -> Answer:
-        """Makes `draft` the half message; gives who is to be told when it is stored, in place of `answer`.
+        """Makes `draft` the half message; returns the callback to submit it with, which calls `answer`.
 
         Raises MessageError: NO_PERMISSION, SYSTEM_BUSY, MESSAGE_ILLEGAL.
         """
@@ -164,60 +170,63 @@ class Transactions:
             )
         enter_half_topic(draft, properties)
         self._accepting.check_size(len(draft.body), draft.properties_text + CHECK_TIMES_CHARS * " ")
-        wish_ms = immunity_ms(properties, self._config.transaction_timeout_ms)
+        immune_ms = immunity_ms(properties, self._config.transaction_timeout_ms)
 
         def stored(result: list[Appended] | MessageError) -> None:
             halves = result.appended if isinstance(result, FlushTimedOut) else result
-            if wish_ms > self._config.transaction_timeout_ms and not isinstance(halves, MessageError):
-                self._undecided.postpone(halves[0].queue_offset, self._clock() + wish_ms)
+            if immune_ms > self._config.transaction_timeout_ms and not isinstance(halves, MessageError):
+                self._undecided.postpone(halves[0].queue_offset, self._clock() + immune_ms)
             answer(result)
 
         return stored
 
     def appended(self, appended: list[Appended]) -> None:
-        """Takes up the half messages among those that were stored, in whatever topic."""
+        """Adds the half messages among the messages that were just stored, of whatever topic."""
         for one in appended:
             if one.topic == HALF_TOPIC and one.queue_id == HALF_QUEUE:
-                self._wait(one.queue_offset, self._clock() + self._config.transaction_timeout_ms)
+                self._add_undecided(one.queue_offset, self._clock() + self._config.transaction_timeout_ms)
 
-    def _wait(self, queue_offset: int, due_ms: int) -> None:
+    def _add_undecided(self, queue_offset: int, due_ms: int) -> None:
         first_ms = self._undecided.next_due_ms
         self._undecided.add(queue_offset, due_ms)
         if first_ms is None or due_ms < first_ms:
             self._on_earlier_due()
 
-    # their ends
+    # commit and rollback
 
     def undecided_version(self, half: StoredMessage) -> StoredMessage | None:
-        """The version of `half` that is undecided now; None when it has ended.
+        """Returns the version of `half` that is undecided now; None when the half has ended.
 
-        A producer may name a version that a check has since replaced.
+        A producer may name a version that a check has replaced since.
         """
         return undecided_version(self._store, half, self._undecided)
 
     def commit(self, half: StoredMessage, on_ended: OnEnded) -> None:
-        """`half` is undecided. `on_ended` is called after the flush. Raises MessageError."""
+        """Delivers the undecided `half` to its topic. `on_ended` is called after the flush. Raises MessageError."""
         place = destination(half)
         if place is None:
-            raise MessageError(f"{half} says no topic that it goes to", ResponseCode.SYSTEM_ERROR)
+            raise MessageError(f"{half} names no real topic to be delivered to", ResponseCode.SYSTEM_ERROR)
         self._end(half, committed_copy(half, *place), lambda _: self._ops.follow(half.queue_offset), on_ended)
 
     def roll_back(self, half: StoredMessage, on_ended: OnEnded) -> None:
-        """`half` is undecided. `on_ended` is called after the flush. Raises MessageError."""
+        """Ends the undecided `half` without delivery. `on_ended` is called after the flush. Raises MessageError."""
         record = op_record([half.queue_offset], self._config.store_host, self._clock())
         self._end(half, record, lambda op: self._ops.written([half.queue_offset], op), on_ended)
 
     def _end(
         self, half: StoredMessage, draft: MessageDraft, when_safe: Callable[[Appended], None], on_ended: OnEnded
     ) -> None:
-        """`draft` ends `half`. `when_safe` may come after `on_ended`, where the disk takes too long."""
+        """Stores `draft`, which ends `half`.
+
+        `when_safe` is called after the flush; that is after `on_ended` where waiting for the flush timed out.
+        """
 
         def stored(result: list[Appended] | MessageError) -> None:
             if isinstance(result, FlushTimedOut):
                 self._when_flushed(result.appended[0], when_safe)
                 on_ended(result)
             elif isinstance(result, MessageError):
-                self._take_back(half)
+                self._undo_end(half)
                 on_ended(result)
             else:
                 when_safe(result[0])
@@ -228,21 +237,21 @@ class Transactions:
         try:
             self._accepting.submit_batch([draft], waits=True, answer=stored)
         except MessageError:
-            self._take_back(half)
+            self._undo_end(half)
             raise
 
     def resume(self, record: StoredMessage, answer: Answer) -> None:
-        """Takes one that was given up back into the half topic, as if never asked for. Raises MessageError.
+        """Puts a half that was given up back into the half topic, as if it had never been checked. Raises MessageError.
 
-        Once only: what would be committed twice would be delivered twice.
+        This is done once for a half: two halves could be committed and delivered twice.
         """
         if record.topic != CHECK_MAX_TIME_TOPIC or Property.REAL_TOPIC not in record.properties:
             raise MessageError(
-                f"{record} is no transaction that was given up: those are in {CHECK_MAX_TIME_TOPIC}",
+                f"{record} is no half message that was given up: those are in {CHECK_MAX_TIME_TOPIC}",
                 ResponseCode.SYSTEM_ERROR,
             )
         if has_follower(self._store, record):
-            raise MessageError(f"{record} was resumed before; nothing is done twice", ResponseCode.SYSTEM_ERROR)
+            raise MessageError(f"{record} was resumed before; it is not resumed again", ResponseCode.SYSTEM_ERROR)
         self._accepting.submit_batch([resumed(record)], waits=True, answer=answer)
 
     def _when_flushed(self, appended: Appended, do: Callable[[Appended], None]) -> None:
@@ -252,15 +261,15 @@ class Transactions:
 
         self._store.when_flushed(appended.commit_log_offset + appended.total_bytes, flushed)
 
-    def _take_back(self, half: StoredMessage) -> None:
-        """Its end was not stored: somebody has to say it again."""
+    def _undo_end(self, half: StoredMessage) -> None:
+        """Makes `half` undecided again, because its end was not stored: the producer must commit or roll back again."""
         self._ops.undo(half.queue_offset)
-        self._wait(half.queue_offset, self._clock() + self._config.transaction_check_interval_ms)
+        self._add_undecided(half.queue_offset, self._clock() + self._config.transaction_check_interval_ms)
 
-    # keeping the way of a start short
+    # keeping recovery short
 
-    def _renew_those_behind(self) -> None:
-        """Raises StoreError."""
+    def _renew_oldest(self) -> None:
+        """Appends the halves anew that are more than `BEHIND_MAX` behind the queue's end. Raises StoreError."""
         if len(self._undecided) > BEHIND_MAX // 2:
             return
         behind = self._store.max_offset(HALF_TOPIC, HALF_QUEUE) - BEHIND_MAX

@@ -1,9 +1,10 @@
-"""The halves that nobody decided yet, and when each is to be looked at. In memory, about 170 bytes each.
+"""The undecided halves, and when each is to be checked. In memory, about 170 bytes each.
 
-A half is known by its offset in the half queue; all else about it is read from the log when it is needed. `due_ms` is
-when its producers are to be asked; `NOT_LOOKED_AT` for one that the start found and whose record was not read yet.
+A half is known by its queue offset in the half queue; everything else about it is read from the log when it is needed.
+`due_ms` is when its producers are to be asked; `NOT_LOOKED_AT` for one that recovery found and whose record was not
+read yet.
 
-A clock that is set back takes all due times back with it, so that nobody waits longer than intended.
+When the clock is set back, all due times are set back with it, so that no check is later than intended.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import heapq
 from collections.abc import Callable
 
 NOT_LOOKED_AT = 0
-# Smaller steps back are how clocks are kept right, and cost at most as much lateness.
+# Smaller steps back are normal corrections of a clock, and make checks late by no more than that.
 STEP_BACK_MS = 1_000
-# Entries of the heap that no longer count are cleared away when there are so many more than halves.
+# The heap is rebuilt when it has so many entries that no longer count, beyond as many as there are halves.
 _STALE_MAX = 1_024
 # A due time and a half's offset in one number, the due time first: half the memory of a pair.
 _OFFSET_BITS = 63
@@ -22,9 +23,13 @@ _OFFSET_MASK = (1 << _OFFSET_BITS) - 1
 
 
 class Undecided:
-    """`clock`: ms since the epoch. Callers: `Transactions` and its check-back, on the event loop."""
+    """The undecided halves by queue offset, and in the order in which they are due.
+
+    Callers: `Transactions` and its check-back, on the event loop.
+    """
 
     def __init__(self, clock: Callable[[], int]) -> None:
+        """`clock`: ms since the epoch."""
         self._clock = clock
         self._due_ms: dict[int, int] = {}
         self._heap: list[int] = []
@@ -38,15 +43,15 @@ class Undecided:
 
     @property
     def lowest(self) -> int | None:
-        """The first in the half queue."""
+        """The lowest queue offset, None when no half is undecided."""
         return min(self._due_ms, default=None)
 
     def below(self, queue_offset: int, count: int) -> list[int]:
-        """The first of those before `queue_offset` in the half queue, at most `count`."""
+        """Returns the lowest queue offsets before `queue_offset`, at most `count` of them."""
         return heapq.nsmallest(count, (offset for offset in self._due_ms if offset < queue_offset))
 
     def add(self, queue_offset: int, due_ms: int) -> None:
-        """Also where it is known already: then it is due at another time now."""
+        """Adds a half that is due at `due_ms`; one that is known already is due at that time from now on."""
         if self._due_ms.get(queue_offset) == due_ms:
             return
         self._due_ms[queue_offset] = due_ms
@@ -55,16 +60,16 @@ class Undecided:
             self._rebuild()
 
     def postpone(self, queue_offset: int, due_ms: int) -> None:
-        """Unless it was decided meanwhile."""
+        """Sets when a half is due, unless it was decided meanwhile."""
         if queue_offset in self._due_ms:
             self.add(queue_offset, due_ms)
 
     def remove(self, queue_offset: int) -> bool:
-        """False when it was not there."""
+        """Removes a half that was decided; returns False when it was not undecided."""
         return self._due_ms.pop(queue_offset, None) is not None
 
     def due_ms(self, queue_offset: int) -> int:
-        """Raises KeyError."""
+        """Returns when a half is due. Raises KeyError."""
         return self._due_ms[queue_offset]
 
     @property
@@ -73,8 +78,10 @@ class Undecided:
         return first[0] if first is not None else None
 
     def take_due(self, until_ms: int, again_ms: int) -> tuple[int, int] | None:
-        """(due time, queue offset) of the most overdue one, None when none is due. It stays undecided, and is due
-        again at `again_ms` whatever happens."""
+        """Returns (due time, queue offset) of the most overdue half, None when none is due by `until_ms`.
+
+        The half stays undecided, and is due again at `again_ms`.
+        """
         first = self._first()
         if first is None or first[0] > until_ms:
             return None
