@@ -86,7 +86,7 @@ class DiskWatch:
         if use.used_percent <= self._config.disk_full_percent:
             self._store.full_because = None
             if was_full:
-                logger.warning("the disk of %s is %.1f %% full: messages are taken again", *self._figures(use))
+                logger.warning("the disk of %s is %.1f %% full: messages are accepted again", *self._figures(use))
             return
         self._store.full_because = (
             f"the disk of {self._store.path} is {use.used_percent:.1f} % full ({use.free_bytes >> 20} MiB free), and "
@@ -108,6 +108,7 @@ class DiskWatch:
         return oldest is not None and may_go and (is_forced or self._has_expired(oldest))
 
     def _has_expired(self, oldest: OldSegment) -> bool:
+        """Tells whether the segment is older than `fileReservedTime`."""
         reserved_ms = self._config.file_reserved_hours * HOUR_MS
         return oldest.closed_ms is not None and oldest.closed_ms + reserved_ms <= self._clock()
 

@@ -104,6 +104,7 @@ class CheckpointFile:
 
 
 def _parse(content: bytes, identity: int) -> tuple[int, Checkpoint | None]:
+    """Returns the sequence number and the checkpoint; (0, None) when `content` is damaged or empty."""
     if len(content) < _OURS.size + _CRC.size or _CRC.unpack_from(content, _OURS.size)[0] != crc32(
         content[: _OURS.size]
     ):

@@ -21,7 +21,7 @@ from remoting.wire.stored_message import MAGIC_BLANK
 
 # Each segment that is read keeps a file descriptor.
 _READ_SEGMENTS_MAX = 128
-# So many bytes before its end the checkpoint keeps a CRC of, to recognise the log: more than a record's own CRC.
+# The checkpoint has a CRC of so many bytes before its end, to recognise the log: more than a record's CRC property.
 _TAIL_BYTES = 64
 
 
@@ -45,6 +45,7 @@ class CommitLog:
         self.min_offset = min(self._segments, default=0)
 
     def _adopt(self, path: Path) -> None:
+        """Adds an existing segment file. Raises StoreError when its name or size is not that of a segment."""
         if not path.name.isdigit():
             return
         start = int(path.name)

@@ -113,6 +113,7 @@ class Flusher:
                 self._condition.notify()
 
     def _release(self, error: Exception | None) -> None:
+        """Calls the callbacks whose part of the log is flushed; with `error`, the others get it."""
         waiters = self._waiters
         while waiters and (error is not None or waiters[0][0] <= self.flushed):
             end, callback = waiters.popleft()
@@ -120,7 +121,7 @@ class Flusher:
                 callback(None if end <= self.flushed else error)
             except Exception:
                 # The other callbacks must be called all the same.
-                logger.exception("telling somebody of the flush up to %d failed", end)
+                logger.exception("a callback for the flush up to %d failed", end)
 
     def stop(self) -> CheckpointPlan | None:
         """Ends the thread. Callbacks that still wait get StoreClosed; their messages are in the log all the same.
@@ -159,6 +160,7 @@ class Flusher:
         return self._is_stopping or has_plan or self._requested > self.flushed
 
     def _round(self) -> None:
+        """Flushes the log and writes the checkpoint that was handed over, if any. Raises OSError."""
         # Read the plan before the flush: one handed over during the flush may end behind the part that is flushed.
         plan = self._plan
         self._sync_log()

@@ -117,9 +117,9 @@ def keep_copy(log: CommitLog, folder: Path, damage: Damage) -> str | None:
         with path.open("wb") as copy:
             for segment in log.segments_from(damage.commit_log_offset):
                 start = max(damage.commit_log_offset - segment.start, 0)
-                taken = segment.read(start, min(left, segment.size_bytes - start))
-                copy.write(taken)
-                left -= len(taken)
+                chunk = segment.read(start, min(left, segment.size_bytes - start))
+                copy.write(chunk)
+                left -= len(chunk)
                 if not left:
                     break
     except OSError:

@@ -259,6 +259,7 @@ class MessageStore:
             raise self._fence.put_up("growing an index", error) from error
 
     def _index(self, batch: Sequence[Prepared], appended: list[Appended]) -> None:
+        """Enters the records into their consume queues and the key index."""
         for prepared, one in zip(batch, appended, strict=True):
             queue = prepared.queue
             if prepared.has_entry:
@@ -290,10 +291,12 @@ class MessageStore:
 
     @property
     def max_commit_log_offset(self) -> int:
+        """Returns the commit-log offset of the next record."""
         return self._log.end
 
     @property
     def min_commit_log_offset(self) -> int:
+        """Returns the commit-log offset at which the log begins, after what retention removed."""
         return self._log.min_offset
 
     @property
@@ -303,6 +306,7 @@ class MessageStore:
 
     @property
     def flushed_commit_log_offset(self) -> int:
+        """Returns the end up to which the log is on the disk."""
         return self._flusher.flushed
 
     def read(

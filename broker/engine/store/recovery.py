@@ -36,7 +36,7 @@ _DAMAGES_REPORTED_MAX = 1000
 
 @dataclass(slots=True)
 class _Walk:
-    """What one pass over the log has found so far."""
+    """The results of one pass over the log, so far."""
 
     end: int = 0
     record_count: int = 0
@@ -100,6 +100,10 @@ class Recovery:
         return not any(self._log.read(segment, end, 8)) and segment.end == self._log.capacity_end
 
     def _from_checkpoint(self, checkpoint: Checkpoint | None, *, is_clean: bool) -> tuple[int, _Walk]:
+        """Loads the indexes as of the checkpoint and, unless `is_clean`, indexes the later records (cases 1 and 2).
+
+        Returns the checkpoint's end and the results. Raises IndexesStale when the checkpoint cannot be used.
+        """
         if checkpoint is None:
             raise IndexesStale("there is no checkpoint")
         end = checkpoint.end
@@ -121,6 +125,7 @@ class Recovery:
         return end, walk
 
     def _from_the_start(self) -> tuple[int, _Walk]:
+        """Deletes the indexes and rebuilds them from the whole log (case 3). Returns its start and the results."""
         self._queues.clear()
         self._keys.clear()
         start = self._log.min_offset
@@ -151,6 +156,7 @@ class Recovery:
             self._set_aside(walk, damage)
 
     def _set_aside(self, walk: _Walk, damage: Damage) -> None:
+        """Copies damaged bytes to `quarantine/` and adds them to the results."""
         kept_as = keep_copy(self._log, self._folder / "quarantine", damage)
         walk.damages.append(Damage(damage.commit_log_offset, damage.byte_count, damage.reason, kept_as))
         logger.error(
@@ -162,6 +168,7 @@ class Recovery:
         )
 
     def _end(self, walk: _Walk, end: LogEnd) -> None:
+        """Sets the log's end, and copies and zeroes the bytes of an unfinished write behind it."""
         walk.end = end.commit_log_offset
         if not end.torn_bytes:
             return
@@ -177,6 +184,7 @@ class Recovery:
         self._zero_behind(walk.end)
 
     def _zero_behind(self, end: int) -> None:
+        """Zeroes the segment of `end` from there on, and flushes it."""
         segment = self._log.segment_of(end)
         if segment is None:
             return

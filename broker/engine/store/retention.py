@@ -152,6 +152,7 @@ class Retention:
             logger.error("deleted_topics.json cannot be shortened: %s", failure)
 
     def _may_go(self, segment: Segment) -> bool:
+        """Tells whether the segment may be removed; requests a checkpoint if one is missing for that."""
         return self._is_checkpointed(segment.end) and self._free_now() >= segment.end
 
     def _free_now(self) -> int:
@@ -164,6 +165,7 @@ class Retention:
         return min(self._removable_until, self._lowest_pin())
 
     def _lowest_pin(self) -> int:
+        """Returns the lowest offset of all pins, a very large one if nothing is pinned."""
         return min((pinned for pin in self.pins if (pinned := pin()) is not None), default=_NO_PIN)
 
     def _next_offsets(self, minimum: int) -> dict[str, dict[str, int]]:
@@ -175,6 +177,7 @@ class Retention:
         return emptied
 
     def _index_files(self, minimum: int) -> list[Path]:
+        """Takes the files that point only below `minimum` out of the indexes; returns at most `INDEX_FILES_MAX`."""
         paths: list[Path] = []
         sources: Sequence[ConsumeQueue | KeyIndex] = [self._keys, *self._queues]
         for source in sources:

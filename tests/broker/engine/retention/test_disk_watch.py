@@ -106,7 +106,7 @@ async def test_over_90_percent_messages_are_refused_with_the_remedy_until_it_is_
     room.disk.base = 90.0
     await room.watch.look()
     assert room.store.full_because is None
-    assert "messages are taken again" in caplog.text
+    assert "messages are accepted again" in caplog.text
 
 
 async def test_the_last_segment_stays_however_full_the_disk_is(room: Room):

@@ -271,7 +271,7 @@ async def test_a_waiter_that_fails_does_not_keep_the_others_waiting(
     waiter = flushed(store, appended)
     files.gate.set()
     await asyncio.wait_for(waiter, 5)
-    assert "telling somebody of the flush" in caplog.text
+    assert "a callback for the flush" in caplog.text
     store.close()
 
 
