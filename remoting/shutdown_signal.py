@@ -4,6 +4,7 @@ As a rule a Celery worker's main process alone receives SIGTERM (the exception: 
 run in processes that were forked from it, or in threads of it. The signal is a file descriptor that is made before the
 fork: one `set()` makes it readable in all of them, for good, and event loops, threads and Celery's hub can wait for it.
 Where a main process is killed, Celery has the kernel kill its children.
+
 Invariant: `set()` is the only method of this project that a signal handler, or a receiver of Celery's
 `worker_shutting_down` (which Celery calls in its handler), may call. A handler interrupts its own thread anywhere, also
 inside another run of itself; so it must not take a lock (`threading.Event.set()` takes one, logging does), not log and
