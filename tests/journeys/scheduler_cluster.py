@@ -11,14 +11,14 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from remoting.wire.bodies.document import read_body
-from remoting.wire.bodies.watch import SchedulerState, WatchBody
+from remoting.wire.bodies.watch import SchedulerState
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.frames import FrameReader, encode_frame
 from remoting.wire.properties import encode_properties
 from remoting.wire.stored_message import StoredMessage, decode_messages
 from tests.support.asking import ask
+from tests.support.broker_probe import BrokerProbe
 from tests.support.celery_worker import CeleryWorker
 from tests.support.our_broker import OurBroker
 from tests.support.reading import pull
@@ -45,7 +45,7 @@ class Cluster:
 
     @property
     def state(self) -> SchedulerState:
-        body = read_body(WatchBody, ask(self.broker.broker, Command(code=RequestCode.WATCH)).body)
+        body = BrokerProbe(self.broker.broker).watch()
         return body.scheduler or SchedulerState()
 
     @property

@@ -65,7 +65,7 @@ def test_a_page_that_has_grown_old_shows_what_is_there_now(brokers: TopicBrokers
     other = prod.context.new_page()
     other.goto(address.replace("read_queues=4", "read_queues=16"))
     other.get_by_role("button", name="Create a topic").click()
-    expect(other.locator(".answer .status")).to_have_text("DONE")
+    expect(other.locator("#run .page-head .status")).to_have_text("DONE")
     prod.get_by_role("button", name="Create a topic").click()
     expect(prod.get_by_text("refunds has changed since this page was opened")).to_be_visible()
     expect(prod.locator("#changes tr[data-row=broker-a]")).to_contain_text("queues to read 16 → 4")

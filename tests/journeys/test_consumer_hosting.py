@@ -18,11 +18,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from remoting.wire.bodies.document import read_body
-from remoting.wire.bodies.watch import GroupState, WatchBody
-from remoting.wire.codes import RequestCode
-from remoting.wire.command import Command
-from tests.support.asking import ask
+from remoting.wire.bodies.watch import GroupState
+from tests.support.broker_probe import BrokerProbe
 from tests.support.celery_worker import CeleryWorker
 from tests.support.children import Child
 from tests.support.our_broker import OurBroker
@@ -90,7 +87,7 @@ class Stage:
 
     def group(self, name: str) -> GroupState | None:
         """Returns None until the first heartbeat of a member, which follows its start."""
-        body = read_body(WatchBody, ask(self.broker.broker, Command(code=RequestCode.WATCH)).body)
+        body = BrokerProbe(self.broker.broker).watch()
         return next((group for group in body.groups if group.config.group_name == name), None)
 
     def members(self, group: str) -> set[str]:
@@ -261,7 +258,7 @@ def _redis_pid(stage: Stage) -> int:
 
 
 def _lag(stage: Stage, group: str) -> int:
-    body = read_body(WatchBody, ask(stage.broker.broker, Command(code=RequestCode.WATCH)).body)
+    body = BrokerProbe(stage.broker.broker).watch()
     committed = {
         item.queue_id: item.committed_offset
         for item in body.committed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
@@ -23,6 +24,18 @@ def ask_in_turn(address: str, requests: list[Command], timeout_s: float = 3.0) -
     with socket.create_connection((host, int(port)), timeout_s) as connection:
         reader = FrameReader()
         return [_answer(connection, reader, request, address) for request in requests]
+
+
+def ask_pages(address: str, request: Command, following: Callable[[Command], Command | None]) -> list[Command]:
+    """As `ask`, on one connection, until `following` has no further request for the last answer."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), 3.0) as connection:
+        reader, answers = FrameReader(), []
+        next_request: Command | None = request
+        while next_request is not None:
+            answers.append(_answer(connection, reader, next_request, address))
+            next_request = following(answers[-1])
+    return answers
 
 
 def ask_at_once(address: str, requests: list[Command], timeout_s: float = 10.0) -> list[Command]:

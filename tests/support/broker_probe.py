@@ -8,9 +8,11 @@ from remoting.wire.bodies.document import read_body
 from remoting.wire.bodies.watch import AssignmentState, GroupState, WatchBody
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
+from remoting.wire.headers.typed import read_header
+from remoting.wire.headers.watch import WatchResponseHeader
 from remoting.wire.properties import encode_properties
 from remoting.wire.stored_message import StoredMessage
-from tests.support.asking import ask
+from tests.support.asking import ask, ask_pages
 from tests.support.reading import all_messages
 
 
@@ -22,7 +24,11 @@ class BrokerProbe:
 
     def watch(self) -> WatchBody:
         """Everything at this moment. Raises OSError while the broker is away."""
-        return read_body(WatchBody, ask(self.address, Command(code=RequestCode.WATCH)).body)
+        answers = ask_pages(self.address, Command(code=RequestCode.WATCH), _next_page)
+        body, *pages = (read_body(WatchBody, answer.body) for answer in answers)
+        for page in pages:
+            body.add(page)
+        return body
 
     def group(self, name: str) -> GroupState | None:
         return next((group for group in self.watch().groups if group.config.group_name == name), None)
@@ -66,3 +72,9 @@ class BrokerProbe:
 
 def _is_of(item: AssignmentState, topic: str, since_ms: int) -> bool:
     return item.topic == topic and item.last_pull_ms >= since_ms
+
+
+def _next_page(answer: Command) -> Command | None:
+    """The request for the page after `answer`'s: a busy broker tells a snapshot in several."""
+    header = read_header(WatchResponseHeader, answer.ext_fields)
+    return Command(code=RequestCode.WATCH, ext_fields={"page": str(header.next_page)}) if header.next_page else None

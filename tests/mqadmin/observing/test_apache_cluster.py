@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
-from mqadmin.observing import following, leases, sampling
+from mqadmin.observing import sampling
+from mqadmin.observing.following import ClusterFollower
 from tests.support.apache import BROKER_NAME, CLUSTER, ApacheRocketMQ
 from tests.support.java import require_apache, require_driver
 from tests.support.java_client import JavaClient
@@ -34,9 +36,7 @@ def java(tmp_path: Path, apache: ApacheRocketMQ) -> Iterator[JavaClient]:
 
 def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClient) -> None:
     cluster = Cluster.objects.create(name="prod", namesrv=apache.namesrv)
-    holder = leases.grant(cluster, timezone.now())
-    assert holder is not None
-    following.follow(cluster.pk, holder, "jobs@here")
+    asyncio.run(ClusterFollower(cluster.pk, apache.namesrv).run())
     cluster.refresh_from_db()
     assert cluster.kind == "apache", "it does not know the watch request"
 
