@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
+from mqadmin.clusters.progress import attach_ends
 from mqadmin.observing import sampling
 from mqadmin.observing.following import ClusterFollower
 from tests.support.apache import BROKER_NAME, CLUSTER, ApacheRocketMQ
@@ -69,7 +70,7 @@ def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClien
     sampling.sample_once(cluster, timezone.now())
     group.refresh_from_db()
     assert group.member_count == 0
-    of_orders = QueueOffset.objects.filter(group=group, topic_name="orders")
+    of_orders = attach_ends(cluster.pk, QueueOffset.objects.filter(group=group, topic_name="orders"))
     assert sum(row.max_offset or 0 for row in of_orders) == 28
     assert group.lag is not None
     assert group.lag >= 8
