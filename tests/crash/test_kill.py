@@ -27,15 +27,20 @@ ROUNDS = 20 if os.environ.get("TORTURE") else 3
 
 
 def run_and_kill(folder: Path, flush: str, first: int, seconds: float) -> tuple[set[int], int]:
-    """(acknowledged numbers, one past the last that was tried) of a writer killed after `seconds` of writing."""
+    """(acknowledged numbers, one past the last that was tried) of a writer killed after `seconds` of writing.
+
+    Not before it has acknowledged one: a busy machine may be slower than that.
+    """
     writer = subprocess.Popen(
         [sys.executable, "-m", "tests.crash.store_writer", str(folder), flush, str(first)], stdout=subprocess.PIPE
     )
     assert writer.stdout is not None
     said = os.read(writer.stdout.fileno(), 1 << 16)
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and said:
-        said += os.read(writer.stdout.fileno(), 1 << 16)
+    while time.monotonic() < deadline or b"\nA" not in said:
+        more = os.read(writer.stdout.fileno(), 1 << 16)
+        assert more, "the writer ended by itself"
+        said += more
     writer.kill()
     with writer.stdout:
         said += writer.stdout.read()

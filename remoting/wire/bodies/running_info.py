@@ -59,6 +59,10 @@ class ConsumerRunningInfo(msgspec.Struct, kw_only=True):
     jstack: str | None = None
 
 
+# The C++ client writes its table by hand, and cuts the last character off: the comma, or of an empty table the brace.
+_EMPTY_TABLE_OF_CPP = b'"mqTable":}'
+
+
 def write_running_info(info: ConsumerRunningInfo) -> bytes:
     """Encodes the response to GET_CONSUMER_RUNNING_INFO (307)."""
     fields = {
@@ -76,7 +80,7 @@ def write_running_info(info: ConsumerRunningInfo) -> bytes:
 
 def read_running_info(body: Body) -> ConsumerRunningInfo:
     """Reads the response to GET_CONSUMER_RUNNING_INFO (307). Raises BodyError."""
-    value = read_object("ConsumerRunningInfo", body)
+    value = read_object("ConsumerRunningInfo", bytes(body).replace(_EMPTY_TABLE_OF_CPP, b'"mqTable":{}', 1))
     table = read_queue_map(value.get("mqTable"))
     return ConsumerRunningInfo(
         properties={key: str(item) for key, item in convert(dict[str, Any], value.get("properties", {})).items()},

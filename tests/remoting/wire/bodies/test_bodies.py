@@ -138,6 +138,11 @@ def test_running_info_comes_back_as_it_was() -> None:
     assert read_running_info(write_running_info(info)) == info
 
 
+def test_running_info_of_a_cpp_client_without_queues_is_read() -> None:
+    info = read_running_info(b'{"mqTable":},"jstack":"","properties":{"PROP_CLIENT_VERSION":"V3_1_8"}}')
+    assert (info.queues, info.properties["PROP_CLIENT_VERSION"]) == ({}, "V3_1_8")
+
+
 def test_a_key_that_is_a_reference_names_no_queue_and_is_dropped() -> None:
     """fastjson writes the same queue object in a second map so."""
     info = read_running_info(b'{"mqTable":{' + KEY + b':{"commitOffset":4},{"$ref":"$.mqPopTable.null"}:{}}}')
