@@ -34,9 +34,7 @@ from mqadmin.observing.observation import (
     TopicObserved,
 )
 from remoting.wire.bodies.message_queue import MessageQueue
-from remoting.wire.names import is_dlq_topic, is_retry_topic, is_system_group, is_system_topic
-
-REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
+from remoting.wire.names import is_dlq_topic, is_retry_topic, is_system_group, is_topic_of_broker
 
 
 def topic_kind(name: str, own_names: frozenset[str] = frozenset()) -> TopicKind:
@@ -45,7 +43,7 @@ def topic_kind(name: str, own_names: frozenset[str] = frozenset()) -> TopicKind:
         return TopicKind.RETRY
     if is_dlq_topic(name):
         return TopicKind.DEAD_LETTER
-    if is_system_topic(name) or name.removesuffix(REPLY_TOPIC_SUFFIX) in own_names:
+    if is_topic_of_broker(name, own_names):
         return TopicKind.SYSTEM
     return TopicKind.NORMAL
 

@@ -15,9 +15,7 @@ from mqadmin.observing.gateway import ChangeFailure, Gateway, GatewayError, Mast
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.errors import MessageError
 from remoting.wire.limits import RETRY_TOPIC_CHARS_MAX
-from remoting.wire.names import check_topic, is_system_topic
-
-REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
+from remoting.wire.names import check_topic, is_topic_of_broker
 
 V = TypeVar("V")
 
@@ -48,7 +46,7 @@ def ask_cluster(cluster: Cluster, call: Callable[[Gateway], Coroutine[Any, Any, 
 def refuse_system_topic(topic: str, masters: Sequence[Master]) -> None:
     """Raises ActionRefused for a topic that RocketMQ keeps for itself."""
     own_names = {master.name for master in masters} | {master.cluster for master in masters}
-    if is_system_topic(topic) or topic.removesuffix(REPLY_TOPIC_SUFFIX) in own_names:
+    if is_topic_of_broker(topic, own_names):
         raise ActionRefused(
             _("%(topic)s is a topic that RocketMQ keeps for itself: it can be neither created nor deleted.")
             % {"topic": topic}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
@@ -12,6 +13,8 @@ RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
 SYSTEM_TOPIC_PREFIX = "rmq_sys_"
 SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
+# Replies to a producer's requests are stored in `<cluster>_REPLY_TOPIC`.
+REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
 
 # The template from whose settings an unknown topic is created.
 AUTO_CREATE_TOPIC = "TBW102"
@@ -90,6 +93,14 @@ def is_retry_topic(topic: str) -> bool:
 
 def is_dlq_topic(topic: str) -> bool:
     return topic.startswith(DLQ_PREFIX)
+
+
+def is_topic_of_broker(topic: str, own_names: Collection[str]) -> bool:
+    """Whether RocketMQ keeps the topic for itself: system topics, and those named after the cluster and its brokers.
+
+    `own_names`: the names of the cluster and its brokers.
+    """
+    return is_system_topic(topic) or topic.removesuffix(REPLY_TOPIC_SUFFIX) in own_names
 
 
 def is_system_topic(topic: str) -> bool:

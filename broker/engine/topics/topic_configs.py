@@ -65,7 +65,7 @@ class Topics:
             topics.append(_topic(names.AUTO_CREATE_TOPIC, queue_nums, inherit))
         topics.append(_topic(self._config.cluster, CLUSTER_TOPIC_QUEUE_NUMS, inherit))
         topics.append(_topic(self._config.name, 1, inherit))
-        topics.append(_topic(f"{self._config.cluster}_REPLY_TOPIC", 1))
+        topics.append(_topic(f"{self._config.cluster}{names.REPLY_TOPIC_SUFFIX}", 1))
         return topics
 
     def system_names(self) -> list[str]:
