@@ -15,21 +15,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from datetime import date
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-from mqadmin.actions.declaration import Action
+from mqadmin.actions.declaration import Action, AnyAction
 from mqadmin.clusters.models import Cluster
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-    A = TypeVar("A", bound=DataclassInstance)
-else:
-    A = TypeVar("A")
 
 COUNT_DIGITS_MAX = 9
 
@@ -62,20 +59,30 @@ class InvalidArguments(Exception):
 
 
 def arguments_form(
-    action: Action[Any, Any],
-    cluster: Cluster,
+    action: AnyAction,
+    cluster: Cluster | None,
     subject: str = "",
     data: Mapping[str, Any] | None = None,
 ) -> forms.Form:
-    """Returns the form of an action on a cluster; `subject` "" where the form asks for its name."""
+    """Returns the form of an action on a cluster, None for one about the installation.
+
+    `subject` is "" where the form asks for its name.
+    """
     form = _form_class(action.arguments)(data)
     if action.adapt is not None:
-        action.adapt(form, cluster, subject)
+        if isinstance(action, Action):
+            assert cluster is not None
+            action.adapt(form, cluster, subject)
+        else:
+            action.adapt(form, subject)
     return form
 
 
-def read_arguments(action: Action[A, Any], cluster: Cluster, values: Mapping[str, Any]) -> A:
-    """Validates the values of a form, a JSON document or a command line. Raises InvalidArguments."""
+def read_arguments(action: AnyAction, cluster: Cluster | None, values: Mapping[str, Any]) -> Any:
+    """Validates the values of a form, a JSON document or a command line. Raises InvalidArguments.
+
+    Returns an instance of the dataclass that the action declares.
+    """
     form = arguments_form(action, cluster, str(values.get(action.subject, "")), values)
     unknown = [name for name in values if name not in form.fields]
     if unknown:
@@ -92,9 +99,14 @@ def read_arguments(action: Action[A, Any], cluster: Cluster, values: Mapping[str
 
 
 def arguments_json(arguments: DataclassInstance) -> dict[str, Any]:
-    """Returns the arguments as plain JSON."""
-    values = dataclasses.asdict(arguments)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    """Returns the arguments as plain JSON; a day as ISO 8601 writes it."""
+    return {name: _json(value) for name, value in dataclasses.asdict(arguments).items()}
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_json(one) for one in value]
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _is_missing(field: forms.Field, value: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -48,13 +48,17 @@ class ItemState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """One item (a broker, a name server) after the run. `words` say why it is not done."""
+    """One item (a broker, a name server) after the run. `words` say why it is not done.
+
+    `secret` is what the run made and shows once (a token, a password): whoever ran it gets it, the audit never does.
+    """
 
     item: str
     state: ItemState
     before: Values | None
     after: Values | None
     words: str = ""
+    secret: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,9 @@ class Change:
         """Whether the item has other values after the run, or its present ones are not known."""
         return self.before != self.after
 
-    def done(self) -> ItemOutcome:
-        """Returns the outcome of a change that was made."""
-        return ItemOutcome(self.item, ItemState.DONE, self.before, self.after)
+    def done(self, secret: str = "") -> ItemOutcome:
+        """Returns the outcome of a change that was made; `secret` is shown once to whoever made it."""
+        return ItemOutcome(self.item, ItemState.DONE, self.before, self.after, secret=secret)
 
     def unchanged(self) -> ItemOutcome:
         """Returns the outcome of an item that had the wanted values already."""
@@ -139,13 +143,13 @@ def no_undo(_arguments: Any, _outcomes: Sequence[ItemOutcome]) -> Undo | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action(Generic[A, P]):
-    """One verb on a cluster.
+class Declared(Generic[A, P]):
+    """What every action says of itself, whatever it is about.
 
     `name` is a documented contract (audit, REST, Celery), `title` its words, `permission` one of Django's. `arguments`
     is a frozen dataclass whose fields are annotated with form fields; `subject` names the argument that says which
-    topic or group it is about. `adapt` fits the form to a cluster and a subject (choices, present values). With
-    `is_confirmed_by_name` the person types the subject's name: for what nothing can take back.
+    topic, group or person it is about. With `is_confirmed_by_name` the person types the subject's name: for what
+    nothing can take back.
     """
 
     name: str
@@ -153,8 +157,26 @@ class Action(Generic[A, P]):
     permission: str
     arguments: type[A]
     subject: str
+    undo: Callable[[A, Sequence[ItemOutcome]], Undo | None] = no_undo
+    is_confirmed_by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action(Declared[A, P]):
+    """One verb on a cluster. `adapt` fits the form to a cluster and a subject (choices, present values)."""
+
     preview: Callable[[Cluster, A], Preview[P]]
     carry_out: Callable[[Cluster, A, Preview[P]], Iterator[ItemOutcome]]
-    undo: Callable[[A, Sequence[ItemOutcome]], Undo | None] = no_undo
     adapt: Callable[[Form, Cluster, str], None] | None = None
-    is_confirmed_by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallationAction(Declared[A, P]):
+    """One verb on this installation (its clusters, people, audit). `adapt` fits the form to a subject."""
+
+    preview: Callable[[A], Preview[P]]
+    carry_out: Callable[[A, Preview[P]], Iterator[ItemOutcome]]
+    adapt: Callable[[Form, str], None] | None = None
+
+
+AnyAction = Action[Any, Any] | InstallationAction[Any, Any]

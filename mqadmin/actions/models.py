@@ -22,6 +22,9 @@ class ActionRun(models.Model):
     subject_kind = models.CharField(max_length=30)
     subject = models.CharField(max_length=255)
     arguments = models.JSONField(default=dict)
+    # What Caller.origin says; the audit entry takes it over.
+    origin = models.JSONField(default=dict)
+    batch = models.UUIDField(null=True, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from mqadmin.actions.declaration import AnyAction
 
-from mqadmin.actions.declaration import Action
-
-ACTIONS: dict[str, Action[Any, Any]] = {}
+ACTIONS: dict[str, AnyAction] = {}
 
 
 class UnknownAction(LookupError):
     """The name is that of no action."""
 
 
-def register(*actions: Action[Any, Any]) -> None:
+def register(*actions: AnyAction) -> None:
     """Adds actions. Raises ValueError for a name that is taken."""
     for action in actions:
         if ACTIONS.setdefault(action.name, action) is not action:
             raise ValueError(f"two actions are named {action.name!r}: give one another name")
 
 
-def find(name: str) -> Action[Any, Any]:
+def find(name: str) -> AnyAction:
     """Returns the action of that name. Raises UnknownAction."""
     try:
         return ACTIONS[name]

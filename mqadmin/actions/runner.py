@@ -2,26 +2,31 @@
 
 `preview` shows what a run would do and writes nothing. `run` checks, carries out and audits; refusals and failures are
 results like any other. Neither may be called inside a transaction: a claim must be seen by other processes at once.
+Everywhere `cluster_name` is "" for an action about the installation itself. The same action on many subjects:
+`many.py`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
+from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import ValidationError
 from django.forms import Form
 from django.utils.translation import gettext as _
 
 from mqadmin.actions import registry, runs
 from mqadmin.actions.arguments import InvalidArguments, arguments_form, arguments_json, read_arguments
+from mqadmin.actions.caller import Caller
 from mqadmin.actions.declaration import (
     Action,
     ActionRefused,
     ActionUnavailable,
+    AnyAction,
     ItemOutcome,
     ItemState,
     Preview,
@@ -33,37 +38,44 @@ from mqadmin.clusters.models import Cluster
 
 logger = logging.getLogger(__name__)
 
-Person = AbstractBaseUser | AnonymousUser
-
 _AS_WANTED = (ItemState.DONE, ItemState.UNCHANGED)
 
 
 class PermissionRefused(ActionRefused):
-    """The person does not have the action's permission."""
+    """The caller does not have the action's permission."""
 
 
-def may(person: Person, action_name: str) -> bool:
-    """Returns whether the person has the action's permission. Raises UnknownAction."""
-    return isinstance(person, PermissionsMixin) and person.has_perm(registry.find(action_name).permission)
+class WrongTarget(LookupError):
+    """A cluster is named for an action about the installation, or none for one about a cluster."""
+
+
+def may(caller: Caller, action_name: str, cluster_name: str) -> bool:
+    """Returns whether the caller has the action's permission on the cluster. Raises UnknownAction, WrongTarget."""
+    action = registry.find(action_name)
+    _check_target(action, cluster_name)
+    return _may(caller, action)
 
 
 def form(action_name: str, cluster_name: str, subject: str = "", data: Mapping[str, Any] | None = None) -> Form:
-    """Returns the form of an action's arguments. Raises UnknownAction, Cluster.DoesNotExist."""
-    return arguments_form(registry.find(action_name), Cluster.objects.get(name=cluster_name), subject, data)
+    """Returns the form of an action's arguments. Raises UnknownAction, WrongTarget, Cluster.DoesNotExist."""
+    action = registry.find(action_name)
+    return arguments_form(action, _target(action, cluster_name), subject, data)
 
 
-def preview(person: Person, action_name: str, cluster_name: str, values: Mapping[str, Any]) -> Preview[Any]:
+def preview(caller: Caller, action_name: str, cluster_name: str, values: Mapping[str, Any]) -> Preview[Any]:
     """Returns what a run would do; nothing is changed or audited.
 
-    Raises UnknownAction, Cluster.DoesNotExist, PermissionRefused, InvalidArguments, ActionRefused, ActionUnavailable.
+    Raises UnknownAction, WrongTarget, Cluster.DoesNotExist, PermissionRefused, InvalidArguments, ActionRefused,
+    ActionUnavailable.
     """
-    action, cluster = registry.find(action_name), Cluster.objects.get(name=cluster_name)
-    _check_permission(person, action)
+    action = registry.find(action_name)
+    cluster = _target(action, cluster_name)
+    _check_permission(caller, action)
     return _preview(action, cluster, read_arguments(action, cluster, values))
 
 
 def run(
-    person: Person,
+    caller: Caller,
     action_name: str,
     cluster_name: str,
     values: Mapping[str, Any],
@@ -71,29 +83,35 @@ def run(
     key: str = "",
     fingerprint: str | None = None,
     confirmation: str = "",
+    batch: uuid.UUID | None = None,
 ) -> Result | InProgress:
     """Carries an action out, once per `key`, and audits it.
 
     `fingerprint` is that of the preview which the person decided on; None where nobody looked at one. `confirmation` is
-    the subject's name where the action asks for it. Raises UnknownAction and Cluster.DoesNotExist.
+    the subject's name where the action asks for it. `batch` is what runs of one `run_many` have in common. Raises
+    UnknownAction, WrongTarget and Cluster.DoesNotExist.
     """
-    action, cluster = registry.find(action_name), Cluster.objects.get(name=cluster_name)
+    action = registry.find(action_name)
+    cluster = _target(action, cluster_name)
     attempt = Attempt(
-        actor=person.get_username(),
+        actor=caller.name,
         action=action.name,
-        cluster=cluster.name,
+        cluster=cluster_name,
         subject_kind=action.subject,
         subject=str(values.get(action.subject, "")),
         arguments=runs.shortened(values),
+        origin=caller.origin,
+        batch=batch,
     )
     try:
-        _check_permission(person, action)
+        _check_permission(caller, action)
         arguments = read_arguments(action, cluster, values)
     except PermissionRefused as error:
         return replace(runs.refused(attempt, str(error)), refusal=Refusal.PERMISSION)
     except InvalidArguments as error:
         return replace(runs.refused(attempt, str(error)), refusal=Refusal.ARGUMENTS, errors=error.errors)
-    attempt = replace(attempt, arguments=arguments_json(arguments), subject=getattr(arguments, action.subject))
+    given = arguments_json(arguments)
+    attempt = replace(attempt, arguments=given, subject=str(given[action.subject]))
     claimed = runs.claim(attempt, key)
     match claimed:
         case Conflict(refusal, reason):
@@ -104,8 +122,8 @@ def run(
 
 
 def _run_claimed(
-    action: Action[Any, Any],
-    cluster: Cluster,
+    action: AnyAction,
+    cluster: Cluster | None,
     arguments: Any,
     claimed: ActionRun,
     fingerprint: str | None,
@@ -135,12 +153,12 @@ def _run_claimed(
 
 
 def _carry_out(
-    action: Action[Any, Any], cluster: Cluster, arguments: Any, found: Preview[Any], claimed: ActionRun
+    action: AnyAction, cluster: Cluster | None, arguments: Any, found: Preview[Any], claimed: ActionRun
 ) -> Result:
     items: list[ItemOutcome] = []
     reason = ""
     try:
-        for item in action.carry_out(cluster, arguments, found):
+        for item in _items(action, cluster, arguments, found):
             items.append(item)
     except Exception:
         logger.exception("%s failed after %d of %d items", claimed, len(items), len(found.changes))
@@ -162,15 +180,41 @@ def outcome_of(items: Sequence[ItemOutcome]) -> Outcome:
     return Outcome.UNKNOWN if any(one.state == ItemState.UNKNOWN for one in items) else Outcome.FAILED
 
 
-def _preview(action: Action[Any, Any], cluster: Cluster, arguments: Any) -> Preview[Any]:
+def _target(action: AnyAction, cluster_name: str) -> Cluster | None:
+    _check_target(action, cluster_name)
+    return Cluster.objects.get(name=cluster_name) if cluster_name else None
+
+
+def _check_target(action: AnyAction, cluster_name: str) -> None:
+    if isinstance(action, Action) and not cluster_name:
+        raise WrongTarget(f"{action.name} is about a cluster: name one")
+    if not isinstance(action, Action) and cluster_name:
+        raise WrongTarget(f"{action.name} is about the installation: name no cluster")
+
+
+def _preview(action: AnyAction, cluster: Cluster | None, arguments: Any) -> Preview[Any]:
     try:
-        return action.preview(cluster, arguments)
+        if isinstance(action, Action):
+            assert cluster is not None
+            return action.preview(cluster, arguments)
+        return action.preview(arguments)
     except ValidationError as error:
         raise InvalidArguments.of(error) from error
 
 
-def _check_permission(person: Person, action: Action[Any, Any]) -> None:
-    if not may(person, action.name):
+def _items(action: AnyAction, cluster: Cluster | None, arguments: Any, found: Preview[Any]) -> Iterator[ItemOutcome]:
+    if isinstance(action, Action):
+        assert cluster is not None
+        return action.carry_out(cluster, arguments, found)
+    return action.carry_out(arguments, found)
+
+
+def _may(caller: Caller, action: AnyAction) -> bool:
+    return isinstance(caller.person, PermissionsMixin) and caller.person.has_perm(action.permission)
+
+
+def _check_permission(caller: Caller, action: AnyAction) -> None:
+    if not _may(caller, action):
         words = _("Your account lacks the right to do this (%(title)s): ask an administrator of this console for it.")
         raise PermissionRefused(words % {"title": action.title})
 

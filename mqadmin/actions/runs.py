@@ -31,6 +31,8 @@ ABANDONED_AFTER = timedelta(minutes=5)
 KEYS_KEPT_FOR = timedelta(days=7)
 # Of one value of refused arguments, in the audit.
 VALUE_CHARS_MAX = 500
+# Subjects of one `run_many`: what one request can carry out while its sender waits.
+BATCH_RUNS_MAX = 100
 LIST_ITEMS_MAX = 100
 
 
@@ -48,7 +50,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A person's request for a run, as the audit names it."""
+    """A request for a run, as the audit names it. Asked again from elsewhere, it is the same attempt."""
 
     actor: str
     action: str
@@ -56,6 +58,8 @@ class Attempt:
     subject_kind: str
     subject: str
     arguments: dict[str, Any]
+    origin: Mapping[str, str] = field(compare=False)
+    batch: uuid.UUID | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,7 @@ class Result:
     refusal: Refusal | None = None
     errors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_repeat: bool = False
+    batch: uuid.UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +135,9 @@ def finish(
     """Ends a run and writes its audit entry."""
     with transaction.atomic():
         if ActionRun.objects.filter(pk=run.pk, ended_at=None).update(ended_at=timezone.now()):
-            return result_of(_record(run.pk, _attempt(run), outcome, items, reason, undo))
+            ended = result_of(_record(run.pk, _attempt(run), outcome, items, reason, undo))
+            # With the secrets, which the audit does not keep.
+            return replace(ended, items=tuple(items))
     logger.error(
         "%s took longer than %s; the audit says that its outcome is not known: %s", run, ABANDONED_AFTER, items
     )
@@ -156,6 +163,11 @@ def find(run_id: uuid.UUID) -> Result | InProgress | None:
         return result_of(entry)
     run = ActionRun.objects.filter(pk=run_id).first()
     return None if run is None else _in_progress(run)
+
+
+def find_batch(batch: uuid.UUID) -> tuple[Result, ...]:
+    """Returns the ends of the runs that were asked for together, in the order in which they ended."""
+    return tuple(result_of(entry) for entry in AuditEntry.objects.filter(batch=batch).order_by("pk")[:BATCH_RUNS_MAX])
 
 
 def audit_abandoned(now: datetime) -> int:
@@ -198,6 +210,7 @@ def result_of(entry: AuditEntry) -> Result:
             for one in entry.items
         ),
         undo=Undo(**entry.undo) if entry.undo else None,
+        batch=entry.batch,
     )
 
 
@@ -258,6 +271,8 @@ def _record(
         outcome=outcome,
         reason=_without_nul(reason)[:REASON_CHARS_MAX],
         undo={"action": undo.action, "arguments": undo.arguments} if undo is not None else None,
+        batch=attempt.batch,
+        **attempt.origin,
     )
 
 
@@ -282,4 +297,6 @@ def _attempt(run: ActionRun) -> Attempt:
         subject_kind=run.subject_kind,
         subject=run.subject,
         arguments=run.arguments,
+        origin=run.origin,
+        batch=run.batch,
     )

@@ -25,7 +25,9 @@ class AuditEntry(models.Model):
     """One run of an action. Names instead of foreign keys: it outlives person, cluster and subject.
 
     `before` and `after` are values of the subject, or of each item by its name; null where it is not known. `items`:
-    {"item", "state", "words"} per item. `undo` names the action that takes it back, with its arguments.
+    {"item", "state", "words"} per item. `undo` names the action that takes it back, with its arguments. `way` is how
+    the wish came in (page, rest, celery, command), `via` the token or job that acted for the account. `cluster` "": the
+    installation itself. `batch` is what entries of one change of many subjects have in common.
     """
 
     run = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
@@ -41,6 +43,11 @@ class AuditEntry(models.Model):
     outcome = models.CharField(max_length=8, choices=Outcome)
     reason = models.CharField(max_length=REASON_CHARS_MAX, blank=True, default="")
     undo = models.JSONField(null=True, blank=True)
+    way = models.CharField(max_length=10, blank=True, default="")
+    address = models.CharField(max_length=64, blank=True, default="")
+    user_agent = models.CharField(max_length=200, blank=True, default="")
+    via = models.CharField(max_length=100, blank=True, default="")
+    batch = models.UUIDField(null=True, blank=True, db_index=True)
 
     def __str__(self) -> str:
         return f"{self.actor}: {self.action} {self.cluster}/{self.subject} {self.outcome}"

@@ -26,7 +26,7 @@ from mqadmin.console import sentences
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionPage:
-    """The page of one action. `url_name` takes the cluster, and the subject where `has_subject`.
+    """The page of one action. `url_name` takes the cluster where `has_cluster`, and the subject where `has_subject`.
 
     `section` is that of the navigation, `subject_url_name` the page of the subject. `ends` answers a run in its own
     way; else the run's own page does. `require` raises ObjectDoesNotExist for a subject that the console does not know.
@@ -37,14 +37,21 @@ class ActionPage:
     section: str
     subject_url_name: str
     has_subject: bool = True
+    has_cluster: bool = True
     ends: Callable[[HttpRequest, Result], HttpResponse] | None = None
     require: Callable[[str, str], object] | None = None
 
     def address(self, cluster: str, subject: str = "") -> str:
-        return reverse(self.url_name, args=[cluster, subject] if self.has_subject else [cluster])
+        return reverse(self.url_name, args=[*self._place(cluster), *([subject] if self.has_subject else [])])
 
     def subject_address(self, cluster: str, subject: str) -> str:
-        return reverse(self.subject_url_name, args=[cluster, subject])
+        return reverse(self.subject_url_name, args=[*self._place(cluster), subject])
+
+    def section_address(self, cluster: str) -> str:
+        return reverse(self.section, args=self._place(cluster))
+
+    def _place(self, cluster: str) -> list[str]:
+        return [cluster] if self.has_cluster else []
 
 
 def _back_with_notice(request: HttpRequest, result: Result) -> HttpResponse:

@@ -12,6 +12,7 @@ from mqadmin.actions import runner
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.clusters import models
 from tests.journeys.conftest import Cluster
+from tests.support.callers import caller
 from tests.support.java_client import JavaClient, JavaError
 from tests.support.waiting import wait_until
 
@@ -31,10 +32,10 @@ def act(cluster: Cluster, admin_user: AbstractUser) -> Callable[..., Result]:
     models.Cluster.objects.create(name="there", namesrv=cluster.namesrv)
 
     def act(action: str, **values: Any) -> Result:
-        seen = runner.preview(admin_user, action, "there", values)
+        seen = runner.preview(caller(admin_user), action, "there", values)
         confirmation = values["topic"]
         result = runner.run(
-            admin_user, action, "there", values, fingerprint=seen.fingerprint, confirmation=confirmation
+            caller(admin_user), action, "there", values, fingerprint=seen.fingerprint, confirmation=confirmation
         )
         assert isinstance(result, Result)
         return result
@@ -100,7 +101,7 @@ def test_the_preview_of_a_deletion_counts_messages_and_readers(java, cluster, ac
     java.wait_consumed(3, reader)
     java.stop(reader)
     java.send(sender, topic, count=2)
-    seen = runner.preview(admin_user, "delete_topic", "there", {"topic": topic})
+    seen = runner.preview(caller(admin_user), "delete_topic", "there", {"topic": topic})
     assert seen.changes[0].before == {
         "read_queues": 1,
         "write_queues": 1,
@@ -117,7 +118,7 @@ def test_the_preview_of_a_deletion_counts_messages_and_readers(java, cluster, ac
 def test_rocketmqs_own_topics_are_refused(java, cluster, act, topic, admin_user) -> None:
     before = settings(java, cluster, topic)
     for action in ("create_topic", "delete_topic"):
-        result = runner.run(admin_user, action, "there", {"topic": topic}, confirmation=topic)
+        result = runner.run(caller(admin_user), action, "there", {"topic": topic}, confirmation=topic)
         assert isinstance(result, Result)
         assert result.refusal == Refusal.RULE
     assert settings(java, cluster, topic) == before

@@ -6,11 +6,12 @@ from django import template
 from django.template.context import Context
 
 from mqadmin.actions import runner
+from mqadmin.actions.caller import page_caller
 
 register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
-def may(context: Context, action: str) -> bool:
-    """Returns whether the viewer has the action's permission: `{% may "create_topic" as may_create %}`."""
-    return runner.may(context["user"], action)
+def may(context: Context, action: str, cluster: str = "") -> bool:
+    """Returns whether the viewer may do it: `{% may "create_topic" here as may_create %}`; `here` is the cluster."""
+    return runner.may(page_caller(context["request"]), action, cluster)

@@ -14,7 +14,6 @@ from django.core.exceptions import PermissionDenied
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
@@ -22,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from mqadmin.actions import registry, runner, runs
 from mqadmin.actions.arguments import InvalidArguments
+from mqadmin.actions.caller import page_caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Preview
 from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.clusters import selectors
@@ -35,16 +35,17 @@ REFUSED_HTTP_STATUS = 409
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def action(request: HttpRequest, page: ActionPage, cluster: str, **names: str) -> HttpResponse:
-    """Shows an action's form and preview, or carries it out."""
+def action(request: HttpRequest, page: ActionPage, cluster: str = "", **names: str) -> HttpResponse:
+    """Shows an action's form and preview, or carries it out; `cluster` "" where it is about the installation."""
     subject = next(iter(names.values()), "")
     with or_404():
-        selectors.cluster_head(cluster)
+        if page.has_cluster:
+            selectors.cluster_head(cluster)
         if page.require is not None:
             page.require(cluster, subject)
     if request.method == "POST":
         return _run(request, page, cluster, subject)
-    if not runner.may(request.user, page.action):
+    if not runner.may(page_caller(request), page.action, cluster):
         raise PermissionDenied
     empty = runner.form(page.action, cluster, subject)
     values = _values(page, cluster, subject, request.GET)
@@ -86,14 +87,14 @@ def _frame(page: ActionPage, cluster: str) -> dict[str, Any]:
         "here": cluster,
         "section": page.section,
         "section_word": word,
-        "section_url": reverse(page.section, args=[cluster]),
+        "section_url": page.section_address(cluster),
     }
 
 
 def _run(request: HttpRequest, page: ActionPage, cluster: str, subject: str) -> HttpResponse:
     values = _values(page, cluster, subject, request.POST)
     result = runner.run(
-        request.user,
+        page_caller(request),
         page.action,
         cluster,
         values,
@@ -122,7 +123,7 @@ def _show(
     if form.is_bound and form.is_valid():
         try:
             values = _values(page, cluster, subject, form.data)
-            preview = runner.preview(request.user, page.action, cluster, values)
+            preview = runner.preview(page_caller(request), page.action, cluster, values)
         except InvalidArguments as error:
             _add_errors(form, error.errors)
         except (ActionRefused, ActionUnavailable) as error:

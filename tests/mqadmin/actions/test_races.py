@@ -15,6 +15,7 @@ from mqadmin.actions import runner
 from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from tests.mqadmin.actions.conftest import NAME, House
+from tests.support.callers import caller
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("cluster")]
 
@@ -42,7 +43,7 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
 
 
 def test_one_key_at_the_same_moment_is_carried_out_once(house: House, ann: AbstractUser) -> None:
-    results = together(*[lambda: runner.run(ann, NAME, "local", VALUES, key="once")] * 4)
+    results = together(*[lambda: runner.run(caller(ann), NAME, "local", VALUES, key="once")] * 4)
     assert len(results) == 4
     assert len({result.run_id for result in results}) == 1
     assert all(isinstance(result, InProgress) or result.outcome == "done" for result in results)
@@ -52,9 +53,9 @@ def test_one_key_at_the_same_moment_is_carried_out_once(house: House, ann: Abstr
 
 def test_of_two_people_who_saw_the_same_one_changes_it(house: House, ann: AbstractUser) -> None:
     bob = get_user_model().objects.create_superuser("bob")
-    seen = runner.preview(ann, NAME, "local", VALUES).fingerprint
+    seen = runner.preview(caller(ann), NAME, "local", VALUES).fingerprint
     results: list[Result] = together(
-        *[lambda who=who: runner.run(who, NAME, "local", VALUES, fingerprint=seen) for who in (ann, bob)]
+        *[lambda who=who: runner.run(caller(who), NAME, "local", VALUES, fingerprint=seen) for who in (ann, bob)]
     )
     assert sorted(result.outcome for result in results) == ["done", "refused"]
     (refused,) = (result for result in results if result.outcome == "refused")

@@ -1,20 +1,32 @@
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from django import forms
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.utils import timezone
 
 from mqadmin.actions import registry, runner, runs
-from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Change, ItemState, Undo
+from mqadmin.actions.caller import Caller, Way
+from mqadmin.actions.declaration import (
+    ActionRefused,
+    ActionUnavailable,
+    Change,
+    InstallationAction,
+    ItemState,
+    Preview,
+    Undo,
+)
 from mqadmin.actions.models import ActionRun
 from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Cluster
 from tests.mqadmin.actions.conftest import NAME, House
+from tests.support.callers import caller
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cluster")]
 
@@ -22,7 +34,7 @@ VALUES = {"house": "no 7", "colour": "red"}
 
 
 def run(person: Any, values: dict[str, Any] | None = None, **how: Any) -> Result:
-    result = runner.run(person, NAME, "local", VALUES if values is None else values, **how)
+    result = runner.run(caller(person), NAME, "local", VALUES if values is None else values, **how)
     assert isinstance(result, Result)
     return result
 
@@ -47,7 +59,7 @@ def test_a_run_is_carried_out_and_audited_with_before_after_and_each_item(house:
 
 
 def test_a_preview_changes_nothing_and_is_not_audited(house: House, ann: AbstractUser) -> None:
-    shown = runner.preview(ann, NAME, "local", VALUES)
+    shown = runner.preview(caller(ann), NAME, "local", VALUES)
     assert [change.after for change in shown.changes] == [{"colour": "red"}] * 2
     assert house.doors["a"] == "white"
     assert not AuditEntry.objects.exists()
@@ -63,7 +75,7 @@ def test_whoever_lacks_the_permission_is_refused(house: House, ann: AbstractUser
     assert entry().reason == result.reason
     assert not house.painted
     with pytest.raises(runner.PermissionRefused):
-        runner.preview(people[who], NAME, "local", VALUES)
+        runner.preview(caller(people[who]), NAME, "local", VALUES)
 
 
 @pytest.mark.parametrize(
@@ -158,18 +170,18 @@ def test_a_mistake_in_mid_action_leaves_the_rest_unknown_and_the_audit_says_so(h
 
 
 def test_a_preview_that_no_longer_holds_refuses(house: House, ann: AbstractUser) -> None:
-    seen = runner.preview(ann, NAME, "local", VALUES).fingerprint
+    seen = runner.preview(caller(ann), NAME, "local", VALUES).fingerprint
     house.doors["a"] = "green"
     result = run(ann, fingerprint=seen)
     assert result.refusal == Refusal.STALE
     assert house.doors == {"a": "green", "b": "white"}
     assert entry().outcome == Outcome.REFUSED
-    again = runner.preview(ann, NAME, "local", VALUES).fingerprint
+    again = runner.preview(caller(ann), NAME, "local", VALUES).fingerprint
     assert run(ann, fingerprint=again).outcome == Outcome.DONE
 
 
 def test_the_same_key_never_does_it_twice(house: House, ann: AbstractUser) -> None:
-    seen = runner.preview(ann, NAME, "local", VALUES).fingerprint
+    seen = runner.preview(caller(ann), NAME, "local", VALUES).fingerprint
     first = run(ann, key="once", fingerprint=seen)
     second = run(ann, key="once", fingerprint=seen)
     assert (second.run_id, second.outcome, second.is_repeat) == (first.run_id, Outcome.DONE, True)
@@ -187,7 +199,7 @@ def test_a_key_is_one_persons_and_one_changes(house: House, ann: AbstractUser) -
 
 def test_the_second_of_two_clicks_hears_that_the_first_is_under_way(house: House, ann: AbstractUser) -> None:
     seen: list[Result | InProgress] = []
-    house.meanwhile = lambda: seen.append(runner.run(ann, NAME, "local", VALUES, key="once"))
+    house.meanwhile = lambda: seen.append(runner.run(caller(ann), NAME, "local", VALUES, key="once"))
     result = run(ann, key="once")
     (second,) = seen
     assert isinstance(second, InProgress)
@@ -198,7 +210,7 @@ def test_the_second_of_two_clicks_hears_that_the_first_is_under_way(house: House
 def test_two_people_never_change_the_same_subject_at_once(house: House, ann: AbstractUser) -> None:
     bob = get_user_model().objects.create_superuser("bob")
     seen: list[Any] = []
-    house.meanwhile = lambda: seen.append(runner.run(bob, NAME, "local", VALUES))
+    house.meanwhile = lambda: seen.append(runner.run(caller(bob), NAME, "local", VALUES))
     assert run(ann).outcome == Outcome.DONE
     (refused,) = seen
     assert refused.refusal == Refusal.BUSY
@@ -218,7 +230,7 @@ def test_a_name_must_be_typed_where_nothing_takes_it_back(
 
 
 def _confirmed(action: Any) -> Any:
-    return type(action)(**{name: getattr(action, name) for name in action.__slots__} | {"is_confirmed_by_name": True})
+    return dataclasses.replace(action, is_confirmed_by_name=True)
 
 
 def test_a_run_whose_process_died_is_audited_as_not_known_and_frees_its_subject(
@@ -256,11 +268,94 @@ def test_keys_are_forgotten_and_the_audit_stays(house: House, ann: AbstractUser)
 
 def test_an_unknown_action_or_cluster_is_the_callers_mistake(house: House, ann: AbstractUser) -> None:
     with pytest.raises(registry.UnknownAction):
-        runner.run(ann, "demolish", "local", VALUES)
+        runner.run(caller(ann), "demolish", "local", VALUES)
     with pytest.raises(Cluster.DoesNotExist):
-        runner.run(ann, NAME, "nowhere", VALUES)
+        runner.run(caller(ann), NAME, "nowhere", VALUES)
 
 
 def test_two_actions_never_share_a_name(house: House) -> None:
     with pytest.raises(ValueError, match="two actions"):
         registry.register(_confirmed(registry.find(NAME)))
+
+
+def test_the_audit_says_which_way_a_wish_came_in_and_from_where(house: House, ann: AbstractUser) -> None:
+    asking = Caller(person=ann, way=Way.REST, address="2001:db8::7", user_agent="curl/8\0" + "x" * 300, via="nightly")
+    runner.run(asking, NAME, "local", VALUES)
+    said = entry()
+    assert (said.way, said.address, said.via) == ("rest", "2001:db8::7", "nightly")
+    assert (said.user_agent[:8], len(said.user_agent)) == ("curl/8xx", 200)
+
+
+def test_a_run_whose_process_died_is_audited_with_its_way(house: House, ann: AbstractUser) -> None:
+    house.meanwhile = _dies
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(Caller(person=ann, way=Way.COMMAND), NAME, "local", VALUES)
+    runs.audit_abandoned(timezone.now() + runs.ABANDONED_AFTER + timedelta(seconds=1))
+    assert (entry().way, entry().outcome) == ("command", "unknown")
+
+
+def test_the_same_key_from_another_address_is_the_same_run(house: House, ann: AbstractUser) -> None:
+    first = runner.run(Caller(person=ann, way=Way.REST, address="192.0.2.1"), NAME, "local", VALUES, key="once")
+    second = runner.run(Caller(person=ann, way=Way.REST, address="192.0.2.2"), NAME, "local", VALUES, key="once")
+    assert first.run_id == second.run_id
+
+
+def _dies() -> None:
+    raise KeyboardInterrupt
+
+
+SIGN = "put_up_sign"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PutUpSign:
+    text: Annotated[str, forms.CharField(label="Text")]
+
+
+@pytest.fixture
+def sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registers an action about the installation itself, which makes a secret."""
+    action: InstallationAction[PutUpSign, None] = InstallationAction(
+        name=SIGN,
+        title="Put up a sign",
+        permission="mq_clusters.change_topic",
+        arguments=PutUpSign,
+        subject="text",
+        preview=lambda arguments: Preview((Change("", {}, {"text": arguments.text}),), None),
+        carry_out=lambda _arguments, preview: iter([preview.changes[0].done(secret="s3same")]),
+    )
+    monkeypatch.setitem(registry.ACTIONS, SIGN, action)
+
+
+@pytest.mark.usefixtures("sign")
+def test_an_action_about_the_installation_needs_no_cluster(ann: AbstractUser) -> None:
+    values = {"text": "Closed"}
+    seen = runner.preview(caller(ann), SIGN, "", values)
+    result = runner.run(caller(ann), SIGN, "", values, fingerprint=seen.fingerprint)
+    assert isinstance(result, Result)
+    assert (result.outcome, result.cluster, result.subject) == ("done", "", "Closed")
+    assert (entry().cluster, entry().after) == ("", values)
+
+
+@pytest.mark.usefixtures("sign")
+def test_a_secret_is_shown_once_and_kept_nowhere(ann: AbstractUser) -> None:
+    first = runner.run(caller(ann), SIGN, "", {"text": "Closed"}, key="once")
+    assert isinstance(first, Result)
+    assert first.items[0].secret == "s3same"
+    again = runner.run(caller(ann), SIGN, "", {"text": "Closed"}, key="once")
+    assert isinstance(again, Result)
+    assert again.items[0].secret == ""
+    assert "s3same" not in str([list(model.objects.values()) for model in (AuditEntry, ActionRun)])
+    assert "s3same" not in repr(first)
+
+
+def test_an_action_with_the_wrong_kind_of_target_is_the_callers_mistake(
+    house: House, sign: None, ann: AbstractUser
+) -> None:
+    for name, cluster in ((NAME, ""), (SIGN, "local")):
+        for call in (runner.run, runner.preview):
+            with pytest.raises(runner.WrongTarget):
+                call(caller(ann), name, cluster, {})
+        with pytest.raises(runner.WrongTarget):
+            runner.may(caller(ann), name, cluster)
+    assert not AuditEntry.objects.exists()

@@ -11,6 +11,7 @@ from mqadmin.actions.declaration import Undo
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
+from tests.support.callers import caller
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +31,7 @@ def ann() -> AbstractUser:
 
 def set_wanted(person: AbstractUser, number: object, *, cluster: str = "local", group: str = "billing") -> Result:
     values = {"group": group, "wanted": number}
-    result = runner.run(person, "set_wanted_instances", cluster, values)
+    result = runner.run(caller(person), "set_wanted_instances", cluster, values)
     assert isinstance(result, Result)
     return result
 
@@ -51,7 +52,7 @@ def test_number_is_set_and_the_audit_knows_before_and_after(cluster: Cluster, an
 def test_it_is_taken_back_by_the_same_action_with_the_number_before(cluster: Cluster, ann: AbstractUser) -> None:
     result = set_wanted(ann, 4)
     assert result.undo == Undo("set_wanted_instances", {"group": "billing", "wanted": 2})
-    runner.run(ann, result.undo.action, "local", result.undo.arguments)
+    runner.run(caller(ann), result.undo.action, "local", result.undo.arguments)
     assert wanted() == 2
 
 
@@ -93,6 +94,6 @@ def test_group_of_the_same_name_on_another_cluster_is_not_ours(cluster: Cluster,
 
 
 def test_no_instance_at_all_is_warned_of(cluster: Cluster, ann: AbstractUser) -> None:
-    shown = runner.preview(ann, "set_wanted_instances", "local", {"group": "billing", "wanted": 0})
+    shown = runner.preview(caller(ann), "set_wanted_instances", "local", {"group": "billing", "wanted": 0})
     assert len(shown.warnings) == 1
     assert wanted() == 2

@@ -9,6 +9,7 @@ from mqadmin.actions.declaration import Preview, Undo
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from remoting.wire.bodies.topics import TopicConfig
+from tests.support.callers import caller
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -16,13 +17,13 @@ EIGHT = {"read_queues": 8, "write_queues": 8, "perm": 6}
 
 
 def create(person: Any, **values: Any) -> Result:
-    result = runner.run(person, "create_topic", "prod", {"topic": "orders", **values})
+    result = runner.run(caller(person), "create_topic", "prod", {"topic": "orders", **values})
     assert isinstance(result, Result)
     return result
 
 
 def preview(person: Any, **values: Any) -> Preview[Any]:
-    return runner.preview(person, "create_topic", "prod", {"topic": "orders", **values})
+    return runner.preview(caller(person), "create_topic", "prod", {"topic": "orders", **values})
 
 
 def test_each_broker_gets_the_topic_and_the_audit_says_so(brokers, ann) -> None:
@@ -69,7 +70,7 @@ def test_other_settings_are_taken_back_by_those_before(brokers, ann) -> None:
         brokers[name].topics["orders"] = TopicConfig(topic_name="orders")
     result = create(ann, read_queues=16, write_queues=16)
     assert result.undo == Undo("create_topic", {"topic": "orders", **EIGHT})
-    assert runner.run(ann, "create_topic", "prod", result.undo.arguments).outcome == "done"
+    assert runner.run(caller(ann), "create_topic", "prod", result.undo.arguments).outcome == "done"
     assert brokers["broker-b"].topics["orders"].read_queue_nums == 8
 
 
@@ -141,7 +142,7 @@ def test_numbers_and_brokers_that_cannot_be_are_refused(ann, values: dict[str, A
 def test_one_that_somebody_made_in_between_makes_the_preview_stale(brokers, ann) -> None:
     seen = preview(ann).fingerprint
     brokers["broker-b"].topics["orders"] = TopicConfig(topic_name="orders", read_queue_nums=1)
-    result = runner.run(ann, "create_topic", "prod", {"topic": "orders"}, fingerprint=seen)
+    result = runner.run(caller(ann), "create_topic", "prod", {"topic": "orders"}, fingerprint=seen)
     assert isinstance(result, Result)
     assert result.refusal == Refusal.STALE
     assert brokers["broker-b"].topics["orders"].read_queue_nums == 1

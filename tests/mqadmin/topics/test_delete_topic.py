@@ -10,6 +10,7 @@ from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode
+from tests.support.callers import caller
 from tests.support.topic_brokers import TopicBrokers
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -25,13 +26,13 @@ def orders(brokers: TopicBrokers) -> None:
 
 
 def delete(person: Any, topic: str = "orders", **how: Any) -> Result:
-    result = runner.run(person, "delete_topic", "prod", {"topic": topic}, confirmation=topic, **how)
+    result = runner.run(caller(person), "delete_topic", "prod", {"topic": topic}, confirmation=topic, **how)
     assert isinstance(result, Result)
     return result
 
 
 def preview(person: Any) -> Preview[Any]:
-    return runner.preview(person, "delete_topic", "prod", {"topic": "orders"})
+    return runner.preview(caller(person), "delete_topic", "prod", {"topic": "orders"})
 
 
 def test_brokers_forget_it_and_then_the_name_server(brokers, ann) -> None:
@@ -67,7 +68,7 @@ def test_more_messages_leave_the_preview_true_and_another_reader_does_not(broker
 
 
 def test_the_name_must_be_typed(brokers, ann) -> None:
-    result = runner.run(ann, "delete_topic", "prod", {"topic": "orders"}, confirmation="order")
+    result = runner.run(caller(ann), "delete_topic", "prod", {"topic": "orders"}, confirmation="order")
     assert isinstance(result, Result)
     assert result.refusal == Refusal.CONFIRMATION
     assert brokers["broker-a"].topics
