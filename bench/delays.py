@@ -161,7 +161,7 @@ async def _await_arrival(admin: Admin, address: str, queues: tuple[MessageQueue,
     """Or a time: what has not come by then is told as not come."""
     deadline_s = time.perf_counter() + ARRIVED_WITHIN_S
     while time.perf_counter() < deadline_s:
-        ends = [await admin.max_offset(address, TOPIC, queue.queue_id) for queue in queues]
+        ends = [await admin.offsets.max(address, TOPIC, queue.queue_id) for queue in queues]
         if sum(ends) >= expected:
             return
         await asyncio.sleep(0.1)

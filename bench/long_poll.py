@@ -93,7 +93,7 @@ class Waking:
 async def measure(broker: str) -> Waking:
     connections = Connections()
     config = TopicConfig(topic_name=TOPIC, read_queue_nums=QUEUES, write_queue_nums=QUEUES)
-    await Admin(connections).create_topic(broker, config)
+    await Admin(connections).topics.create(broker, config)
     await connections.close()
     waking = Waking()
     waking.clients = await connect_all(broker, CONNECTIONS, waking.answered)

@@ -118,9 +118,9 @@ async def _traffic(namesrv: str, address: str, stop: threading.Event) -> None:
     connections = Connections()
     admin = Admin(connections)
     config = TopicConfig(topic_name="orders", read_queue_nums=QUEUE_COUNT, write_queue_nums=QUEUE_COUNT)
-    await admin.create_topic(address, config)
+    await admin.topics.create(address, config)
     for group in range(GROUP_COUNT):
-        await admin.create_group(address, SubscriptionGroupConfig(group_name=f"group-{group}"))
+        await admin.groups.create(address, SubscriptionGroupConfig(group_name=f"group-{group}"))
     producer = Producer(namesrv, "bench")
     await producer.start()
     sent = 0
@@ -136,7 +136,7 @@ async def _traffic(namesrv: str, address: str, stop: threading.Event) -> None:
         pairs = [(group, queue_id) for queue_id in range(QUEUE_COUNT) for group in range(GROUP_COUNT)]
         while not stop.is_set():
             for group, queue_id in pairs:
-                await admin.update_offset(address, f"group-{group}", "orders", queue_id, sent // QUEUE_COUNT)
+                await admin.offsets.commit(address, f"group-{group}", "orders", queue_id, sent // QUEUE_COUNT)
                 await asyncio.sleep(COMMIT_INTERVAL_S / len(pairs))
 
     await asyncio.gather(send(), commit())

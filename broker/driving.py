@@ -36,14 +36,16 @@ class RemoteLink:
         self._address = address
 
     async def lease(self, driver: str, epoch: int, lease_ms: int, wait_ms: int) -> LeaseAnswer:
-        header, agenda = await self._admin.scheduler_lease(
+        header, agenda = await self._admin.our_broker.scheduler_lease(
             self._address, driver, lease_ms, epoch=epoch, wait_ms=wait_ms
         )
         return LeaseAnswer(header.granted, header.epoch, header.holder, header.broker_now_ms, tuple(agenda.entries))
 
     async def step(self, epoch: int, step: Step) -> int:
         try:
-            answer = await self._admin.scheduler_step(self._address, epoch, step.kind, step.key, step.until_ms)
+            answer = await self._admin.our_broker.scheduler_step(
+                self._address, epoch, step.kind, step.key, step.until_ms
+            )
         except BrokerRefused as error:
             if error.code == ResponseCode.SCHEDULER_EPOCH_STALE:
                 raise StaleEpoch(str(error)) from error
@@ -88,7 +90,7 @@ class Drivers:
         addresses: dict[str, None] = {}
         for name_server in self._name_servers:
             try:
-                info = await self._admin.cluster_info(name_server)
+                info = await self._admin.cluster.info(name_server)
             except (ClientError, WireError) as error:
                 logger.debug("name server %s: %s", name_server, error)
                 continue

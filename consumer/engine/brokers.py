@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 
 from remoting.client.admin import Admin
+from remoting.client.admin.requests import Limits
 from remoting.client.errors import BrokerRefused, NotConnected
 from remoting.client.instance import ClientInstance
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -26,12 +27,15 @@ PULL_TIMEOUT_MS = 30_000
 # Of CONSUMER_SEND_MSG_BACK.
 SEND_BACK_TIMEOUT_MS = 5000
 
+# What asks about a member's own queues is part of consuming: not to wait behind each other as a tool's requests do.
+_LIMITS = Limits(per_server=64)
+
 
 class Brokers:
     def __init__(self, client: ClientInstance, group: str) -> None:
         self._client = client
         self._group = group
-        self._admin = Admin(client.connections)
+        self._admin = Admin(client.connections, limits=_LIMITS)
 
     async def pull(self, header: PullMessageHeader, broker_name: str, broker_id: int) -> Command:
         """Returns the answer, whatever its code."""
@@ -45,19 +49,19 @@ class Brokers:
         names = [broker.broker_name for broker in route.broker_datas]
         if not names:
             raise NotConnected(f"topic {topic!r}", "its route names no broker")
-        return await self._admin.consumer_ids(self._read_address(random.choice(names)), self._group)
+        return await self._admin.clients.consumer_ids(self._read_address(random.choice(names)), self._group)
 
     async def committed_offset(self, queue: MessageQueue) -> int | None:
         """Returns the group's committed offset; None when the broker has none."""
         address = self._read_address(queue.broker_name)
-        return await self._admin.query_offset(address, self._group, queue.topic, queue.queue_id)
+        return await self._admin.offsets.committed(address, self._group, queue.topic, queue.queue_id)
 
     async def max_offset(self, queue: MessageQueue) -> int:
-        return await self._admin.max_offset(self._read_address(queue.broker_name), queue.topic, queue.queue_id)
+        return await self._admin.offsets.max(self._read_address(queue.broker_name), queue.topic, queue.queue_id)
 
     async def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
         address = self._read_address(queue.broker_name)
-        return await self._admin.search_offset(address, queue.topic, queue.queue_id, timestamp_ms)
+        return await self._admin.offsets.search(address, queue.topic, queue.queue_id, timestamp_ms)
 
     async def commit_oneway(self, queue: MessageQueue, offset: int) -> None:
         header = UpdateConsumerOffsetHeader(
@@ -69,7 +73,7 @@ class Brokers:
     async def commit(self, queue: MessageQueue, offset: int) -> None:
         """Returns when the broker has acknowledged it."""
         address = self._read_address(queue.broker_name)
-        await self._admin.update_offset(address, self._group, queue.topic, queue.queue_id, offset)
+        await self._admin.offsets.commit(address, self._group, queue.topic, queue.queue_id, offset)
 
     async def send_back(self, broker_name: str, header: SendMessageBackHeader) -> None:
         """Returns when the broker has stored the retry, or the dead letter."""

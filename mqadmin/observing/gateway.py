@@ -162,7 +162,7 @@ class Gateway:
         """Returns what changed on one of our brokers. Raises NotWatchable on another kind, GatewayError."""
         with _as_gateway_error():
             try:
-                return await self._admin.watch(address, boot, since, wait_ms)
+                return await self._admin.our_broker.watch(address, boot, since, wait_ms)
             except BrokerRefused as error:
                 if error.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                     raise NotWatchable(f"{address} does not know the watch request") from error
@@ -186,7 +186,7 @@ class Gateway:
         """Returns those of (address, group); None: no member of the group is connected to that broker."""
 
         async def connection(pair: tuple[str, str]) -> ConsumerConnection | None:
-            return await self._admin.consumer_connection(*pair)
+            return await self._admin.clients.consumers(*pair)
 
         return await _fan_out(dict.fromkeys(wanted, connection), lambda pair: pair[0], failures)
 
@@ -206,7 +206,7 @@ class Gateway:
         """Returns the topic's settings by address; None where a broker doesn't have it."""
 
         async def config(address: str) -> TopicConfig | None:
-            return await self._admin.topic_config(address, topic)
+            return await self._admin.topics.config(address, topic)
 
         return await _fan_out(dict.fromkeys(addresses, config), str, failures)
 
@@ -225,7 +225,7 @@ class Gateway:
 
         async def route(namesrv: str) -> list[str]:
             try:
-                found = await self._admin.route(namesrv, topic)
+                found = await self._admin.cluster.route(namesrv, topic)
             except BrokerRefused as error:
                 if error.code == ResponseCode.TOPIC_NOT_EXIST:
                     return []
@@ -239,7 +239,7 @@ class Gateway:
         """Creates or changes the topic at each address; returns where that failed."""
 
         async def create(address: str) -> None:
-            await self._admin.create_topic(address, wanted[address])
+            await self._admin.topics.create(address, wanted[address])
 
         return await _changed(dict.fromkeys(wanted, create))
 
@@ -247,7 +247,7 @@ class Gateway:
         """Deletes the topic on the brokers; returns where that failed."""
 
         async def delete(address: str) -> None:
-            await self._admin.delete_topic(address, topic)
+            await self._admin.topics.delete(address, topic)
 
         return await _changed(dict.fromkeys(addresses, delete))
 
@@ -255,16 +255,16 @@ class Gateway:
         """Deletes the topic's route to the brokers of a cluster on the name servers; returns where that failed."""
 
         async def delete(namesrv: str) -> None:
-            await self._admin.delete_topic_route(namesrv, topic, cluster)
+            await self._admin.cluster.delete_route(namesrv, topic, cluster)
 
         return await _changed(dict.fromkeys(servers, delete))
 
     async def _topic_on_broker(self, address: str, topic: str) -> TopicOnBroker | None:
-        config = await self._admin.topic_config(address, topic)
+        config = await self._admin.topics.config(address, topic)
         if config is None:
             return None
-        ends = await self._admin.topic_stats(address, topic)
-        lag: dict[str, int | None] = dict.fromkeys(sorted(await self._admin.groups_of_topic(address, topic)))
+        ends = await self._admin.topics.stats(address, topic)
+        lag: dict[str, int | None] = dict.fromkeys(sorted(await self._admin.topics.groups(address, topic)))
         for group in list(lag)[:READERS_ASKED_MAX]:
             lag[group] = await self._lag(address, group, topic)
         count = sum(queue.max_offset - queue.min_offset for queue in ends.values())
@@ -272,7 +272,7 @@ class Gateway:
 
     async def _lag(self, address: str, group: str, topic: str) -> int | None:
         try:
-            stats = await self._admin.consume_stats(address, group, topic)
+            stats = await self._admin.offsets.consume_stats(address, group, topic)
         except BrokerRefused:
             return None
         return sum(max(0, queue.broker_offset - queue.consumer_offset) for queue in stats.queues.values())
@@ -289,14 +289,14 @@ class Gateway:
         return sorted(table.values(), key=lambda broker: broker.broker_name)
 
     async def _tables(self, address: str) -> BrokerTables:
-        topics = await self._admin.topic_table(address)
-        groups = await self._admin.group_table(address)
-        committed = await self._admin.all_offsets(address)
+        topics = await self._admin.topics.table(address)
+        groups = await self._admin.groups.table(address)
+        committed = await self._admin.offsets.all_committed(address)
         return BrokerTables(topics.topic_config_table, groups.subscription_group_table, committed)
 
     async def _topic_stats(self, pair: tuple[str, str]) -> dict[MessageQueue, TopicOffset] | None:
         try:
-            return await self._admin.topic_stats(*pair)
+            return await self._admin.topics.stats(*pair)
         except BrokerRefused as error:
             if error.code == ResponseCode.TOPIC_NOT_EXIST:
                 return None

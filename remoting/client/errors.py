@@ -4,7 +4,9 @@ ClientError
   NotConnected          an address cannot be reached (a ConnectionError too)
     ConnectionLost      the connection went while an answer was awaited: the request may have been carried out
   RequestTimedOut       no answer in time (a TimeoutError too): the request may have been carried out
+  NoTurn                too many admin requests to one server: nothing was sent
   BrokerRefused         an answer with a response code other than success
+    NotSupported        the server does not know the request: it is older, or of another kind
   RouteNotFound         no name server knows the topic
   NotWritable           a topic that no broker accepts messages for
   SendFailed            a send was given up after all its attempts
@@ -17,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from remoting.wire.codes import ResponseCode, request_name, response_name
+from remoting.wire.versions import version_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 
 _REMEDIES: dict[int, str] = {
     ResponseCode.SYSTEM_BUSY: "the broker is overloaded: try again later",
-    ResponseCode.REQUEST_CODE_NOT_SUPPORTED: "this server has no such feature",
     ResponseCode.SERVICE_NOT_AVAILABLE: "the broker is shutting down or cannot write: look at its disk and its log",
     ResponseCode.NO_PERMISSION: "check the permissions of the broker and the topic",
     ResponseCode.TOPIC_NOT_EXIST: "create the topic, or let the broker create topics on first use",
@@ -80,6 +82,39 @@ class BrokerRefused(ClientError):
         self.request_code = request_code
         self.code = code
         self.remark = remark or ""
+
+
+class NotSupported(BrokerRefused):
+    """Raised for a request that the server doesn't know, or knows without a part that is needed.
+
+    `version` is the number that the server's answer carried (`remoting.wire.versions`).
+    """
+
+    def __init__(
+        self, address: str, request_code: int, version: int, remark: str | None = None, subject: str = ""
+    ) -> None:
+        super().__init__(address, request_code, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark, subject)
+        about = f" for {subject}" if subject else ""
+        words = f" ({first_line})" if (first_line := _first_line(remark)) else ""
+        self.args = (
+            f"{request_name(request_code)} ({request_code}){about} is not supported by this broker: {address} has"
+            f" version {version_name(version)}{words}",
+        )
+        self.version = version
+
+
+class NoTurn(ClientError):
+    """Raised when so many admin requests to one server are in flight that a further one got no turn.
+
+    Nothing was sent.
+    """
+
+    def __init__(self, address: str, waited_ms: int) -> None:
+        super().__init__(
+            f"{address}: no turn for a further request within {waited_ms} ms, nothing was sent"
+            " (the server answers slowly: ask less of it at once, or try again later)"
+        )
+        self.address = address
 
 
 class RouteNotFound(ClientError):

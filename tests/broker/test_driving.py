@@ -58,7 +58,7 @@ class Asking:
         self._admin = Admin(self._connections)
 
     async def driver_of(self, runtime: BrokerRuntime) -> str:
-        _, body = await self._admin.watch(runtime.config.address)
+        _, body = await self._admin.our_broker.watch(runtime.config.address)
         return body.scheduler.driver if body.scheduler is not None else ""
 
     async def close(self) -> None:

@@ -69,7 +69,7 @@ async def read_all(broker: OurBroker) -> dict[bytes, tuple[int, int]]:
     """Every message as a tool reads it: body to (queue id, queue offset)."""
     connections = Connections()
     try:
-        edges = await Admin(connections).topic_stats(broker.broker, TOPIC)
+        edges = await Admin(connections).topics.stats(broker.broker, TOPIC)
         messages: list[StoredMessage] = []
         for queue, edge in edges.items():
             messages += await _read_queue(connections, broker.broker, queue.queue_id, edge.max_offset)

@@ -22,8 +22,8 @@ compile() { # client version
   mv "$classes.new" "$classes"
 }
 
-fetch apache target/lib/.done
 for version in 5.4.0 4.9.8; do
+  fetch apache "target/lib-$version/.done" -Drocketmq.version="$version"
   fetch driver "target/lib-$version/.done" -Dclient.version="$version"
   compile "$version"
 done

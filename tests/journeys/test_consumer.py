@@ -94,7 +94,7 @@ class Shop:
         """Sum over the topic's queues, the first message left out."""
         total = -1
         for queue_id in range(QUEUE_COUNT):
-            total += await self.admin.query_offset(self.cluster.broker, self.group, self.topic, queue_id) or 0
+            total += await self.admin.offsets.committed(self.cluster.broker, self.group, self.topic, queue_id) or 0
         return total
 
 

@@ -118,18 +118,20 @@ class House:
 
     async def _held(self) -> list[set[int]]:
         """Per member what it says of itself; nothing while the broker knows others than those that run."""
-        connection = await self._admin.consumer_connection(self.cluster.broker, self.group)
+        connection = await self._admin.clients.consumers(self.cluster.broker, self.group)
         ids = [each.client_id for each in connection.connection_set] if connection else []
         if {_process_id(client_id) for client_id in ids} != {member.pid for member in self.members}:
             return []
-        infos = [await self._admin.running_info(self.cluster.broker, self.group, client_id) for client_id in ids]
+        infos = [
+            await self._admin.clients.running_info(self.cluster.broker, self.group, client_id) for client_id in ids
+        ]
         return [{queue.queue_id for queue in info.queues if queue.topic == self.topic} for info in infos]
 
     async def progress(self) -> int:
         """The sum of the group's committed offsets."""
         total = 0
         for queue_id in range(QUEUE_COUNT):
-            total += await self._admin.query_offset(self.cluster.broker, self.group, self.topic, queue_id) or 0
+            total += await self._admin.offsets.committed(self.cluster.broker, self.group, self.topic, queue_id) or 0
         return total
 
 

@@ -139,7 +139,7 @@ async def test_a_oneway_message_arrives(apache: ApacheRocketMQ, producer: Produc
     await producer.send_oneway("oneway", b"y", queue=result.queue)
 
     async def has_arrived() -> bool:
-        return await admin.max_offset(apache.broker, "oneway", result.queue.queue_id) == 2
+        return await admin.offsets.max(apache.broker, "oneway", result.queue.queue_id) == 2
 
     await eventually(has_arrived)
 
@@ -161,7 +161,7 @@ async def test_a_topic_that_no_broker_lets_be_created_has_no_route(instance: Cli
 async def test_a_topic_that_must_not_be_written_is_refused_after_all_attempts(
     apache: ApacheRocketMQ, producer: Producer, admin: Admin, instance: ClientInstance
 ) -> None:
-    await admin.create_topic(apache.broker, TopicConfig(topic_name="readable", perm=4))
+    await admin.topics.create(apache.broker, TopicConfig(topic_name="readable", perm=4))
     await eventually(lambda: instance.routes.refresh("readable"))
     with pytest.raises(SendFailed, match=r"no broker that has a master lets topic .* be written"):
         await producer.send("readable", b"x")
@@ -171,16 +171,16 @@ async def test_cluster_route_topics_and_groups_are_read(
     apache: ApacheRocketMQ, admin: Admin, producer: Producer
 ) -> None:
     await producer.send("known", b"x")
-    cluster = await admin.cluster_info(apache.namesrv)
+    cluster = await admin.cluster.info(apache.namesrv)
     assert cluster.cluster_addr_table == {CLUSTER: [BROKER_NAME]}
     assert cluster.broker_addr_table[BROKER_NAME].master_addr == apache.broker
-    assert (await admin.route(apache.namesrv, "known")).broker_datas[0].broker_addrs == {"0": apache.broker}
-    topics = (await admin.topic_table(apache.broker)).topic_config_table
+    assert (await admin.cluster.route(apache.namesrv, "known")).broker_datas[0].broker_addrs == {"0": apache.broker}
+    topics = (await admin.topics.table(apache.broker)).topic_config_table
     assert len(topics) > 3
     assert topics["known"].write_queue_nums == 4
     group = SubscriptionGroupConfig(group_name="made", retry_max_times=3)
-    await admin.create_group(apache.broker, group)
-    groups = (await admin.group_table(apache.broker)).subscription_group_table
+    await admin.groups.create(apache.broker, group)
+    groups = (await admin.groups.table(apache.broker)).subscription_group_table
     assert len(groups) > 3
     assert groups["made"].retry_max_times == 3
 
@@ -188,11 +188,11 @@ async def test_cluster_route_topics_and_groups_are_read(
 async def test_a_topic_is_created_and_changed(apache: ApacheRocketMQ, admin: Admin) -> None:
     config = TopicConfig(topic_name="shaped", read_queue_nums=2, write_queue_nums=2)
     config.attributes = {"+message.type": "FIFO"}
-    await admin.create_topic(apache.broker, config)
-    made = (await admin.topic_table(apache.broker)).topic_config_table["shaped"]
+    await admin.topics.create(apache.broker, config)
+    made = (await admin.topics.table(apache.broker)).topic_config_table["shaped"]
     assert (made.read_queue_nums, made.perm, made.attributes) == (2, 6, {"message.type": "FIFO"})
     with pytest.raises(BrokerRefused, match="topic 'shaped!'"):
-        await admin.create_topic(apache.broker, TopicConfig(topic_name="shaped!"))
+        await admin.topics.create(apache.broker, TopicConfig(topic_name="shaped!"))
 
 
 async def test_offsets_of_queues_are_read(apache: ApacheRocketMQ, admin: Admin, producer: Producer) -> None:
@@ -202,17 +202,17 @@ async def test_offsets_of_queues_are_read(apache: ApacheRocketMQ, admin: Admin, 
         await producer.send("offsets", b"x", queue=first.queue)
 
     async def max_offset() -> bool:
-        return await admin.max_offset(apache.broker, "offsets", queue_id) == 5
+        return await admin.offsets.max(apache.broker, "offsets", queue_id) == 5
 
     await eventually(max_offset)
-    assert await admin.min_offset(apache.broker, "offsets", queue_id) == 0
-    assert await admin.search_offset(apache.broker, "offsets", queue_id, 0) == 0
-    assert await admin.search_offset(apache.broker, "offsets", queue_id, 4_000_000_000_000) == 5
-    stats = await admin.topic_stats(apache.broker, "offsets")
+    assert await admin.offsets.min(apache.broker, "offsets", queue_id) == 0
+    assert await admin.offsets.search(apache.broker, "offsets", queue_id, 0) == 0
+    assert await admin.offsets.search(apache.broker, "offsets", queue_id, 4_000_000_000_000) == 5
+    stats = await admin.topics.stats(apache.broker, "offsets")
     assert stats[first.queue].max_offset == 5
     assert stats[first.queue].last_update_timestamp > 0
     with pytest.raises(BrokerRefused) as refused:
-        await admin.topic_stats(apache.broker, "no-such-topic")
+        await admin.topics.stats(apache.broker, "no-such-topic")
     assert refused.value.code == ResponseCode.TOPIC_NOT_EXIST
 
 
@@ -220,34 +220,34 @@ async def test_a_member_is_seen_with_its_progress_until_it_says_goodbye(
     apache: ApacheRocketMQ, instance: ClientInstance, admin: Admin, producer: Producer
 ) -> None:
     sent = await producer.send("watched", b"x", tags="a")
-    assert await admin.consumer_connection(apache.broker, "readers") is None
-    assert await admin.consumer_ids(apache.broker, "readers") == []
+    assert await admin.clients.consumers(apache.broker, "readers") is None
+    assert await admin.clients.consumer_ids(apache.broker, "readers") == []
 
     subscription = SubscriptionData(topic="watched", sub_string="*", sub_version=1)
     entry = ConsumerData(group_name="readers", subscription_data_set=[subscription])
     instance.heartbeats.add_consumer("readers", lambda: entry)
     assert await instance.heartbeats.send_now() == {apache.broker}
 
-    members = await admin.consumer_connection(apache.broker, "readers")
+    members = await admin.clients.consumers(apache.broker, "readers")
     assert members is not None
     assert [member.client_id for member in members.connection_set] == [instance.client_id]
     assert members.connection_set[0].language == "PYTHON"
     assert members.message_model == "CLUSTERING"
     assert set(members.subscription_table) == {"watched"}
-    assert await admin.consumer_ids(apache.broker, "readers") == [instance.client_id]
+    assert await admin.clients.consumer_ids(apache.broker, "readers") == [instance.client_id]
 
     queue_id = sent.queue.queue_id
     # A young topic: the broker says 0 for a group that has committed nothing, when asked leniently.
-    assert await admin.query_offset(apache.broker, "readers", "watched", queue_id, zero_if_not_found=False) is None
-    await admin.update_offset(apache.broker, "readers", "watched", queue_id, 1)
-    assert await admin.query_offset(apache.broker, "readers", "watched", queue_id) == 1
-    stats = await admin.consume_stats(apache.broker, "readers")
+    assert await admin.offsets.committed(apache.broker, "readers", "watched", queue_id, zero_if_not_found=False) is None
+    await admin.offsets.commit(apache.broker, "readers", "watched", queue_id, 1)
+    assert await admin.offsets.committed(apache.broker, "readers", "watched", queue_id) == 1
+    stats = await admin.offsets.consume_stats(apache.broker, "readers")
     assert stats.queues[sent.queue].consumer_offset == 1
     assert stats.queues[sent.queue].broker_offset == 1
-    assert (await admin.all_offsets(apache.broker))["watched", "readers"][queue_id] == 1
+    assert (await admin.offsets.all_committed(apache.broker))["watched", "readers"][queue_id] == 1
 
     await instance.heartbeats.remove_consumer("readers")
-    assert await admin.consumer_ids(apache.broker, "readers") == []
+    assert await admin.clients.consumer_ids(apache.broker, "readers") == []
 
 
 async def test_running_info_comes_from_the_client_through_the_broker(
@@ -262,12 +262,12 @@ async def test_running_info_comes_from_the_client_through_the_broker(
     entry = ConsumerData(group_name="tellers")
     instance.heartbeats.add_consumer("tellers", lambda: entry)
     assert await instance.heartbeats.send_now() == {apache.broker}
-    told = await admin.running_info(apache.broker, "tellers", instance.client_id)
+    told = await admin.clients.running_info(apache.broker, "tellers", instance.client_id)
     assert told.queues[sent.queue].commit_offset == 5
     assert told.properties["a"] == "b"
     await instance.heartbeats.remove_consumer("tellers")
     with pytest.raises(BrokerRefused, match="not online"):
-        await admin.running_info(apache.broker, "tellers", instance.client_id)
+        await admin.clients.running_info(apache.broker, "tellers", instance.client_id)
 
 
 async def test_members_hear_when_another_one_joins(
@@ -315,7 +315,7 @@ async def test_a_parked_pull_does_not_hold_up_other_requests(
     )
     request = Command(code=RequestCode.PULL_MESSAGE, ext_fields=write_header(header))
     pull = asyncio.create_task(instance.connections.request(apache.broker, request, 20_000))
-    assert await admin.min_offset(apache.broker, "parked", sent.queue.queue_id) == 0
+    assert await admin.offsets.min(apache.broker, "parked", sent.queue.queue_id) == 0
     assert not pull.done()
     await producer.send("parked", b"second", queue=sent.queue)
     answer = await pull

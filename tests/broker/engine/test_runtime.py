@@ -104,10 +104,10 @@ async def house(tmp_path):
 
 async def test_a_message_goes_in_and_comes_out_and_is_counted(house) -> None:
     await house.send("orders", *[b"%d" % number for number in range(8)])
-    route = await house.admin.route(house.namesrv, "orders")
+    route = await house.admin.cluster.route(house.namesrv, "orders")
     assert [(data.read_queue_nums, data.perm) for data in route.queue_datas] == [(4, 6)]
     assert route.broker_datas[0].master_addr == house.broker
-    stats = await house.admin.topic_stats(house.broker, "orders")
+    stats = await house.admin.topics.stats(house.broker, "orders")
     assert sum(edge.max_offset - edge.min_offset for edge in stats.values()) == 8
     await house.beat("billing", "orders")
     answer = await house.pull("orders", 0)
@@ -122,15 +122,15 @@ async def test_a_broker_takes_up_where_it_stopped(tmp_path) -> None:
     house = House(runtime)
     await house.send("orders", *[b"%d" % number for number in range(8)])
     await house.beat("billing", "orders")
-    await house.admin.update_offset(house.broker, "billing", "orders", 0, 1)
+    await house.admin.offsets.commit(house.broker, "billing", "orders", 0, 1)
     await house.connections.close()
     await runtime.stop()
     again = BrokerRuntime(config)
     await again.start()
     house = House(again)
     try:
-        assert await house.admin.query_offset(house.broker, "billing", "orders", 0) == 1
-        stats = await house.admin.topic_stats(house.broker, "orders")
+        assert await house.admin.offsets.committed(house.broker, "billing", "orders", 0) == 1
+        stats = await house.admin.topics.stats(house.broker, "orders")
         assert sum(edge.max_offset for edge in stats.values()) == 8
     finally:
         await house.connections.close()
@@ -155,19 +155,19 @@ async def test_unknown_codes_and_broken_headers_are_answered_and_the_connection_
 
 async def test_the_name_server_does_not_answer_for_the_broker(house) -> None:
     with pytest.raises(BrokerRefused, match="not supported"):
-        await house.admin.topic_stats(house.namesrv, "TBW102")
-    info = await house.admin.cluster_info(house.namesrv)
+        await house.admin.topics.stats(house.namesrv, "TBW102")
+    info = await house.admin.cluster.info(house.namesrv)
     assert info.cluster_addr_table == {"local": ["broker-a"]}
 
 
 async def test_a_new_group_reads_a_young_queue_from_its_start(house) -> None:
     await house.send("orders", b"one")
     await house.beat("billing", "orders")
-    stats = await house.admin.topic_stats(house.broker, "orders")
+    stats = await house.admin.topics.stats(house.broker, "orders")
     full = next(queue.queue_id for queue, edge in stats.items() if edge.max_offset)
     empty = next(queue.queue_id for queue, edge in stats.items() if not edge.max_offset)
-    assert await house.admin.query_offset(house.broker, "billing", "orders", full) == 0
-    assert await house.admin.query_offset(house.broker, "billing", "orders", empty) is None
+    assert await house.admin.offsets.committed(house.broker, "billing", "orders", full) == 0
+    assert await house.admin.offsets.committed(house.broker, "billing", "orders", empty) is None
 
 
 @pytest.mark.parametrize(
@@ -191,19 +191,19 @@ async def test_a_commit_that_makes_no_sense_is_refused(house, fields, code) -> N
 
 async def test_members_and_progress_can_be_asked_for(house) -> None:
     await house.send("orders", b"one")
-    assert await house.admin.consumer_connection(house.broker, "billing") is None
+    assert await house.admin.clients.consumers(house.broker, "billing") is None
     await house.beat("billing", "orders")
-    connection = await house.admin.consumer_connection(house.broker, "billing")
+    connection = await house.admin.clients.consumers(house.broker, "billing")
     assert [client.client_id for client in connection.connection_set] == ["me@1"]
     assert set(connection.subscription_table) == {"orders"}
-    assert await house.admin.consumer_ids(house.broker, "billing") == ["me@1"]
-    await house.admin.update_offset(house.broker, "billing", "orders", 0, 0)
-    stats = await house.admin.consume_stats(house.broker, "billing")
+    assert await house.admin.clients.consumer_ids(house.broker, "billing") == ["me@1"]
+    await house.admin.offsets.commit(house.broker, "billing", "orders", 0, 0)
+    stats = await house.admin.offsets.consume_stats(house.broker, "billing")
     assert sum(queue.broker_offset - queue.consumer_offset for queue in stats.queues.values()) == 1
 
 
 async def test_a_watcher_hears_what_happens_in_order(house) -> None:
-    header, body = await house.admin.watch(house.broker)
+    header, body = await house.admin.our_broker.watch(house.broker)
     assert header.is_snapshot
     assert "TBW102" in {topic.topic_name for topic in body.topics}
     await house.send("orders", b"one")
@@ -215,7 +215,9 @@ async def test_a_watcher_hears_what_happens_in_order(house) -> None:
 
     async def hear() -> bool:
         nonlocal header
-        header, body = await house.admin.watch(house.broker, boot=header.boot, since=header.revision, wait_ms=200)
+        header, body = await house.admin.our_broker.watch(
+            house.broker, boot=header.boot, since=header.revision, wait_ms=200
+        )
         assert not header.is_snapshot
         kinds.extend(event.kind for event in body.events)
         return MEMBER_LOST in kinds and PROGRESS in kinds
@@ -234,9 +236,9 @@ async def test_a_watcher_hears_what_happens_in_order(house) -> None:
 async def test_a_watcher_is_told_who_of_a_group_asks_for_something_else(house) -> None:
     other = House(house.runtime)
     await house.beat("billing", "orders", "refunds")
-    header, _ = await house.admin.watch(house.broker)
+    header, _ = await house.admin.our_broker.watch(house.broker)
     await other.beat("billing", "orders", client_id="you@2")
-    _, body = await house.admin.watch(house.broker, boot=header.boot, since=header.revision, wait_ms=2000)
+    _, body = await house.admin.our_broker.watch(house.broker, boot=header.boot, since=header.revision, wait_ms=2000)
     (group,) = body.groups
     told = {
         member.client_id: [(each.topic, each.expression, each.others, each.is_over) for each in member.differences]
@@ -249,25 +251,25 @@ async def test_a_watcher_is_told_who_of_a_group_asks_for_something_else(house) -
 
 
 async def _is_over(house: House) -> bool:
-    _, body = await house.admin.watch(house.broker)
+    _, body = await house.admin.our_broker.watch(house.broker)
     (group,) = [group for group in body.groups if group.config.group_name == "billing"]
     return [[each.is_over for each in member.differences] for member in group.members] == [[True]]
 
 
 async def test_a_watcher_of_another_life_gets_everything_anew(house) -> None:
-    header, _ = await house.admin.watch(house.broker, boot="of another life", since=7, wait_ms=1000)
+    header, _ = await house.admin.our_broker.watch(house.broker, boot="of another life", since=7, wait_ms=1000)
     assert header.is_snapshot
 
 
 async def test_a_parked_watcher_is_answered_when_its_time_is_over(house) -> None:
-    header, _ = await house.admin.watch(house.broker)
-    answer, body = await house.admin.watch(house.broker, boot=header.boot, since=header.revision, wait_ms=50)
+    header, _ = await house.admin.our_broker.watch(house.broker)
+    answer, body = await house.admin.our_broker.watch(house.broker, boot=header.boot, since=header.revision, wait_ms=50)
     assert body.events == [] or answer.revision > header.revision
 
 
 async def test_running_info_is_passed_on_and_an_absent_member_named(house) -> None:
     with pytest.raises(BrokerRefused, match="not online"):
-        await house.admin.running_info(house.broker, "billing", "nobody@0")
+        await house.admin.clients.running_info(house.broker, "billing", "nobody@0")
 
 
 async def test_running_info_comes_back_as_the_member_gave_it(house) -> None:
@@ -306,7 +308,7 @@ async def test_a_failed_save_does_not_keep_the_store_from_closing(tmp_path) -> N
     await runtime.start()
     house = House(runtime)
     await house.beat("billing", "SELF_TEST_TOPIC")
-    await house.admin.update_offset(house.broker, "billing", "SELF_TEST_TOPIC", 0, 1)
+    await house.admin.offsets.commit(house.broker, "billing", "SELF_TEST_TOPIC", 0, 1)
     await house.connections.close()
     blocked = config.store / "config" / "consumerOffset.json.tmp"
     blocked.mkdir()
@@ -461,7 +463,7 @@ async def test_levels_that_are_changed_while_messages_wait_count_for_the_next_on
             await producer.send("orders", b"x" * 11)
 
         async def came() -> int:
-            stats = await house.admin.topic_stats(house.broker, "orders")
+            stats = await house.admin.topics.stats(house.broker, "orders")
             return sum(edge.max_offset for edge in stats.values())
 
         await eventually(lambda: came(), within_s=10)
@@ -504,7 +506,7 @@ async def test_a_message_comes_at_the_time_its_sender_named_unless_it_was_recall
 
 async def test_a_producers_delay_in_seconds_and_its_moment_of_delivery_make_timer_messages(house) -> None:
     async def stored(topic: str) -> int:
-        stats = await house.admin.topic_stats(house.broker, topic)
+        stats = await house.admin.topics.stats(house.broker, topic)
         return sum(edge.max_offset for edge in stats.values())
 
     producer = Producer(house.namesrv, "sellers")

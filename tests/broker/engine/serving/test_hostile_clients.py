@@ -38,7 +38,7 @@ async def house(tmp_path):
     runtime.server.budget = MemoryBudget(received_bytes_max=RECEIVED_BYTES_MAX, unsent_bytes_max=UNSENT_BYTES_MAX)
     await runtime.start()
     house = House(runtime)
-    await house.admin.create_topic(house.broker, TopicConfig(topic_name="orders"))
+    await house.admin.topics.create(house.broker, TopicConfig(topic_name="orders"))
     yield house
     await house.connections.close()
     await runtime.stop()

@@ -34,7 +34,7 @@ class Large:
 
     async def page(self, page: int | None = None, since: int = 0) -> tuple:
         boot = self.broker.watch.boot if since else ""
-        return await self.admin._watch_page(self.address, WatchHeader(boot=boot, since=since, page=page))
+        return await self.admin.our_broker.watch_page(self.address, WatchHeader(boot=boot, since=since, page=page))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def large(tmp_path):
 async def test_a_snapshot_of_many_pages_is_complete_and_names_everything_once(large, monkeypatch):
     monkeypatch.setattr(watch_states, "PAGE_PARTS_MAX", 7)
     large.fill(20)
-    header, body = await large.admin.watch(large.address)
+    header, body = await large.admin.our_broker.watch(large.address)
     assert header.is_snapshot
     names = [topic.topic_name for topic in body.topics]
     assert len(names) == len(set(names))
@@ -62,11 +62,11 @@ async def test_a_snapshot_of_many_pages_is_complete_and_names_everything_once(la
 
 
 async def test_changes_may_have_several_pages_too(large, monkeypatch):
-    header, _ = await large.admin.watch(large.address)
+    header, _ = await large.admin.our_broker.watch(large.address)
     monkeypatch.setattr(watch_states, "PAGE_PARTS_MAX", 3)
     for number in range(10):
-        await large.admin.create_topic(large.address, TopicConfig(topic_name=f"new-{number}"))
-    changed, body = await large.admin.watch(large.address, boot=header.boot, since=header.revision)
+        await large.admin.topics.create(large.address, TopicConfig(topic_name=f"new-{number}"))
+    changed, body = await large.admin.our_broker.watch(large.address, boot=header.boot, since=header.revision)
     assert not changed.is_snapshot
     assert len(body.events) == 10
     assert {topic.topic_name for topic in body.topics} == {f"new-{number}" for number in range(10)}
@@ -76,14 +76,14 @@ async def test_what_changes_between_two_pages_is_told_after_the_last(large, monk
     monkeypatch.setattr(watch_states, "PAGE_PARTS_MAX", 5)
     large.fill(10)
     first, _ = await large.page()
-    await large.admin.create_topic(large.address, TopicConfig(topic_name="came-meanwhile"))
+    await large.admin.topics.create(large.address, TopicConfig(topic_name="came-meanwhile"))
     header, names = first, set()
     while header.next_page:
         header, body = await large.page(header.next_page)
         names |= {topic.topic_name for topic in body.topics}
     assert header.revision == first.revision
     assert "came-meanwhile" not in names
-    _, changed = await large.admin.watch(large.address, boot=first.boot, since=first.revision)
+    _, changed = await large.admin.our_broker.watch(large.address, boot=first.boot, since=first.revision)
     assert [topic.topic_name for topic in changed.topics] == ["came-meanwhile"]
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from remoting.client.table_pages import GROUP_PAGES, PAGE_ENTRIES_MAX, TOPIC_PAGES, next_page
+from remoting.client.admin.table_pages import GROUP_PAGES, PAGE_ENTRIES_MAX, TOPIC_PAGES, next_page
 from remoting.wire.command import Command
 from remoting.wire.errors import BodyError
 

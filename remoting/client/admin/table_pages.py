@@ -15,6 +15,8 @@ from remoting.wire.errors import BodyError
 PAGE_ENTRIES_MAX = 2000
 # Ends the requests to a server whose total is never reached.
 PAGES_MAX = 1000
+# What is read of one table: the settings of about 150,000 groups or 300,000 topics.
+TABLE_BYTES_MAX = 64 * 1024 * 1024
 _ENTRIES_MAX = PAGE_ENTRIES_MAX * PAGES_MAX
 
 

@@ -54,11 +54,11 @@ def asked(server: AnsweringServer) -> dict[str, str]:
 async def test_the_cluster_and_a_route_are_requested_from_a_name_server(server: AnsweringServer, admin: Admin) -> None:
     cluster = ClusterInfo(broker_addr_table={"a": BrokerData(broker_addrs={"0": "h:1"}, broker_name="a")})
     give(server, RequestCode.GET_BROKER_CLUSTER_INFO, write_body(cluster))
-    assert await admin.cluster_info(server.address) == cluster
+    assert await admin.cluster.info(server.address) == cluster
     server.serve_routes({"orders": route_to(("a", "h:1"))})
-    assert (await admin.route(server.address, "orders")).broker_datas[0].master_addr == "h:1"
+    assert (await admin.cluster.route(server.address, "orders")).broker_datas[0].master_addr == "h:1"
     with pytest.raises(BrokerRefused, match="topic 'missing'"):
-        await admin.route(server.address, "missing")
+        await admin.cluster.route(server.address, "missing")
 
 
 async def test_a_paged_table_is_read_whole(server: AnsweringServer, admin: Admin) -> None:
@@ -71,7 +71,7 @@ async def test_a_paged_table_is_read_whole(server: AnsweringServer, admin: Admin
         return response(request, 0, ext_fields={"totalTopicNum": "7"}, body=body)
 
     server.answers[RequestCode.GET_ALL_TOPIC_CONFIG] = page
-    table = await admin.topic_table(server.address)
+    table = await admin.topics.table(server.address)
     assert list(table.topic_config_table) == names
     assert table.data_version.counter == 1
     assert len(server.asked) == 3
@@ -83,7 +83,7 @@ async def test_the_group_table_is_read(server: AnsweringServer, admin: Admin) ->
         b'{"dataVersion":{"counter":1},"forbiddenTable":{"g":{"T":4}},"subscriptionGroupTable":{"g":{"groupName":"g"}}}'
     )
     give(server, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, body)
-    table = await admin.group_table(server.address)
+    table = await admin.groups.table(server.address)
     assert table.subscription_group_table == {"g": SubscriptionGroupConfig(group_name="g")}
     assert table.forbidden_table == {"g": {"T": 4}}
 
@@ -93,7 +93,7 @@ async def test_a_topic_is_created_with_the_attributes_as_the_wire_has_them(
 ) -> None:
     attributes = {"+message.type": "FIFO", "-cleanup.policy": ""}
     config = TopicConfig(topic_name="orders", read_queue_nums=2, write_queue_nums=3, perm=4, attributes=attributes)
-    await admin.create_topic(server.address, config)
+    await admin.topics.create(server.address, config)
     assert asked(server) == {
         "topic": "orders",
         "defaultTopic": "TBW102",
@@ -110,12 +110,12 @@ async def test_a_topic_is_created_with_the_attributes_as_the_wire_has_them(
 async def test_the_settings_of_a_topic_are_read_or_known_to_be_none(server: AnsweringServer, admin: Admin) -> None:
     config = TopicConfig(topic_name="orders", read_queue_nums=3)
     give(server, RequestCode.GET_TOPIC_CONFIG, write_body(config))
-    assert await admin.topic_config(server.address, "orders") == config
+    assert await admin.topics.config(server.address, "orders") == config
     server.refuse(RequestCode.GET_TOPIC_CONFIG, ResponseCode.TOPIC_NOT_EXIST, "No topic in this broker.")
-    assert await admin.topic_config(server.address, "orders") is None
+    assert await admin.topics.config(server.address, "orders") is None
     server.refuse(RequestCode.GET_TOPIC_CONFIG, ResponseCode.NO_PERMISSION, "no")
     with pytest.raises(BrokerRefused, match="topic 'orders'"):
-        await admin.topic_config(server.address, "orders")
+        await admin.topics.config(server.address, "orders")
 
 
 async def test_a_server_that_has_no_request_for_one_topic_is_requested_its_table(
@@ -124,13 +124,13 @@ async def test_a_server_that_has_no_request_for_one_topic_is_requested_its_table
     config = TopicConfig(topic_name="orders", read_queue_nums=3)
     server.refuse(RequestCode.GET_TOPIC_CONFIG, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported")
     give(server, RequestCode.GET_ALL_TOPIC_CONFIG, write_body(TopicTable(topic_config_table={"orders": config})))
-    assert await admin.topic_config(server.address, "orders") == config
-    assert await admin.topic_config(server.address, "missing") is None
+    assert await admin.topics.config(server.address, "orders") == config
+    assert await admin.topics.config(server.address, "missing") is None
 
 
 async def test_a_topic_is_deleted_in_a_broker_and_in_a_name_server(server: AnsweringServer, admin: Admin) -> None:
-    await admin.delete_topic(server.address, "orders")
-    await admin.delete_topic_route(server.address, "orders", "c1")
+    await admin.topics.delete(server.address, "orders")
+    await admin.cluster.delete_route(server.address, "orders", "c1")
     broker, name_server = server.asked
     assert (broker.code, broker.ext_fields) == (RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "orders"})
     assert name_server.code == RequestCode.DELETE_TOPIC_IN_NAMESRV
@@ -139,27 +139,27 @@ async def test_a_topic_is_deleted_in_a_broker_and_in_a_name_server(server: Answe
 
 async def test_the_groups_of_a_topic_are_read(server: AnsweringServer, admin: Admin) -> None:
     give(server, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, write_body(GroupList(group_list=["billing"])))
-    assert await admin.groups_of_topic(server.address, "orders") == ["billing"]
+    assert await admin.topics.groups(server.address, "orders") == ["billing"]
     assert asked(server) == {"topic": "orders"}
 
 
 async def test_a_group_is_created(server: AnsweringServer, admin: Admin) -> None:
     group = SubscriptionGroupConfig(group_name="billing", retry_max_times=3)
-    await admin.create_group(server.address, group)
+    await admin.groups.create(server.address, group)
     assert read_body(SubscriptionGroupConfig, server.asked[0].body) == group
 
 
 async def test_topic_stats_are_read(server: AnsweringServer, admin: Admin) -> None:
     offset = TopicOffset(max_offset=5, min_offset=1)
     give(server, RequestCode.GET_TOPIC_STATS_INFO, write_topic_stats({QUEUE: offset}))
-    assert await admin.topic_stats(server.address, "orders") == {QUEUE: offset}
+    assert await admin.topics.stats(server.address, "orders") == {QUEUE: offset}
 
 
 async def test_a_group_without_connected_consumers_has_no_members(server: AnsweringServer, admin: Admin) -> None:
     server.refuse(RequestCode.GET_CONSUMER_CONNECTION_LIST, ResponseCode.CONSUMER_NOT_ONLINE, "not online")
     server.refuse(RequestCode.GET_CONSUMER_LIST_BY_GROUP, 1, "no consumer for this group, billing")
-    assert await admin.consumer_connection(server.address, "billing") is None
-    assert await admin.consumer_ids(server.address, "billing") == []
+    assert await admin.clients.consumers(server.address, "billing") is None
+    assert await admin.clients.consumer_ids(server.address, "billing") == []
 
 
 async def test_members_are_read(server: AnsweringServer, admin: Admin) -> None:
@@ -169,26 +169,26 @@ async def test_members_are_read(server: AnsweringServer, admin: Admin) -> None:
         write_body(ConsumerConnection(consume_type="CONSUME_PASSIVELY")),
     )
     give(server, RequestCode.GET_CONSUMER_LIST_BY_GROUP, write_body(ConsumerIds(consumer_id_list=["b", "a"])))
-    members = await admin.consumer_connection(server.address, "billing")
+    members = await admin.clients.consumers(server.address, "billing")
     assert members is not None
     assert members.consume_type == "CONSUME_PASSIVELY"
-    assert await admin.consumer_ids(server.address, "billing") == ["b", "a"]
+    assert await admin.clients.consumer_ids(server.address, "billing") == ["b", "a"]
 
 
 async def test_progress_is_read(server: AnsweringServer, admin: Admin) -> None:
     stats = ConsumeStats(queues={QUEUE: QueueProgress(broker_offset=9, consumer_offset=4)})
     give(server, RequestCode.GET_CONSUME_STATS, write_consume_stats(stats))
-    assert await admin.consume_stats(server.address, "billing", "orders") == stats
+    assert await admin.offsets.consume_stats(server.address, "billing", "orders") == stats
     assert asked(server) == {"consumerGroup": "billing", "topic": "orders"}
     offsets = {("orders", "billing"): {0: 4}}
     give(server, RequestCode.GET_ALL_CONSUMER_OFFSET, write_committed_offsets(offsets))
-    assert await admin.all_offsets(server.address) == offsets
+    assert await admin.offsets.all_committed(server.address) == offsets
 
 
 async def test_running_info_is_requested_of_one_client(server: AnsweringServer, admin: Admin) -> None:
     info = ConsumerRunningInfo(properties={"a": "b"})
     give(server, RequestCode.GET_CONSUMER_RUNNING_INFO, write_running_info(info))
-    assert await admin.running_info(server.address, "billing", "me") == info
+    assert await admin.clients.running_info(server.address, "billing", "me") == info
     assert asked(server) == {"consumerGroup": "billing", "clientId": "me", "jstackEnable": "false"}
 
 
@@ -196,11 +196,11 @@ async def test_offsets_of_a_queue_are_read_and_written(server: AnsweringServer, 
     for code in (RequestCode.GET_MAX_OFFSET, RequestCode.GET_MIN_OFFSET, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP):
         give(server, code, offset=int(code))
     give(server, RequestCode.QUERY_CONSUMER_OFFSET, offset=4)
-    assert await admin.max_offset(server.address, "orders", 3) == 30
-    assert await admin.min_offset(server.address, "orders", 3) == 31
-    assert await admin.search_offset(server.address, "orders", 3, 1_700_000_000_000) == 29
-    assert await admin.query_offset(server.address, "billing", "orders", 3) == 4
-    await admin.update_offset(server.address, "billing", "orders", 3, 5)
+    assert await admin.offsets.max(server.address, "orders", 3) == 30
+    assert await admin.offsets.min(server.address, "orders", 3) == 31
+    assert await admin.offsets.search(server.address, "orders", 3, 1_700_000_000_000) == 29
+    assert await admin.offsets.committed(server.address, "billing", "orders", 3) == 4
+    await admin.offsets.commit(server.address, "billing", "orders", 3, 5)
     assert server.asked[2].ext_fields == {"topic": "orders", "queueId": "3", "timestamp": "1700000000000"}
     assert server.asked[4].ext_fields == {
         "consumerGroup": "billing",
@@ -212,13 +212,13 @@ async def test_offsets_of_a_queue_are_read_and_written(server: AnsweringServer, 
 
 async def test_an_offset_that_was_never_committed_is_none(server: AnsweringServer, admin: Admin) -> None:
     server.refuse(RequestCode.QUERY_CONSUMER_OFFSET, ResponseCode.QUERY_NOT_FOUND)
-    assert await admin.query_offset(server.address, "billing", "orders", 3) is None
+    assert await admin.offsets.committed(server.address, "billing", "orders", 3) is None
 
 
 async def test_a_watch_is_answered_with_what_changed(server: AnsweringServer, admin: Admin) -> None:
     body = WatchBody(now_ms=1, cluster="c", broker_name="a", broker_addr="h:1", version=479)
     give(server, RequestCode.WATCH, write_body(body), boot="b1", revision=7, isSnapshot="true")
-    header, watched = await admin.watch(server.address, "b0", 5, 100)
+    header, watched = await admin.our_broker.watch(server.address, "b0", 5, 100)
     assert (header.boot, header.revision, header.is_snapshot) == ("b1", 7, True)
     assert watched == body
     assert asked(server) == {"boot": "b0", "since": "5", "waitMs": "100"}
@@ -235,33 +235,33 @@ async def test_the_scheduler_asks_for_its_lease_and_steps(server: AnsweringServe
         holder="me",
         brokerNowMs=9,
     )
-    lease, agenda = await admin.scheduler_lease(server.address, "me", 2000, wait_ms=10)
+    lease, agenda = await admin.our_broker.scheduler_lease(server.address, "me", 2000, wait_ms=10)
     assert (lease.granted, lease.epoch, lease.broker_now_ms, agenda.entries) == (True, 2, 9, [entry])
     give(server, RequestCode.SCHEDULER_STEP, delivered=4, lateMs=12)
-    step = await admin.scheduler_step(server.address, 2, "delay", "3", 1000)
+    step = await admin.our_broker.scheduler_step(server.address, 2, "delay", "3", 1000)
     assert (step.delivered, step.late_ms) == (4, 12)
     server.refuse(RequestCode.SCHEDULER_STEP, ResponseCode.SCHEDULER_EPOCH_STALE)
     with pytest.raises(BrokerRefused, match="SCHEDULER_EPOCH_STALE"):
-        await admin.scheduler_step(server.address, 1, "delay", "3", 1000)
+        await admin.our_broker.scheduler_step(server.address, 1, "delay", "3", 1000)
 
 
 Call = Callable[[Admin, str], Awaitable[object]]
 CALLS: dict[str, Call] = {
-    "cluster_info": lambda admin, address: admin.cluster_info(address),
-    "topic_table": lambda admin, address: admin.topic_table(address),
-    "group_table": lambda admin, address: admin.group_table(address),
-    "consumer_connection": lambda admin, address: admin.consumer_connection(address, "g"),
-    "consumer_ids": lambda admin, address: admin.consumer_ids(address, "g"),
-    "consume_stats": lambda admin, address: admin.consume_stats(address, "g"),
-    "all_offsets": lambda admin, address: admin.all_offsets(address),
-    "topic_stats": lambda admin, address: admin.topic_stats(address, "t"),
-    "running_info": lambda admin, address: admin.running_info(address, "g", "c"),
-    "max_offset": lambda admin, address: admin.max_offset(address, "t", 0),
-    "search_offset": lambda admin, address: admin.search_offset(address, "t", 0, 0),
-    "query_offset": lambda admin, address: admin.query_offset(address, "g", "t", 0),
-    "watch": lambda admin, address: admin.watch(address),
-    "scheduler_lease": lambda admin, address: admin.scheduler_lease(address, "d", 1),
-    "scheduler_step": lambda admin, address: admin.scheduler_step(address, 1, "delay", "1", 1),
+    "cluster_info": lambda admin, address: admin.cluster.info(address),
+    "topic_table": lambda admin, address: admin.topics.table(address),
+    "group_table": lambda admin, address: admin.groups.table(address),
+    "consumer_connection": lambda admin, address: admin.clients.consumers(address, "g"),
+    "consumer_ids": lambda admin, address: admin.clients.consumer_ids(address, "g"),
+    "consume_stats": lambda admin, address: admin.offsets.consume_stats(address, "g"),
+    "all_offsets": lambda admin, address: admin.offsets.all_committed(address),
+    "topic_stats": lambda admin, address: admin.topics.stats(address, "t"),
+    "running_info": lambda admin, address: admin.clients.running_info(address, "g", "c"),
+    "max_offset": lambda admin, address: admin.offsets.max(address, "t", 0),
+    "search_offset": lambda admin, address: admin.offsets.search(address, "t", 0, 0),
+    "query_offset": lambda admin, address: admin.offsets.committed(address, "g", "t", 0),
+    "watch": lambda admin, address: admin.our_broker.watch(address),
+    "scheduler_lease": lambda admin, address: admin.our_broker.scheduler_lease(address, "d", 1),
+    "scheduler_step": lambda admin, address: admin.our_broker.scheduler_step(address, 1, "delay", "1", 1),
 }
 
 
