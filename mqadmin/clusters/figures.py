@@ -71,7 +71,7 @@ class DueKind:
 
 
 @dataclass(frozen=True, slots=True)
-class SchedulerFacts:
+class SchedulerSummary:
     """`driver` "": no driver holds the lease. `late_ms` of the last delivery, None before the first."""
 
     driver: str

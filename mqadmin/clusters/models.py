@@ -20,7 +20,7 @@ from mqadmin.clusters.figures import (
     Drain,
     DueKind,
     Figure,
-    SchedulerFacts,
+    SchedulerSummary,
     SubscriptionDifference,
     drain,
 )
@@ -160,11 +160,11 @@ class Broker(models.Model):
         return self.seen_at is not None and not self.last_error
 
     @property
-    def scheduler(self) -> SchedulerFacts | None:
+    def scheduler(self) -> SchedulerSummary | None:
         """What the broker says of its scheduler; None where it has none of ours."""
         if self.scheduler_driver is None:
             return None
-        return SchedulerFacts(
+        return SchedulerSummary(
             driver=self.scheduler_driver,
             since=self.scheduler_since,
             late_ms=self.scheduler_late_ms,
@@ -319,7 +319,7 @@ class Group(models.Model):
     verdict_since = models.DateTimeField(null=True, blank=True)
     # Which rule gave the verdict, and the numbers behind it (`lag/verdicts.py` makes words of them).
     verdict_rule = models.CharField(max_length=40, blank=True, default="")
-    verdict_facts = models.JSONField(default=dict, blank=True)
+    verdict_numbers = models.JSONField(default=dict, blank=True)
     # Counts up with every change of this group's rows; pages compare it.
     revision = models.PositiveBigIntegerField(default=0)
     # When time alone can change a figure or the verdict; null: never.

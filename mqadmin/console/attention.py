@@ -71,7 +71,7 @@ def group_lines(groups: Iterable[Group]) -> Iterator[AttentionLine]:
             url=reverse("group", args=[group.cluster.name, group.name]),
             name=group.name,
             cluster=group.cluster.name,
-            reason=verdicts.reason(group.verdict_rule, group.verdict_facts),
+            reason=verdicts.reason(group.verdict_rule, group.verdict_numbers),
             note=_lag_note(group),
             since=group.verdict_since,
         )

@@ -56,7 +56,7 @@ def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
                 event=event,
                 text=event_text(event),
                 tone=TONES.get(event.kind, ""),
-                changes=queue_changes(event.facts.get("moves", [])),
+                changes=queue_changes(event.details.get("moves", [])),
                 note=gettext("noticed between two samples") if event.source == RebalanceSource.POLL else "",
                 day=date_format(day, "l, j F Y") if day != last_day else "",
             )
@@ -77,10 +77,10 @@ def event_text(event: RebalanceRow) -> str:
         case RebalanceKind.GONE:
             return _with_member_count(gettext("disappeared"), event)
         case RebalanceKind.QUEUES_MOVED:
-            count = len(event.facts.get("moves", []))
+            count = len(event.details.get("moves", []))
             return ngettext("%(n)d queue moved", "%(n)d queues moved", count) % {"n": count}
         case RebalanceKind.SUBSCRIPTION_CHANGED:
-            changes = "; ".join(map(_topic_change_text, event.facts.get("topics", [])))
+            changes = "; ".join(map(_topic_change_text, event.details.get("topics", [])))
             return gettext("changed its subscription: %(changes)s") % {"changes": changes}
         case _:
             return event.kind
@@ -100,7 +100,7 @@ def queue_changes(moves: Iterable[dict[str, object]]) -> list[QueueChange]:
 
 
 def _with_member_count(words: str, event: RebalanceRow) -> str:
-    count = event.facts.get("member_count")
+    count = event.details.get("member_count")
     if not isinstance(count, int):
         return words
     after = ngettext("%(n)d member after that", "%(n)d members after that", count) % {"n": count}

@@ -22,7 +22,7 @@ from mqadmin.clusters.progress import attach_ends
 from mqadmin.lag import history, rates
 from mqadmin.lag.models import LagHistory
 from mqadmin.lag.rates import Rate, rate
-from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, SLOW_AFTER_S, STALLED_AFTER_S, GroupFacts, judge
+from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, SLOW_AFTER_S, STALLED_AFTER_S, VerdictInput, judge
 
 _BROADCASTING = "BROADCASTING"
 # When an observed moment is written into the row: earlier it would cost a write for every message.
@@ -47,7 +47,7 @@ _MEASURED_FIELDS = (
     "verdict_rank",
     "verdict_since",
     "verdict_rule",
-    "verdict_facts",
+    "verdict_numbers",
     "due_at",
     "revision",
 )
@@ -228,7 +228,7 @@ def _fingerprint(queues: Sequence[QueueOffset]) -> int:
 
 def _judge(group: Group, standing_since: datetime | None, packed: bytes | memoryview, now: datetime) -> None:
     judgement = judge(
-        GroupFacts(
+        VerdictInput(
             now=now,
             is_broadcast=group.message_model == _BROADCASTING,
             member_count=group.member_count,
@@ -242,7 +242,7 @@ def _judge(group: Group, standing_since: datetime | None, packed: bytes | memory
     if group.verdict_since is None or group.verdict != judgement.verdict:
         group.verdict_since = now
     group.verdict, group.verdict_rank = judgement.verdict, judgement.rank
-    group.verdict_rule, group.verdict_facts = judgement.rule, judgement.numbers
+    group.verdict_rule, group.verdict_numbers = judgement.rule, judgement.numbers
 
 
 def _standing_since(known: Sequence[QueueOffset]) -> datetime | None:

@@ -1,6 +1,6 @@
 """Is a group all right? The first rule that holds says it, with the numbers behind it (Burrow's spirit).
 
-The table is the specification. A rule reads GroupFacts, never the clock or the database. Stored are the name of the
+The table is the specification. A rule reads VerdictInput, never the clock or the database. Stored are the name of the
 rule and its numbers; `reason` makes the sentence when a page is rendered, in the reader's language.
 """
 
@@ -28,7 +28,7 @@ QUIET_AFTER_S = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFacts:
+class VerdictInput:
     """What is known of a group at `now`; None where it is not.
 
     `behind_since`: since when the longest-waiting next message has been waiting. `standing_since`: since when some
@@ -71,20 +71,20 @@ class GroupFacts:
 class Rule:
     name: str
     verdict: Verdict
-    holds: Callable[[GroupFacts], bool]
+    holds: Callable[[VerdictInput], bool]
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("broadcast", Verdict.UNKNOWN, lambda facts: facts.is_broadcast),
-    Rule("no_offsets", Verdict.UNKNOWN, lambda facts: facts.lag is None),
-    Rule("nobody_online_waiting", Verdict.STOPPED, lambda facts: facts.member_count == 0 and facts.is_waiting),
-    Rule("nobody_online", Verdict.QUIET, lambda facts: facts.member_count == 0),
-    Rule("members_not_known", Verdict.UNKNOWN, lambda facts: facts.member_count is None and facts.is_waiting),
-    Rule("offset_stands", Verdict.STALLED, lambda facts: facts.standing_s >= STALLED_AFTER_S),
-    Rule("lag_grows", Verdict.SLOW, lambda facts: facts.behind_s >= SLOW_AFTER_S and facts.is_growing),
-    Rule("catching_up", Verdict.OK, lambda facts: facts.behind_s >= SLOW_AFTER_S),
-    Rule("no_traffic", Verdict.QUIET, lambda facts: not facts.is_waiting and facts.is_at_rest),
-    Rule("keeps_up", Verdict.OK, lambda facts: facts.lag is not None),
+    Rule("broadcast", Verdict.UNKNOWN, lambda group: group.is_broadcast),
+    Rule("no_offsets", Verdict.UNKNOWN, lambda group: group.lag is None),
+    Rule("nobody_online_waiting", Verdict.STOPPED, lambda group: group.member_count == 0 and group.is_waiting),
+    Rule("nobody_online", Verdict.QUIET, lambda group: group.member_count == 0),
+    Rule("members_not_known", Verdict.UNKNOWN, lambda group: group.member_count is None and group.is_waiting),
+    Rule("offset_stands", Verdict.STALLED, lambda group: group.standing_s >= STALLED_AFTER_S),
+    Rule("lag_grows", Verdict.SLOW, lambda group: group.behind_s >= SLOW_AFTER_S and group.is_growing),
+    Rule("catching_up", Verdict.OK, lambda group: group.behind_s >= SLOW_AFTER_S),
+    Rule("no_traffic", Verdict.QUIET, lambda group: not group.is_waiting and group.is_at_rest),
+    Rule("keeps_up", Verdict.OK, lambda group: group.lag is not None),
 )
 
 
@@ -99,9 +99,9 @@ class Judgement:
         return VERDICT_RANKS[self.verdict]
 
 
-def judge(facts: GroupFacts) -> Judgement:
-    rule = next(rule for rule in RULES if rule.holds(facts))
-    return Judgement(rule.verdict, rule.name, _numbers(facts))
+def judge(group: VerdictInput) -> Judgement:
+    rule = next(rule for rule in RULES if rule.holds(group))
+    return Judgement(rule.verdict, rule.name, _numbers(group))
 
 
 def reason(rule: str, numbers: dict[str, Any]) -> str:
@@ -136,8 +136,8 @@ def reason(rule: str, numbers: dict[str, Any]) -> str:
     return text() if text else ""
 
 
-def _numbers(facts: GroupFacts) -> dict[str, Any]:
-    return {"members": facts.member_count, "lag": facts.lag, "lag_before": facts.lag_before}
+def _numbers(group: VerdictInput) -> dict[str, Any]:
+    return {"members": group.member_count, "lag": group.lag, "lag_before": group.lag_before}
 
 
 def _seconds_since(moment: datetime | None, now: datetime) -> float:

@@ -17,14 +17,14 @@ class RebalanceKind(models.TextChoices):
 
 
 class RebalanceSource(models.TextChoices):
-    WATCH = "watch", "told by the broker"
+    WATCH = "watch", "reported by the broker"
     POLL = "poll", "found between two samples"
 
 
 class RebalanceEvent(models.Model):
     """`at` by the broker's clock; GONE where polling found a member missing and cannot say how it went.
 
-    `facts`: what the kind needs (`selectors.RebalanceRow`). `source_key` names the event within its source, so that
+    `details`: what the kind needs (`selectors.RebalanceRow`). `source_key` names the event within its source, so that
     an event that is read twice is stored once.
     """
 
@@ -33,7 +33,7 @@ class RebalanceEvent(models.Model):
     at = models.DateTimeField()
     kind = models.CharField(max_length=24, choices=RebalanceKind)
     client_id = models.CharField(max_length=CLIENT_ID_CHARS_MAX, blank=True, default="")
-    facts = models.JSONField(default=dict, blank=True)
+    details = models.JSONField(default=dict, blank=True)
     source = models.CharField(max_length=8, choices=RebalanceSource)
     source_key = models.CharField(max_length=NAME_CHARS_MAX)
 

@@ -56,12 +56,12 @@ def events_of_samples(cluster_id: int, changes: Iterable[MembershipChange], at: 
     for change in changes:
         for kind, client_ids in ((RebalanceKind.JOINED, change.joined), (RebalanceKind.GONE, change.gone)):
             for client_id in client_ids:
-                facts: dict[str, Any] = {"member_count": change.member_count}
-                events.append(_sampled_event(cluster_id, change.group_id, kind, client_id, facts, at))
+                details: dict[str, Any] = {"member_count": change.member_count}
+                events.append(_sampled_event(cluster_id, change.group_id, kind, client_id, details, at))
         for client_id, topics in change.subscriptions.items():
             kind = RebalanceKind.SUBSCRIPTION_CHANGED
-            facts = {"topics": [dict(topic) for topic in topics]}
-            events.append(_sampled_event(cluster_id, change.group_id, kind, client_id, facts, at))
+            details = {"topics": [dict(topic) for topic in topics]}
+            events.append(_sampled_event(cluster_id, change.group_id, kind, client_id, details, at))
     return events
 
 
@@ -95,17 +95,17 @@ def _events_of_group(
             continue
         if kind == RebalanceKind.SUBSCRIPTION_CHANGED and one.client_id in joined:
             continue  # its first subscription, which joining implies
-        facts: dict[str, Any] = {}
+        details: dict[str, Any] = {}
         if kind == RebalanceKind.SUBSCRIPTION_CHANGED:
-            facts["topics"] = [dict(topic) for topic in change.subscriptions.get(one.client_id, ())]
+            details["topics"] = [dict(topic) for topic in change.subscriptions.get(one.client_id, ())]
         else:
-            facts["member_count"] = member_count
+            details["member_count"] = member_count
             if member_count is not None:
                 member_count += 1 if kind in _DEPARTURES else -1
-        events.append(_watched_event(cluster_id, change.group_id, kind, one, facts))
+        events.append(_watched_event(cluster_id, change.group_id, kind, one, details))
     if moves:
-        facts = {"moves": [_move(one) for one in moves if one.queue is not None]}
-        events.append(_watched_event(cluster_id, change.group_id, RebalanceKind.QUEUES_MOVED, moves[-1], facts))
+        details = {"moves": [_move(one) for one in moves if one.queue is not None]}
+        events.append(_watched_event(cluster_id, change.group_id, RebalanceKind.QUEUES_MOVED, moves[-1], details))
     return events
 
 
@@ -121,7 +121,7 @@ def _move(one: ObservedEvent) -> dict[str, Any]:
 
 
 def _watched_event(
-    cluster_id: int, group_id: int, kind: RebalanceKind, one: ObservedEvent, facts: dict[str, Any]
+    cluster_id: int, group_id: int, kind: RebalanceKind, one: ObservedEvent, details: dict[str, Any]
 ) -> RebalanceEvent:
     return RebalanceEvent(
         cluster_id=cluster_id,
@@ -129,14 +129,14 @@ def _watched_event(
         at=one.at,
         kind=kind,
         client_id="" if kind == RebalanceKind.QUEUES_MOVED else one.client_id,
-        facts=facts,
+        details=details,
         source=RebalanceSource.WATCH,
         source_key=one.key,
     )
 
 
 def _sampled_event(
-    cluster_id: int, group_id: int, kind: RebalanceKind, client_id: str, facts: dict[str, Any], at: datetime
+    cluster_id: int, group_id: int, kind: RebalanceKind, client_id: str, details: dict[str, Any], at: datetime
 ) -> RebalanceEvent:
     return RebalanceEvent(
         cluster_id=cluster_id,
@@ -144,7 +144,7 @@ def _sampled_event(
         at=at,
         kind=kind,
         client_id=client_id,
-        facts=facts,
+        details=details,
         source=RebalanceSource.POLL,
         source_key=f"{at.timestamp():.3f}:{kind}:{client_id}"[:255],
     )

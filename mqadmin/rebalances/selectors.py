@@ -17,7 +17,7 @@ PAGE_SIZE = 50
 class RebalanceRow:
     """`kind`: joined, left, lost, gone, subscription_changed, queues_moved.
 
-    `facts` by kind: joined, left, lost, gone: {"member_count": after it}; subscription_changed: {"topics": [{"topic",
+    `details` by kind: joined, left, lost, gone: {"member_count": after it}; subscription_changed: {"topics": [{"topic",
     "before", "after"}]}, "" for "not subscribed"; queues_moved: {"moves": [{"topic", "broker", "queue_id", "from",
     "to"}]} with client ids, "" for none. `source`: watch (reported by the broker) or poll (found between two samples).
     """
@@ -27,7 +27,7 @@ class RebalanceRow:
     at: datetime
     kind: str
     client_id: str
-    facts: dict[str, Any]
+    details: dict[str, Any]
     source: str
 
 
@@ -76,6 +76,6 @@ def _row(event: RebalanceEvent) -> RebalanceRow:
         at=event.at,
         kind=event.kind,
         client_id=event.client_id,
-        facts=event.facts,
+        details=event.details,
         source=event.source,
     )

@@ -209,14 +209,14 @@ def make_subscription(
     return Subscription.objects.create(group=group, topic_name=topic, expression=expression, **(fields | changes))
 
 
-def make_event(group: Group, kind: str, *, at: datetime, client_id: str = "", **facts: Any) -> RebalanceEvent:
+def make_event(group: Group, kind: str, *, at: datetime, client_id: str = "", **details: Any) -> RebalanceEvent:
     return RebalanceEvent.objects.create(
         cluster=group.cluster,
         group=group,
         at=at,
         kind=kind,
         client_id=client_id,
-        facts=facts,
+        details=details,
         source=RebalanceSource.WATCH,
         source_key=f"{kind}:{client_id}:{at.timestamp()}",
     )

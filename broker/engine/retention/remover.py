@@ -12,7 +12,7 @@ from broker.engine.store.retention import Removal
 class Remover:
     """Runs removals of segments. Event loop only.
 
-    Callers: `ScheduledRetention` (`start`), `DiskWatch` (`remove`), the runtime (`stop`). Affects the store.
+    Callers: `ScheduledRetention` (`start`), `DiskSpaceCheck` (`remove`), the runtime (`stop`). Affects the store.
     """
 
     def __init__(self, store: MessageStore) -> None:

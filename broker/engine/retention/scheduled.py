@@ -5,7 +5,7 @@ removes the segment that it names; it does nothing if that is not the oldest one
 `FILES_PER_PASS` segments with a pause between any two (RocketMQ's `deleteFileBatchMax`, `deletePhysicFilesInterval`),
 so that the deletions do not slow down other disk access.
 
-While no driver sends steps, no segment is removed here; `disk_watch.py` needs no driver.
+While no driver sends steps, no segment is removed here; `disk_space.py` needs no driver.
 """
 
 from __future__ import annotations

@@ -93,9 +93,9 @@ class DelayedDelivery:
     def pinned(self) -> int | None:
         """Returns the commit-log offset from which on the log is needed: that of the oldest waiting message, or the one
         from which on recovery would count copies, if that is lower. None when neither exists."""
-        places = [self._queues.first_place(level) for level in self._levels.values()]
-        places.append(self.saving.saved.delivering_from)
-        return min((place for place in places if place is not None), default=None)
+        offsets = [self._queues.lowest_commit_log_offset(level) for level in self._levels.values()]
+        offsets.append(self.saving.saved.delivering_from)
+        return min((offset for offset in offsets if offset is not None), default=None)
 
     # for the scheduler
 
@@ -145,7 +145,7 @@ class DelayedDelivery:
         if count:
             level.late_ms = now_ms - first_due_ms
         segment.next_offset = next_offset
-        self._queues.look(level, segment)
+        self._queues.advance(level, segment)
         level.segments = drop_delivered(level.segments)
         return StepResult(count, level.late_ms if count else -1)
 
@@ -160,7 +160,7 @@ class DelayedDelivery:
     def _level_grew(self, number: int) -> None:
         level = self._levels.get(str(number))
         if level is not None and level.segments[-1].stored_due_ms is None:
-            self._queues.look(level, level.segments[-1])
+            self._queues.advance(level, level.segments[-1])
             self._on_earlier_due()
 
     # delivering

@@ -24,15 +24,15 @@ class LevelQueues:
     def __init__(self, store: MessageStore) -> None:
         self._store = store
 
-    def look(self, level: Level, segment: LevelSegment) -> None:
+    def advance(self, level: Level, segment: LevelSegment) -> None:
         """Sets the segment's next offset and due time to those of its first waiting message."""
         segment.next_offset, entry = self.entry_from(level, segment, segment.next_offset)
         segment.stored_due_ms = None if entry is None else entry[2]
 
-    def look_at_all(self, level: Level) -> None:
-        """Does as `look` for all segments of the level, and drops the first ones that are fully delivered."""
+    def advance_all(self, level: Level) -> None:
+        """Advances all segments of the level, and drops the first ones that are fully delivered."""
         for segment in level.segments:
-            self.look(level, segment)
+            self.advance(level, segment)
         level.segments = drop_delivered(level.segments)
 
     def entry_from(self, level: Level, segment: LevelSegment, queue_offset: int) -> tuple[int, Entry | None]:
@@ -56,8 +56,8 @@ class LevelQueues:
     def waiting_count(self, level: Level) -> int:
         return sum(max(0, self.end_of(level, segment) - segment.next_offset) for segment in level.segments)
 
-    def first_place(self, level: Level) -> int | None:
-        """Returns the commit-log offset of the oldest message that waits in any segment, None when none waits."""
+    def lowest_commit_log_offset(self, level: Level) -> int | None:
+        """Returns the lowest commit-log offset of a message that waits in any segment, None when none waits."""
         entries = [
             self._store.queue_entry(SCHEDULE_TOPIC, level.queue_id, segment.next_offset)
             for segment in level.segments

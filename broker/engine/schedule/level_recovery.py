@@ -34,7 +34,7 @@ def recover_levels(
         _count_copies_from(store, levels, saved.delivering_from)
     for level in levels.values():
         _clamp(store, level)
-        queues.look_at_all(level)
+        queues.advance_all(level)
     return levels
 
 

@@ -38,7 +38,7 @@ PARKED_MAX = 256
 ABSENCE_MS = 3_000
 # The same after the broker's start: longer, because workers that were started along with it take their time.
 START_GRACE_MS = 15_000
-LOOK_INTERVAL_S = 1.0
+DRIVER_CHECK_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +87,18 @@ class Scheduler:
         self._late_ms = -1
         self._parked: list[_Parked] = []
         self._answer_timer: asyncio.TimerHandle | None = None
-        self._look_timer: asyncio.TimerHandle | None = None
+        self._check_timer: asyncio.TimerHandle | None = None
         self._last_driven_s = 0.0
         self._is_absence_reported = False
 
     def start(self) -> None:
         """Begins to watch for a missing driver."""
         self._last_driven_s = self._now_s() + (START_GRACE_MS - ABSENCE_MS) / 1000
-        self._look_for_driver()
+        self._check_driver()
 
     def stop(self) -> None:
         """Drops parked requests without an answer: drivers notice the end by their closed connections."""
-        for timer in (self._answer_timer, self._look_timer):
+        for timer in (self._answer_timer, self._check_timer):
             if timer is not None:
                 timer.cancel()
         self._parked.clear()
@@ -214,7 +214,7 @@ class Scheduler:
 
     # a missing driver
 
-    def _look_for_driver(self) -> None:
+    def _check_driver(self) -> None:
         is_held = self._lease.is_held(self._now_ms())
         if is_held:
             self._last_driven_s = self._now_s()
@@ -222,7 +222,7 @@ class Scheduler:
             logger.warning("no driver holds the scheduler's lease: delayed messages and other due tasks wait")
             self._changed()
             self._is_absence_reported = True
-        self._look_timer = asyncio.get_running_loop().call_later(LOOK_INTERVAL_S, self._look_for_driver)
+        self._check_timer = asyncio.get_running_loop().call_later(DRIVER_CHECK_INTERVAL_S, self._check_driver)
 
     def _changed(self) -> None:
         self._since_ms = self._clock()

@@ -124,7 +124,7 @@ class CommitLog:
             return None
         return store_timestamp(start, 0)
 
-    def forget_oldest(self, segment: Segment) -> Path:
+    def detach_oldest(self, segment: Segment) -> Path:
         """Takes `segment` out of the log and returns the path of its file, which may then be deleted."""
         assert segment is self.oldest
         del self._segments[segment.start]

@@ -232,12 +232,12 @@ class ConsumeQueue:
     def put_holes(self, until: int, commit_log_offset: int) -> None:
         """Adds holes up to `until`, for lost messages; the next sound record is at `commit_log_offset`."""
         if self.max_offset == 0 and until > 0:
-            self.go_on_at(until)
+            self.continue_from(until)
         self.reserve(until - self.max_offset)
         while self.max_offset < until:
             self.put(commit_log_offset, HOLE_BYTES, 0)
 
-    def go_on_at(self, queue_offset: int) -> None:
+    def continue_from(self, queue_offset: int) -> None:
         """Continues a queue without any entry at `queue_offset`. No file is made before the next `reserve`."""
         self._first_offset = self.max_offset = self.synced_offset = self._allocated_end = queue_offset
         self._is_file_missing = True

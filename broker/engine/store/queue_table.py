@@ -118,7 +118,7 @@ class QueueTable:
             for queue_id, next_offset in queues.items():
                 queue = self.get_or_create(topic, int(queue_id))
                 if queue.max_offset == 0:
-                    queue.go_on_at(next_offset)
+                    queue.continue_from(next_offset)
                 elif queue.max_offset < next_offset:
                     raise IndexesStale(f"{topic}/{queue_id} lacks entries before {next_offset}")
 

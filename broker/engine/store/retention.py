@@ -129,7 +129,7 @@ class Retention:
         segment = self._log.oldest if self._running is None else None
         if segment is None or not self._may_go(segment):
             return None
-        path = self._log.forget_oldest(segment)
+        path = self._log.detach_oldest(segment)
         minimum = self._log.min_offset
         state = {"log_min_offset": minimum, "log_end": self._log.end, "next_offsets": self._next_offsets(minimum)}
         self._running = Removal(

@@ -36,7 +36,7 @@ from broker.engine.transactions.half import (
     next_version,
 )
 from broker.engine.transactions.op_records import OpRecords
-from broker.engine.transactions.undecided import NOT_LOOKED_AT, Undecided
+from broker.engine.transactions.undecided import DUE_TIME_UNKNOWN, Undecided
 from remoting.wire.bodies.scheduler import AgendaEntry
 from remoting.wire.names import HALF_TOPIC
 from remoting.wire.properties import Property
@@ -153,7 +153,7 @@ class CheckBack:
             logger.error("half message %d cannot be checked, it is missing or not a half message", queue_offset)
             self._undecided.remove(queue_offset)
             return None
-        if due_ms == NOT_LOOKED_AT and (due_ms := self._first_due_ms(half, now_ms)) > now_ms:
+        if due_ms == DUE_TIME_UNKNOWN and (due_ms := self._first_due_ms(half, now_ms)) > now_ms:
             self._undecided.postpone(queue_offset, due_ms)
             return None
         is_old = now_ms - half.born_timestamp_ms > self._config.file_reserved_hours * _HOUR_MS

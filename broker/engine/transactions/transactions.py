@@ -37,7 +37,7 @@ from broker.engine.transactions.half import (
 from broker.engine.transactions.op_records import OpRecords
 from broker.engine.transactions.progress import Progress, ProgressKeeper
 from broker.engine.transactions.recovery import recover
-from broker.engine.transactions.undecided import NOT_LOOKED_AT, Undecided
+from broker.engine.transactions.undecided import DUE_TIME_UNKNOWN, Undecided
 from broker.engine.transactions.versions import has_follower, undecided_version
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
@@ -96,7 +96,7 @@ class Transactions:
             self._ops.remember(op_offset, highest)
         self._ops.start_at(found.next_op_offset)
         for queue_offset in found.undecided:
-            self._undecided.add(queue_offset, NOT_LOOKED_AT)
+            self._undecided.add(queue_offset, DUE_TIME_UNKNOWN)
         for queue_offset in found.unrecorded:
             self._ops.begin(queue_offset, found.scanned_from)
             self._ops.follow(queue_offset)

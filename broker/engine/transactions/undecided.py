@@ -1,7 +1,7 @@
 """The undecided halves, and when each is to be checked. In memory, about 170 bytes each.
 
 A half is known by its queue offset in the half queue; everything else about it is read from the log when it is needed.
-`due_ms` is when its producers are to be asked; `NOT_LOOKED_AT` for one that recovery found and whose record was not
+`due_ms` is when its producers are to be asked; `DUE_TIME_UNKNOWN` for one that recovery found and whose record was not
 read yet.
 
 When the clock is set back, all due times are set back with it, so that no check is later than intended.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-NOT_LOOKED_AT = 0
+DUE_TIME_UNKNOWN = 0
 # Smaller steps back are normal corrections of a clock, and make checks late by no more than that.
 STEP_BACK_MS = 1_000
 # The heap is rebuilt when it has so many entries that no longer count, beyond as many as there are halves.
@@ -103,7 +103,7 @@ class Undecided:
 
     def _set_back(self, by_ms: int) -> None:
         for queue_offset, due_ms in self._due_ms.items():
-            self._due_ms[queue_offset] = max(NOT_LOOKED_AT, due_ms - by_ms)
+            self._due_ms[queue_offset] = max(DUE_TIME_UNKNOWN, due_ms - by_ms)
         self._rebuild()
 
     def _rebuild(self) -> None:

@@ -15,7 +15,7 @@ from broker.engine.groups.consumer_groups import ConsumerGroups
 from broker.engine.processors.get_all_delay_offset import GetAllDelayOffset
 from broker.engine.processors.scheduler_lease import SchedulerLease
 from broker.engine.processors.scheduler_step import SchedulerStep
-from broker.engine.retention.disk_watch import LOOK_INTERVAL_S, DiskWatch
+from broker.engine.retention.disk_space import DISK_CHECK_INTERVAL_S, DiskSpaceCheck
 from broker.engine.retention.remover import Remover
 from broker.engine.retention.scheduled import KIND as RETENTION_KIND
 from broker.engine.retention.scheduled import ScheduledRetention
@@ -84,7 +84,7 @@ class Scheduling:
         )
         self._remover = Remover(store)
         retention = ScheduledRetention(store, self._remover, config, self._reschedule, clock)
-        self._disk_watch = DiskWatch(store, self._remover, config, clock)
+        self._disk_space = DiskSpaceCheck(store, self._remover, config, clock)
         kinds: dict[str, DueTaskHandler] = {
             DELAY_KIND: self.delays,
             TIMER_KIND: self.timers,
@@ -95,7 +95,7 @@ class Scheduling:
         self.lease = SchedulerLease(self.scheduler)
         self._periodic = [
             PeriodicTask("tidy transactions", config.offsets_save_interval_s, self.transactions.tidy),
-            PeriodicTask("watch the disk", LOOK_INTERVAL_S, self._disk_watch.look),
+            PeriodicTask("check the disk", DISK_CHECK_INTERVAL_S, self._disk_space.check),
         ]
         self._internal_driver: asyncio.Task[None] | None = None
 

@@ -66,7 +66,7 @@ def topic_kind(kind: str) -> str:
 @register.filter
 def verdict_reason(group: Group) -> str:
     """Returns why the group has its verdict, in words."""
-    return verdicts.reason(group.verdict_rule, group.verdict_facts)
+    return verdicts.reason(group.verdict_rule, group.verdict_numbers)
 
 
 @register.simple_tag

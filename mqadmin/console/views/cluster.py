@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
-from mqadmin.clusters.figures import DueKind, SchedulerFacts
+from mqadmin.clusters.figures import DueKind, SchedulerSummary
 from mqadmin.clusters.models import Broker
 from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
@@ -26,7 +26,7 @@ class SchedulerLine:
 
     broker: str
     status: str
-    scheduler: SchedulerFacts
+    scheduler: SchedulerSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _schedulers(brokers: tuple[Broker, ...]) -> list[SchedulerLine]:
     ]
 
 
-def _scheduler_status(scheduler: SchedulerFacts) -> str:
+def _scheduler_status(scheduler: SchedulerSummary) -> str:
     return _lateness(scheduler.late_ms) if scheduler.driver else "not_running"
 
 

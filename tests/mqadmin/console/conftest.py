@@ -53,7 +53,7 @@ def group(cluster, now) -> Group:
         now=now,
         verdict="stalled",
         verdict_rule="offset_stands",
-        verdict_facts={"members": 1, "lag": 12_049},
+        verdict_numbers={"members": 1, "lag": 12_049},
         lag=12_049,
         lag_shape="growing",
         behind_since=now - timedelta(minutes=21, seconds=4),

@@ -13,8 +13,8 @@ from mqadmin.rebalances.selectors import RebalanceRow
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def event(kind: str, at: datetime = NOON, source: str = "watch", **facts: object) -> RebalanceRow:
-    return RebalanceRow(id=1, group_name="g", at=at, kind=kind, client_id="c", facts=facts, source=source)
+def event(kind: str, at: datetime = NOON, source: str = "watch", **details: object) -> RebalanceRow:
+    return RebalanceRow(id=1, group_name="g", at=at, kind=kind, client_id="c", details=details, source=source)
 
 
 def move(queue_id: int, giver: str, taker: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mqadmin.clusters.models import Verdict
-from mqadmin.lag.verdicts import RULES, GroupFacts, judge, reason
+from mqadmin.lag.verdicts import RULES, VerdictInput, judge, reason
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
@@ -15,8 +15,8 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def facts(**known: Any) -> GroupFacts:
-    return GroupFacts(now=NOW, **known)
+def facts(**known: Any) -> VerdictInput:
+    return VerdictInput(now=NOW, **known)
 
 
 CASES = {
@@ -64,7 +64,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("known", "verdict", "rule"), CASES.values(), ids=CASES.keys())
-def test_first_rule_that_holds_says_the_verdict(known: GroupFacts, verdict: Verdict, rule: str) -> None:
+def test_first_rule_that_holds_says_the_verdict(known: VerdictInput, verdict: Verdict, rule: str) -> None:
     judgement = judge(known)
     assert (judgement.verdict, judgement.rule) == (verdict, rule)
 

@@ -159,7 +159,7 @@ def test_follower_that_takes_over_goes_on_at_the_revision_of_the_rows(cluster: C
     broker.tell(body)
     _follow_until(RebalanceEvent.objects.exists)
     event = RebalanceEvent.objects.get()
-    assert (event.kind, event.client_id, event.facts) == ("left", "10.0.0.8@1", {"member_count": 1})
+    assert (event.kind, event.client_id, event.details) == ("left", "10.0.0.8@1", {"member_count": 1})
     asked_count = len(broker.asked)
     _follow_until(lambda: len(broker.asked) >= asked_count + 3)
     assert RebalanceEvent.objects.count() == 1

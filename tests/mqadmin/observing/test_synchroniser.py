@@ -232,8 +232,8 @@ def test_events_of_a_watch_are_written_with_what_the_rows_say(cluster: Cluster) 
     changed = ObservedEvent(key="boot:2", at=NOW, kind="subscription_changed", group="billing", client_id="c0")
     joined = ObservedEvent(key="boot:3", at=NOW, kind="member_joined", group="billing", client_id="c1")
     apply(cluster, seen(1, groups=(group(expression="A", members=2),), events=(changed, joined)))
-    facts = dict(RebalanceEvent.objects.values_list("kind", "facts"))
-    assert facts == {
+    details = dict(RebalanceEvent.objects.values_list("kind", "details"))
+    assert details == {
         "subscription_changed": {"topics": [{"topic": "orders", "before": "*", "after": "A"}]},
         "joined": {"member_count": 2},
     }

@@ -27,8 +27,8 @@ def happened(kind: str, revision: int, client_id: str = "", queue_id: int | None
     )
 
 
-def told(*facts: ObservedEvent, **change: object) -> list[RebalanceEvent]:
-    return recording.events_of_watch(1, facts, {"billing": MembershipChange(group_id=7, **change)})  # type: ignore[arg-type]
+def told(*details: ObservedEvent, **change: object) -> list[RebalanceEvent]:
+    return recording.events_of_watch(1, details, {"billing": MembershipChange(group_id=7, **change)})  # type: ignore[arg-type]
 
 
 def test_member_count_after_each_fact_follows_from_the_count_at_the_end() -> None:
@@ -38,7 +38,7 @@ def test_member_count_after_each_fact_follows_from_the_count_at_the_end() -> Non
         happened("member_lost", 3, "c1"),
         member_count=1,
     )
-    assert [(event.kind, event.facts["member_count"]) for event in events] == [
+    assert [(event.kind, event.details["member_count"]) for event in events] == [
         ("joined", 1),
         ("joined", 2),
         ("lost", 1),
@@ -46,15 +46,15 @@ def test_member_count_after_each_fact_follows_from_the_count_at_the_end() -> Non
 
 
 def test_member_count_that_is_not_known_is_not_made_up() -> None:
-    assert told(happened("member_left", 1, "c1"))[0].facts == {"member_count": None}
+    assert told(happened("member_left", 1, "c1"))[0].details == {"member_count": None}
 
 
 def test_queues_that_moved_together_are_one_event() -> None:
     (event,) = told(happened("assignment_changed", 1, queue_id=0), happened("assignment_changed", 2, queue_id=1))
     assert event.kind == "queues_moved"
     assert event.client_id == ""
-    assert [move["queue_id"] for move in event.facts["moves"]] == [0, 1]
-    assert event.facts["moves"][0] == {
+    assert [move["queue_id"] for move in event.details["moves"]] == [0, 1]
+    assert event.details["moves"][0] == {
         "topic": "orders",
         "broker": "broker-a",
         "queue_id": 0,
@@ -66,7 +66,7 @@ def test_queues_that_moved_together_are_one_event() -> None:
 def test_changed_subscription_carries_before_and_after() -> None:
     topics = [{"topic": "orders", "before": "A", "after": "B"}]
     (event,) = told(happened("subscription_changed", 1, "c1"), subscriptions={"c1": topics})
-    assert event.facts == {"topics": topics}
+    assert event.details == {"topics": topics}
 
 
 def test_first_subscription_of_a_member_is_part_of_its_joining() -> None:

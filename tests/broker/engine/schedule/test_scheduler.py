@@ -213,7 +213,7 @@ async def test_scheduler_refuses_a_step_on_what_it_does_not_have(scheduler, kind
 async def test_scheduler_tells_who_drives_and_that_nobody_does_once(scheduler, told, monkeypatch):
     monkeypatch.setattr(scheduler_module, "ABSENCE_MS", 100)
     monkeypatch.setattr(scheduler_module, "START_GRACE_MS", 200)
-    monkeypatch.setattr(scheduler_module, "LOOK_INTERVAL_S", 0.02)
+    monkeypatch.setattr(scheduler_module, "DRIVER_CHECK_INTERVAL_S", 0.02)
     scheduler.stop()
     scheduler.start()
     await eventually(lambda: told == [""])

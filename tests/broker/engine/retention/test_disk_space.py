@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from broker.engine.config import BrokerConfig
-from broker.engine.retention import disk_watch as disk_watch_module
-from broker.engine.retention.disk_watch import DiskUse, DiskWatch, disk_use
+from broker.engine.retention import disk_space as disk_space_module
+from broker.engine.retention.disk_space import DiskSpaceCheck, DiskUse, disk_use
 from broker.engine.retention.remover import Remover
 from broker.engine.retention.rules import HOUR_MS
 from broker.engine.sending.accepting import refusal
@@ -39,23 +39,23 @@ class Room:
         self.clock = ManualClock()
         self.store = old_store(folder, self.clock, 4)
         self.disk = Disk(folder)
-        self.watch = DiskWatch(self.store, Remover(self.store), BrokerConfig(store=folder), self.clock, self.disk)
+        self.check = DiskSpaceCheck(self.store, Remover(self.store), BrokerConfig(store=folder), self.clock, self.disk)
 
     @property
     def segment_count(self) -> int:
         return len(segment_names(self.folder))
 
-    async def look_until(self, segment_count: int) -> None:
-        async def looked() -> bool:
-            await self.watch.look()
+    async def check_until(self, segment_count: int) -> None:
+        async def is_reached() -> bool:
+            await self.check.check()
             return self.segment_count == segment_count
 
-        await eventually(looked)
+        await eventually(is_reached)
 
 
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(disk_watch_module, "PAUSE_BETWEEN_FILES_MS", 0)
+    monkeypatch.setattr(disk_space_module, "PAUSE_BETWEEN_FILES_MS", 0)
     room = Room(tmp_path)
     yield room
     room.store.close()
@@ -65,27 +65,27 @@ async def test_below_three_quarters_not_even_old_segments_go(room: Room):
     room.clock.now_ms += 100 * HOUR_MS
     room.disk.base = 75.0
     for _ in range(3):
-        await room.watch.look()
+        await room.check.check()
 
     assert room.segment_count == 4
 
 
 async def test_over_three_quarters_old_segments_go_at_any_hour_and_young_ones_stay(room: Room):
     room.disk.base = 80.0
-    await room.watch.look()
+    await room.check.check()
     assert room.segment_count == 4
 
     room.clock.now_ms += 100 * HOUR_MS
-    await room.look_until(1)
+    await room.check_until(1)
     assert room.store.full_because is None
 
 
 async def test_over_85_percent_the_oldest_go_whatever_their_age_until_it_is_below(room: Room):
     room.disk.base, room.disk.per_segment = 88.0, 2.0
 
-    await room.look_until(2)
+    await room.check_until(2)
     for _ in range(3):
-        await room.watch.look()
+        await room.check.check()
     assert room.segment_count == 2
     assert room.store.min_offset("orders", 0) > 0
 
@@ -93,7 +93,7 @@ async def test_over_85_percent_the_oldest_go_whatever_their_age_until_it_is_belo
 async def test_over_90_percent_messages_are_refused_with_the_remedy_until_it_is_below(room: Room, caplog):
     room.store.add_pins(lambda: 0)
     room.disk.base = 93.5
-    await room.watch.look()
+    await room.check.check()
 
     assert room.store.full_because is not None
     for word in ("93.5 % full", str(room.folder), "1024 MiB free", "over 90 %", "free space"):
@@ -104,15 +104,15 @@ async def test_over_90_percent_messages_are_refused_with_the_remedy_until_it_is_
     room.store.append(draft(b"what the broker itself delivers"))
 
     room.disk.base = 90.0
-    await room.watch.look()
+    await room.check.check()
     assert room.store.full_because is None
     assert "messages are accepted again" in caplog.text
 
 
 async def test_the_last_segment_stays_however_full_the_disk_is(room: Room):
     room.disk.base = 99.0
-    await room.look_until(1)
-    await room.watch.look()
+    await room.check_until(1)
+    await room.check.check()
 
     assert room.segment_count == 1
 

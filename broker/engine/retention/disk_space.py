@@ -29,7 +29,7 @@ from broker.engine.store.retention import OldSegment
 logger = logging.getLogger(__name__)
 
 # How often the disk is checked. RocketMQ does it every 10 s; senders can write 10 GB to a fast disk in that time.
-LOOK_INTERVAL_S = 1.0
+DISK_CHECK_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ def disk_use(path: Path) -> DiskUse:
     return DiskUse(100 * used / max(1, used + free), free * usage.f_frsize)
 
 
-class DiskWatch:
-    """Checks the disk regularly.
+class DiskSpaceCheck:
+    """Checks how full the disk is, and removes segments or refuses messages by the table above.
 
-    Caller: a loop of the runtime (`look`). Affects the store: removes its oldest segments, sets `full_because`.
+    Caller: a periodic task (`check`). Affects the store: removes its oldest segments, sets `full_because`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class DiskWatch:
         self._disk = disk
         self._cannot_clean = False
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Checks the disk once, and removes at most `FILES_PER_PASS` segments. Raises OSError."""
         for number in range(FILES_PER_PASS):
             if number:
