@@ -17,7 +17,7 @@ Cluster: TypeAlias = OurBroker | ApacheRocketMQ
 
 
 def apache(folder: Path, flush: str, **settings: str) -> ApacheRocketMQ:
-    """`flush`: sync or async. `settings`: further lines of the broker's configuration."""
+    """Starts Apache RocketMQ. `flush`: sync or async. `settings`: further lines of the broker's configuration."""
     usual = {"flushDiskType": f"{flush.upper()}_FLUSH", "mappedFileSizeCommitLog": str(1024**3)}
     return ApacheRocketMQ(folder / "apache", settings={**usual, **settings}, jvm=APACHE_JVM)
 

@@ -139,7 +139,7 @@ async def _let_wait(producer: Producer) -> None:
 
 
 async def _send_pairs(producer: Producer) -> int:
-    """How many pairs."""
+    """Sends pairs for `MEASURED_S`; returns how many."""
     began_s = time.perf_counter()
     pairs = int(MEASURED_S / PAIR_EVERY_S)
     async with asyncio.TaskGroup() as group:
@@ -158,7 +158,7 @@ async def _send_due(producer: Producer, kind: str, due_in_ms: int, properties: d
 
 
 async def _await_arrival(admin: Admin, address: str, queues: tuple[MessageQueue, ...], expected: int) -> None:
-    """Or a time: what has not come by then is told as not come."""
+    """Waits until all `expected` messages have come, or for a time; what has not come by then is printed as missing."""
     deadline_s = time.perf_counter() + ARRIVED_WITHIN_S
     while time.perf_counter() < deadline_s:
         ends = [await admin.offsets.max(address, TOPIC, queue.queue_id) for queue in queues]
@@ -168,7 +168,7 @@ async def _await_arrival(admin: Admin, address: str, queues: tuple[MessageQueue,
 
 
 async def _arrived(connections: Connections, address: str, queue: MessageQueue) -> list[tuple[str, int]]:
-    """(kind, ms late) of all that a queue has."""
+    """Returns (kind, ms late) of all messages of a queue."""
     arrived: list[tuple[str, int]] = []
     place = 0
     while True:

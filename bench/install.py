@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _measure(install: Install) -> None:
-    """The processes by role; workers with all their children."""
+    """Measures the processes by role; workers with all their children."""
     roles = {name: [child, *child.children(recursive=True)] for child, name in _children(install)}
     roles["up"] = [psutil.Process(install.pid)]
     before = {name: _cpu_s(processes) for name, processes in roles.items()}
@@ -84,7 +84,7 @@ def _name(command: str) -> str:
 
 
 def _cpu_s(processes: list[psutil.Process]) -> float:
-    """User and system time so far; of a process that ended meanwhile nothing is known."""
+    """Returns user and system time so far, without those of processes that ended meanwhile."""
     total = 0.0
     for process in processes:
         try:

@@ -44,7 +44,7 @@ async def _measure(address: str, concurrent: int, sends: int) -> tuple[float, fl
 
 @contextmanager
 def echo_broker() -> Iterator[str]:
-    """The address of a broker process that lives as long as the block."""
+    """Starts a broker process for the length of the block, and yields its address."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.echo_broker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

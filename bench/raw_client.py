@@ -50,7 +50,7 @@ class RawClient(asyncio.Protocol):
             waiting.set_exception(ConnectionError(f"the broker closed the connection: {exc}"))
 
     def send(self, code: int, fields: dict[str, str], body: bytes = b"", opaque: int | None = None) -> int:
-        """Its opaque."""
+        """Sends a request and returns its opaque."""
         if opaque is None:
             self._opaque += 1
             opaque = self._opaque

@@ -46,7 +46,7 @@ class RowCount:
         self._last: dict[int, tuple[int, str]] = {}
 
     def watch(self, connection: Any, **_: object) -> None:
-        """A receiver of `connection_created`."""
+        """Counts on this connection from now on (a receiver of `connection_created`)."""
         if self._count not in connection.execute_wrappers:
             connection.execute_wrappers.append(self._count)
 

@@ -64,7 +64,7 @@ def measure(make: Callable[[Path], Cluster]) -> Figures:
 
 
 def _send(java: JavaClient) -> tuple[float, float, int]:
-    """(blocking sends a second, asynchronous ones, how many messages there are now)."""
+    """Returns (blocking sends a second, asynchronous ones, how many messages there are now)."""
     java.producer("p")
     sent = 0
     rates = []
@@ -90,7 +90,7 @@ def _send(java: JavaClient) -> tuple[float, float, int]:
 
 
 def _consume(java: JavaClient, sent: int) -> float:
-    """Messages a second into one push consumer, from its first message on."""
+    """Returns the messages a second that one push consumer gets, from its first message on."""
     java.consumer("c", "bench-group", "bench", report=False, threads=CONSUMER_THREADS)
     wait_until(lambda: java.call("consumed_count", name="c"), 30, "the first message")
     began_s, first = time.perf_counter(), java.call("consumed_count", name="c")

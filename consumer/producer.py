@@ -131,7 +131,7 @@ def send(topic: str, body: Body, **options: Unpack[MessageOptions]) -> SendResul
 
 
 async def asend(topic: str, body: Body, **options: Unpack[MessageOptions]) -> SendResult:
-    """As `send`, for async code."""
+    """Sends as `send` does, for async code."""
     return await _producer.asend(topic, encode_body(body), **options)
 
 

@@ -37,7 +37,7 @@ class Handler(Protocol[C_contra]):
     """Receives what arrives on a connection. All three methods run on the event loop and must not block."""
 
     def connected(self, connection: C_contra) -> None:
-        """Called once, before anything else of this connection."""
+        """Is called once, before anything else of this connection."""
 
     def requests_received(self, connection: C_contra, requests: list[Command]) -> None:
         """Handles requests in their order of arrival; responses have gone to the connection's requester.
@@ -46,7 +46,7 @@ class Handler(Protocol[C_contra]):
         """
 
     def disconnected(self, connection: C_contra, error: Exception | None) -> None:
-        """Called once, after everything else; `error` is None where one of the two ends closed the connection."""
+        """Is called once, after everything else; `error` is None where one of the two ends closed the connection."""
 
 
 class Connection(asyncio.Protocol):
@@ -220,7 +220,7 @@ class Connection(asyncio.Protocol):
             self._after_write()
 
     def _after_write(self) -> None:
-        """Called after each write to the socket; the server's end looks at what the peer leaves unread."""
+        """Is called after each write to the socket; the server's end checks how much the peer leaves unread."""
 
     def _release_buffers(self) -> None:
         """Frees what was received and not handled, and what was sent and not written."""

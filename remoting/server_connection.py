@@ -133,7 +133,7 @@ class ServerConnection(Connection):
         self._waiting_requests[:0] = requests
 
     def request(self, command: Command, timeout_ms: int) -> Awaitable[Command]:
-        """As `Connection.request`; raises ConnectionError, too, while writing is paused."""
+        """Sends a request as `Connection.request` does; raises ConnectionError, too, while writing is paused."""
         if self._is_write_paused and self.is_open:
             raise ConnectionError(f"{self.peer} does not read what it was sent before")
         return super().request(command, timeout_ms)

@@ -61,7 +61,10 @@ class Broker:
         self._rolling = PeriodicTask("daily counters", MIDNIGHT_CHECK_INTERVAL_S, self.stats.roll_daily_counters)
 
     def start(self) -> None:
-        """Call it before clients are let in. Raises ConfigFileUnreadable, ConfigFileUnwritable, OSError, StoreError."""
+        """Starts the parts, before clients are let in.
+
+        Raises ConfigFileUnreadable, ConfigFileUnwritable, OSError, StoreError.
+        """
         # What is configured, and how far groups have come.
         self.topics.load()
         self.groups.load(self.store.max_offset)
@@ -78,7 +81,10 @@ class Broker:
         self.scheduling.start()
 
     async def stop(self) -> None:
-        """Call it when all connections are closed. Raises OSError; the committed offsets are saved all the same."""
+        """Stops the parts, when all connections are closed.
+
+        Raises OSError; the committed offsets are saved all the same.
+        """
         # Forgotten, because the connections are gone.
         self.lag_monitor.stop()
         self.held_pulls.stop()

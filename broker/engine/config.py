@@ -79,7 +79,7 @@ class BrokerConfig:
 
     @property
     def config_dir(self) -> Path:
-        """The folder of RocketMQ's JSON files and of the changed settings."""
+        """Returns the folder of RocketMQ's JSON files and of the changed settings."""
         return self.store / "config"
 
     @property
@@ -92,7 +92,7 @@ class BrokerConfig:
 
     @property
     def store_host(self) -> tuple[str, int]:
-        """The address in every stored message and its offset message id."""
+        """Returns the address in every stored message and its offset message id."""
         return self.advertise_host, self.port
 
     @property

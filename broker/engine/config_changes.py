@@ -36,7 +36,7 @@ class ChangeLog:
 
     @property
     def byte_count(self) -> int:
-        """The length of the lines that were appended since the file was begun."""
+        """Returns the length of the lines that were appended since the file was begun."""
         return self._end
 
     def read(self) -> list[bytes]:

@@ -67,12 +67,15 @@ class BrokerRuntime:
 
     @property
     def broker(self) -> Broker:
-        """The parts of a broker that has started."""
+        """Returns the parts of the broker, which has started."""
         assert self._broker is not None
         return self._broker
 
     async def stop(self) -> None:
-        """In the order of the module's note; whatever was started. Raises OSError; the store is closed all the same."""
+        """Stops whatever was started, in the order of the module's note.
+
+        Raises OSError; the store is closed all the same.
+        """
         await self._name_server.close()
         if self._store is not None:
             await _flushed(self._store)

@@ -64,19 +64,22 @@ def number(low: int, high: int) -> Callable[[str], int]:
 
 
 def switch(text: str) -> bool:
-    """Java takes all but "true" for false; a slip of the keyboard should not switch anything off."""
+    """Reads "true" or "false".
+
+    Java takes all but "true" for false; a slip of the keyboard should not switch anything off.
+    """
     if text.strip().lower() not in ("true", "false"):
         raise ValueError("give true or false")
     return text.strip().lower() == "true"
 
 
 def changing(name: str, field: str, parse: Callable[[str], Any]) -> Setting:
-    """A setting that is a field of the config and can be changed."""
+    """Declares a setting that is a field of the config and can be changed."""
     return Setting(name, lambda config: getattr(config, field), field, parse)
 
 
 def fixed(name: str, value: object) -> Setting:
-    """A setting that this broker has no choice about; tools read it."""
+    """Declares a setting that this broker has no choice about; tools read it."""
     return Setting(name, lambda _: value)
 
 
@@ -169,7 +172,7 @@ class Settings:
                     raise ConfigFileUnreadable(f"{self._path}: {name}={text}: {error}") from error
 
     def listen(self, name: str, changed: Callable[[], None]) -> None:
-        """`changed` is called after `name` has a new value. It must not fail."""
+        """Registers `changed`, which is called after `name` has a new value. It must not fail."""
         self.on_changed.setdefault(name, []).append(changed)
 
     @property
@@ -180,7 +183,7 @@ class Settings:
         return {setting.name: _text(setting.read(self._config)) for setting in self._table.values()}
 
     def change(self, wanted: Mapping[str, str]) -> None:
-        """All or nothing; an unknown name is left out, as Apache does.
+        """Changes all settings or none; an unknown name is left out, as Apache does.
 
         Raises MessageError (NO_PERMISSION for one that cannot change, INVALID_PARAMETER for a value that makes no
         sense), ConfigFileUnwritable.

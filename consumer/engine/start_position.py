@@ -64,7 +64,10 @@ class StartPosition:
 async def start_position(
     queue: MessageQueue, committed: int | None, rule: StartRule, broker: OffsetQueries
 ) -> StartPosition:
-    """`committed` is the group's committed offset, None when there is none. Raises ClientError."""
+    """Returns the queue offset to begin at.
+
+    `committed` is the group's committed offset, None when there is none. Raises ClientError.
+    """
     if committed is not None:
         return StartPosition(committed, "committed before")
     determine = _RULES[rule.consume_from, is_retry_topic(queue.topic)]

@@ -77,7 +77,7 @@ class Heartbeats:
         await self._unregister(UnregisterClientHeader(client_id=self.client_id, producer_group=group))
 
     async def remove_consumer(self, group: str) -> None:
-        """As `remove_producer`; the broker notifies the other members at once."""
+        """Unregisters as `remove_producer` does; the broker notifies the other members at once."""
         self._consumers.pop(group, None)
         await self._unregister(UnregisterClientHeader(client_id=self.client_id, consumer_group=group))
 

@@ -96,7 +96,7 @@ def is_dlq_topic(topic: str) -> bool:
 
 
 def is_topic_of_broker(topic: str, own_names: Collection[str]) -> bool:
-    """Whether RocketMQ keeps the topic for itself: system topics, and those named after the cluster and its brokers.
+    """Tells whether RocketMQ keeps the topic for itself: system topics, those named after cluster and brokers.
 
     `own_names`: the names of the cluster and its brokers.
     """

@@ -84,11 +84,11 @@ class Groups:
                 self._on_changed(name)
 
     def exists(self, name: str) -> bool:
-        """Whether the group is there; it is not made."""
+        """Tells whether the group exists; it is not created."""
         return name in self.file.entries
 
     def notifies_members(self, name: str) -> bool:
-        """Whether members are notified of others that join or leave (40); those of an unknown group are."""
+        """Tells whether members are notified of others that join or leave (40); those of an unknown group are."""
         config = self.file.entries.get(name)
         return config is None or config.notify_consumer_ids_changed_enable
 

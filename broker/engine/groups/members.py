@@ -87,7 +87,7 @@ class MemberEvents(Protocol):
     def left(self, group: str, member: Member, *, was_lost: bool) -> None: ...
 
     def subscribed(self, group: str, member: Member, topics: Iterable[str]) -> None:
-        """This member subscribes otherwise than before; the group's table changed at `topics`."""
+        """Is called when a member's subscription changed; the group's table changed at `topics`."""
 
 
 class Members:
@@ -201,7 +201,7 @@ class Members:
             client.heartbeat(now_ms, steady_ms)
 
     def is_sub_change(self, groups: Iterable[str], fingerprint: int) -> bool:
-        """Heartbeat V2: whether another fingerprint was known for one of the groups; remembers this one."""
+        """Tells whether another fingerprint was known for one of the groups (heartbeat V2); remembers this one."""
         changed = False
         for name in groups:
             group = self._groups.get(name)

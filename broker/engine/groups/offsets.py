@@ -112,7 +112,7 @@ class Offsets:
         self.commit(group, topic, queue_id, queue_offset)
 
     def has_reset(self, group: str, topic: str, queue_id: int) -> bool:
-        """Whether a reset waits for the next pull."""
+        """Tells whether a reset waits for the next pull."""
         return queue_id in self._resets.get((topic, group), {})
 
     def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:

@@ -54,7 +54,7 @@ class QueueLocks:
         return self._count
 
     def lock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> list[MessageQueue]:
-        """Locks what is free; returns those of `queues` that are the client's from now on."""
+        """Locks those of `queues` that are free; returns all of them that the client holds from now on."""
         locks = self._groups.setdefault(group, {})
         now_ms = self._clock()
         self._forget_expired(locks, now_ms)
@@ -90,7 +90,7 @@ class QueueLocks:
             self._groups.pop(group, None)
 
     def has_unexpired(self, group: str) -> bool:
-        """Whether the group consumes in order now (RocketMQ asks `isLockAllExpired`)."""
+        """Tells whether the group consumes in order now (RocketMQ asks `isLockAllExpired`)."""
         locks = self._groups.get(group)
         return locks is not None and not _is_expired(locks[next(reversed(locks))], self._clock())
 

@@ -22,7 +22,7 @@ class Registration:
         self._config = config
 
     def refuse_broker(self, request: Request) -> Command:
-        """103 REGISTER_BROKER, 217 REGISTER_TOPIC_IN_NAMESRV, 322 QUERY_DATA_VERSION, 904 BROKER_HEARTBEAT."""
+        """Refuses 103 REGISTER_BROKER, 217 REGISTER_TOPIC_IN_NAMESRV, 322 QUERY_DATA_VERSION, 904 BROKER_HEARTBEAT."""
         text = (
             f"this name server serves only its own broker {self._config.name} at {self._config.address};"
             " give the other broker a name server of its own"
@@ -30,12 +30,14 @@ class Registration:
         return response(request.command, ResponseCode.NO_PERMISSION, text)
 
     def accept(self, request: Request) -> Command:
-        """104 UNREGISTER_BROKER, of a broker that is not here; 216 DELETE_TOPIC_IN_NAMESRV, which tools send after
+        """Accepts 104 UNREGISTER_BROKER, of a broker that is not here, and 216 DELETE_TOPIC_IN_NAMESRV, without any effect.
+
+        216 is what tools send after
         they deleted the topic in the broker, and with that in the routes."""
         return response(request.command, ResponseCode.SUCCESS)
 
     def members(self, request: Request) -> Command:
-        """901 GET_BROKER_MEMBER_GROUP: this broker, or none."""
+        """Answers 901 GET_BROKER_MEMBER_GROUP with this broker, or with none."""
         header = read_header(BrokerMemberGroupHeader, request.command.ext_fields)
         group = BrokerMemberGroup(broker_name=header.broker_name, cluster=header.cluster_name)
         if (header.cluster_name, header.broker_name) == (self._config.cluster, self._config.name):
@@ -47,7 +49,7 @@ class Registration:
         )
 
     def settings(self, request: Request) -> Command:
-        """319 GET_NAMESRV_CONFIG, under RocketMQ's names."""
+        """Answers 319 GET_NAMESRV_CONFIG with the settings, under RocketMQ's names."""
         properties = {
             "bindAddress": self._config.host,
             "enableAllTopicList": "true",
@@ -59,6 +61,6 @@ class Registration:
         return response(request.command, ResponseCode.SUCCESS, body=write_properties(properties).encode())
 
     def refuse_settings(self, request: Request) -> Command:
-        """318 UPDATE_NAMESRV_CONFIG."""
+        """Refuses 318 UPDATE_NAMESRV_CONFIG."""
         text = "this name server has no settings that can change while it runs; see `manage.py runbroker --help`"
         return response(request.command, ResponseCode.NO_PERMISSION, text)

@@ -70,36 +70,39 @@ class Routes:
         return _topic_list(request, self._names() if header.cluster == self._config.cluster else [])
 
     def system_topics(self, request: Request) -> Command:
-        """The names of cluster and broker; the caller asks the broker named here for the others."""
+        """Answers 304 with the names of cluster and broker; the caller asks the broker named here for the others."""
         body = TopicList(broker_addr=self._config.address, topic_list=[self._config.cluster, self._config.name])
         return response(request.command, ResponseCode.SUCCESS, body=write_body(body))
 
     def unit_topics(self, request: Request) -> Command:
-        """311."""
+        """Answers 311 with the topics of units."""
         return _topic_list(request, self._with_flags(lambda flags: bool(flags & UNIT_FLAG)))
 
     def unit_subscribed_topics(self, request: Request) -> Command:
-        """312."""
+        """Answers 312 with the topics that units subscribe to."""
         return _topic_list(request, self._with_flags(lambda flags: bool(flags & UNIT_SUB_FLAG)))
 
     def unit_subscribed_topics_elsewhere(self, request: Request) -> Command:
-        """313: those of 312 that are no unit's own."""
+        """Answers 313 with those of 312 that are no unit's own."""
         return _topic_list(
             request, self._with_flags(lambda flags: flags & (UNIT_FLAG | UNIT_SUB_FLAG) == UNIT_SUB_FLAG)
         )
 
     @property
     def _perm(self) -> int:
-        """What the broker lets through of its topics' permissions, and what a tool wiped."""
+        """Returns the broker's own permission, less what a tool wiped."""
         perm = self._config.perm | PERM_INHERIT
         return perm if self._is_writable else perm & ~PERM_WRITE
 
     def wipe_write_permission(self, request: Request) -> Command:
-        """205. Producers go elsewhere as soon as they ask for the route again."""
+        """Takes the permission to write out of the routes (205).
+
+        Producers go elsewhere as soon as they ask for the route again.
+        """
         return self._set_writable(request, "wipeTopicCount", is_writable=False)
 
     def add_write_permission(self, request: Request) -> Command:
-        """327."""
+        """Puts the permission to write back into the routes (327)."""
         return self._set_writable(request, "addTopicCount", is_writable=True)
 
     def _set_writable(self, request: Request, count_name: str, *, is_writable: bool) -> Command:

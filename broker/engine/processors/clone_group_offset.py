@@ -22,7 +22,7 @@ class CloneGroupOffset:
         self._offsets = offsets
 
     def __call__(self, request: Request) -> Command:
-        """Topics that are gone, or that an online source isn't subscribed to, are left out."""
+        """Copies the offsets; leaves out topics that are gone, or that an online source isn't subscribed to."""
         header = read_header(CloneOffsetsHeader, request.command.ext_fields)
         for topic in [header.topic] if header.topic else self._offsets.topics_of(header.src_group):
             if self._topics.find(topic) is not None and (header.offline or self._reads(header.src_group, topic)):

@@ -31,7 +31,10 @@ class ConsumeMessageDirectly:
         self._broker_name = broker_name
 
     def __call__(self, request: Request) -> None:
-        """The answer follows when the member's comes. Raises WireError for a message or member that isn't there."""
+        """Asks the member, and returns None: the answer is sent when the member's comes.
+
+        Raises WireError for a message or member that isn't there.
+        """
         header = read_header(ConsumeDirectlyHeader, request.command.ext_fields)
         _, commit_log_offset = decode_offset_message_id(header.msg_id or "")
         record = self._store.record_at(commit_log_offset)

@@ -39,7 +39,10 @@ class QueryConsumerOffset:
         )
 
     def _has_its_first(self, header: QueryConsumerOffsetHeader) -> bool:
-        """A new group on a young queue reads it from its first message, whatever its start position says."""
+        """Tells whether the queue still has its first message, and young ones only.
+
+        A new group reads such a queue from its first message, whatever its start position says.
+        """
         if self._store.min_offset(header.topic, header.queue_id) > 0:
             return False
         first = self._store.queue_entry(header.topic, header.queue_id, 0)

@@ -23,7 +23,7 @@ class DeleteSubscriptionGroup:
         self._held_pulls = held_pulls
 
     def __call__(self, request: Request) -> Command:
-        """A group that isn't there is deleted already. Raises ConfigFileUnwritable."""
+        """Deletes the group; one that isn't there is deleted already. Raises ConfigFileUnwritable."""
         header = read_header(DeleteGroupHeader, request.command.ext_fields)
         self._groups.delete(header.group_name)
         self._assignments.forget_group(header.group_name)

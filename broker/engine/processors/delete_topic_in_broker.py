@@ -25,7 +25,10 @@ class DeleteTopicInBroker:
         self._store = store
 
     def __call__(self, request: Request) -> Command:
-        """A topic that isn't there is deleted already. Raises MessageError, ConfigFileUnwritable, OSError."""
+        """Deletes the topic; one that isn't there is deleted already.
+
+        Raises MessageError, ConfigFileUnwritable, OSError.
+        """
         name = read_header(TopicHeader, request.command.ext_fields).topic
         if not name.strip():
             raise MessageError("The specified topic is blank.", ResponseCode.INVALID_PARAMETER)

@@ -59,7 +59,7 @@ class GetBrokerRuntimeInfo:
         }
 
     def _log(self) -> dict[str, str]:
-        """The disk's figures are those of the partition that holds the store."""
+        """Returns the figures of the log and of the disk; these are those of the partition that holds the store."""
         store, disk = self._store, shutil.disk_usage(self._store.path)
         ratio = f"{disk.used / disk.total:.2f}"
         first = store.min_commit_log_offset
@@ -96,7 +96,7 @@ def _pools() -> dict[str, str]:
 
 
 def _rates(rates: Rates[Any]) -> str:
-    """A second: of the last minute, hour and day."""
+    """Writes the rates per second over the last minute, hour and day."""
     return " ".join([str(rates.all_per_second(window)) for window in Window])
 
 
@@ -109,7 +109,7 @@ def _days(verb: str, totals: DailyTotals) -> dict[str, str]:
 
 
 def _bytes(number: int) -> str:
-    """As `MixAll.humanReadableByteCount` writes it: 999 B, 1.5 GiB."""
+    """Writes a size as `MixAll.humanReadableByteCount` does: 999 B, 1.5 GiB."""
     if number < 1024:
         return f"{number} B"
     size, unit = float(number), 0

@@ -51,7 +51,7 @@ class GetConsumeStats:
         return response(request.command, ResponseCode.SUCCESS, body=write_consume_stats(stats))
 
     def on_topic(self, group: str, topic: str) -> ConsumeStats:
-        """Without queues for a topic that is gone."""
+        """Returns the group's progress on a topic's queues; of a topic that is gone there are none."""
         config = self._topics.find(topic)
         queue_ids = range(config.read_queue_nums) if config is not None else range(0)
         queues = {
@@ -68,7 +68,7 @@ class GetConsumeStats:
         return self._subscribed(header.consumer_group, topics)
 
     def topics_of(self, group: str) -> list[str]:
-        """On which the group committed, less those to which it is online and not subscribed."""
+        """Returns the topics on which the group committed, less those to which it is online and not subscribed."""
         return self._subscribed(group, self._offsets.topics_of(group))
 
     def _subscribed(self, group: str, topics: list[str]) -> list[str]:

@@ -16,7 +16,10 @@ class GetConsumerRunningInfo:
         self._calls = calls
 
     def __call__(self, request: Request) -> None:
-        """The answer follows when the member's comes. Raises MessageError when it is not online."""
+        """Asks the member, and returns None: the answer is sent when the member's comes.
+
+        Raises MessageError when it is not online.
+        """
         command = request.command
         header = read_header(GetConsumerRunningInfoHeader, command.ext_fields)
         question = Command(

@@ -44,14 +44,17 @@ class HeartBeat:
         return response(command, ResponseCode.SUCCESS, ext_fields=fields)
 
     def _make_what_is_new(self, consumers: list[ConsumerData]) -> None:
-        """Groups and retry topics, with one write each, however many there are. Raises ConfigFileUnwritable."""
+        """Creates missing groups and retry topics, with one write each, however many there are.
+
+        Raises ConfigFileUnwritable.
+        """
         names = [consumer.group_name for consumer in consumers]
         self._groups.make(names)
         known = self._groups.table.subscription_group_table
         self._topics.create_retry_topics(known[name] for name in names if name in known)
 
     def _register(self, request: Request, client_id: str, data: ConsumerData, *, keeps_subscriptions: bool) -> bool:
-        """A group that may not be made is left out, as RocketMQ 5 does: its pulls are answered why.
+        """Registers the client in its groups. A group that may not be created is left out, as RocketMQ 5 does.
 
         Returns False when the member left out subscriptions that are not known here.
         """

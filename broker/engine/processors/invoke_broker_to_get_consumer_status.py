@@ -32,7 +32,10 @@ class InvokeBrokerToGetConsumerStatus:
         self._members = members
 
     def __call__(self, request: Request) -> Command | None:
-        """None: the answer follows with the last member's. Raises MessageError when no member is online."""
+        """Asks the members, and returns None: the answer is sent with the last of theirs.
+
+        Raises MessageError when no member is online.
+        """
         header = read_header(ConsumerStatusHeader, request.command.ext_fields)
         members = self._members_of(header)
         if not members:

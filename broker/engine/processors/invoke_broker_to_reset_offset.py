@@ -85,7 +85,7 @@ class InvokeBrokerToResetOffset:
         return {self._queue(header, queue_id): queue_offset for queue_id, queue_offset in queues.items()}
 
     def _target(self, header: ResetOffsetHeader) -> int:
-        """Of one queue."""
+        """Returns the offset to which one queue is reset. Raises MessageError."""
         wanted = header.offset
         if wanted is None or wanted == NONE:
             return self._by_time(header, header.queue_id)
@@ -145,7 +145,7 @@ class InvokeBrokerToResetOffset:
 
 
 def _tell(member: Member, header: ResetOffsetHeader, offsets: Progress) -> None:
-    """C++ clients read a list, all others RocketMQ's map."""
+    """Sends a member its new offsets (220): to C++ clients as a list, to all others as RocketMQ's map."""
     write = write_reset_for_cpp if member.language == LanguageCode.CPP else write_reset
     fields = ResetOffsetHeader(
         topic=header.topic, group=header.group, timestamp=header.timestamp, is_force=header.is_force

@@ -87,7 +87,7 @@ class PullMessage:
         self._config = config
 
     def __call__(self, request: Request) -> Command | None:
-        """The answer, or None while it is held. Raises WireError with the code to answer."""
+        """Returns the answer, or None while the pull is held. Raises WireError with the code to answer."""
         command = request.command
         header = read_header(PullMessageHeader, command.ext_fields)
         try:
@@ -140,7 +140,7 @@ class PullMessage:
         return group, topic, self._group_filter(header, group)
 
     def _group_filter(self, header: PullMessageHeader, group: SubscriptionGroupConfig) -> MessageFilter:
-        """The one subscription table that the broker keeps for the whole group."""
+        """Returns the filter of the one subscription table that the broker keeps for the whole group."""
         members = self._members.find(header.consumer_group)
         if members is None:
             raise MessageError("the consumer's group info not exist", ResponseCode.SUBSCRIPTION_NOT_EXIST)
@@ -196,7 +196,7 @@ class PullMessage:
         return self._held_pulls.hold(held)
 
     def _resume(self, held: HeldPull) -> None:
-        """The second evaluation."""
+        """Answers a held pull with its second evaluation."""
         command, header = held.payload
         try:
             group, topic, message_filter = self._check(header)

@@ -42,7 +42,7 @@ class QueryConsumeTimeSpan:
         return response(request.command, ResponseCode.SUCCESS, body=write_time_spans(spans))
 
     def _span(self, header: ConsumeTimeSpanHeader, queue_id: int) -> QueueTimeSpan:
-        """Times are those of storing, -1 where there is no message."""
+        """Returns the times of one queue: those of storing, -1 where there is no message."""
         first = self._store.min_offset(header.topic, queue_id)
         end = self._store.max_offset(header.topic, queue_id)
         committed = self._offsets.committed(header.group, header.topic, queue_id)

@@ -17,7 +17,7 @@ class QuerySubscriptionByConsumer:
         self._members = members
 
     def __call__(self, request: Request) -> Command:
-        """The answer has no subscription where no member is online, or the group does not subscribe to the topic."""
+        """Answers with the subscription, or with none where no member is online or subscribes."""
         header = read_header(GroupTopicHeader, request.command.ext_fields)
         online = self._members.find(header.group)
         found = online.subscriptions.get(header.topic or "") if online is not None else None

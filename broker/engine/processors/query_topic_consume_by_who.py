@@ -19,7 +19,7 @@ class QueryTopicConsumeByWho:
         self._offsets = offsets
 
     def __call__(self, request: Request) -> Command:
-        """Groups that are online and subscribe to the topic, and those that once committed an offset on it."""
+        """Answers with the groups that subscribe to the topic now, and those that once committed an offset on it."""
         header = read_header(TopicHeader, request.command.ext_fields)
         online = [group.group for group in self._members.groups() if header.topic in group.subscriptions]
         groups = list(dict.fromkeys([*online, *self._offsets.groups_of(header.topic)]))

@@ -20,7 +20,10 @@ class ResumeCheckHalfMessage:
         self._transactions = transactions
 
     def __call__(self, request: Request) -> None:
-        """The answer follows after the flush. Raises WireError with the code to answer."""
+        """Appends the half message anew, and returns None: the answer is sent after the flush.
+
+        Raises WireError with the code to answer.
+        """
         command, connection = request.command, request.connection
         header = read_header(ResumeCheckHeader, command.ext_fields)
         _, commit_log_offset = decode_offset_message_id(header.msg_id)

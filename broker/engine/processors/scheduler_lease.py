@@ -33,7 +33,7 @@ class SchedulerLease:
         self._drivers: dict[Connection, _Driver] = {}
 
     def __call__(self, request: Request) -> None:
-        """The answer follows, at once or when something is due."""
+        """Returns None: the answer is sent at once, or when something is due."""
         command, connection = request.command, request.connection
         header = read_header(SchedulerLeaseHeader, command.ext_fields)
         driver = self._drivers.setdefault(connection, _Driver())

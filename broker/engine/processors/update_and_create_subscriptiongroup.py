@@ -31,7 +31,7 @@ class UpdateAndCreateSubscriptionGroup:
         return response(request.command, ResponseCode.SUCCESS)
 
     def put_list(self, request: Request) -> Command:
-        """225. All or none."""
+        """Creates or changes all groups of a list, or none (225)."""
         self._put(read_body(SubscriptionGroupList, request.command.body).group_config_list)
         return response(request.command, ResponseCode.SUCCESS)
 
@@ -47,7 +47,10 @@ class UpdateAndCreateSubscriptionGroup:
 
 
 def _check_settings(group: SubscriptionGroupConfig) -> None:
-    """RocketMQ takes any number; a send-back to one of -1 queues would fail each time."""
+    """Raises MessageError for a number that cannot be.
+
+    RocketMQ takes any; a send-back to one of -1 queues would fail each time.
+    """
     if not 0 <= group.retry_queue_nums <= QUEUE_NUMS_MAX:
         raise MessageError(
             f"retryQueueNums {group.retry_queue_nums} is illegal: give 0 (no retries) to {QUEUE_NUMS_MAX}",

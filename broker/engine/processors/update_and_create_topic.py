@@ -59,7 +59,7 @@ class UpdateAndCreateTopicList:
 
 
 def _checked(topics: Topics, wanted: TopicConfig, change: str) -> TopicConfig:
-    """As it will be; `change` of its attributes. Raises MessageError."""
+    """Returns the topic as it will be; `change` is that of its attributes. Raises MessageError."""
     check_topic(wanted.topic_name)
     topics.check_not_own(wanted.topic_name)
     _check_settings(wanted)
@@ -69,12 +69,15 @@ def _checked(topics: Topics, wanted: TopicConfig, change: str) -> TopicConfig:
 
 
 def _change(attributes: dict[str, str]) -> str:
-    """As the header of 17 would say it."""
+    """Returns a change of attributes as the header of 17 writes it."""
     return ",".join([name if name.startswith("-") else f"{name}={value}" for name, value in attributes.items()])
 
 
 def _check_settings(topic: TopicConfig) -> None:
-    """RocketMQ takes any number; a topic with -1 queues would be of no use."""
+    """Raises MessageError for a number that cannot be.
+
+    RocketMQ takes any; a topic with -1 queues would be of no use.
+    """
     for kind, number in (("read", topic.read_queue_nums), ("write", topic.write_queue_nums)):
         if not 0 <= number <= QUEUE_NUMS_MAX:
             raise MessageError(

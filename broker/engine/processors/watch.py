@@ -36,7 +36,7 @@ class WatchRequest:
         self._unfinished: dict[Connection, _Answer] = {}
 
     def __call__(self, request: Request) -> Command | None:
-        """The answer, or None while there is nothing new. Raises MessageError for a page that is not known."""
+        """Returns the answer, or None while there is nothing new. Raises MessageError for a page that is not known."""
         header = read_header(WatchHeader, request.command.ext_fields)
         if header.page is not None:
             return self._next_page(request, header.page)

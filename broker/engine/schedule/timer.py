@@ -146,7 +146,7 @@ class TimerDelivery:
 
     @property
     def waiting_count(self) -> int:
-        """How many timers wait, including delete markers whose slot is not over."""
+        """Returns how many timers wait, including delete markers whose slot is not over."""
         return self._waiting_count
 
     def carry_out(self, key: str, until_ms: int) -> StepResult:

@@ -188,7 +188,7 @@ class TimerOrder:
 
     @property
     def first(self) -> Timer | None:
-        """The timer that falls due next, None when none waits."""
+        """Returns the timer that falls due next, None when none waits."""
         if not self._heads:
             return self._pending[0] if self._pending else None
         head = self._heads[0][0]

@@ -69,7 +69,7 @@ class HeldPull:
     held_bytes: int = PULL_BYTES
 
     def is_woken_by(self, appended: Appended, properties: Callable[[], bytes | None]) -> bool:
-        """Whether this message ends the waiting; one with unknown properties does."""
+        """Tells whether this message ends the waiting; one with unknown properties does."""
         if appended.queue_offset < self.queue_offset:
             return False
         if self.matches is not None and not self.matches(appended.tags_code):

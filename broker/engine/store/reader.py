@@ -228,7 +228,7 @@ def _pick(
 
 
 def _runs(wanted: list[tuple[int, int]], segment_bytes: int) -> Iterator[list[tuple[int, int]]]:
-    """Groups messages that are adjacent in one segment, so that each group is read with one call."""
+    """Yields groups of messages that are adjacent in one segment, so that each group is read with one call."""
     run: list[tuple[int, int]] = []
     end = -1
     for offset, size in wanted:

@@ -39,7 +39,7 @@ ATTRIBUTES: dict[str, Attribute] = {
 
 
 def alter_attributes(known: Mapping[str, str], change: str, *, is_new: bool) -> dict[str, str]:
-    """`known` after `change`. Raises MessageError naming what is wrong with it.
+    """Returns `known` after `change`. Raises MessageError naming what is wrong with it.
 
     >>> alter_attributes({"message.type": "NORMAL"}, "+message.type=FIFO", is_new=False)
     {'message.type': 'FIFO'}
@@ -64,7 +64,7 @@ def alter_attributes(known: Mapping[str, str], change: str, *, is_new: bool) -> 
 
 
 def _parse(part: str) -> tuple[str, str | None]:
-    """(key, value), None for one that goes."""
+    """Returns (key, value); the value is None for an attribute to remove."""
     name, sign, value = part.partition("=")
     wanted = "+" if sign else "-"
     if not name.startswith(wanted):

@@ -126,12 +126,12 @@ class OpRecords:
 
     @property
     def lowest_open(self) -> int | None:
-        """The lowest half queue offset whose end is open, None when there is none."""
+        """Returns the lowest half queue offset whose end is open, None when there is none."""
         return min(self._open, default=None)
 
     @property
     def scan_from(self) -> int:
-        """The commit-log offset from which on records may stand that end a half without a safe op record.
+        """Returns the commit-log offset from which on records may stand that end a half without a safe op record.
 
         Never behind the flushed offset: a power cut may take the log from there on, and other records will stand there.
         """

@@ -43,7 +43,7 @@ class Undecided:
 
     @property
     def lowest(self) -> int | None:
-        """The lowest queue offset, None when no half is undecided."""
+        """Returns the lowest queue offset, None when no half is undecided."""
         return min(self._due_ms, default=None)
 
     def below(self, queue_offset: int, count: int) -> list[int]:

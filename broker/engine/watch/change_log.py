@@ -76,7 +76,7 @@ class ChangeLog:
         _forget(self._commits, revision)
 
     def knows(self, revision: int) -> bool:
-        """Whether everything after `revision` is still here."""
+        """Tells whether everything after `revision` is still here."""
         return max(1, self._forgotten) <= revision <= self.revision
 
     def after(self, revision: int) -> tuple[list[WatchEvent], AffectedKeys]:

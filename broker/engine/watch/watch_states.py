@@ -72,7 +72,7 @@ class WatchStates:
         self._clock = clock
 
     def snapshot(self) -> Pages:
-        """Everything."""
+        """Returns the state of everything."""
         topics = sorted(self._topics.table.topic_config_table)
         groups = sorted(self._groups.table.subscription_group_table)
         return Pages(self, [], self._parts(groups, topics, (), self._offsets.keys()))
@@ -135,7 +135,7 @@ class WatchStates:
         )
 
     def _queues_of(self, topic: TopicConfig) -> Iterable[int]:
-        """All queues of a topic, empty ones too; of the broker's own topics only those that hold something."""
+        """Returns all queues of a topic, empty ones too; of the broker's own topics only those that hold something."""
         if is_system_topic(topic.topic_name):
             return self._store.queues(topic.topic_name)
         return range(max(topic.read_queue_nums, topic.write_queue_nums))
@@ -173,7 +173,7 @@ class Pages:
         self._parts = parts
 
     def next(self) -> tuple[WatchBody, bool]:
-        """The next page, and whether there are more."""
+        """Returns the next page, and whether there are more."""
         body = self._states.empty()
         body.events, self._events = self._events, []
         ends_s = perf_counter() + PAGE_S

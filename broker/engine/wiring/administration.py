@@ -24,7 +24,7 @@ def administration_processors(
     waiting_count: Callable[[], int],
     clock: Clock,
 ) -> Processors:
-    """`waiting_count()`: messages that wait for their time."""
+    """Returns the processors of settings and figures. `waiting_count()`: messages that wait for their time."""
     return {
         Code.GET_BROKER_CONFIG: GetBrokerConfig(settings),
         Code.UPDATE_BROKER_CONFIG: UpdateBrokerConfig(settings),

@@ -100,7 +100,7 @@ class Scheduling:
         self._internal_driver: asyncio.Task[None] | None = None
 
     def processors(self) -> Processors:
-        """The private codes of the scheduler, and the progress of the delay levels."""
+        """Returns the processors of the scheduler's private codes, and the progress of the delay levels."""
         return {
             Code.SCHEDULER_LEASE: self.lease,
             Code.SCHEDULER_STEP: SchedulerStep(self.scheduler),
