@@ -30,10 +30,11 @@ class Registration:
         return response(request.command, ResponseCode.NO_PERMISSION, text)
 
     def accept(self, request: Request) -> Command:
-        """Accepts 104 UNREGISTER_BROKER, of a broker that is not here, and 216 DELETE_TOPIC_IN_NAMESRV, without any effect.
+        """Accepts 104 UNREGISTER_BROKER and 216 DELETE_TOPIC_IN_NAMESRV, which change nothing here.
 
-        216 is what tools send after
-        they deleted the topic in the broker, and with that in the routes."""
+        A broker that unregisters was never registered. Tools send 216 after they deleted the topic in the broker, and
+        with that in the routes.
+        """
         return response(request.command, ResponseCode.SUCCESS)
 
     def members(self, request: Request) -> Command:

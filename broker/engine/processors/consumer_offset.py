@@ -39,7 +39,7 @@ class QueryConsumerOffset:
         )
 
     def _has_its_first(self, header: QueryConsumerOffsetHeader) -> bool:
-        """Tells whether the queue still has its first message, and young ones only.
+        """Tells whether the queue is young: still has its first message, within `hot_bytes` of the log's end.
 
         A new group reads such a queue from its first message, whatever its start position says.
         """
