@@ -97,7 +97,7 @@ def preview(cluster: Cluster, arguments: CreateTopic) -> Preview[Plan]:
         masters = await gateway.masters()
         _check_chosen(arguments.brokers, masters)
         masters = [one for one in masters if not arguments.brokers or one.name in arguments.brokers]
-        return masters, await gateway.topic_configs([one.address for one in masters], arguments.topic, failures)
+        return masters, await gateway.topics.configs([one.address for one in masters], arguments.topic, failures)
 
     masters, found = ask_cluster(cluster, look)
     _refuse_reserved(arguments.topic, masters)
@@ -113,7 +113,7 @@ def carry_out(cluster: Cluster, _arguments: CreateTopic, preview: Preview[Plan])
     wanted = {one.address: one for one in preview.plan if one.change.is_change}
     if wanted:
         configs = {address: one.config for address, one in wanted.items()}
-        failures = ask_cluster(cluster, lambda gateway: gateway.create_topic(configs))
+        failures = ask_cluster(cluster, lambda gateway: gateway.topics.create(configs))
         yield from outcomes_by_address({address: one.change for address, one in wanted.items()}, failures)
 
 

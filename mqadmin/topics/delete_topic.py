@@ -71,7 +71,7 @@ def preview(cluster: Cluster, arguments: DeleteTopic) -> Preview[Plan]:
 def carry_out(cluster: Cluster, arguments: DeleteTopic, preview: Preview[Plan]) -> Iterator[ItemOutcome]:
     """Deletes the topic on the brokers, and its routes when all of them have."""
     plan = preview.plan
-    failures = ask_cluster(cluster, lambda gateway: gateway.delete_topic(plan.on_brokers, arguments.topic))
+    failures = ask_cluster(cluster, lambda gateway: gateway.topics.delete(plan.on_brokers, arguments.topic))
     outcomes = list(outcomes_by_address(plan.on_brokers, failures))
     yield from outcomes
     if any(one.state != ItemState.DONE for one in outcomes):
@@ -80,7 +80,7 @@ def carry_out(cluster: Cluster, arguments: DeleteTopic, preview: Preview[Plan]) 
         return
     failures = ask_cluster(
         cluster,
-        lambda gateway: gateway.delete_topic_route(plan.on_name_servers, arguments.topic, plan.rocketmq_cluster),
+        lambda gateway: gateway.topics.delete_route(plan.on_name_servers, arguments.topic, plan.rocketmq_cluster),
     )
     yield from outcomes_by_address(plan.on_name_servers, failures)
 
@@ -88,8 +88,8 @@ def carry_out(cluster: Cluster, arguments: DeleteTopic, preview: Preview[Plan]) 
 async def _look(gateway: Gateway, topic: str) -> _Found:
     failures = Failures()
     masters = await gateway.masters()
-    on_brokers = await gateway.topic_on_brokers([one.address for one in masters], topic, failures)
-    routes = await gateway.topic_routes(topic, failures)
+    on_brokers = await gateway.topics.on_brokers([one.address for one in masters], topic, failures)
+    routes = await gateway.topics.routes(topic, failures)
     return _Found(masters, on_brokers, routes, failures.reasons)
 
 

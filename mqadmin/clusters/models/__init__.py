@@ -1,0 +1,42 @@
+"""What is known of every cluster: brokers, topics, groups, members, subscriptions, offsets.
+
+Written by `mqadmin/observing/synchroniser.py` alone, and the derived columns of topics and groups by `mqadmin/lag/`.
+What is not known is null, never 0; `seen_at` is when a broker last reported it. Times are the broker's where it reports
+one. Offsets are queue offsets: the next to read, or to be written.
+"""
+
+from mqadmin.clusters.models.broker import Broker
+from mqadmin.clusters.models.cluster import (
+    NAME_CHARS_MAX,
+    Cluster,
+    ClusterKind,
+    ClusterQuerySet,
+    ClusterState,
+    FollowerLease,
+)
+from mqadmin.clusters.models.group import NEEDS_ATTENTION, VERDICT_RANKS, Group, Verdict, WaitingMethod
+from mqadmin.clusters.models.member import CLIENT_ID_CHARS_MAX, Member, Subscription
+from mqadmin.clusters.models.queue_offset import QueueOffset
+from mqadmin.clusters.models.topic import Topic, TopicKind, TopicQueue
+
+__all__ = [
+    "CLIENT_ID_CHARS_MAX",
+    "NAME_CHARS_MAX",
+    "NEEDS_ATTENTION",
+    "VERDICT_RANKS",
+    "Broker",
+    "Cluster",
+    "ClusterKind",
+    "ClusterQuerySet",
+    "ClusterState",
+    "FollowerLease",
+    "Group",
+    "Member",
+    "QueueOffset",
+    "Subscription",
+    "Topic",
+    "TopicKind",
+    "TopicQueue",
+    "Verdict",
+    "WaitingMethod",
+]

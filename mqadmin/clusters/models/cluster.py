@@ -1,0 +1,107 @@
+"""Clusters by their name servers, and which process follows them."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+
+from django.db import models
+from django.utils import timezone
+
+NAME_CHARS_MAX = 255
+
+
+class ClusterKind(models.TextChoices):
+    UNKNOWN = "", "not known yet"
+    OURS = "ours", "this project's broker"
+    APACHE = "apache", "Apache RocketMQ"
+
+
+class ClusterState(models.TextChoices):
+    NEW = "new", "not asked yet"
+    REACHABLE = "reachable", "reachable"
+    PARTIAL = "partial", "some brokers do not answer"
+    UNREACHABLE = "unreachable", "unreachable"
+
+
+class ClusterQuerySet(models.QuerySet["Cluster"]):
+    def with_freshness(self) -> ClusterQuerySet:
+        """Returns the clusters such that `followed_until` is known."""
+        lease = FollowerLease.objects.filter(taken_at__lte=models.OuterRef("last_synced_at"))
+        return self.annotate(lease_renewed_at=models.Subquery(lease.values("renewed_at")[:1]))
+
+
+class Cluster(models.Model):
+    """`namesrv` is "host:port;host:port"; `rocketmq_name` what its brokers call it.
+
+    `last_synced_at`: when it last became reachable, or when the last complete polling cycle ended.
+    """
+
+    name = models.SlugField(unique=True, max_length=100)
+    namesrv = models.CharField(max_length=1000)
+    rocketmq_name = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    kind = models.CharField(max_length=10, choices=ClusterKind, blank=True, default=ClusterKind.UNKNOWN)
+    state = models.CharField(max_length=12, choices=ClusterState, default=ClusterState.NEW)
+    state_since = models.DateTimeField(default=timezone.now)
+    last_tried_at = models.DateTimeField(null=True, blank=True)
+    last_synced_at = models.DateTimeField(null=True, blank=True)
+    last_error = models.TextField(blank=True, default="")
+    # How many requests the last polling cycle cost; null where the cluster is watched.
+    cycle_request_count = models.PositiveIntegerField(null=True, blank=True)
+    # Where the next polling cycle goes on: after the last topic and the last group that were asked.
+    topic_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    group_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    # The last hour of the sum of all groups' lag (`lag/history.py` packs it), and when its next sample is due.
+    lag_history = models.BinaryField(default=bytes)
+    lag_due_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = ClusterQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def followed_until(self) -> datetime | None:
+        """Up to when the present follower's word holds for this cluster; known `with_freshness`."""
+        renewed_at: datetime | None = self.__dict__.get("lease_renewed_at")
+        return renewed_at
+
+    @property
+    def observed_until(self) -> datetime | None:
+        """Up to when the rows of this cluster are true; None before the first answer.
+
+        A watch reports all changes, so the rows of a followed cluster that answers are as fresh as the follower's word.
+        """
+        is_followed = self.kind == ClusterKind.OURS and self.state == ClusterState.REACHABLE
+        return _later(self.last_synced_at, self.followed_until) if is_followed else self.last_synced_at
+
+    def true_until(self, seen_at: datetime | None) -> datetime | None:
+        """Returns up to when a row of this cluster is true that was last seen at `seen_at` (None: never)."""
+        if seen_at is None or self.kind != ClusterKind.OURS:
+            return seen_at
+        return _later(seen_at, self.observed_until)
+
+
+def _later(first: datetime | None, second: datetime | None) -> datetime | None:
+    return max((moment for moment in (first, second) if moment is not None), default=None)
+
+
+class FollowerLease(models.Model):
+    """Which process follows the clusters: one row, `NAME`, taken by conditional update; expires unless it is renewed.
+
+    `renewed_at` is the holder's word that the rows of the clusters that it finds reachable are true up to then.
+    """
+
+    NAME = "follower"
+
+    name = models.CharField(max_length=20, unique=True, default=NAME)
+    holder = models.UUIDField(default=uuid.uuid4)
+    # The Celery node, for people.
+    worker = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    expires_at = models.DateTimeField()
+    taken_at = models.DateTimeField(default=timezone.now)
+    renewed_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"clusters followed by {self.worker or self.holder}"

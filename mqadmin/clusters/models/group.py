@@ -1,0 +1,134 @@
+"""Consumer groups of a cluster: settings, sums over their queues, and the verdict."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from mqadmin.clusters.figures import Behind, Drain, Figure, drain
+from mqadmin.clusters.models.cluster import NAME_CHARS_MAX, Cluster
+from mqadmin.clusters.ordering import NullsLastIndex, largest_first
+
+
+class Verdict(models.TextChoices):
+    """Whether a group is all right. The rules are in `lag/verdicts.py`."""
+
+    STALLED = "stalled", "STALLED"
+    STOPPED = "stopped", "STOPPED"
+    SLOW = "slow", "SLOW"
+    UNKNOWN = "unknown", "UNKNOWN"
+    OK = "ok", "OK"
+    QUIET = "quiet", "QUIET"
+
+
+# How urgent a verdict is, the most urgent first. Stored in rows: a new verdict takes a number between, none is changed.
+VERDICT_RANKS = {
+    Verdict.STALLED: 0,
+    Verdict.STOPPED: 10,
+    Verdict.SLOW: 20,
+    Verdict.UNKNOWN: 30,
+    Verdict.OK: 40,
+    Verdict.QUIET: 50,
+}
+NEEDS_ATTENTION = (Verdict.STALLED, Verdict.STOPPED, Verdict.SLOW)
+
+
+class WaitingMethod(models.TextChoices):
+    """How it is known since when the next message has been waiting."""
+
+    NONE = "", "nothing waits, or not known"
+    STORE_TIME = "store_time", "store time of the next message"
+    OBSERVED = "observed", "first observation that found it waiting"
+
+
+class Group(models.Model):
+    """A consumer group with the sums over its queues; null sums are not known.
+
+    `behind_since`: since when the longest-waiting next message has been waiting, known by `behind_method`.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="groups")
+    name = models.CharField(max_length=NAME_CHARS_MAX)
+    is_system = models.BooleanField(default=False)
+    message_model = models.CharField(max_length=20, blank=True, default="")
+    consume_type = models.CharField(max_length=20, blank=True, default="")
+    consume_from_where = models.CharField(max_length=60, blank=True, default="")
+    is_consume_enabled = models.BooleanField(null=True, blank=True)
+    retry_times_max = models.IntegerField(null=True, blank=True)
+    member_count = models.PositiveIntegerField(null=True, blank=True)
+    members_seen_at = models.DateTimeField(null=True, blank=True)
+    lag = models.BigIntegerField(null=True, blank=True)
+    queue_count = models.PositiveIntegerField(null=True, blank=True)
+    # Queues whose lag is not known; `lag` is the sum of the others.
+    unknown_queue_count = models.PositiveIntegerField(null=True, blank=True)
+    behind_since = models.DateTimeField(null=True, blank=True)
+    behind_method = models.CharField(max_length=12, choices=WaitingMethod, blank=True, default="")
+    moved_at = models.DateTimeField(null=True, blank=True)
+    in_per_s = models.FloatField(null=True, blank=True)
+    out_per_s = models.FloatField(null=True, blank=True)
+    rate_base_at = models.DateTimeField(null=True, blank=True)
+    rate_base_max = models.BigIntegerField(null=True, blank=True)
+    rate_base_committed = models.BigIntegerField(null=True, blank=True)
+    # Which queues those totals were summed over: totals over other queues cannot be compared with them.
+    rate_base_queues = models.BigIntegerField(null=True, blank=True)
+    offsets_seen_at = models.DateTimeField(null=True, blank=True)
+    # Sums over the queues whose lag is known.
+    max_total = models.BigIntegerField(null=True, blank=True)
+    committed_total = models.BigIntegerField(null=True, blank=True)
+    verdict = models.CharField(max_length=10, choices=Verdict, default=Verdict.UNKNOWN)
+    # One of VERDICT_RANKS.
+    verdict_rank = models.PositiveSmallIntegerField(default=VERDICT_RANKS[Verdict.UNKNOWN])
+    verdict_since = models.DateTimeField(null=True, blank=True)
+    # Which rule gave the verdict, and the numbers behind it (`lag/verdicts.py` makes words of them).
+    verdict_rule = models.CharField(max_length=40, blank=True, default="")
+    verdict_numbers = models.JSONField(default=dict, blank=True)
+    # Counts up with every change of this group's rows; pages compare it.
+    revision = models.PositiveBigIntegerField(default=0)
+    # When time alone can change a figure or the verdict; null: never.
+    due_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["cluster", "name"], name="mq_group_identity"),)
+        indexes = (
+            # Of the lists of groups, which leave out RocketMQ's own.
+            models.Index(
+                fields=["cluster", "verdict_rank", "name"],
+                name="mq_group_by_verdict_rank",
+                condition=models.Q(is_system=False),
+            ),
+            NullsLastIndex(
+                "cluster",
+                largest_first("lag"),
+                "name",
+                name="mq_group_by_largest_lag",
+                condition=models.Q(is_system=False),
+            ),
+            models.Index(fields=["cluster", "due_at"], name="mq_group_due", condition=models.Q(due_at__isnull=False)),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def lag_figure(self) -> Figure:
+        return Figure(self.lag, self.cluster.true_until(self.offsets_seen_at))
+
+    @property
+    def in_figure(self) -> Figure:
+        return Figure(self.in_per_s, self.cluster.true_until(self.rate_base_at))
+
+    @property
+    def out_figure(self) -> Figure:
+        return Figure(self.out_per_s, self.cluster.true_until(self.rate_base_at))
+
+    @property
+    def members_figure(self) -> Figure:
+        return Figure(self.member_count, self.cluster.true_until(self.members_seen_at))
+
+    @property
+    def behind(self) -> Behind:
+        return Behind(self.behind_since, self.behind_method)
+
+    @property
+    def drain(self) -> Drain:
+        return drain(self.lag, self.in_per_s, self.out_per_s)

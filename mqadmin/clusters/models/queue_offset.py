@@ -1,0 +1,96 @@
+"""Progress of groups on queues."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.db import models
+
+from mqadmin.clusters import waiting
+from mqadmin.clusters.figures import Behind
+from mqadmin.clusters.models.cluster import NAME_CHARS_MAX
+from mqadmin.clusters.models.group import Group, WaitingMethod
+from mqadmin.clusters.models.member import CLIENT_ID_CHARS_MAX
+from mqadmin.clusters.models.topic import TopicQueue
+from remoting.wire.names import is_retry_topic
+
+
+class QueueOffset(models.Model):
+    """Progress of a group on one queue.
+
+    `owner`: the client that pulled it last; "" when none has, null when that is not known.
+    `committed_since`: since when at least the committed offset has been what it is; `moved_at`: the same where it was
+    seen to change, null before the first change seen. `behind_since`: since when the message at `committed_offset` has
+    been waiting, null while that is not known or follows from the queue's end.
+
+    How far the queue reaches belongs to the topic: `end` is the topic's row of it, set by `progress.attach_ends`.
+    Without it neither lag nor max offset is known.
+    """
+
+    end: TopicQueue | None = None
+
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="queue_offsets")
+    topic_name = models.CharField(max_length=NAME_CHARS_MAX)
+    broker_name = models.CharField(max_length=NAME_CHARS_MAX)
+    queue_id = models.PositiveIntegerField()
+    committed_offset = models.BigIntegerField(null=True, blank=True)
+    committed_since = models.DateTimeField(null=True, blank=True)
+    behind_since = models.DateTimeField(null=True, blank=True)
+    behind_method = models.CharField(max_length=12, choices=WaitingMethod, blank=True, default="")
+    owner = models.CharField(max_length=CLIENT_ID_CHARS_MAX, null=True, blank=True)  # noqa: DJ001 - see above
+    owner_since = models.DateTimeField(null=True, blank=True)
+    last_pull_at = models.DateTimeField(null=True, blank=True)
+    # False: the members do not subscribe to this topic any more, so it does not count as lag. Null: not known.
+    is_subscribed = models.BooleanField(null=True, blank=True)
+    moved_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["group", "topic_name", "broker_name", "queue_id"], name="mq_queue_offset_identity"
+            ),
+        )
+        indexes = (models.Index(fields=["topic_name", "broker_name"], name="mq_queue_offset_by_topic"),)
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.topic_name} {self.broker_name} {self.queue_id}"
+
+    @property
+    def is_retry(self) -> bool:
+        return is_retry_topic(self.topic_name)
+
+    @property
+    def true_until(self) -> datetime | None:
+        return self.group.cluster.true_until(self.seen_at)
+
+    @property
+    def max_offset(self) -> int | None:
+        """One past the last message of the queue."""
+        return self.end.max_offset if self.end is not None else None
+
+    @property
+    def lag(self) -> int | None:
+        """Messages between the committed offset and the end of the queue, None while one of them is not known.
+
+        Never below 0: the two are read at different moments. Nobody is behind on a queue that never held a message.
+        """
+        if self.max_offset == 0:
+            return 0
+        if self.committed_offset is None or self.max_offset is None:
+            return None
+        return max(0, self.max_offset - self.committed_offset)
+
+    @property
+    def behind(self) -> Behind:
+        """Since when the message at the committed offset has been waiting: a broker's word first, then observations."""
+        if not self.lag or self.committed_offset is None or self.end is None:
+            return Behind(None, WaitingMethod.NONE)
+        if self.behind_since is not None:
+            return Behind(self.behind_since, self.behind_method)
+        if self.lag == 1 and self.end.last_stored_at is not None:
+            return Behind(self.end.last_stored_at, WaitingMethod.STORE_TIME)
+        since_s = waiting.waiting_since_s(self.end.max_history, self.committed_offset)
+        if since_s is None:
+            return Behind(None, WaitingMethod.NONE)
+        return Behind(datetime.fromtimestamp(since_s, UTC), WaitingMethod.OBSERVED)

@@ -1,0 +1,136 @@
+"""Topics: their list, and the page of one with the groups that read it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from mqadmin.clusters.figures import Behind, Figure
+from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicKind, TopicQueue
+from mqadmin.clusters.progress import attach_ends
+from mqadmin.clusters.selectors.lists import ListPage, page_of, sorted_by
+from mqadmin.clusters.selectors.of_clusters import cluster_head
+
+# More groups than a topic's page can show with use.
+TOPIC_GROUPS_MAX = 100
+
+# Name of a sort in the address → column.
+TOPIC_SORTS = {
+    "name": "name",
+    "messages": "message_count",
+    "in": "in_per_s",
+    "queues": "read_queue_count",
+    "last": "last_stored_at",
+    "groups": "reader_count",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReader:
+    """A group that reads a topic. `lag` and `behind` are those of this topic's queues; `group` has its whole lag."""
+
+    group: Group
+    lag: Figure
+    behind: Behind
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPage:
+    now: datetime
+    cluster: Cluster
+    topic: Topic
+    queues: tuple[TopicQueue, ...]
+    readers: tuple[TopicReader, ...]
+
+
+def topics(
+    cluster_name: str,
+    *,
+    filter: str = "",
+    kind: str = TopicKind.NORMAL,
+    sort: str = "name",
+    is_descending: bool = False,
+    page: int = 1,
+) -> ListPage[Topic]:
+    """`kind` "" shows all kinds; an unknown `sort` sorts by name."""
+    cluster = cluster_head(cluster_name)
+    found = cluster.topics.all()
+    if kind:
+        found = found.filter(kind=kind)
+    if filter:
+        found = found.filter(name__icontains=filter)
+    if sort == "groups":
+        found = found.annotate(reader_count=_group_count(cluster))
+    sort = sort if sort in TOPIC_SORTS else "name"
+    rows, number, page_count, total = page_of(sorted_by(found, TOPIC_SORTS[sort], is_descending=is_descending), page)
+    _count_groups(cluster, rows)
+    return ListPage(
+        now=timezone.now(),
+        cluster=cluster,
+        rows=tuple(rows),
+        number=number,
+        page_count=page_count,
+        total_count=total,
+        sort=sort,
+        is_descending=is_descending,
+        filter=filter,
+    )
+
+
+def topic_page(cluster_name: str, topic_name: str) -> TopicPage:
+    cluster = cluster_head(cluster_name)
+    topic = cluster.topics.get(name=topic_name)
+    _count_groups(cluster, [topic])
+    found = cluster.groups.filter(queue_offsets__topic_name=topic_name).distinct().order_by("verdict_rank", "name")
+    reading = list(found[:TOPIC_GROUPS_MAX])
+    offsets: defaultdict[int, list[QueueOffset]] = defaultdict(list)
+    for row in attach_ends(cluster.pk, QueueOffset.objects.filter(group__in=reading, topic_name=topic_name)):
+        offsets[row.group_id].append(row)
+    return TopicPage(
+        now=timezone.now(),
+        cluster=cluster,
+        topic=topic,
+        queues=tuple(topic.queues.order_by("broker_name", "queue_id")),
+        readers=tuple(_reader(cluster, group, offsets[group.pk]) for group in reading),
+    )
+
+
+def _reader(cluster: Cluster, group: Group, rows: Sequence[QueueOffset]) -> TopicReader:
+    counted = [row for row in rows if row.lag is not None and row.is_subscribed is not False]
+    waiting = [behind for row in counted if (behind := row.behind).since is not None]
+    return TopicReader(
+        group=group,
+        lag=Figure(
+            sum(row.lag or 0 for row in counted) if counted else None,
+            cluster.true_until(min((row.seen_at for row in counted), default=None)),
+        ),
+        behind=min(waiting, key=lambda behind: behind.since or group.seen_at, default=Behind(None, "")),
+    )
+
+
+def _count_groups(cluster: Cluster, topics: Sequence[Topic]) -> None:
+    """Sets `group_count` of each."""
+    counted = (
+        QueueOffset.objects.filter(group__cluster=cluster, topic_name__in=[topic.name for topic in topics])
+        .values("topic_name")
+        .annotate(count=Count("group", distinct=True))
+    )
+    counts = {row["topic_name"]: row["count"] for row in counted}
+    for topic in topics:
+        topic.group_count = counts.get(topic.name, 0)
+
+
+def _group_count(cluster: Cluster) -> Coalesce:
+    counted = (
+        QueueOffset.objects.filter(group__cluster=cluster, topic_name=OuterRef("name"))
+        .values("topic_name")
+        .annotate(count=Count("group", distinct=True))
+        .values("count")
+    )
+    return Coalesce(Subquery(counted), 0)

@@ -1,0 +1,26 @@
+"""The one door to brokers: what the console asks of a cluster, around the asyncio client.
+
+A gateway belongs to the event loop that opened it with `async with`, and keeps its connections open until it is closed.
+Synchronous code (a Celery task, an action) uses `ask`, which opens one for one call. `gateway.py` has what observing
+asks, a file for each subject what its actions ask and change.
+
+Every call is bounded: each request by its time-out, a sample by its deadline and its number of requests. A sample that
+some brokers did not answer is still a sample: it comes with a `PartialError` that names them (nsq's `PartialErr`).
+"""
+
+from mqadmin.observing.gateway.failures import ChangeFailure, Failures, GatewayError, NotWatchable, PartialError
+from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, Master, ask
+from mqadmin.observing.gateway.topics import TopicOnBroker
+
+__all__ = [
+    "BrokerTables",
+    "ChangeFailure",
+    "Failures",
+    "Gateway",
+    "GatewayError",
+    "Master",
+    "NotWatchable",
+    "PartialError",
+    "TopicOnBroker",
+    "ask",
+]

@@ -1,0 +1,167 @@
+"""A gateway to one cluster: its brokers, and what observing asks of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TypeVar
+
+from mqadmin.observing.gateway.failures import Failures, NotWatchable, as_gateway_error
+from mqadmin.observing.gateway.fan_out import fan_out
+from mqadmin.observing.gateway.topics import TopicRequests
+from remoting.client.admin import Admin
+from remoting.client.connections import REQUEST_TIMEOUT_MS, Connections
+from remoting.client.errors import BrokerRefused
+from remoting.client.name_servers import NameServers, NameServersUnreachable
+from remoting.wire.bodies.consume_stats import CommittedOffsets
+from remoting.wire.bodies.document import read_body
+from remoting.wire.bodies.groups import ConsumerConnection, SubscriptionGroupConfig
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.route import BrokerData, ClusterInfo
+from remoting.wire.bodies.topics import TopicConfig, TopicOffset
+from remoting.wire.bodies.watch import WatchBody
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
+from remoting.wire.headers.watch import WatchResponseHeader
+
+REQUEST_TIMEOUT_S = 5.0
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTables:
+    """What one broker knows: topics, groups, committed offsets."""
+
+    topics: dict[str, TopicConfig]
+    groups: dict[str, SubscriptionGroupConfig]
+    committed: CommittedOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class Master:
+    """A broker that takes changes."""
+
+    name: str
+    address: str
+    cluster: str
+
+
+class _CountedConnections(Connections):
+    """Counts what a cycle costs the brokers."""
+
+    request_count = 0
+
+    async def request(self, address: str, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Command:
+        self.request_count += 1
+        return await super().request(address, command, timeout_ms)
+
+
+def ask(namesrv: str, call: Callable[[Gateway], Awaitable[V]]) -> V:
+    """Returns what `call` returns, with a gateway that is closed afterwards. For synchronous code."""
+
+    async def run() -> V:
+        async with Gateway(namesrv) as gateway:
+            return await call(gateway)
+
+    return asyncio.run(run())
+
+
+class Gateway:
+    """To one cluster by its name servers, "host:port;host:port"."""
+
+    def __init__(self, namesrv: str) -> None:
+        self._namesrv = namesrv
+        self._connections = _CountedConnections()
+        self._admin = Admin(self._connections, timeout_ms=int(REQUEST_TIMEOUT_S * 1000))
+
+    async def __aenter__(self) -> Gateway:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._connections.close()
+
+    @property
+    def request_count(self) -> int:
+        """Requests sent so far."""
+        return self._connections.request_count
+
+    @property
+    def topics(self) -> TopicRequests:
+        """What concerns topics. Raises GatewayError for name servers that are no addresses."""
+        with as_gateway_error():
+            return TopicRequests(self._admin, NameServers(self._namesrv, self._connections).addresses)
+
+    async def brokers(self) -> list[BrokerData]:
+        """Returns the brokers by name. Raises GatewayError when no name server answers."""
+        with as_gateway_error():
+            return await self._brokers()
+
+    async def watch(
+        self, address: str, *, boot: str, since: int, wait_ms: int
+    ) -> tuple[WatchResponseHeader, WatchBody]:
+        """Returns what changed on one of our brokers. Raises NotWatchable on another kind, GatewayError."""
+        with as_gateway_error():
+            try:
+                return await self._admin.our_broker.watch(address, boot, since, wait_ms)
+            except BrokerRefused as error:
+                if error.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                    raise NotWatchable(f"{address} does not know the watch request") from error
+                raise
+
+    async def tables(self, addresses: Iterable[str], failures: Failures) -> dict[str, BrokerTables]:
+        """Returns those of all brokers that answer. Three requests per broker, more where tables come in pages."""
+        return await fan_out(dict.fromkeys(addresses, self._tables), str, failures)
+
+    async def topic_stats(
+        self, wanted: Iterable[tuple[str, str]], failures: Failures
+    ) -> dict[tuple[str, str], dict[MessageQueue, TopicOffset]]:
+        """Returns those of (address, topic). A topic that was deleted meanwhile is left out."""
+        calls = dict.fromkeys(wanted, self._topic_stats)
+        found = await fan_out(calls, lambda pair: pair[0], failures)
+        return {pair: stats for pair, stats in found.items() if stats is not None}
+
+    async def consumer_connections(
+        self, wanted: Iterable[tuple[str, str]], failures: Failures
+    ) -> dict[tuple[str, str], ConsumerConnection | None]:
+        """Returns those of (address, group); None: no member of the group is connected to that broker."""
+
+        async def connection(pair: tuple[str, str]) -> ConsumerConnection | None:
+            return await self._admin.clients.consumers(*pair)
+
+        return await fan_out(dict.fromkeys(wanted, connection), lambda pair: pair[0], failures)
+
+    async def masters(self) -> list[Master]:
+        """Returns the masters by name. Raises GatewayError when no name server answers."""
+        return [
+            Master(broker.broker_name, broker.master_addr, broker.cluster)
+            for broker in await self.brokers()
+            if broker.master_addr
+        ]
+
+    async def _brokers(self) -> list[BrokerData]:
+        servers = NameServers(self._namesrv, self._connections)
+        command = Command(code=RequestCode.GET_BROKER_CLUSTER_INFO)
+        answer = await servers.request(command, timeout_ms=int(REQUEST_TIMEOUT_S * 1000))
+        if answer.code != ResponseCode.SUCCESS:
+            raise NameServersUnreachable([BrokerRefused(str(servers), command.code, answer.code, answer.remark)])
+        table = read_body(ClusterInfo, answer.body).broker_addr_table
+        return sorted(table.values(), key=lambda broker: broker.broker_name)
+
+    async def _tables(self, address: str) -> BrokerTables:
+        topics = await self._admin.topics.table(address)
+        groups = await self._admin.groups.table(address)
+        committed = await self._admin.offsets.all_committed(address)
+        return BrokerTables(topics.topic_config_table, groups.subscription_group_table, committed)
+
+    async def _topic_stats(self, pair: tuple[str, str]) -> dict[MessageQueue, TopicOffset] | None:
+        try:
+            return await self._admin.topics.stats(*pair)
+        except BrokerRefused as error:
+            if error.code == ResponseCode.TOPIC_NOT_EXIST:
+                return None
+            raise
