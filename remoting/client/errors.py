@@ -8,6 +8,7 @@ ClientError
   BrokerRefused         an answer with a response code other than success
     NotSupported        the server does not know the request: it is older, or of another kind
   RouteNotFound         no name server knows the topic
+  GroupNotFound         a broker doesn't have the group that was to be changed
   NotWritable           a topic that no broker accepts messages for
   SendFailed            a send was given up after all its attempts
 
@@ -126,6 +127,15 @@ class RouteNotFound(ClientError):
             " create the topic, or check its name and that its broker is running"
         )
         self.topic = topic
+
+
+class GroupNotFound(ClientError):
+    """Raised when a group was to be changed that the broker at `address` doesn't have."""
+
+    def __init__(self, address: str, group: str) -> None:
+        super().__init__(f"{address} has no group {group!r}: create it, or correct the name")
+        self.address = address
+        self.group = group
 
 
 class NotWritable(ClientError):

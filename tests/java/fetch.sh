@@ -22,8 +22,11 @@ compile() { # client version
   mv "$classes.new" "$classes"
 }
 
-for version in 5.4.0 4.9.8; do
+# The last broker of the 4 line that Maven's repository has.
+for version in 5.4.0 4.9.7; do
   fetch apache "target/lib-$version/.done" -Drocketmq.version="$version"
+done
+for version in 5.4.0 4.9.8; do
   fetch driver "target/lib-$version/.done" -Dclient.version="$version"
   compile "$version"
 done

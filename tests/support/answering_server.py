@@ -57,6 +57,11 @@ class AnsweringServer(Handler[Connection]):
     def refuse(self, request_code: int, code: int, remark: str | None = None) -> None:
         self.answers[request_code] = lambda _, request: response(request, code, remark)
 
+    def succeed(self, request_code: int, body: bytes = b"", **fields: object) -> None:
+        """`fields` are the answer's ext fields."""
+        texts = {key: str(value) for key, value in fields.items()}
+        self.answers[request_code] = lambda _, request: response(request, ResponseCode.SUCCESS, None, texts, body)
+
     def serve_routes(self, routes: dict[str, TopicRouteData]) -> None:
         """As a name server: what `routes` holds at the moment of the question."""
 

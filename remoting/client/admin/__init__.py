@@ -10,9 +10,11 @@ looks for another server: that is for callers.
 
 from __future__ import annotations
 
+from remoting.client.admin.brokers import Brokers
 from remoting.client.admin.clients import Clients
 from remoting.client.admin.cluster import Cluster
 from remoting.client.admin.groups import Groups
+from remoting.client.admin.name_server import NameServer
 from remoting.client.admin.offsets import Offsets
 from remoting.client.admin.our_broker import OurBroker
 from remoting.client.admin.requests import ADMIN_TIMEOUT_MS, Limits, Requests
@@ -29,6 +31,8 @@ class Admin:
         """Gives each request `timeout_ms`, but those that a broker relays to a client or parks."""
         requests = Requests(connections, timeout_ms, limits or Limits())
         self.cluster = Cluster(requests)
+        self.name_server = NameServer(requests)
+        self.brokers = Brokers(requests)
         self.topics = Topics(requests)
         self.groups = Groups(requests)
         self.clients = Clients(requests)

@@ -6,6 +6,7 @@ Offsets here are queue offsets; `consumer_offset` is the next to consume, `broke
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -47,7 +48,11 @@ def write_consume_stats(stats: ConsumeStats) -> bytes:
 
 def read_consume_stats(body: Body) -> ConsumeStats:
     """Reads the response to GET_CONSUME_STATS (208). Raises BodyError."""
-    value = read_object("ConsumeStats", body)
+    return consume_stats_from(read_object("ConsumeStats", body))
+
+
+def consume_stats_from(value: dict[str, Any]) -> ConsumeStats:
+    """Converts a JSON object as 208 and 317 have it. Raises BodyError."""
     table = read_queue_map(value.get("offsetTable"))
     return ConsumeStats(
         consume_tps=convert(float, value.get("consumeTps", 0.0)),

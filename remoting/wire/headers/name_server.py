@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remoting.wire.headers.typed import Header
+from remoting.wire.headers.typed import Header, Int32
 
 
 class PutKVConfigHeader(Header, kw_only=True):
@@ -37,6 +37,24 @@ class BrokerNameHeader(Header, kw_only=True):
     """205 WIPE_WRITE_PERM_OF_BROKER, 327 ADD_WRITE_PERM_OF_BROKER."""
 
     broker_name: str
+
+
+class KVConfigResponseHeader(Header, kw_only=True):
+    """The response to 101."""
+
+    value: str | None = None
+
+
+class WipedTopicsHeader(Header, kw_only=True):
+    """The response to 205: how many topics lost the permission to write."""
+
+    wipe_topic_count: Int32
+
+
+class AddedTopicsHeader(Header, kw_only=True):
+    """The response to 327: how many topics have the permission to write again."""
+
+    add_topic_count: Int32
 
 
 class BrokerMemberGroupHeader(Header, kw_only=True):

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
-import pytest_asyncio
 
 from remoting.client.admin import Admin
-from remoting.client.connections import Connections
+from remoting.client.admin.groups import GroupChange
 from remoting.client.errors import BrokerRefused
 from remoting.connection import Connection
 from remoting.wire.bodies.consume_stats import ConsumeStats, QueueProgress, write_committed_offsets, write_consume_stats
@@ -27,24 +26,6 @@ from tests.support.answering_server import AnsweringServer, route_to
 QUEUE = MessageQueue("orders", "a", 3)
 
 
-@pytest_asyncio.fixture
-async def server() -> AsyncIterator[AnsweringServer]:
-    async with AnsweringServer() as server:
-        yield server
-
-
-@pytest_asyncio.fixture
-async def admin() -> AsyncIterator[Admin]:
-    connections = Connections()
-    yield Admin(connections)
-    await connections.close()
-
-
-def give(server: AnsweringServer, code: int, body: bytes = b"", **fields: object) -> None:
-    texts = {key: str(value) for key, value in fields.items()}
-    server.answers[code] = lambda _, request: response(request, 0, ext_fields=texts, body=body)
-
-
 def asked(server: AnsweringServer) -> dict[str, str]:
     """The fields of the only question."""
     (request,) = server.asked
@@ -53,7 +34,7 @@ def asked(server: AnsweringServer) -> dict[str, str]:
 
 async def test_the_cluster_and_a_route_are_requested_from_a_name_server(server: AnsweringServer, admin: Admin) -> None:
     cluster = ClusterInfo(broker_addr_table={"a": BrokerData(broker_addrs={"0": "h:1"}, broker_name="a")})
-    give(server, RequestCode.GET_BROKER_CLUSTER_INFO, write_body(cluster))
+    server.succeed(RequestCode.GET_BROKER_CLUSTER_INFO, write_body(cluster))
     assert await admin.cluster.info(server.address) == cluster
     server.serve_routes({"orders": route_to(("a", "h:1"))})
     assert (await admin.cluster.route(server.address, "orders")).broker_datas[0].master_addr == "h:1"
@@ -82,7 +63,7 @@ async def test_the_group_table_is_read(server: AnsweringServer, admin: Admin) ->
     body = (
         b'{"dataVersion":{"counter":1},"forbiddenTable":{"g":{"T":4}},"subscriptionGroupTable":{"g":{"groupName":"g"}}}'
     )
-    give(server, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, body)
+    server.succeed(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, body)
     table = await admin.groups.table(server.address)
     assert table.subscription_group_table == {"g": SubscriptionGroupConfig(group_name="g")}
     assert table.forbidden_table == {"g": {"T": 4}}
@@ -109,7 +90,7 @@ async def test_a_topic_is_created_with_the_attributes_as_the_wire_has_them(
 
 async def test_the_settings_of_a_topic_are_read_or_known_to_be_none(server: AnsweringServer, admin: Admin) -> None:
     config = TopicConfig(topic_name="orders", read_queue_nums=3)
-    give(server, RequestCode.GET_TOPIC_CONFIG, write_body(config))
+    server.succeed(RequestCode.GET_TOPIC_CONFIG, write_body(config))
     assert await admin.topics.config(server.address, "orders") == config
     server.refuse(RequestCode.GET_TOPIC_CONFIG, ResponseCode.TOPIC_NOT_EXIST, "No topic in this broker.")
     assert await admin.topics.config(server.address, "orders") is None
@@ -123,7 +104,7 @@ async def test_a_server_that_has_no_request_for_one_topic_is_requested_its_table
 ) -> None:
     config = TopicConfig(topic_name="orders", read_queue_nums=3)
     server.refuse(RequestCode.GET_TOPIC_CONFIG, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported")
-    give(server, RequestCode.GET_ALL_TOPIC_CONFIG, write_body(TopicTable(topic_config_table={"orders": config})))
+    server.succeed(RequestCode.GET_ALL_TOPIC_CONFIG, write_body(TopicTable(topic_config_table={"orders": config})))
     assert await admin.topics.config(server.address, "orders") == config
     assert await admin.topics.config(server.address, "missing") is None
 
@@ -138,7 +119,7 @@ async def test_a_topic_is_deleted_in_a_broker_and_in_a_name_server(server: Answe
 
 
 async def test_the_groups_of_a_topic_are_read(server: AnsweringServer, admin: Admin) -> None:
-    give(server, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, write_body(GroupList(group_list=["billing"])))
+    server.succeed(RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, write_body(GroupList(group_list=["billing"])))
     assert await admin.topics.groups(server.address, "orders") == ["billing"]
     assert asked(server) == {"topic": "orders"}
 
@@ -151,7 +132,7 @@ async def test_a_group_is_created(server: AnsweringServer, admin: Admin) -> None
 
 async def test_topic_stats_are_read(server: AnsweringServer, admin: Admin) -> None:
     offset = TopicOffset(max_offset=5, min_offset=1)
-    give(server, RequestCode.GET_TOPIC_STATS_INFO, write_topic_stats({QUEUE: offset}))
+    server.succeed(RequestCode.GET_TOPIC_STATS_INFO, write_topic_stats({QUEUE: offset}))
     assert await admin.topics.stats(server.address, "orders") == {QUEUE: offset}
 
 
@@ -163,12 +144,11 @@ async def test_a_group_without_connected_consumers_has_no_members(server: Answer
 
 
 async def test_members_are_read(server: AnsweringServer, admin: Admin) -> None:
-    give(
-        server,
+    server.succeed(
         RequestCode.GET_CONSUMER_CONNECTION_LIST,
         write_body(ConsumerConnection(consume_type="CONSUME_PASSIVELY")),
     )
-    give(server, RequestCode.GET_CONSUMER_LIST_BY_GROUP, write_body(ConsumerIds(consumer_id_list=["b", "a"])))
+    server.succeed(RequestCode.GET_CONSUMER_LIST_BY_GROUP, write_body(ConsumerIds(consumer_id_list=["b", "a"])))
     members = await admin.clients.consumers(server.address, "billing")
     assert members is not None
     assert members.consume_type == "CONSUME_PASSIVELY"
@@ -177,25 +157,25 @@ async def test_members_are_read(server: AnsweringServer, admin: Admin) -> None:
 
 async def test_progress_is_read(server: AnsweringServer, admin: Admin) -> None:
     stats = ConsumeStats(queues={QUEUE: QueueProgress(broker_offset=9, consumer_offset=4)})
-    give(server, RequestCode.GET_CONSUME_STATS, write_consume_stats(stats))
+    server.succeed(RequestCode.GET_CONSUME_STATS, write_consume_stats(stats))
     assert await admin.offsets.consume_stats(server.address, "billing", "orders") == stats
     assert asked(server) == {"consumerGroup": "billing", "topic": "orders"}
     offsets = {("orders", "billing"): {0: 4}}
-    give(server, RequestCode.GET_ALL_CONSUMER_OFFSET, write_committed_offsets(offsets))
+    server.succeed(RequestCode.GET_ALL_CONSUMER_OFFSET, write_committed_offsets(offsets))
     assert await admin.offsets.all_committed(server.address) == offsets
 
 
 async def test_running_info_is_requested_of_one_client(server: AnsweringServer, admin: Admin) -> None:
     info = ConsumerRunningInfo(properties={"a": "b"})
-    give(server, RequestCode.GET_CONSUMER_RUNNING_INFO, write_running_info(info))
+    server.succeed(RequestCode.GET_CONSUMER_RUNNING_INFO, write_running_info(info))
     assert await admin.clients.running_info(server.address, "billing", "me") == info
     assert asked(server) == {"consumerGroup": "billing", "clientId": "me", "jstackEnable": "false"}
 
 
 async def test_offsets_of_a_queue_are_read_and_written(server: AnsweringServer, admin: Admin) -> None:
     for code in (RequestCode.GET_MAX_OFFSET, RequestCode.GET_MIN_OFFSET, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP):
-        give(server, code, offset=int(code))
-    give(server, RequestCode.QUERY_CONSUMER_OFFSET, offset=4)
+        server.succeed(code, offset=int(code))
+    server.succeed(RequestCode.QUERY_CONSUMER_OFFSET, offset=4)
     assert await admin.offsets.max(server.address, "orders", 3) == 30
     assert await admin.offsets.min(server.address, "orders", 3) == 31
     assert await admin.offsets.search(server.address, "orders", 3, 1_700_000_000_000) == 29
@@ -217,7 +197,7 @@ async def test_an_offset_that_was_never_committed_is_none(server: AnsweringServe
 
 async def test_a_watch_is_answered_with_what_changed(server: AnsweringServer, admin: Admin) -> None:
     body = WatchBody(now_ms=1, cluster="c", broker_name="a", broker_addr="h:1", version=479)
-    give(server, RequestCode.WATCH, write_body(body), boot="b1", revision=7, isSnapshot="true")
+    server.succeed(RequestCode.WATCH, write_body(body), boot="b1", revision=7, isSnapshot="true")
     header, watched = await admin.our_broker.watch(server.address, "b0", 5, 100)
     assert (header.boot, header.revision, header.is_snapshot) == ("b1", 7, True)
     assert watched == body
@@ -226,8 +206,7 @@ async def test_a_watch_is_answered_with_what_changed(server: AnsweringServer, ad
 
 async def test_the_scheduler_asks_for_its_lease_and_steps(server: AnsweringServer, admin: Admin) -> None:
     entry = AgendaEntry(kind="delay", key="3", next_due_ms=5, waiting_count=1)
-    give(
-        server,
+    server.succeed(
         RequestCode.SCHEDULER_LEASE,
         write_body(Agenda(entries=[entry])),
         granted="true",
@@ -237,7 +216,7 @@ async def test_the_scheduler_asks_for_its_lease_and_steps(server: AnsweringServe
     )
     lease, agenda = await admin.our_broker.scheduler_lease(server.address, "me", 2000, wait_ms=10)
     assert (lease.granted, lease.epoch, lease.broker_now_ms, agenda.entries) == (True, 2, 9, [entry])
-    give(server, RequestCode.SCHEDULER_STEP, delivered=4, lateMs=12)
+    server.succeed(RequestCode.SCHEDULER_STEP, delivered=4, lateMs=12)
     step = await admin.our_broker.scheduler_step(server.address, 2, "delay", "3", 1000)
     assert (step.delivered, step.late_ms) == (4, 12)
     server.refuse(RequestCode.SCHEDULER_STEP, ResponseCode.SCHEDULER_EPOCH_STALE)
@@ -248,6 +227,19 @@ async def test_the_scheduler_asks_for_its_lease_and_steps(server: AnsweringServe
 Call = Callable[[Admin, str], Awaitable[object]]
 CALLS: dict[str, Call] = {
     "cluster_info": lambda admin, address: admin.cluster.info(address),
+    "route": lambda admin, address: admin.cluster.route(address, "t"),
+    "topics": lambda admin, address: admin.cluster.topics(address),
+    "topics_of": lambda admin, address: admin.cluster.topics_of(address, "c"),
+    "system_topics": lambda admin, address: admin.cluster.system_topics(address),
+    "wipe_write_permission": lambda admin, address: admin.cluster.wipe_write_permission(address, "a"),
+    "add_write_permission": lambda admin, address: admin.cluster.add_write_permission(address, "a"),
+    "values": lambda admin, address: admin.name_server.values(address, "n"),
+    "runtime_info": lambda admin, address: admin.brokers.runtime_info(address),
+    "broker_stats": lambda admin, address: admin.brokers.stats(address, "n", "k"),
+    "broker_consume_stats": lambda admin, address: admin.brokers.consume_stats(address),
+    "system_topics_of_broker": lambda admin, address: admin.brokers.system_topics(address),
+    "group_config": lambda admin, address: admin.groups.config(address, "g"),
+    "change_group": lambda admin, address: admin.groups.change(address, "g", GroupChange(consume_enable=True)),
     "topic_table": lambda admin, address: admin.topics.table(address),
     "group_table": lambda admin, address: admin.groups.table(address),
     "consumer_connection": lambda admin, address: admin.clients.consumers(address, "g"),
@@ -284,6 +276,6 @@ async def test_every_answer_that_cannot_be_read_is_an_error_of_the_wire(
     server: AnsweringServer, admin: Admin, call: Call
 ) -> None:
     for code in RequestCode:
-        give(server, code, b"<html>")
+        server.succeed(code, b"<html>")
     with pytest.raises((BodyError, HeaderError)):
         await call(admin, server.address)

@@ -21,12 +21,6 @@ MakeAdmin = Callable[..., Admin]
 
 
 @pytest_asyncio.fixture
-async def server() -> AsyncIterator[AnsweringServer]:
-    async with AnsweringServer() as server:
-        yield server
-
-
-@pytest_asyncio.fixture
 async def make_admin() -> AsyncIterator[MakeAdmin]:
     connections = Connections()
     yield lambda **limits: Admin(connections, limits=Limits(**limits))
