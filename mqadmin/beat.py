@@ -30,7 +30,7 @@ ENTRIES = (
 
 
 def install(using: str = "default", **_: Any) -> None:
-    """A `post_migrate` hook. Does nothing where django-celery-beat has no tables (yet)."""
+    """Writes the schedules (a `post_migrate` hook). Does nothing where django-celery-beat has no tables (yet)."""
     task_model = apps.get_model("django_celery_beat", "PeriodicTask")
     interval_model = apps.get_model("django_celery_beat", "IntervalSchedule")
     if task_model._meta.db_table not in connections[using].introspection.table_names():

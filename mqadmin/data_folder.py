@@ -15,7 +15,7 @@ SECRET_KEY_FILE = "secret_key"  # noqa: S105 - the file's name, not its content
 
 
 def open_data_folder(path: Path) -> Path:
-    """The folder, absolute, made with mode 0700 when absent. Raises ImproperlyConfigured naming the remedy."""
+    """Returns the folder, absolute, made with mode 0700 when absent. Raises ImproperlyConfigured naming the remedy."""
     folder = path.expanduser().absolute()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def open_data_folder(path: Path) -> Path:
 
 
 def secret_key(folder: Path) -> str:
-    """The key kept in `folder`, made at the first call; safe when several processes make it at once."""
+    """Returns the key kept in `folder`, made at the first call; safe when several processes make it at once."""
     path = folder / SECRET_KEY_FILE
     if not path.exists():
         _write_once(path, secrets.token_urlsafe(50))
@@ -39,7 +39,7 @@ def secret_key(folder: Path) -> str:
 
 
 def _write_once(path: Path, text: str) -> None:
-    """A complete file or none: written beside, then linked; who comes second keeps the first one's."""
+    """Writes a complete file or none: a draft is linked under the name; whoever comes second keeps the first one's."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""What the environment says, read into settings: pure functions from texts to values.
+"""Reads environment variables into settings: pure functions from texts to values.
 
 Database and Redis are embedded unless DATABASE_URL and REDIS_URL name others (docs/ARCHITECTURE.md, "Processes").
 """
@@ -32,7 +32,7 @@ PORT_MAX = 65_535
 
 
 def database(url: str | None, folder: Path, *, is_pooled: bool = False) -> dict[str, Any]:
-    """Django's DATABASES["default"]: SQLite in `folder`, or what `url` names."""
+    """Returns Django's DATABASES["default"]: SQLite in `folder`, or what `url` names."""
     if not url:
         return {
             "ENGINE": "django.db.backends.sqlite3",
@@ -59,7 +59,7 @@ def default_redis_url(folder: Path) -> str:
 
 
 def celery_url(redis_url: str) -> str:
-    """Celery's way of writing a Redis address: `unix:///path?db=2` is `redis+socket:///path?virtual_host=2` there."""
+    """Returns a Redis address as Celery writes it: `redis+socket:///path?virtual_host=2` for `unix:///path?db=2`."""
     parts = urlsplit(redis_url)
     if parts.scheme != "unix":
         return redis_url
@@ -68,12 +68,12 @@ def celery_url(redis_url: str) -> str:
 
 
 def words(text: str | None) -> list[str]:
-    """A comma-separated list without blanks and empty entries."""
+    """Splits a comma-separated list, without blanks and empty entries."""
     return [word.strip() for word in (text or "").split(",") if word.strip()]
 
 
 def apps(text: str | None) -> list[str]:
-    """The Django apps of MQADMIN_APPS. Raises ImproperlyConfigured naming one that Python doesn't find."""
+    """Returns the Django apps of MQADMIN_APPS. Raises ImproperlyConfigured naming one that Python doesn't find."""
     names = words(text)
     for name in names:
         if not _is_importable(name):
@@ -92,7 +92,7 @@ def _is_importable(name: str) -> bool:
 
 
 def web_address(text: str) -> tuple[str, int]:
-    """`host:port`; a bare port listens on 127.0.0.1. Raises ImproperlyConfigured."""
+    """Reads `host:port`; a bare port listens on 127.0.0.1. Raises ImproperlyConfigured."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
         raise ImproperlyConfigured(f"MQADMIN_WEB is {text!r}; it must be host:port, as in 127.0.0.1:8000")
@@ -100,14 +100,14 @@ def web_address(text: str) -> tuple[str, int]:
 
 
 def count(name: str, text: str) -> int:
-    """A whole number above 0. Raises ImproperlyConfigured naming the variable."""
+    """Reads a whole number above 0. Raises ImproperlyConfigured naming the variable."""
     if not text.isdecimal() or int(text) < 1:
         raise ImproperlyConfigured(f"{name} is {text!r}; it must be a whole number above 0")
     return int(text)
 
 
 def name_servers(text: str) -> str:
-    """`host:port`, several separated by `;`. Raises ImproperlyConfigured."""
+    """Reads `host:port`, several separated by `;`. Raises ImproperlyConfigured."""
     for word in text.replace(",", ";").split(";"):
         host, _, port = word.strip().rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
@@ -126,6 +126,6 @@ def log_level(text: str) -> str:
 
 
 def allowed_hosts(web: str, further: list[str]) -> list[str]:
-    """Under which names the console answers: this machine's, where it listens, and those it was told."""
+    """Returns the names under which the console answers: this machine's, where it listens, and MQADMIN_HOSTS."""
     host, _ = web_address(web)
     return list(dict.fromkeys(["localhost", "127.0.0.1", "[::1]", host, *further]))

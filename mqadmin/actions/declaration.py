@@ -72,7 +72,7 @@ class Change:
 
     @property
     def is_change(self) -> bool:
-        """Whether the item has other values after the run, or its present ones are not known."""
+        """Tells whether the item has other values after the run, or its present ones are not known."""
         return self.before != self.after
 
     def done(self, secret: str = "") -> ItemOutcome:
@@ -112,12 +112,12 @@ class Preview(Generic[P]):
 
     @property
     def has_changes(self) -> bool:
-        """Whether a run would change any item."""
+        """Tells whether a run would change any item."""
         return any(change.is_change for change in self.changes)
 
     @property
     def fingerprint(self) -> str:
-        """The digest by which a run notices that this preview no longer holds."""
+        """Returns the digest by which a run notices that this preview no longer holds."""
         if self.rests_on is not None:
             return fingerprint(self.rests_on)
         return fingerprint({change.item: change.before for change in self.changes})

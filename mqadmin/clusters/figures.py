@@ -63,7 +63,7 @@ class DueKind:
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> DueKind:
-        """From `Broker.scheduler_kinds`."""
+        """Reads an entry of `Broker.scheduler_kinds`."""
         late_ms = state["late_ms"]
         return cls(
             state["kind"], _moment(state["next_due_ms"]), state["waiting_count"], late_ms if late_ms >= 0 else None
@@ -99,7 +99,7 @@ class SubscriptionDifference:
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> SubscriptionDifference:
-        """From an entry of `Member.differences`."""
+        """Reads an entry of `Member.differences`."""
         return cls(
             topic=state["topic"],
             expression=state["expression"],

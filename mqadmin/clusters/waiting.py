@@ -22,7 +22,7 @@ _PAIR = struct.Struct("<Iq")
 
 
 def noted(packed: bytes | memoryview, at_s: int, max_offset: int) -> bytes:
-    """The history with this observation; unchanged when the max is what it was."""
+    """Returns the history with this observation; unchanged when the max is what it was."""
     pairs = list(_PAIR.iter_unpack(packed))
     if pairs and pairs[-1][1] == max_offset:
         return bytes(packed)
@@ -36,7 +36,7 @@ def noted(packed: bytes | memoryview, at_s: int, max_offset: int) -> bytes:
 
 
 def waiting_since_s(packed: bytes | memoryview, committed_offset: int) -> int | None:
-    """The first observation that found a message at `committed_offset`; None when none did."""
+    """Returns the time of the first observation that found a message at `committed_offset`; None when none did."""
     for at_s, max_offset in _PAIR.iter_unpack(packed):
         if max_offset > committed_offset:
             seconds: int = at_s

@@ -34,12 +34,12 @@ class ValueLine:
 
     @property
     def is_changed(self) -> bool:
-        """Whether both sides are known and differ."""
+        """Tells whether both sides are known and differ."""
         return bool(self.before and self.after) and self.before != self.after
 
     @property
     def text(self) -> str:
-        """The value of an unchanged line, and the one side of a line that has but one."""
+        """Returns the value of an unchanged line, and the one side of a line that has but one."""
         return self.after or self.before
 
 

@@ -35,7 +35,7 @@ class Listing:
 
     @property
     def sort_word(self) -> str:
-        """The value of `sort` in the address: a leading "-" for descending."""
+        """Returns the value of `sort` in the address: a leading "-" for descending."""
         return f"-{self.sort}" if self.is_descending else self.sort
 
     def sorted_by(self, key: str) -> str:

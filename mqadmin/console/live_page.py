@@ -27,7 +27,7 @@ from mqadmin.live.subscriptions import Subscription, write_subscribe
 
 @contextmanager
 def or_404() -> Iterator[None]:
-    """Around a selector: an address that names something unknown is answered with the page that says so."""
+    """Turns a selector's ObjectDoesNotExist into Http404, whose page says what is unknown."""
     try:
         yield
     except ObjectDoesNotExist as error:

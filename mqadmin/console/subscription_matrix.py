@@ -53,7 +53,7 @@ class SubscriptionMatrix:
 
 
 def subscription_matrix(subscriptions: Sequence[Subscription]) -> SubscriptionMatrix:
-    """The whole group's row first, then members by client id; the retry topic's column last."""
+    """Returns the table: the whole group's row first, then members by client id; the retry topic's column last."""
     topics = sorted({row.topic_name for row in subscriptions}, key=lambda name: (is_retry_topic(name), name))
     by_client: defaultdict[str, dict[str, Subscription]] = defaultdict(dict)
     for row in subscriptions:

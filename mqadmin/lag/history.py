@@ -30,7 +30,7 @@ def unpack(packed: bytes | memoryview) -> list[LagSample]:
 
 
 def appended(packed: bytes | memoryview, sample: LagSample) -> bytes:
-    """The history with `sample` as its newest, and nothing older than the window needs.
+    """Returns the history with `sample` as its newest, and nothing older than the window needs.
 
     Unchanged (the same bytes) when the newest says the same already.
     """
@@ -44,13 +44,13 @@ def appended(packed: bytes | memoryview, sample: LagSample) -> bytes:
 
 
 def is_news(packed: bytes | memoryview, sample: LagSample) -> bool:
-    """Whether the newest sample says another lag."""
+    """Tells whether the newest sample has another lag."""
     samples = unpack(packed)
     return not samples or samples[-1].lag != sample.lag
 
 
 def has_room(packed: bytes | memoryview, at_s: int) -> bool:
-    """Whether the half minute of `at_s` has no sample yet: its first is written at once, what comes then waits."""
+    """Tells whether the half minute of `at_s` has no sample yet: its first is written at once, a later one waits."""
     samples = unpack(packed)
     return not samples or samples[-1].at_s // BUCKET_S < at_s // BUCKET_S or samples[-1].lag is None
 
@@ -61,7 +61,7 @@ def next_bucket_s(at_s: int) -> int:
 
 
 def lag_at(packed: bytes | memoryview, at_s: int) -> int | None:
-    """The lag that held at `at_s`; None when it was not known, or before the first sample."""
+    """Returns the lag that held at `at_s`; None when it was not known, or before the first sample."""
     lag = None
     for sample in _samples(packed):
         if sample.at_s > at_s:
@@ -71,7 +71,7 @@ def lag_at(packed: bytes | memoryview, at_s: int) -> int | None:
 
 
 def window(packed: bytes | memoryview, now_s: int) -> list[LagSample]:
-    """The steps of the last hour; the first is moved to the window's edge when it began before it."""
+    """Returns the steps of the last hour; the first is moved to the window's edge when it began before it."""
     edge_s = now_s - WINDOW_S
     return [sample._replace(at_s=max(sample.at_s, edge_s)) for sample in _within_window(unpack(packed), now_s)]
 
@@ -86,7 +86,7 @@ def _pack(samples: list[LagSample]) -> bytes:
 
 
 def _within_window(samples: list[LagSample], now_s: int) -> list[LagSample]:
-    """What holds within the window: its samples, and the last one before it."""
+    """Returns the samples within the window, and the last one before it."""
     edge_s = now_s - WINDOW_S
     first = 0
     for index, sample in enumerate(samples):

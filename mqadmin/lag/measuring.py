@@ -221,7 +221,7 @@ def _measure_rates(group: Group, known: Sequence[QueueOffset], at: datetime) -> 
 
 
 def _fingerprint(queues: Sequence[QueueOffset]) -> int:
-    """The same for the same queues, whatever their order."""
+    """Returns a digest of the queues, whatever their order."""
     names = sorted(f"{queue.topic_name} {queue.broker_name} {queue.queue_id}" for queue in queues)
     return crc32("\n".join(names).encode())
 
@@ -246,7 +246,7 @@ def _judge(group: Group, standing_since: datetime | None, packed: bytes | memory
 
 
 def _standing_since(known: Sequence[QueueOffset]) -> datetime | None:
-    """Of the queues with messages waiting: since when the longest-standing has neither moved nor been empty."""
+    """Returns since when the longest-standing queue with messages waiting has neither moved nor been empty."""
     moments = [
         max(queue.committed_since, since)
         for queue in known
@@ -281,7 +281,7 @@ def _due_moments(
 
 
 def _keep_behind(queue: QueueOffset, now: datetime) -> bool:
-    """Whether the row shall say from now on since when its next message has been waiting; then it does."""
+    """Writes into the row since when its next message has been waiting, once; returns whether it did."""
     since, method = queue.behind.since, queue.behind.method
     if queue.behind_since is not None or since is None:
         return False

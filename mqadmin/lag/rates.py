@@ -10,7 +10,7 @@ from typing import NamedTuple
 INTERVAL_S_MIN = 10.0
 # Over more than this the mean says nothing of now.
 INTERVAL_S_MAX = 120.0
-# A row that is due and cannot be judged yet is looked at again after this.
+# A row that is due and cannot be judged yet is judged again after this.
 _AGAIN_AFTER_S = 1.0
 
 
@@ -23,7 +23,7 @@ class Rate(NamedTuple):
 
 
 def rate(known: Rate, total: int, now: datetime) -> Rate:
-    """`known` as long as too little time went by; not known anew after a long gap, or when the total shrank."""
+    """Returns the rate: `known` while too little time went by; a new, unknown one after a gap or a smaller total."""
     if known.base_at is None or known.base_total is None:
         return Rate(now, total, None)
     interval_s = (now - known.base_at).total_seconds()

@@ -1,4 +1,4 @@
-"""Is a group all right? The first rule that holds says it, with the numbers behind it (Burrow's spirit).
+"""Judges a group: the first rule that holds gives the verdict, with the numbers behind it (as LinkedIn's Burrow does).
 
 The table is the specification. A rule reads VerdictInput, never the clock or the database. Stored are the name of the
 rule and its numbers; `reason` makes the sentence when a page is rendered, in the reader's language.
@@ -105,7 +105,7 @@ def judge(group: VerdictInput) -> Judgement:
 
 
 def reason(rule: str, numbers: dict[str, Any]) -> str:
-    """One sentence for people. Empty for a group that was never judged."""
+    """Returns the verdict's reason as one sentence for people; "" for a group that was never judged."""
     members, lag = numbers.get("members") or 0, numbers.get("lag") or 0
     texts: dict[str, Callable[[], str]] = {
         "broadcast": lambda: _("Broadcasting: each member keeps its own offsets; the broker has none."),

@@ -35,11 +35,11 @@ class Subscription(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @property
     def live_group(self) -> str:
-        """The Channels group through which the changes come."""
+        """Returns the name of the Channels group through which the changes come."""
         return live_group(self.cluster, self.group)
 
     def covers(self, kind: str) -> bool:
-        """Whether the page wants changes of this kind."""
+        """Tells whether the page wants changes of this kind."""
         return not self.kinds or kind in self.kinds
 
 

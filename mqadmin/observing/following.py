@@ -117,7 +117,7 @@ class Follower:
             await asyncio.sleep(leases.RENEW_INTERVAL_S)
 
     def _start_and_stop(self, wanted: set[tuple[int, str]]) -> None:
-        """One task for each cluster and address; one that ended by itself starts anew when it is wanted again."""
+        """Starts and cancels tasks: one for each cluster and address. One that ended by itself is started again."""
         for key, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[key]
@@ -156,7 +156,7 @@ class ClusterFollower:
                     return
                 except (GatewayError, DatabaseError) as error:
                     await self._give_reason(str(error))
-                except Exception as error:  # one cluster's trouble is its own: it is shown, and the others go on
+                except Exception as error:  # shown at this cluster; the others go on
                     logger.exception("cluster %d cannot be followed; trying again", self._cluster_id)
                     await self._give_reason(repr(error))
                 failure_count = 0 if self._true_until != answered_before else failure_count + 1
@@ -265,13 +265,13 @@ class ClusterFollower:
         return 0 if header.is_snapshot else row_count
 
     def _note_quiet(self, cluster: Cluster, broker: Broker, body: WatchBody, now: datetime) -> None:
-        """Of an answer without news: what the scheduler says, if it is something else than before."""
+        """Writes, of an answer without news, the scheduler's state if that has changed."""
         if body.scheduler is not None and _set_scheduler(broker, body.scheduler):
             broker.save()
         self._note_answer(cluster, now)
 
     def _note_answer(self, cluster: Cluster, now: datetime) -> None:
-        """Writes that the cluster is reachable, once per connection: after that the lease vouches for it."""
+        """Writes that the cluster is reachable, once per connection: after that the renewed lease says it."""
         if not self._has_answered:
             note_reachable(cluster, ClusterKind.OURS, now)
             self._has_answered = True

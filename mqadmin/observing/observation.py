@@ -129,7 +129,7 @@ class Observation:
 
     @property
     def size(self) -> int:
-        """How many single things it says."""
+        """Returns how many topics, queues, groups, commits and events it names."""
         return sum(map(len, (self.topics, self.queues, self.groups, self.committed, self.events)))
 
 

@@ -38,7 +38,10 @@ from remoting.wire.names import is_dlq_topic, is_retry_topic, is_system_group, i
 
 
 def topic_kind(name: str, own_names: frozenset[str] = frozenset()) -> TopicKind:
-    """`own_names`: those of the cluster and its brokers, under which RocketMQ keeps topics (and replies) too."""
+    """Returns the kind of a topic.
+
+    `own_names`: those of the cluster and its brokers, under which RocketMQ keeps topics (and replies) too.
+    """
     if is_retry_topic(name):
         return TopicKind.RETRY
     if is_dlq_topic(name):
@@ -198,7 +201,7 @@ def subscriptions(
     observed: Mapping[SubscriptionKey, int],
     at: datetime,
 ) -> SubscriptionChanges:
-    """`rows` are those in force. A member that left ends its own rows by not being seen."""
+    """Returns the changed rows; `rows` are those in force. A member that left ends its own rows by not being seen."""
     changes = SubscriptionChanges()
     for key, version in observed.items():
         row = rows.get(key)
@@ -289,7 +292,7 @@ def _advance(row: QueueOffset, queue: MessageQueue, progress: GroupProgress, at:
 
 
 def _set(row: Model, **values: Any) -> bool:
-    """Whether the row is new or any of its fields had another value."""
+    """Sets fields of the row; returns whether it is new or any of them had another value."""
     is_changed = row.pk is None
     for name, value in values.items():
         if getattr(row, name) != value:

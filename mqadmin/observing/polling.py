@@ -59,7 +59,7 @@ class Sample:
 
 
 async def sample(gateway: Gateway, cursors: Cursors, now: datetime, budget: int = REQUESTS_PER_CYCLE_MAX) -> Sample:
-    """One cycle. Raises GatewayError when no name server answers."""
+    """Asks for one cycle's share. Raises GatewayError when no name server answers."""
     failures = Failures()
     known = await gateway.brokers()
     masters = {broker.master_addr: broker.broker_name for broker in known if broker.master_addr}
@@ -87,7 +87,7 @@ async def sample(gateway: Gateway, cursors: Cursors, now: datetime, budget: int 
 
 
 def in_turn(names: Iterable[str], cursor: str, count: int) -> list[str]:
-    """Up to `count` of the names, those after `cursor` first, then from the beginning: everyone's turn comes.
+    """Returns up to `count` of the names, those after `cursor` first, then from the beginning: everyone's turn comes.
 
     >>> in_turn(["a", "b", "c", "d"], "b", 3)
     ['c', 'd', 'a']

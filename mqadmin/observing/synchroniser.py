@@ -289,7 +289,7 @@ class _Application:
         ]
 
     def _refresh_ages(self, group_ids: Sequence[int]) -> None:
-        """Sampled again and unchanged is seen again: lag is as fresh as the ends of its queues."""
+        """Renews `seen_at` of rows that were sampled and are unchanged: lag is as fresh as the ends of its queues."""
         topics = list({queue.queue.topic for queue in self._observation.queues})
         for names in chunks(topics):
             QueueOffset.objects.filter(group__in=group_ids, topic_name__in=names).update(seen_at=self._at)
@@ -342,7 +342,7 @@ class _Application:
 def _subscription_diff(
     group: GroupObserved, members: plan.MemberChanges, subscriptions: plan.SubscriptionChanges
 ) -> dict[str, list[dict[str, str]]]:
-    """Client id → topics whose expression is another than before. Who just came or went did not change its mind."""
+    """Returns client id → topics whose expression is another than before, without clients that just came or went."""
     came_or_went = {*members.joined, *members.gone}
     before = {(row.client_id, row.topic_name): row.expression for row in subscriptions.ended}
     after = {(row.client_id, row.topic_name): row.expression for row in subscriptions.begun}

@@ -24,7 +24,7 @@ from remoting.shutdown_signal import ShutdownSignal
 
 @shared_task
 def ensure_observing() -> None:
-    """Every few seconds: starts the follower where none is alive, and a cycle of polling where one is due."""
+    """Starts, every few seconds, the follower where none is alive, and a cycle of polling where one is due."""
     now = timezone.now()
     ensure_default_cluster()
     clusters = list(Cluster.objects.all())
@@ -53,13 +53,13 @@ def poll_cluster(cluster_id: int) -> None:
 
 @worker_init.connect
 def make_shutdown_signal(sender: Any, **_: Any) -> None:
-    """Before the worker forks its children, so that they inherit it."""
+    """Makes the signal before the worker forks its children, so that they inherit it."""
     sender.app.following_shutdown = ShutdownSignal()
 
 
 @worker_shutting_down.connect
 def stop_following(**_: Any) -> None:
-    """Celery calls it in a signal handler of the main process: it only sets the signal."""
+    """Sets the signal, and does nothing else: Celery calls it in a signal handler of the main process."""
     shutdown: ShutdownSignal | None = getattr(follow_clusters.app, "following_shutdown", None)
     if shutdown is not None:
         shutdown.set()

@@ -41,7 +41,7 @@ def moment(ms: int) -> datetime:
 
 
 def moment_or_none(ms: int) -> datetime | None:
-    """RocketMQ writes 0 (or -1) for "there is none"."""
+    """Returns the moment; None for 0 and -1, with which RocketMQ writes "there is none"."""
     return moment(ms) if ms > 0 else None
 
 

@@ -60,7 +60,7 @@ def _page(events: QuerySet[RebalanceEvent], before: str, size: int) -> Rebalance
 
 
 def _read_cursor(cursor: str) -> tuple[datetime, int] | None:
-    """None for a cursor that is empty or garbage: the list begins anew."""
+    """Returns (moment, primary key); None for a cursor that is empty or garbage: the list begins anew."""
     text, _, event_id = cursor.rpartition("_")
     try:
         at = datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""One readable log of all children: time, name, line. Colours only for a terminal."""
+"""Prints one readable log of all children: time, name, line. Colours only for a terminal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a child process hears that its parent is gone, even one that was killed: SIGTERM, from the kernel or a watcher.
+"""Has a child process get SIGTERM when its parent is gone, even one that was killed: from the kernel or a watcher.
 
 Both functions run in the child, after the fork and before its program. On Linux the kernel sends the signal. macOS has
-nothing like it: there a small process beside each child looks twice a second whether the parent still runs.
+nothing like it: there a small process beside each child checks twice a second whether the parent still runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-LOOK_EVERY_S = 0.5
+CHECK_INTERVAL_S = 0.5
 # More than an install's parent has open; closing one that is not open costs nothing much.
 _DESCRIPTORS_MAX = 4_096
 
@@ -43,7 +43,7 @@ def start_watcher(parent: int) -> None:
             if not _is_running(parent):
                 os.kill(child, signal.SIGTERM)
                 break
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(CHECK_INTERVAL_S)
     finally:
         os._exit(0)
 

@@ -1,7 +1,7 @@
 """The table of an install's processes: what runs, in which order it starts, in which it stops, and why.
 
 Started bottom up: Redis carries tasks and events, the broker the messages; the console before the workers, so that a
-person can look while the rest comes. The example's traffic comes with the workers: its first message makes the topic
+person can log in while the rest starts. The example's traffic comes with the workers: its first message makes the topic
 that their listeners wait for. Stopped top down: first what gives new work (traffic, beat), then consumer instances,
 while broker and scheduler are there to take their last offsets and send-backs, and Redis at the very end.
 """
@@ -42,7 +42,7 @@ LOOPS_STOP_GRACE_S = 20.0
 
 @dataclass(frozen=True)
 class Install:
-    """What the settings say of this install. `redis_socket` None: REDIS_URL names a Redis of one's own."""
+    """This install, as its settings describe it. `redis_socket` None: REDIS_URL names another Redis."""
 
     base_dir: Path
     data: Path
@@ -124,7 +124,7 @@ def _web(install: Install, environment: dict[str, str]) -> ChildSpec:
 
 
 def _loops(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
-    """Two workers share the instances, so that one's death leaves members that take its queues at once."""
+    """Returns two workers that share the instances, so that one's death leaves members that take its queues at once."""
     first = (install.instances + 1) // 2
     second = install.instances - first
     specs = [_worker("loops-1", "loops", first, environment, stop_grace_s=LOOPS_STOP_GRACE_S)]

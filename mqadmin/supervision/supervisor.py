@@ -17,7 +17,7 @@ from mqadmin.supervision.parent_death import END_WITH_PARENT, EndWithParent
 RESTART_PAUSE_MIN_S = 0.5
 RESTART_PAUSE_MAX_S = 30.0
 # A child that ran for longer is started again after the shortest pause.
-GOOD_LIFE_S = 60.0
+STEADY_AFTER_S = 60.0
 
 
 class StartFailed(Exception):
@@ -89,7 +89,7 @@ class Supervisor:
         pause_s = self._restart_pause_min_s
         while True:
             code = await child.wait()
-            if time.monotonic() - child.started_s > GOOD_LIFE_S:
+            if time.monotonic() - child.started_s > STEADY_AFTER_S:
                 pause_s = self._restart_pause_min_s
             self._on_line(child.spec.name, f"ended ({_ending(code)}); starting again in {pause_s:g} s")
             await asyncio.sleep(pause_s)

@@ -93,13 +93,13 @@ def preview(cluster: Cluster, arguments: CreateTopic) -> Preview[Plan]:
     """Asks each chosen broker whether it has the topic. Raises ActionRefused, ActionUnavailable, ValidationError."""
     failures = Failures()
 
-    async def look(gateway: Gateway) -> tuple[list[Master], dict[str, TopicConfig | None]]:
+    async def ask(gateway: Gateway) -> tuple[list[Master], dict[str, TopicConfig | None]]:
         masters = await gateway.masters()
         _check_chosen(arguments.brokers, masters)
         masters = [one for one in masters if not arguments.brokers or one.name in arguments.brokers]
         return masters, await gateway.topics.configs([one.address for one in masters], arguments.topic, failures)
 
-    masters, found = ask_cluster(cluster, look)
+    masters, found = ask_cluster(cluster, ask)
     _refuse_reserved(arguments.topic, masters)
     refuse_when_none_answers(masters, failures.reasons)
     plan = tuple(_creation(arguments, one, found, failures) for one in masters)
@@ -127,7 +127,7 @@ def undo(arguments: CreateTopic, outcomes: Sequence[ItemOutcome]) -> Undo | None
     if before:
         brokers = list(arguments.brokers)
         return Undo(DECLARATION.name, {"topic": arguments.topic, **before, **({"brokers": brokers} if brokers else {})})
-    # On chosen brokers alone it may be elsewhere, too.
+    # Where only some brokers were chosen, others may have it, too.
     return None if arguments.brokers else Undo(delete_topic.DECLARATION.name, {"topic": arguments.topic})
 
 

@@ -55,7 +55,7 @@ class _Found:
 
 def preview(cluster: Cluster, arguments: DeleteTopic) -> Preview[Plan]:
     """Asks every broker what it has of the topic, and who reads it. Raises ActionRefused, ActionUnavailable."""
-    found = ask_cluster(cluster, lambda gateway: _look(gateway, arguments.topic))
+    found = ask_cluster(cluster, lambda gateway: _ask(gateway, arguments.topic))
     refuse_system_topic(arguments.topic, found.masters)
     refuse_when_none_answers(found.masters, found.failures)
     plan = Plan(found.masters[0].cluster, _on_brokers(found), _on_name_servers(found))
@@ -85,7 +85,7 @@ def carry_out(cluster: Cluster, arguments: DeleteTopic, preview: Preview[Plan]) 
     yield from outcomes_by_address(plan.on_name_servers, failures)
 
 
-async def _look(gateway: Gateway, topic: str) -> _Found:
+async def _ask(gateway: Gateway, topic: str) -> _Found:
     failures = Failures()
     masters = await gateway.masters()
     on_brokers = await gateway.topics.on_brokers([one.address for one in masters], topic, failures)

@@ -41,7 +41,7 @@ class Broker(models.Model):
 
     @property
     def scheduler(self) -> SchedulerSummary | None:
-        """What the broker says of its scheduler; None where it has none of ours."""
+        """Returns what the broker says of its scheduler; None where it has none of ours."""
         if self.scheduler_driver is None:
             return None
         return SchedulerSummary(

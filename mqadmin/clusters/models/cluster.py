@@ -63,13 +63,13 @@ class Cluster(models.Model):
 
     @property
     def followed_until(self) -> datetime | None:
-        """Up to when the present follower's word holds for this cluster; known `with_freshness`."""
+        """Returns up to when the present follower vouches for this cluster's rows; known `with_freshness`."""
         renewed_at: datetime | None = self.__dict__.get("lease_renewed_at")
         return renewed_at
 
     @property
     def observed_until(self) -> datetime | None:
-        """Up to when the rows of this cluster are true; None before the first answer.
+        """Returns up to when the rows of this cluster are true; None before the first answer.
 
         A watch reports all changes, so the rows of a followed cluster that answers are as fresh as the follower's word.
         """

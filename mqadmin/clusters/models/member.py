@@ -50,7 +50,7 @@ class Member(models.Model):
 
     @property
     def subscription_differences(self) -> list[SubscriptionDifference]:
-        """Where it subscribes otherwise than other members of its group, or did."""
+        """Returns where it subscribes otherwise than other members of its group, or did."""
         return [SubscriptionDifference.of(difference) for difference in self.differences]
 
 

@@ -66,12 +66,12 @@ class QueueOffset(models.Model):
 
     @property
     def max_offset(self) -> int | None:
-        """One past the last message of the queue."""
+        """Returns the queue offset after the last message of the queue."""
         return self.end.max_offset if self.end is not None else None
 
     @property
     def lag(self) -> int | None:
-        """Messages between the committed offset and the end of the queue, None while one of them is not known.
+        """Returns how many messages lie between committed offset and queue end, None while one of them is not known.
 
         Never below 0: the two are read at different moments. Nobody is behind on a queue that never held a message.
         """
@@ -83,7 +83,7 @@ class QueueOffset(models.Model):
 
     @property
     def behind(self) -> Behind:
-        """Since when the message at the committed offset has been waiting: a broker's word first, then observations."""
+        """Returns since when the message at the committed offset has been waiting: the broker's time, else ours."""
         if not self.lag or self.committed_offset is None or self.end is None:
             return Behind(None, WaitingMethod.NONE)
         if self.behind_since is not None:

@@ -41,7 +41,7 @@ class ListPage(Generic[M_co]):
 
 
 def sorted_by(found: QuerySet[M], column: str, *, is_descending: bool) -> QuerySet[M]:
-    """Rows whose figure is not known come last either way; the name decides among equals."""
+    """Sorts rows; those whose figure is not known come last either way, the name decides among equals."""
     if column in ("name", "verdict_rank"):  # these are always known; saying so lets the index of the list serve
         return found.order_by(f"-{column}" if is_descending else column, "name")
     if is_descending:

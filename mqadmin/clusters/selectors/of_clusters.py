@@ -53,7 +53,7 @@ class ClusterPage:
 
 
 def overview() -> Overview:
-    """All clusters. Five queries, however many clusters there are."""
+    """Reads all clusters. Five queries, however many clusters there are."""
     clusters = list(Cluster.objects.with_freshness().order_by("name"))
     cards = _cards(clusters)
     return Overview(
@@ -69,7 +69,7 @@ def cluster_names() -> list[str]:
 
 
 def existing(names: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those of (cluster, group) that exist; group "" stands for the cluster itself. Two queries at most."""
+    """Returns those of (cluster, group) that exist; group "" stands for the cluster itself. Two queries at most."""
     clusters = {cluster for cluster, group in names if not group}
     groups = {(cluster, group) for cluster, group in names if group}
     found: set[tuple[str, str]] = set()
@@ -98,7 +98,7 @@ def cluster_page(cluster_name: str) -> ClusterPage:
 
 
 def _cards(clusters: Sequence[Cluster]) -> tuple[ClusterCard, ...]:
-    """One card per cluster, in their order. Three queries."""
+    """Returns one card per cluster, in their order. Three queries."""
     group_sums = _sums_by_cluster(
         Group.objects.filter(cluster__in=clusters, is_system=False),
         count=Count("pk"),
@@ -121,7 +121,7 @@ def _cards(clusters: Sequence[Cluster]) -> tuple[ClusterCard, ...]:
 
 
 def _sums_by_cluster(found: QuerySet[Any], **sums: Aggregate) -> dict[int, dict[str, Any]]:
-    """Cluster's primary key → its sums. A cluster without rows is absent."""
+    """Returns cluster's primary key → its sums. A cluster without rows is absent."""
     return {row["cluster_id"]: row for row in found.values("cluster_id").order_by("cluster_id").annotate(**sums)}
 
 
@@ -148,7 +148,7 @@ def _needing_attention(found: QuerySet[Group]) -> QuerySet[Group]:
 
 
 def _attention(needing: QuerySet[Group], clusters: Sequence[Cluster]) -> tuple[Group, ...]:
-    """The worst first, each with its cluster."""
+    """Reads the groups that need attention, the worst first, each with its cluster."""
     by_id = {cluster.pk: cluster for cluster in clusters}
     found = list(needing.order_by("verdict_rank", largest_first("lag"), "cluster__name", "name")[:ATTENTION_MAX])
     for group in found:

@@ -51,7 +51,7 @@ def groups(
     is_descending: bool = False,
     page: int = 1,
 ) -> ListPage[Group]:
-    """`verdict` "" shows all; an unknown `sort` sorts by verdict, the most urgent first."""
+    """Reads a page of groups. `verdict` "" shows all; an unknown `sort` sorts by verdict, the most urgent first."""
     cluster = cluster_head(cluster_name)
     found = cluster.groups.all()
     if not is_system_shown:
@@ -78,7 +78,7 @@ def groups(
 
 
 def verdict_counts(cluster_name: str) -> dict[str, int]:
-    """How many groups have which verdict, without those of the system; a verdict that none has is absent."""
+    """Counts the groups of each verdict, without those of the system; a verdict that none has is absent."""
     cluster = Cluster.objects.get(name=cluster_name)
     counted = cluster.groups.filter(is_system=False).values("verdict").order_by("verdict").annotate(count=Count("pk"))
     return {row["verdict"]: row["count"] for row in counted}

@@ -58,7 +58,7 @@ def topics(
     is_descending: bool = False,
     page: int = 1,
 ) -> ListPage[Topic]:
-    """`kind` "" shows all kinds; an unknown `sort` sorts by name."""
+    """Reads a page of topics. `kind` "" shows all kinds; an unknown `sort` sorts by name."""
     cluster = cluster_head(cluster_name)
     found = cluster.topics.all()
     if kind:

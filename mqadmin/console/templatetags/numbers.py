@@ -34,7 +34,7 @@ def unknown() -> SafeString:
 
 @register.simple_tag
 def dash(reason: str = "") -> SafeString:
-    """A dash where a figure does not apply; the reason on hover."""
+    """Writes a dash where a figure does not apply; the reason on hover."""
     return format_html('<span class="unknown" title="{}">–</span>', reason)
 
 

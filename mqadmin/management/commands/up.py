@@ -67,23 +67,23 @@ class Command(BaseCommand):
         )
 
     def _prepare(self, install: Install) -> str:
-        """What a person must be told at the end of the start: the first time, the admin's password."""
+        """Prepares database and first user; returns what to print once all has started: a new admin's password."""
         _check_port_is_free(install.web_host, install.web_port)
         call_command("migrate", interactive=False, verbosity=0)
-        # Whoever logs in before the workers run finds the cluster, and a live page of it.
+        # Before the workers run, so that whoever logs in early finds the cluster, and a live page of it.
         ensure_default_cluster()
-        said = StringIO()
-        call_command("ensure_admin", stdout=said, no_color=True)
-        return said.getvalue().strip()
+        output = StringIO()
+        call_command("ensure_admin", stdout=output, no_color=True)
+        return output.getvalue().strip()
 
     async def _run(self, install: Install, welcome: str) -> None:
         log = Log()
-        untold = welcome.splitlines()
+        unprinted = welcome.splitlines()
 
-        def tell() -> None:
-            """Once, and however the start ends: a password that was made is not shown again."""
-            while untold:
-                log.line("up", untold.pop(0))
+        def print_welcome() -> None:
+            """Prints it once, however the start ends: a new password is never shown again."""
+            while unprinted:
+                log.line("up", unprinted.pop(0))
 
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -92,19 +92,19 @@ class Command(BaseCommand):
         try:
             supervisor = Supervisor(processes(install), STOP_ORDER, log.line)
         except NoRedis as error:
-            tell()
+            print_welcome()
             raise CommandError(str(error)) from error
         try:
             await _start_or_stop(supervisor, stop)
             if not stop.is_set():
-                tell()
+                print_welcome()
                 log.line("up", f"the console is at http://{install.web_host}:{install.web_port}/ (Ctrl-C stops all)")
                 await stop.wait()
             log.line("up", "stopping")
         except StartFailed as error:
             raise CommandError(str(error)) from error
         finally:
-            tell()
+            print_welcome()
             await supervisor.stop()
         log.line("up", "all stopped")
 
@@ -123,7 +123,7 @@ async def _start_or_stop(supervisor: Supervisor, stop: asyncio.Event) -> None:
 
 
 def _lock(data: Path) -> int:
-    """A lock on the folder itself: it vanishes with this process, and leaves no file. Raises CommandError."""
+    """Locks the folder itself, as long as this process lives and without a file. Raises CommandError."""
     descriptor = os.open(data, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -136,7 +136,7 @@ def _lock(data: Path) -> int:
 
 
 def _check_port_is_free(host: str, port: int) -> None:
-    """uvicorn's own message hides in a log; this one stands alone. Raises CommandError."""
+    """Raises CommandError where the port is taken; uvicorn's own message would be one log line among many."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""The one door to brokers: what the console asks of a cluster, around the asyncio client.
+"""The only package of the console that sends requests to brokers and name servers, with the asyncio client.
 
 A gateway belongs to the event loop that opened it with `async with`, and keeps its connections open until it is closed.
 Synchronous code (a Celery task, an action) uses `ask`, which opens one for one call. `gateway.py` has what observing
