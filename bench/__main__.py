@@ -6,7 +6,18 @@ import importlib
 import sys
 
 # In the order in which they run; every module has a `main()`.
-NAMES = ("wire", "producer", "throughput", "filters", "delays", "long_poll", "connections", "rows", "install")
+NAMES = (
+    "wire",
+    "producer",
+    "throughput",
+    "filters",
+    "delays",
+    "long_poll",
+    "connections",
+    "settings",
+    "rows",
+    "install",
+)
 
 
 def main(chosen: list[str]) -> int:

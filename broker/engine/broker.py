@@ -75,7 +75,7 @@ class Broker:
         # What runs by itself.
         self.held_pulls.start()
         self.lag_monitor.start()
-        self.topics.start()
+        self.topics.file.start()
         self.groups.start()
         self._rolling.start()
         self.scheduling.start()
@@ -94,7 +94,7 @@ class Broker:
         try:
             await self.scheduling.stop()
         finally:
-            await self.topics.stop()
+            await self.topics.file.stop()
             # Last: transactions keep their progress as a group's.
             await self.groups.stop()
 

@@ -4,11 +4,13 @@
 
 Owns the lines and their CRCs, and the space allocated ahead of them: a line written over zeros that are on the disk
 already costs one `fdatasync`, without changes of the file system's metadata. Knows nothing of the lines' content. A
-line that was cut off by a kill or a power cut is not read: its change was never acknowledged. Event loop only.
+line that was cut off by a kill or a power cut is not read: its change was never acknowledged. Event loop only; a flush
+may run in a thread, beside further writes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from contextlib import suppress
@@ -51,8 +53,8 @@ class ChangeLog:
             logger.error("%s: lines %s are damaged; their changes are lost", self._path, damaged[:10])
         return sound
 
-    def append(self, change: bytes) -> None:
-        """Appends a line; when it returns, the line survives a power cut.
+    def write(self, change: bytes) -> int:
+        """Appends a line, which is not flushed yet, and returns where it begins.
 
         Raises OSError; the line is overwritten with zeros then, as far as the disk permits.
         """
@@ -60,14 +62,37 @@ class ChangeLog:
         descriptor = self._open()
         if self._end + len(line) > self._space_end:
             self._take_space(descriptor, len(line))
+        position = self._end
         try:
-            self._write(descriptor, line, self._end)
-            self._files.fdatasync(descriptor)
+            self._write(descriptor, line, position)
         except OSError:
             with suppress(OSError):
-                self._write(descriptor, bytes(len(line)), self._end)
+                self._write(descriptor, bytes(len(line)), position)
             raise
         self._end += len(line)
+        return position
+
+    def flush(self) -> None:
+        """Returns when all lines survive a power cut. Raises OSError."""
+        self._files.fdatasync(self._open())
+
+    async def flush_in_thread(self) -> None:
+        """Returns when all lines that were written before the call survive a power cut. Raises OSError."""
+        # Of its own: the file may be removed meanwhile, with a config file written whole.
+        descriptor = os.dup(self._open())
+        try:
+            await asyncio.to_thread(self._files.fdatasync, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def undo(self, position: int) -> bool:
+        """Overwrites the lines from `position` on with zeros; returns False if the disk does not permit that."""
+        byte_count, self._end = self._end - position, position
+        try:
+            self._write(self._open(), bytes(byte_count), position)
+        except OSError:
+            return False
+        return True
 
     def clear(self) -> None:
         """Removes the file, once the config file holds all changes. Raises OSError."""

@@ -7,9 +7,12 @@ RocketMQ writes the whole file for each change, which takes 8 ms with 10,000 gro
 the file is written whole when nothing has changed for a while, when there are too many lines, and at start and stop, so
 that a closed store has only RocketMQ's own file.
 
-Invariants: a change survives a power cut once `save` has returned. Each change raises the table's version by one; a
-line counts only if its version is above the file's, so a kill between writing the file and removing the lines does no
-harm.
+`save` flushes on the event loop and returns when the change counts. What is submitted is flushed in a thread, with one
+flush for all changes that came during the one before (group commit), and counts after it.
+
+Invariants: a change is in the table only once it would survive a power cut, and changes come into the table in the
+order of their lines. Each raises the table's version by one; a line counts only if its version is above the file's, so
+a kill between writing the file and removing the lines does no harm.
 """
 
 from __future__ import annotations
@@ -17,23 +20,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from broker.engine.config_changes import ChangeLog
 from broker.engine.config_files import ConfigFileUnreadable, ConfigFileUnwritable, load_config_file
+from broker.engine.event_loop import PeriodicTask
 from broker.engine.store.files import Backup, FileLayer
 from remoting.wire.bodies.topics import DataVersion
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
 
 logger = logging.getLogger(__name__)
 
 # With more bytes of lines than this the file is written whole: a start reads 8 MiB of them in a tenth of a second.
 CHANGES_BYTES_MAX = 8 * 1024 * 1024
+# Submitted changes that wait for the disk, each with its request. As many as sends may wait.
+UNFLUSHED_MAX = 10_000
 
 
 class Table(Protocol):
@@ -45,6 +54,9 @@ class Table(Protocol):
 T = TypeVar("T", bound=Table)
 E = TypeVar("E")
 
+# Called with None once a submitted change is on the disk and in the table, or with the reason why it never will be.
+Saved = Callable[[ConfigFileUnwritable | None], None]
+
 
 class _Change(msgspec.Struct, Generic[E]):
     """A change of the table: `put` has the new or changed entries, `gone` the names of removed ones."""
@@ -54,12 +66,20 @@ class _Change(msgspec.Struct, Generic[E]):
     gone: list[str] = []
 
 
+class _Unflushed(NamedTuple, Generic[E]):
+    """A change whose line begins at `position` of the change log and is not flushed yet."""
+
+    change: _Change[E]
+    position: int
+    saved: Saved
+
+
 class ConfigTable(Generic[T, E]):
     """Keeps a config document in memory and on the disk.
 
     `table` is the document with all changes, `entries` its dict, which is changed in place.
 
-    Callers: the owner of the table (`load`, `save`), the broker's loops (`fold_when_quiet`), its stop (`close`).
+    Callers: the owner of the table (`load`, `save`, `submit`), the broker's start and stop. Event loop only.
     """
 
     def __init__(
@@ -69,29 +89,45 @@ class ConfigTable(Generic[T, E]):
         entries_field: str,
         entry_type: type[E],
         *,
+        on_changed: Callable[[str], None],
+        fold_interval_s: float,
         files: FileLayer | None = None,
         changes_bytes_max: int = CHANGES_BYTES_MAX,
+        unflushed_max: int = UNFLUSHED_MAX,
     ) -> None:
-        """`table` is the empty document, whose field `entries_field` is a dict of `entry_type`."""
+        """`table` is the empty document, whose field `entries_field` is a dict of `entry_type`. `on_changed(name)` is
+        called for each entry that was put or removed after `load`."""
         self._path = path
         self._entries_field = entries_field
         self._set_table(table)
         self._decoder = msgspec.json.Decoder(_Change[entry_type])  # type: ignore[valid-type]
+        self._on_changed = on_changed
         self._files = files or FileLayer()
         self._changes = ChangeLog(path.with_name(f"{path.name}.changes"), self._files)
         self._changes_bytes_max = changes_bytes_max
+        self._unflushed_max = unflushed_max
+        # Of the last change that was written, flushed or not.
+        self._last_version = self.table.data_version
+        self._unflushed: deque[_Unflushed[E]] = deque()
+        self._flushing: asyncio.Task[None] | None = None
         # The version that the file holds; -1 where the next change must write the file whole.
         self._folded_counter = -1
         self._quiet_counter = -1
         self._is_folding = False
         self._is_open = False
+        self._folding = PeriodicTask(f"write {path.name} whole", fold_interval_s, self.fold_when_quiet)
 
     def _set_table(self, table: T) -> None:
         self.table = table
         self.entries: dict[str, E] = getattr(table, self._entries_field)
 
-    def load(self) -> None:
-        """Reads the file, and applies the changes since. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
+    # --- start and stop
+
+    def load(self, defaults: Mapping[str, E], unwanted: Collection[str] = ()) -> None:
+        """Reads the file, applies the changes since, adds what is missing of `defaults`, and removes `unwanted`.
+
+        Raises ConfigFileUnreadable, ConfigFileUnwritable.
+        """
         self._set_table(load_config_file(self._path, type(self.table)) or self.table)
         try:
             lines = self._changes.read()
@@ -100,11 +136,150 @@ class ConfigTable(Generic[T, E]):
             raise ConfigFileUnreadable(f"{self._path}.changes: {error}; move it away to start without") from error
         for change in changes:
             self._apply_if_newer(change)
+        self._last_version = self.table.data_version
         if changes:
             self._write_whole()
         elif self._path.exists():
-            self._folded_counter = self.table.data_version.counter
+            self._folded_counter = self._last_version.counter
+        missing = {name: entry for name, entry in defaults.items() if name not in self.entries}
+        gone = [name for name in unwanted if name in self.entries]
+        if missing or gone:
+            self.save(missing, gone)
         self._is_open = True
+
+    def start(self) -> None:
+        """Writes the file whole now and then, once it has been quiet."""
+        self._folding.start()
+
+    async def stop(self) -> None:
+        """Returns when what was submitted is flushed and the file is written whole."""
+        await self._folding.stop()
+        if self._flushing is not None:
+            await self._flushing
+        self.close()
+
+    def close(self) -> None:
+        """Writes the file whole if it lacks changes; if that fails, they stay in the change log.
+
+        A table that was never loaded, because it could not be read, stays as it is on the disk.
+        """
+        self.flush()
+        if self._is_open and self.table.data_version.counter != self._folded_counter:
+            with suppress(ConfigFileUnwritable):
+                self._write_whole()
+        self._changes.close()
+        self._is_open = False
+
+    # --- changes
+
+    def save(self, put: Mapping[str, E], gone: Collection[str] = ()) -> None:
+        """Writes the change to the disk, then applies it to the table. Raises ConfigFileUnwritable; then nothing has
+        changed."""
+        results: list[ConfigFileUnwritable | None] = []
+        self._write(put, gone, results.append)
+        self.flush()
+        if results[0] is not None:
+            raise results[0]
+
+    def submit(self, put: Mapping[str, E], gone: Collection[str], saved: Saved) -> None:
+        """Calls `saved` once the change is on the disk and in the table, or cannot be written; maybe at once.
+
+        Raises MessageError (SYSTEM_BUSY) while too many changes wait for the disk.
+        """
+        if len(self._unflushed) >= self._unflushed_max:
+            raise MessageError(
+                f"{self._unflushed_max} changes of {self._path.name} wait for the disk: try again later",
+                ResponseCode.SYSTEM_BUSY,
+            )
+        self._write(put, gone, saved)
+        if self._unflushed and self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush_submitted(), name=f"flush {self._path.name}.changes")
+
+    def flush(self) -> None:
+        """Flushes what was submitted at once, without the thread."""
+        if not self._unflushed:
+            return
+        try:
+            self._changes.flush()
+        except OSError as error:
+            self._refuse_unflushed(error)
+        else:
+            self._take_up_to(self._last_version.counter)
+
+    async def _flush_submitted(self) -> None:
+        try:
+            while self._unflushed:
+                counter = self._last_version.counter
+                try:
+                    await self._changes.flush_in_thread()
+                except OSError as error:
+                    self._refuse_unflushed(error)
+                else:
+                    self._take_up_to(counter)
+        finally:
+            self._flushing = None
+
+    def _write(self, put: Mapping[str, E], gone: Collection[str], saved: Saved) -> None:
+        """Writes the change's line, or the file whole where it must be."""
+        change = _Change(next_version(self._last_version), dict(put), list(gone))
+        is_long = self._changes.byte_count > self._changes_bytes_max
+        if (self._folded_counter < 0 or is_long) and not self._is_folding:
+            self._save_whole(_Unflushed(change, 0, saved))
+            return
+        try:
+            position = self._changes.write(msgspec.json.encode(change))
+        except OSError as error:
+            # The line may be in the file nevertheless and must not count: the next change writes the table whole.
+            self._folded_counter = -1
+            saved(ConfigFileUnwritable(self._path, error))
+            return
+        self._last_version = change.version
+        self._unflushed.append(_Unflushed(change, position, saved))
+
+    def _take_up_to(self, counter: int) -> None:
+        """Applies the changes up to that version, which are flushed by now, and answers them."""
+        while self._unflushed and self._unflushed[0].change.version.counter <= counter:
+            flushed = self._unflushed.popleft()
+            self._apply(flushed.change)
+            self._answer(flushed)
+
+    def _refuse_unflushed(self, error: OSError) -> None:
+        """After a failed flush nobody knows which lines are on the disk: none may count."""
+        refused, self._unflushed = self._unflushed, deque()
+        if not refused:
+            return
+        self._folded_counter = -1
+        if self._changes.undo(refused[0].position):
+            self._last_version = self.table.data_version
+        refusal = ConfigFileUnwritable(self._path, error)
+        for one in refused:
+            one.saved(refusal)
+
+    def _save_whole(self, last: _Unflushed[E]) -> None:
+        """Writes the file with all changes that are not flushed and `last`, and answers them; or refuses `last`."""
+        before, changes = self.table, [*self._unflushed, last]
+        table = copy(before)
+        setattr(table, self._entries_field, dict(self.entries))
+        self._set_table(table)
+        for one in changes:
+            self._apply(one.change)
+        try:
+            self._replace_file()
+        except ConfigFileUnwritable as error:
+            self._set_table(before)
+            last.saved(error)
+            return
+        self._unflushed.clear()
+        self._last_version = last.change.version
+        self._folded(last.change.version.counter)
+        for one in changes:
+            self._answer(one)
+
+    def _answer(self, flushed: _Unflushed[E]) -> None:
+        if self._is_open:
+            for name in (*flushed.change.put, *flushed.change.gone):
+                self._on_changed(name)
+        flushed.saved(None)
 
     def _apply_if_newer(self, change: _Change[E]) -> None:
         before, counter = self.table.data_version.counter, change.version.counter
@@ -120,41 +295,18 @@ class ConfigTable(Generic[T, E]):
             self.entries.pop(name, None)
         self.table.data_version = change.version
 
-    def save(self, put: Mapping[str, E], gone: Collection[str] = ()) -> None:
-        """Writes the change to the disk, then applies it to the table. Raises ConfigFileUnwritable; then nothing has
-        changed."""
-        change = _Change(next_version(self.table.data_version), dict(put), list(gone))
-        is_long = self._changes.byte_count > self._changes_bytes_max
-        if (self._folded_counter < 0 or is_long) and not self._is_folding:
-            self._save_whole(change)
-            return
-        try:
-            self._changes.append(msgspec.json.encode(change))
-        except OSError as error:
-            # The line may be in the file nevertheless and must not count: the next change writes the table whole.
-            self._folded_counter = -1
-            raise ConfigFileUnwritable(self._path, error) from error
-        self._apply(change)
-
-    def _save_whole(self, change: _Change[E]) -> None:
-        before = self.table
-        table = copy(before)
-        setattr(table, self._entries_field, dict(self.entries))
-        self._set_table(table)
-        self._apply(change)
-        try:
-            self._write_whole()
-        except ConfigFileUnwritable:
-            self._set_table(before)
-            raise
+    # --- the whole file
 
     def _write_whole(self) -> None:
         """Writes the table to the file, and removes the change log. Raises ConfigFileUnwritable."""
+        self._replace_file()
+        self._folded(self.table.data_version.counter)
+
+    def _replace_file(self) -> None:
         try:
             self._files.replace(self._path, msgspec.json.encode(self.table), Backup.COPY)
         except OSError as error:
             raise ConfigFileUnwritable(self._path, error) from error
-        self._folded(self.table.data_version.counter)
 
     async def fold_when_quiet(self) -> None:
         """Writes the file whole, in a thread, if nothing has changed since the previous call. Raises OSError."""
@@ -172,24 +324,13 @@ class ConfigTable(Generic[T, E]):
     def _folded(self, counter: int) -> None:
         """Removes the change log, if it has no change after `counter`: the file holds the table as of that version."""
         self._folded_counter = counter
-        if self.table.data_version.counter == counter:
+        if self.table.data_version.counter == counter and not self._unflushed:
             try:
                 self._changes.clear()
             except OSError as error:
                 logger.warning(
                     "%s.changes cannot be removed; its changes are in the file by now: %s", self._path, error
                 )
-
-    def close(self) -> None:
-        """Writes the file whole if it lacks changes; if that fails, they stay in the change log.
-
-        A table that was never loaded, because it could not be read, stays as it is on the disk.
-        """
-        if self._is_open and self.table.data_version.counter != self._folded_counter:
-            with suppress(ConfigFileUnwritable):
-                self._write_whole()
-        self._changes.close()
-        self._is_open = False
 
 
 def next_version(version: DataVersion) -> DataVersion:

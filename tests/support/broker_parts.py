@@ -23,12 +23,22 @@ from broker.engine.topics.topic_configs import Topics
 from broker.engine.transactions.progress import ProgressKeeper
 from broker.engine.transactions.transactions import Transactions
 from broker.engine.watch.watch import Watch
+from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
+from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import OUR_VERSION
 from remoting.wire.command import Command, response
 from remoting.wire.errors import WireError
 from remoting.wire.message_id import UniqueKeyFactory
 from tests.support.stores import SMALL, ManualClock, open_store
+
+
+def save_topic(topics: Topics, topic: TopicConfig) -> None:
+    topics.file.save({topic.topic_name: topic})
+
+
+def save_group(groups: Groups, group: SubscriptionGroupConfig) -> None:
+    groups.file.save({group.group_name: group})
 
 
 class Wire:
@@ -128,6 +138,8 @@ class BrokerParts:
         try:
             answer = processor(Request(command, wire))
             self.accepting.store_submitted()
+            self.topics.file.flush()
+            self.groups.file.flush()
         except WireError as error:
             return response(command, error.response_code, str(error))
         if answer is None and len(wire.sent) > sent_before:

@@ -49,14 +49,14 @@ class ConsumerGroups:
         self.request_modes.load()
 
     def start(self) -> None:
-        self.configs.start()
+        self.configs.file.start()
         self.offsets.start()
         self._expiring.start()
 
     async def stop(self) -> None:
         """Saves the committed offsets. Raises OSError."""
         await self._expiring.stop()
-        await self.configs.stop()
+        await self.configs.file.stop()
         await self.offsets.stop()
 
     async def _expire(self) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from broker.engine.config import BrokerConfig
-from broker.engine.config_table import ConfigTable
-from broker.engine.event_loop import PeriodicTask
+from broker.engine.config_table import ConfigTable, Saved
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupTable
 from remoting.wire.errors import MessageError
@@ -35,27 +34,18 @@ class Groups:
 
     def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
         self._config = config
-        self._on_changed = on_changed
         self.file = ConfigTable(
-            folder / FILE_NAME, SubscriptionGroupTable(), "subscription_group_table", SubscriptionGroupConfig
+            folder / FILE_NAME,
+            SubscriptionGroupTable(),
+            "subscription_group_table",
+            SubscriptionGroupConfig,
+            on_changed=on_changed,
+            fold_interval_s=config.offsets_save_interval_s,
         )
-        self._folding = PeriodicTask("write groups whole", config.offsets_save_interval_s, self.file.fold_when_quiet)
 
     def load(self) -> None:
         """Reads the file and adds RocketMQ's system groups. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
-        self.file.load()
-        missing = {name: SubscriptionGroupConfig(group_name=name) for name in _SYSTEM_GROUPS if not self.exists(name)}
-        if missing:
-            self.file.save(missing)
-
-    def start(self) -> None:
-        """Writes the file whole now and then, once it has been quiet."""
-        self._folding.start()
-
-    async def stop(self) -> None:
-        """Writes the file whole for the last time."""
-        await self._folding.stop()
-        self.file.close()
+        self.file.load({name: SubscriptionGroupConfig(group_name=name) for name in _SYSTEM_GROUPS})
 
     @property
     def table(self) -> SubscriptionGroupTable:
@@ -80,8 +70,6 @@ class Groups:
         missing = {name: group for name, group in missing.items() if _is_legal(name)}
         if missing:
             self.file.save(missing)
-            for name in missing:
-                self._on_changed(name)
 
     def exists(self, name: str) -> bool:
         """Tells whether the group exists; it is not created."""
@@ -92,26 +80,24 @@ class Groups:
         config = self.file.entries.get(name)
         return config is None or config.notify_consumer_ids_changed_enable
 
-    def put(self, group: SubscriptionGroupConfig) -> None:
-        """Creates or changes a group as an administrator says. Raises MessageError."""
-        self.put_all([group])
+    def put(self, groups: Iterable[SubscriptionGroupConfig], saved: Saved) -> None:
+        """Creates or changes all of them or none, as an administrator says; calls `saved` when they are on the disk.
 
-    def put_all(self, groups: Iterable[SubscriptionGroupConfig]) -> None:
-        """Creates or changes all of them or none, with one write. Raises MessageError."""
+        Raises MessageError.
+        """
         wanted = {group.group_name: group for group in groups}
         for name in wanted:
             names.check_group(name)
         if wanted:
-            self.file.save(wanted)
-            for name in wanted:
-                self._on_changed(name)
+            self.file.submit(wanted, (), saved)
+        else:
+            saved(None)
 
     def delete(self, name: str) -> bool:
         """Returns False when there was none. Raises ConfigFileUnwritable."""
         if not self.exists(name):
             return False
         self.file.save({}, [name])
-        self._on_changed(name)
         return True
 
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from broker.engine.groups.group_configs import Groups
 from broker.engine.serving.held_pulls import HeldPulls
-from broker.engine.serving.requests import Request
+from broker.engine.serving.requests import Request, answer_when_saved
 from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX, Topics
 from remoting.wire.bodies.document import read_body
 from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupList
 from remoting.wire.codes import ResponseCode
-from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
 from remoting.wire.names import check_group, retry_topic
 
@@ -25,25 +24,30 @@ class UpdateAndCreateSubscriptionGroup:
         self._topics = topics
         self._held_pulls = held_pulls
 
-    def __call__(self, request: Request) -> Command:
-        """Raises BodyError, MessageError naming what cannot be, ConfigFileUnwritable; then no group has changed."""
-        self._put([read_body(SubscriptionGroupConfig, request.command.body)])
-        return response(request.command, ResponseCode.SUCCESS)
+    def __call__(self, request: Request) -> None:
+        """Answers once the group is on the disk. Raises BodyError, MessageError naming what cannot be,
+        ConfigFileUnwritable; then no group has changed."""
+        self._put(request, [read_body(SubscriptionGroupConfig, request.command.body)])
 
-    def put_list(self, request: Request) -> Command:
+    def put_list(self, request: Request) -> None:
         """Creates or changes all groups of a list, or none (225)."""
-        self._put(read_body(SubscriptionGroupList, request.command.body).group_config_list)
-        return response(request.command, ResponseCode.SUCCESS)
+        self._put(request, read_body(SubscriptionGroupList, request.command.body).group_config_list)
 
-    def _put(self, groups: list[SubscriptionGroupConfig]) -> None:
+    def _put(self, request: Request, groups: list[SubscriptionGroupConfig]) -> None:
         for group in groups:
             check_group(group.group_name)
             _check_settings(group)
         for group in groups:
             self._topics.grow(retry_topic(group.group_name), group.retry_queue_nums)
-        self._groups.put_all(groups)
-        for group in groups:
-            self._held_pulls.wake_group(group.group_name)
+        answer = answer_when_saved(request)
+
+        def saved(refusal: MessageError | None) -> None:
+            if refusal is None:
+                for group in groups:
+                    self._held_pulls.wake_group(group.group_name)
+            answer(refusal)
+
+        self._groups.put(groups, saved)
 
 
 def _check_settings(group: SubscriptionGroupConfig) -> None:

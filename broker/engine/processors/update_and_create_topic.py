@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import msgspec
 
-from broker.engine.serving.requests import Request
+from broker.engine.serving.requests import Request, answer_when_saved
 from broker.engine.topics.topic_attributes import alter_attributes
 from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX, Topics
 from remoting.wire.bodies.document import read_body
 from remoting.wire.bodies.topics import PERM_MAX, CreateTopicListBody, TopicConfig
 from remoting.wire.codes import ResponseCode
-from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
 from remoting.wire.headers.topics import CreateTopicHeader
 from remoting.wire.headers.typed import read_header
@@ -29,8 +28,8 @@ class UpdateAndCreateTopic:
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
 
-    def __call__(self, request: Request) -> Command:
-        """Raises MessageError naming what cannot be, ConfigFileUnwritable; then nothing has changed."""
+    def __call__(self, request: Request) -> None:
+        """Answers once it is on the disk. Raises MessageError naming what cannot be; then nothing has changed."""
         header = read_header(CreateTopicHeader, request.command.ext_fields)
         wanted = TopicConfig(
             topic_name=header.topic,
@@ -41,8 +40,8 @@ class UpdateAndCreateTopic:
             topic_sys_flag=header.topic_sys_flag,
             order=header.order,
         )
-        self._topics.put(_checked(self._topics, wanted, header.attributes or ""))
-        return response(request.command, ResponseCode.SUCCESS)
+        checked = _checked(self._topics, wanted, header.attributes or "")
+        self._topics.put([checked], answer_when_saved(request))
 
 
 class UpdateAndCreateTopicList:
@@ -51,11 +50,11 @@ class UpdateAndCreateTopicList:
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
 
-    def __call__(self, request: Request) -> Command:
+    def __call__(self, request: Request) -> None:
         """Raises BodyError, and as `UpdateAndCreateTopic`."""
         topics = read_body(CreateTopicListBody, request.command.body).topic_config_list
-        self._topics.put_all([_checked(self._topics, topic, _change(topic.attributes)) for topic in topics])
-        return response(request.command, ResponseCode.SUCCESS)
+        checked = [_checked(self._topics, topic, _change(topic.attributes)) for topic in topics]
+        self._topics.put(checked, answer_when_saved(request))
 
 
 def _checked(topics: Topics, wanted: TopicConfig, change: str) -> TopicConfig:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from remoting.server_connection import ServerConnection
-from remoting.wire.command import Command
+from remoting.wire.codes import ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.errors import MessageError
 
 
 class Request:
@@ -26,6 +28,21 @@ class Request:
 Processor = Callable[[Request], Command | None]
 Processors = Mapping[int, Processor]
 Stage = Callable[[Request], None]
+
+
+def answer_when_saved(request: Request) -> Callable[[MessageError | None], None]:
+    """Returns a function that answers the request: SUCCESS, or the refusal that it is called with."""
+
+    def answer(refusal: MessageError | None) -> None:
+        command = request.command
+        if command.is_oneway:
+            return
+        if refusal is None:
+            request.connection.send(response(command, ResponseCode.SUCCESS))
+        else:
+            request.connection.send(response(command, refusal.response_code, str(refusal)))
+
+    return answer
 
 
 def module_of(processor: Processor) -> str:

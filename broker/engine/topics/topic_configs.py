@@ -15,8 +15,7 @@ from pathlib import Path
 import msgspec
 
 from broker.engine.config import BrokerConfig
-from broker.engine.config_table import ConfigTable
-from broker.engine.event_loop import PeriodicTask
+from broker.engine.config_table import ConfigTable, Saved
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_INHERIT, PERM_READ_WRITE, TopicConfig, TopicTable
@@ -45,17 +44,19 @@ class Topics:
 
     def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
         self._config = config
-        self._on_changed = on_changed
-        self.file = ConfigTable(folder / FILE_NAME, TopicTable(), "topic_config_table", TopicConfig)
-        self._folding = PeriodicTask("write topics whole", config.offsets_save_interval_s, self.file.fold_when_quiet)
+        self.file = ConfigTable(
+            folder / FILE_NAME,
+            TopicTable(),
+            "topic_config_table",
+            TopicConfig,
+            on_changed=on_changed,
+            fold_interval_s=config.offsets_save_interval_s,
+        )
 
     def load(self) -> None:
         """Reads the file and adds RocketMQ's system topics. Raises ConfigFileUnreadable, ConfigFileUnwritable."""
-        self.file.load()
-        missing = {topic.topic_name: topic for topic in self._system_topics() if self.find(topic.topic_name) is None}
-        gone = {names.AUTO_CREATE_TOPIC} & self.file.entries.keys() if not self._config.creates_topics else set()
-        if missing or gone:
-            self.file.save(missing, gone)
+        unwanted = () if self._config.creates_topics else (names.AUTO_CREATE_TOPIC,)
+        self.file.load({topic.topic_name: topic for topic in self._system_topics()}, unwanted)
 
     def _system_topics(self) -> list[TopicConfig]:
         inherit = PERM_READ_WRITE | PERM_INHERIT
@@ -77,15 +78,6 @@ class Topics:
         """Raises MessageError for a topic that the broker made for itself: tools may not change it."""
         if names.is_system_topic(name) or any(topic.topic_name == name for topic in self._system_topics()):
             raise MessageError(f"The topic[{name}] is conflict with system topic.", ResponseCode.INVALID_PARAMETER)
-
-    def start(self) -> None:
-        """Writes the file whole now and then, once it has been quiet."""
-        self._folding.start()
-
-    async def stop(self) -> None:
-        """Writes the file whole for the last time."""
-        await self._folding.stop()
-        self.file.close()
 
     @property
     def table(self) -> TopicTable:
@@ -128,22 +120,19 @@ class Topics:
             names.check_topic(name)
         if missing:
             self.file.save(missing)
-            for name in missing:
-                self._on_changed(name)
 
-    def put(self, topic: TopicConfig) -> None:
-        """Creates or changes a topic as an administrator says. Raises MessageError."""
-        self.put_all([topic])
+    def put(self, topics: Iterable[TopicConfig], saved: Saved) -> None:
+        """Creates or changes all of them or none, as an administrator says; calls `saved` when they are on the disk.
 
-    def put_all(self, topics: Iterable[TopicConfig]) -> None:
-        """Creates or changes all of them or none, with one write. Raises MessageError."""
+        Raises MessageError.
+        """
         changed = {topic.topic_name: topic for topic in topics if self.find(topic.topic_name) != topic}
         for name in changed:
             names.check_topic(name)
         if changed:
-            self.file.save(changed)
-            for name in changed:
-                self._on_changed(name)
+            self.file.submit(changed, (), saved)
+        else:
+            saved(None)
 
     def grow(self, name: str, queue_nums: int) -> None:
         """Gives a topic that exists at least so many queues. Raises ConfigFileUnwritable."""
@@ -160,12 +149,10 @@ class Topics:
         if self.find(name) is None:
             return False
         self.file.save({}, [name])
-        self._on_changed(name)
         return True
 
     def _add(self, topic: TopicConfig) -> TopicConfig:
         self.file.save({topic.topic_name: topic})
-        self._on_changed(topic.topic_name)
         return topic
 
 

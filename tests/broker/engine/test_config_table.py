@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import shutil
+import threading
 from pathlib import Path
 from zlib import crc32
 
@@ -12,17 +14,33 @@ import pytest
 from broker.engine.config_files import ConfigFileUnreadable, ConfigFileUnwritable
 from broker.engine.config_table import ConfigTable
 from remoting.wire.bodies.topics import TopicConfig, TopicTable
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
 from tests.support.faulty_files import FaultyFiles
+from tests.support.waiting import eventually
 
 Topics = ConfigTable[TopicTable, TopicConfig]
+# The names that the table of the test reported last.
+CHANGED: list[str] = []
 
 
-def table_in(folder: Path, files: FaultyFiles | None = None, changes_bytes_max: int = 1 << 20) -> Topics:
+def table_in(
+    folder: Path, files: FaultyFiles | None = None, changes_bytes_max: int = 1 << 20, unflushed_max: int = 100
+) -> Topics:
     path = folder / "topics.json"
     table: Topics = ConfigTable(
-        path, TopicTable(), "topic_config_table", TopicConfig, files=files, changes_bytes_max=changes_bytes_max
+        path,
+        TopicTable(),
+        "topic_config_table",
+        TopicConfig,
+        on_changed=CHANGED.append,
+        fold_interval_s=60.0,
+        files=files,
+        changes_bytes_max=changes_bytes_max,
+        unflushed_max=unflushed_max,
     )
-    table.load()
+    CHANGED.clear()
+    table.load({})
     return table
 
 
@@ -213,8 +231,137 @@ def test_lines_that_say_something_else_stop_the_start(tmp_path) -> None:
 
 def test_a_table_that_was_not_read_is_not_written(tmp_path) -> None:
     (tmp_path / "topics.json").write_bytes(b"{torn")
-    table: Topics = ConfigTable(tmp_path / "topics.json", TopicTable(), "topic_config_table", TopicConfig)
     with pytest.raises(ConfigFileUnreadable):
-        table.load()
-    table.close()
+        table_in(tmp_path)
     assert (tmp_path / "topics.json").read_bytes() == b"{torn"
+
+
+class GatedFiles(FaultyFiles):
+    """Lets an fdatasync of the thread begin (`began`) and holds it up until `gate` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began = threading.Event()
+        self.gate = threading.Event()
+
+    def fdatasync(self, descriptor: int) -> None:  # type: ignore[override]
+        if threading.current_thread() is not threading.main_thread():
+            self.began.set()
+            assert self.gate.wait(10)
+        super().fdatasync(descriptor)
+
+
+class Submitted:
+    """Submits changes, and keeps what became of each in the order of the answers."""
+
+    def __init__(self, table: Topics) -> None:
+        self.table = table
+        self.results: list[tuple[str, Exception | None]] = []
+
+    def put(self, *names: str, queue_nums: int = 8) -> None:
+        for name in names:
+            entry = TopicConfig(topic_name=name, read_queue_nums=queue_nums)
+            self.table.submit({name: entry}, (), lambda error, name=name: self.results.append((name, error)))
+
+    async def answered(self, count: int) -> None:
+        await eventually(lambda: len(self.results) == count)
+
+    @property
+    def accepted(self) -> list[str]:
+        return [name for name, error in self.results if error is None]
+
+
+async def gated(folder: Path) -> tuple[Topics, GatedFiles, Submitted]:
+    """A table whose first submitted change is being flushed."""
+    files = GatedFiles()
+    table = table_in(folder, files)
+    put(table, "whole")
+    submitted = Submitted(table)
+    submitted.put("first")
+    await asyncio.to_thread(files.began.wait)
+    return table, files, submitted
+
+
+async def test_changes_that_come_during_a_flush_share_the_next_one(tmp_path) -> None:
+    table, files, submitted = await gated(tmp_path)
+    submitted.put(*"abcdefgh")
+    assert (submitted.results, table.entries.keys()) == ([], {"whole"}), "counts only once it is on the disk"
+    before = files.sync_count
+    files.gate.set()
+    await submitted.answered(9)
+    assert submitted.accepted == ["first", *"abcdefgh"] == CHANGED[1:]
+    assert files.sync_count == before + 2
+    assert state(table_in(killed(tmp_path, tmp_path.parent))) == state(table)
+    await table.stop()
+
+
+async def test_a_change_that_is_saved_at_once_takes_the_submitted_ones_before_it_along(tmp_path) -> None:
+    table, files, submitted = await gated(tmp_path)
+    submitted.put("a", queue_nums=1)
+    put(table, "a", queue_nums=2)
+    assert (submitted.accepted, table.entries["a"].read_queue_nums) == (["first", "a"], 2)
+    submitted.put("b")
+    files.gate.set()
+    await submitted.answered(3)
+    assert (
+        state(table_in(killed(tmp_path, tmp_path.parent)))
+        == state(table)
+        == (5, {"whole": 8, "first": 8, "a": 2, "b": 8})
+    )
+    await table.stop()
+
+
+async def test_a_failed_flush_refuses_all_that_waited_and_none_of_it_counts(tmp_path) -> None:
+    table, files, submitted = await gated(tmp_path)
+    submitted.put("a", "b")
+    before = state(table)
+    files.sync_error = errno.EIO
+    files.gate.set()
+    await submitted.answered(3)
+    assert (submitted.accepted, state(table), CHANGED) == ([], before, ["whole"])
+    assert state(table_in(killed(tmp_path, tmp_path.parent))) == before
+    files.sync_error = None
+    submitted.put("c")
+    assert submitted.accepted == ["c"]
+    assert state(table_in(killed(tmp_path, tmp_path.parent))) == state(table) == (2, {"whole": 8, "c": 8})
+    await table.stop()
+
+
+async def test_the_file_written_whole_holds_the_changes_that_wait_for_a_flush(tmp_path) -> None:
+    table, files, submitted = await gated(tmp_path)
+    files.write_error = errno.EIO
+    submitted.put("refused", "a")
+    assert [name for name, error in submitted.results if error is not None] == ["refused"]
+    assert submitted.accepted == ["first", "a"]
+    files.gate.set()
+    submitted.put("b")
+    await submitted.answered(4)
+    assert (
+        state(table_in(killed(tmp_path, tmp_path.parent)))
+        == state(table)
+        == (4, {"whole": 8, "first": 8, "a": 8, "b": 8})
+    )
+    await table.stop()
+
+
+async def test_a_stop_waits_for_what_was_submitted(tmp_path) -> None:
+    table, files, submitted = await gated(tmp_path)
+    submitted.put("a")
+    files.gate.set()
+    await table.stop()
+    assert submitted.accepted == ["first", "a"]
+    assert state(table_in(tmp_path)) == (3, {"whole": 8, "first": 8, "a": 8})
+
+
+async def test_no_more_changes_wait_for_the_disk_than_are_allowed(tmp_path) -> None:
+    files = GatedFiles()
+    table = table_in(tmp_path, files, unflushed_max=2)
+    put(table, "whole")
+    submitted = Submitted(table)
+    submitted.put("a", "b")
+    with pytest.raises(MessageError, match="wait for the disk") as refused:
+        submitted.put("c")
+    assert refused.value.response_code == ResponseCode.SYSTEM_BUSY
+    files.gate.set()
+    await table.stop()
+    assert submitted.accepted == ["a", "b"]

@@ -31,16 +31,19 @@ def test_a_group_with_an_illegal_name_is_never_made(tmp_path, name) -> None:
     groups = groups_in(tmp_path)
     assert groups.find(name) is None
     with pytest.raises(MessageError, match="group name"):
-        groups.put(SubscriptionGroupConfig(group_name=name))
+        groups.put([SubscriptionGroupConfig(group_name=name)], lambda refusal: None)
 
 
 def test_a_group_is_not_made_where_that_is_switched_off(tmp_path) -> None:
     assert groups_in(tmp_path, creates_groups=False).find("billing") is None
 
 
-def test_a_changed_group_keeps_its_change(tmp_path) -> None:
+async def test_a_changed_group_keeps_its_change(tmp_path) -> None:
     groups = groups_in(tmp_path)
-    groups.put(SubscriptionGroupConfig(group_name="billing", retry_max_times=3))
+    refusals: list[Exception | None] = []
+    groups.put([SubscriptionGroupConfig(group_name="billing", retry_max_times=3)], refusals.append)
+    groups.file.flush()
+    assert refusals == [None]
     assert groups_in(tmp_path).find("billing").retry_max_times == 3
 
 

@@ -21,7 +21,7 @@ from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.message_id import offset_message_id
 from remoting.wire.stored_message import decode_message
-from tests.support.broker_parts import BrokerParts, Wire
+from tests.support.broker_parts import BrokerParts, Wire, save_topic
 from tests.support.stores import draft
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
@@ -167,7 +167,7 @@ async def test_a_member_has_only_so_many_questions_at_once(scene, monkeypatch) -
 
 async def test_a_message_goes_to_the_member_as_it_lies_in_the_store(scene) -> None:
     parts, member = scene.parts, scene.join("a@1")
-    parts.topics.put(TopicConfig(topic_name="orders", topic_sys_flag=2))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", topic_sys_flag=2))
     parts.groups.find("billing")
     stored = parts.store.append(draft(b"hello"))
     message_id = offset_message_id(parts.config.store_host, stored.commit_log_offset)

@@ -9,7 +9,7 @@ from broker.engine.name_server.routes import Routes
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_topic
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def ask(parts: BrokerParts, verb: str, **fields: str) -> Command:
 
 async def test_a_route_is_compact_json_with_quoted_keys(parts) -> None:
     """Go splits the text at commas and colons: a blank or a bare key would break it."""
-    parts.topics.put(TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=2, perm=6))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=2, perm=6))
     body = ask(parts, "of_topic", topic="orders").body
     assert b'"brokerAddrs":{"0":"10.1.2.3:10911"}' in body
     assert b" " not in body
@@ -39,7 +39,7 @@ async def test_a_route_is_compact_json_with_quoted_keys(parts) -> None:
 async def test_a_new_topic_is_routed_at_once_and_a_deleted_one_no_more(parts) -> None:
     missing = ask(parts, "of_topic", topic="orders")
     assert (missing.code, "orders" in missing.remark) == (ResponseCode.TOPIC_NOT_EXIST, True)
-    parts.topics.put(TopicConfig(topic_name="orders"))
+    save_topic(parts.topics, TopicConfig(topic_name="orders"))
     assert ask(parts, "of_topic", topic="orders").code == ResponseCode.SUCCESS
     parts.topics.delete("orders")
     assert ask(parts, "of_topic", topic="orders").code == ResponseCode.TOPIC_NOT_EXIST
@@ -51,7 +51,7 @@ async def test_producers_find_the_template_of_new_topics(parts) -> None:
 
 
 async def test_a_route_says_no_more_than_the_broker_permits(parts) -> None:
-    parts.topics.put(TopicConfig(topic_name="orders", perm=6))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", perm=6))
     for broker_perm, expected in ((6, 6), (4, 4), (2, 2), (0, 0)):
         parts.config.perm = broker_perm
         (queues,) = msgspec.json.decode(ask(parts, "of_topic", topic="orders").body)["queueDatas"]
@@ -65,7 +65,7 @@ async def test_the_cluster_is_this_broker(parts) -> None:
 
 
 async def test_topics_are_listed_for_the_cluster_that_has_them(parts) -> None:
-    parts.topics.put(TopicConfig(topic_name="orders"))
+    save_topic(parts.topics, TopicConfig(topic_name="orders"))
     everything = msgspec.json.decode(ask(parts, "all_topics").body)["topicList"]
     assert {"orders", "TBW102", "local", "broker-a"} <= set(everything)
     assert msgspec.json.decode(ask(parts, "topics_of_cluster", cluster="local").body)["topicList"] == everything
@@ -99,7 +99,7 @@ async def test_a_wiped_permission_to_write_keeps_producers_away_until_it_is_adde
 
 async def test_topics_of_units_are_listed(parts) -> None:
     for flags in range(4):
-        parts.topics.put(TopicConfig(topic_name=f"flags-{flags}", topic_sys_flag=flags))
+        save_topic(parts.topics, TopicConfig(topic_name=f"flags-{flags}", topic_sys_flag=flags))
     assert {
         verb: msgspec.json.decode(ask(parts, verb).body)["topicList"]
         for verb in ("unit_topics", "unit_subscribed_topics", "unit_subscribed_topics_elsewhere")

@@ -11,14 +11,14 @@ from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_topic
 
 
 @pytest.fixture
 async def parts(tmp_path: Path):
     parts = BrokerParts(tmp_path / "store")
     for topic in ("orders", "refunds"):
-        parts.topics.put(TopicConfig(topic_name=topic))
+        save_topic(parts.topics, TopicConfig(topic_name=topic))
     for topic in ("orders", "refunds", "gone"):
         parts.offsets.commit("billing", topic, 0, 3)
         parts.offsets.commit("billing", topic, 1, 5)

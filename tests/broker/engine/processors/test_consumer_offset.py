@@ -9,7 +9,7 @@ from broker.engine.topics.topic_configs import QUEUE_NUMS_MAX
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_topic
 from tests.support.stores import draft
 
 PLENTY = 1 << 30
@@ -18,7 +18,7 @@ PLENTY = 1 << 30
 @pytest.fixture
 async def parts(tmp_path):
     parts = BrokerParts(tmp_path / "store")
-    parts.topics.put(TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=4))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=4))
     parts.groups.find("billing")
     yield parts
     parts.close()

@@ -11,7 +11,7 @@ from remoting.wire.bodies.topics import PERM_READ, TopicConfig
 from remoting.wire.codes import V3_4_9, RequestCode, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.names import SCHEDULE_TOPIC
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_group, save_topic
 from tests.support.stores import draft, read_queue
 
 RETRY, DEAD = "%RETRY%billing", "%DLQ%billing"
@@ -75,7 +75,7 @@ def test_send_back_keeps_the_first_topic_and_the_first_id(parts, processor):
 
 
 def test_send_back_creates_the_retry_topic_with_as_many_queues_as_the_group_says(parts, processor):
-    parts.groups.put(SubscriptionGroupConfig(group_name="billing", retry_queue_nums=3))
+    save_group(parts.groups, SubscriptionGroupConfig(group_name="billing", retry_queue_nums=3))
     offsets = [parts.store.append(draft()).commit_log_offset for _ in range(30)]
     for commit_log_offset in offsets:
         parts.ask(processor, send_back(commit_log_offset))
@@ -136,7 +136,7 @@ def test_send_back_ends_in_the_dead_letters_when(parts, processor, case):
 
 
 def test_send_back_of_a_group_without_retry_queues_drops_the_message(parts, processor):
-    parts.groups.put(SubscriptionGroupConfig(group_name="billing", retry_queue_nums=0))
+    save_group(parts.groups, SubscriptionGroupConfig(group_name="billing", retry_queue_nums=0))
     stored = parts.store.append(draft())
     end = parts.store.max_commit_log_offset
 
@@ -163,7 +163,7 @@ def test_send_back_refuses_on_a_broker_that_may_not_be_written(tmp_path):
 
 
 def test_send_back_refuses_a_retry_topic_that_may_not_be_written(parts, processor):
-    parts.topics.put(TopicConfig(topic_name=RETRY, perm=PERM_READ))
+    save_topic(parts.topics, TopicConfig(topic_name=RETRY, perm=PERM_READ))
     answer = parts.ask(processor, send_back(10**6))
 
     assert answer.code == ResponseCode.NO_PERMISSION
@@ -212,8 +212,8 @@ def test_send_back_fails_when_the_store_is_full(parts, processor, monkeypatch):
 
 
 def test_send_back_picks_a_retry_queue_that_is_read(parts, processor):
-    parts.groups.put(SubscriptionGroupConfig(group_name="billing", retry_queue_nums=16))
-    parts.topics.put(TopicConfig(topic_name=RETRY, read_queue_nums=1, write_queue_nums=1))
+    save_group(parts.groups, SubscriptionGroupConfig(group_name="billing", retry_queue_nums=16))
+    save_topic(parts.topics, TopicConfig(topic_name=RETRY, read_queue_nums=1, write_queue_nums=1))
     stored = parts.store.append(draft(b"bad"))
     for _ in range(8):
         assert parts.ask(processor, send_back(stored.commit_log_offset)).code == ResponseCode.SUCCESS

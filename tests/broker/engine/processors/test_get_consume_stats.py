@@ -11,7 +11,7 @@ from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_topic
 from tests.support.stores import draft
 
 
@@ -19,7 +19,7 @@ from tests.support.stores import draft
 async def parts(tmp_path):
     parts = BrokerParts(tmp_path / "store")
     for topic in ("orders", "refunds"):
-        parts.topics.put(TopicConfig(topic_name=topic, read_queue_nums=2, write_queue_nums=2))
+        save_topic(parts.topics, TopicConfig(topic_name=topic, read_queue_nums=2, write_queue_nums=2))
     for _ in range(5):
         parts.store.append(draft())
     parts.groups.find("billing")

@@ -11,7 +11,7 @@ from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_group
 
 # Below it Java clients believe that the broker cannot filter by SQL.
 V4_1_0 = 232
@@ -44,8 +44,8 @@ async def test_a_heartbeat_makes_the_group_and_its_retry_topic(parts) -> None:
 
 
 async def test_a_retry_topic_has_as_many_queues_as_its_group_says_and_none_where_it_says_none(parts) -> None:
-    parts.groups.put(SubscriptionGroupConfig(group_name="billing", retry_queue_nums=3))
-    parts.groups.put(SubscriptionGroupConfig(group_name="mailing", retry_queue_nums=0))
+    save_group(parts.groups, SubscriptionGroupConfig(group_name="billing", retry_queue_nums=3))
+    save_group(parts.groups, SubscriptionGroupConfig(group_name="mailing", retry_queue_nums=0))
     beat(parts, "billing", "mailing")
     assert parts.topics.find("%RETRY%billing").read_queue_nums == 3
     assert parts.topics.find("%RETRY%mailing") is None

@@ -12,7 +12,7 @@ from remoting.wire.bodies.progress import read_reset
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import LanguageCode, RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts, Wire
+from tests.support.broker_parts import BrokerParts, Wire, save_topic
 from tests.support.stores import draft
 
 GROUP = {"consumerGroup": "billing", "topic": "orders", "queueId": "0"}
@@ -30,7 +30,7 @@ class Requester:
 @pytest.fixture
 async def parts(tmp_path):
     parts = BrokerParts(tmp_path / "store")
-    parts.topics.put(TopicConfig(topic_name="orders", read_queue_nums=2, write_queue_nums=2))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", read_queue_nums=2, write_queue_nums=2))
     parts.groups.find("billing")
     for number in range(4):
         parts.clock.now_ms += 1000

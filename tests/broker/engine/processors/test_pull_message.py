@@ -17,7 +17,7 @@ from remoting.wire.command import Command
 from remoting.wire.headers.pull import COMMIT_OFFSET_FLAG, SUBSCRIPTION_FLAG, SUSPEND_FLAG
 from remoting.wire.stored_message import decode_messages
 from remoting.wire.tags import tags_code
-from tests.support.broker_parts import BrokerParts, Wire
+from tests.support.broker_parts import BrokerParts, Wire, save_group, save_topic
 from tests.support.stores import draft
 from tests.support.waiting import eventually
 
@@ -45,7 +45,7 @@ def subscription(topic: str = "orders", tags: str = "*", version: int = 5, **fie
 @pytest.fixture
 async def parts(tmp_path):
     parts = BrokerParts(tmp_path / "store")
-    parts.topics.put(TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=4))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=4))
     parts.join("billing", subscription())
     yield parts
     parts.close()
@@ -123,15 +123,15 @@ def test_pull_from(parts, processor, case):
 
 
 def _closed_to_readers(parts):
-    parts.topics.put(TopicConfig(topic_name="orders", perm=PERM_WRITE, read_queue_nums=4))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", perm=PERM_WRITE, read_queue_nums=4))
 
 
 def _group_disabled(parts):
-    parts.groups.put(SubscriptionGroupConfig(group_name="billing", consume_enable=False))
+    save_group(parts.groups, SubscriptionGroupConfig(group_name="billing", consume_enable=False))
 
 
 def _no_broadcast(parts):
-    parts.groups.put(SubscriptionGroupConfig(group_name="billing", consume_broadcast_enable=False))
+    save_group(parts.groups, SubscriptionGroupConfig(group_name="billing", consume_broadcast_enable=False))
     parts.join("billing", subscription(), model="BROADCASTING")
 
 
@@ -210,7 +210,7 @@ def test_pull_refuses_on_a_broker_that_may_not_be_read(tmp_path):
 
 def test_pull_is_open_on_a_broker_that_may_only_be_read(tmp_path):
     parts = BrokerParts(tmp_path / "store", perm=PERM_READ)
-    parts.topics.put(TopicConfig(topic_name="orders"))
+    save_topic(parts.topics, TopicConfig(topic_name="orders"))
     parts.join("billing", subscription())
 
     assert parts.ask(processor_of(parts), pull()).code == ResponseCode.PULL_NOT_FOUND
@@ -277,7 +277,7 @@ def test_pull_uses_its_own_sql_without_any_member(parts, processor):
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"], ids=["IPv4", "IPv6"])
 @pytest.mark.parametrize("topic", ["orders", "%RETRY%" + "o" * 140], ids=["short topic", "long topic"])
 def test_pull_filters_large_messages_by_sql_too(parts, processor, host, topic):
-    parts.topics.put(TopicConfig(topic_name=topic))
+    save_topic(parts.topics, TopicConfig(topic_name=topic))
     for size in ("5", "6"):
         parts.store.append(sized(size.encode() * 6_000, size, topic=topic, born_host=(host, 1), store_host=(host, 2)))
     own = {"sysFlag": SUBSCRIPTION_FLAG, "subscription": "size = 6", "expressionType": "SQL92"}
@@ -296,7 +296,7 @@ def test_pull_that_found_nothing_by_sql_moves_on(parts, processor):
 
 def test_sql_is_refused_in_rocketmqs_words_where_it_is_switched_off(tmp_path):
     parts = BrokerParts(tmp_path / "store", property_filter=False)
-    parts.topics.put(TopicConfig(topic_name="orders"))
+    save_topic(parts.topics, TopicConfig(topic_name="orders"))
     own = {"sysFlag": SUBSCRIPTION_FLAG, "subscription": "size = 5", "expressionType": "SQL92"}
     answer = parts.ask(processor_of(parts), pull(**own))
     parts.close()

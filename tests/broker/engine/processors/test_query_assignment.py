@@ -16,7 +16,7 @@ from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts, Wire
+from tests.support.broker_parts import BrokerParts, Wire, save_topic
 
 MEMBERS = ["a@1", "b@1", "c@1"]
 
@@ -24,7 +24,7 @@ MEMBERS = ["a@1", "b@1", "c@1"]
 @pytest.fixture
 async def parts(tmp_path: Path):
     parts = BrokerParts(tmp_path / "store")
-    parts.topics.put(TopicConfig(topic_name="orders", read_queue_nums=8))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", read_queue_nums=8))
     for member in MEMBERS:
         command = Command(code=RequestCode.HEART_BEAT)
         data = ConsumerData(group_name="billing")

@@ -14,14 +14,14 @@ from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_topic
 from tests.support.stores import START_MS, draft
 
 
 @pytest.fixture
 async def parts(tmp_path):
     parts = BrokerParts(tmp_path / "store")
-    parts.topics.put(TopicConfig(topic_name="orders", read_queue_nums=2, write_queue_nums=2))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", read_queue_nums=2, write_queue_nums=2))
     yield parts
     parts.close()
 

@@ -10,7 +10,7 @@ from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.names import TIMER_TOPIC
 from remoting.wire.recall_handle import RecallHandle
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_topic
 from tests.support.stores import START_MS, read_queue
 
 
@@ -18,7 +18,7 @@ from tests.support.stores import START_MS, read_queue
 async def parts(tmp_path):
     parts = BrokerParts(tmp_path / "store")
     for name in ("late", "other"):
-        parts.topics.put(TopicConfig(topic_name=name))
+        save_topic(parts.topics, TopicConfig(topic_name=name))
     yield parts
     parts.close()
 

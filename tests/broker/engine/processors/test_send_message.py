@@ -13,7 +13,7 @@ from remoting.wire.message_id import decode_offset_message_id
 from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.properties import encode_properties
 from remoting.wire.tags import tags_code
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_topic
 from tests.support.stores import bodies, read_queue
 from tests.support.waiting import eventually
 
@@ -134,7 +134,7 @@ REFUSALS = {
 @pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS.keys())
 def test_send_refuses(parts, processor, case):
     fields, properties, code, word = case
-    parts.topics.put(TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=4))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=4))
 
     answer = parts.ask(processor, send(properties=properties, **fields))
 
@@ -145,14 +145,14 @@ def test_send_refuses(parts, processor, case):
 
 @pytest.mark.parametrize("is_ordered", [True, False])
 def test_send_to_a_broker_without_write_permission_refuses_ordered_topics_only(parts, processor, is_ordered):
-    parts.topics.put(TopicConfig(topic_name="orders", order=is_ordered))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", order=is_ordered))
     parts.config.perm = PERM_READ
     expected = ResponseCode.NO_PERMISSION if is_ordered else ResponseCode.SUCCESS
     assert parts.ask(processor, send()).code == expected
 
 
 def test_send_to_a_topic_without_queues_to_write_to_says_so(parts, processor):
-    parts.topics.put(TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=0))
+    save_topic(parts.topics, TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=0))
     answer = parts.ask(processor, send(queueId=-1))
     assert (answer.code, "no queues" in answer.remark) == (ResponseCode.NO_PERMISSION, True)
 

@@ -13,7 +13,7 @@ from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGro
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_topic
 
 BILLING = SubscriptionGroupConfig(group_name="billing", retry_max_times=3, consume_enable=False)
 
@@ -65,7 +65,7 @@ async def test_asking_for_a_group_makes_it_where_that_is_allowed(parts, tmp_path
 
 
 async def test_the_retry_topic_grows_with_its_group_and_never_shrinks(parts) -> None:
-    parts.topics.put(TopicConfig(topic_name="%RETRY%billing", read_queue_nums=1, write_queue_nums=1))
+    save_topic(parts.topics, TopicConfig(topic_name="%RETRY%billing", read_queue_nums=1, write_queue_nums=1))
     for number in (3, 1):
         assert put(parts, write_body(msgspec.structs.replace(BILLING, retry_queue_nums=number))).code == 0
     retry = parts.topics.find("%RETRY%billing")

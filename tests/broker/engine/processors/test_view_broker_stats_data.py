@@ -17,7 +17,7 @@ from remoting.wire import lenient_json
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.support.broker_parts import BrokerParts
+from tests.support.broker_parts import BrokerParts, save_topic
 from tests.support.stores import START_MS, draft
 
 
@@ -81,7 +81,7 @@ def progress(parts: BrokerParts, **fields: str) -> Command:
 
 
 def read_topic(parts: BrokerParts, topic: str, *, order: bool = False) -> None:
-    parts.topics.put(TopicConfig(topic_name=topic, read_queue_nums=1, order=order))
+    save_topic(parts.topics, TopicConfig(topic_name=topic, read_queue_nums=1, order=order))
     for _ in range(5):
         parts.store.append(draft(topic=topic))
     parts.groups.find("billing")

@@ -19,6 +19,13 @@ class House:
         self.topics = Topics(folder / "config", self.config, self.changed.append)
         self.topics.load()
 
+    def put(self, topic: TopicConfig) -> None:
+        """As a tool would, flushed at once."""
+        refusals: list[Exception | None] = []
+        self.topics.put([topic], refusals.append)
+        self.topics.file.flush()
+        assert refusals == [None]
+
 
 @pytest.fixture
 def house(tmp_path) -> House:
@@ -32,8 +39,8 @@ def test_an_unknown_topic_takes_the_smaller_number_of_queues(house, asked, made)
     assert house.changed == ["orders"]
 
 
-def test_a_topic_is_not_made_from_a_template_that_may_not_be_inherited(house) -> None:
-    house.topics.put(TopicConfig(topic_name="plain"))
+async def test_a_topic_is_not_made_from_a_template_that_may_not_be_inherited(house) -> None:
+    house.put(TopicConfig(topic_name="plain"))
     assert house.topics.create_on_send("orders", "plain", 4) is None
     assert house.topics.create_on_send("orders", "unknown", 4) is None
 
@@ -59,18 +66,18 @@ def test_topics_are_there_after_a_restart(house) -> None:
     assert again.table.data_version.counter == house.topics.table.data_version.counter
 
 
-def test_a_changed_topic_gets_a_new_version_and_an_unchanged_one_does_not(house) -> None:
-    house.topics.put(TopicConfig(topic_name="orders", read_queue_nums=4))
+async def test_a_changed_topic_gets_a_new_version_and_an_unchanged_one_does_not(house) -> None:
+    house.put(TopicConfig(topic_name="orders", read_queue_nums=4))
     counter = house.topics.table.data_version.counter
-    house.topics.put(TopicConfig(topic_name="orders", read_queue_nums=4))
+    house.put(TopicConfig(topic_name="orders", read_queue_nums=4))
     assert house.topics.table.data_version.counter == counter
-    house.topics.put(TopicConfig(topic_name="orders", read_queue_nums=5))
+    house.put(TopicConfig(topic_name="orders", read_queue_nums=5))
     assert house.topics.table.data_version.counter == counter + 1
     assert house.changed == ["orders", "orders"]
 
 
-def test_a_deleted_topic_is_gone_after_a_restart(house) -> None:
-    house.topics.put(TopicConfig(topic_name="orders"))
+async def test_a_deleted_topic_is_gone_after_a_restart(house) -> None:
+    house.put(TopicConfig(topic_name="orders"))
     assert house.topics.delete("orders") is True
     assert house.topics.delete("orders") is False
     assert House(house.folder).topics.find("orders") is None
