@@ -112,6 +112,7 @@ class ApacheRocketMQ:
             # idle broker does.
             "timerFlushIntervalMs": "30000",
             # A test machine that is busy for a moment is no overload.
+            "brokerFastFailureEnable": "false",
             "waitTimeMillsInSendQueue": "10000",
             "waitTimeMillsInPullQueue": "10000",
             "diskMaxUsedSpaceRatio": "95",

@@ -261,6 +261,7 @@ async def test_a_waiter_that_fails_does_not_keep_the_others_waiting(
 ) -> None:
     files = HeldFiles()
     store = open_store(tmp_path, SYNC, files=files)
+    store.append(draft())  # makes the segment, which flushes
     files.gate.clear()
     appended = store.append(draft())
 
