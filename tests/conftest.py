@@ -9,14 +9,15 @@ from typing import Any
 
 import psutil
 import pytest
-from hypothesis import settings
+from django.conf import settings
+from hypothesis import settings as hypothesis_settings
 
 from tests.support import parallel
 
 # A busy machine is no failure of what is tested; pytest's own time-out ends what hangs.
-settings.register_profile("daily", deadline=None, max_examples=30)
-settings.register_profile("torture", deadline=None, max_examples=1_000)
-settings.load_profile("torture" if os.environ.get("TORTURE") else "daily")
+hypothesis_settings.register_profile("daily", deadline=None, max_examples=30)
+hypothesis_settings.register_profile("torture", deadline=None, max_examples=1_000)
+hypothesis_settings.load_profile("torture" if os.environ.get("TORTURE") else "daily")
 
 # Long enough for a stopped process to be reaped, short enough to see one that stays.
 CHILDREN_GONE_WITHIN_S = 10.0
@@ -30,6 +31,14 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI must not: {report.longrepr[2]}"
     return report
+
+
+def pytest_configure() -> None:
+    """Has Django hash passwords quickly, and SQLite not wait for the disk: neither is what a test is about."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    database = settings.DATABASES["default"]
+    if database["ENGINE"].endswith("sqlite3"):
+        database["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

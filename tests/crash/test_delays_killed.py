@@ -22,6 +22,8 @@ ROUNDS = 4
 ROUNDS_MAX = 12
 MESSAGES_PER_ROUND = 2_000
 LEVEL_1_MS = 1_000
+# Where the disk is slow to flush, the answer says so; what was written outlives the process all the same.
+STORED = {ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT}
 
 
 def send_round(address: str, number: int) -> dict[bytes, float]:
@@ -33,7 +35,7 @@ def send_round(address: str, number: int) -> dict[bytes, float]:
         bodies = [b"%d" % body for body in range(start, start + 100)]
         sent |= dict.fromkeys(bodies, time.time())
         requests = [Command(code=RequestCode.SEND_MESSAGE_V2, ext_fields=values, body=body) for body in bodies]
-        assert {answer.code for answer in ask_at_once(address, requests)} == {ResponseCode.SUCCESS}
+        assert {answer.code for answer in ask_at_once(address, requests)} <= STORED
     return sent
 
 
@@ -48,12 +50,12 @@ def test_delayed_messages_come_once_in_order_and_never_early_over_kills(tmp_path
             sent |= send_round(broker.broker, number)
             before = number * MESSAGES_PER_ROUND
             counts_at_kills.append(
-                wait_until(lambda before=before: (count := message_count(broker.broker, "late")) > before and count, 20)
+                wait_until(lambda before=before: (count := message_count(broker.broker, "late")) > before and count)
             )
             broker.kill()
             broker.start()
             rest = len(sent)
-            wait_until(lambda rest=rest: message_count(broker.broker, "late") >= rest, 20, "the rest of this round")
+            wait_until(lambda rest=rest: message_count(broker.broker, "late") >= rest, what="the rest of this round")
         time.sleep(0.5)
         messages = all_messages(broker.broker, "late")
 

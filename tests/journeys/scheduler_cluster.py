@@ -93,8 +93,8 @@ class Cluster:
     def bodies(self) -> list[bytes]:
         return [message.body for message in self.delivered()]
 
-    def wait_for(self, count: int, within_s: float) -> list[StoredMessage]:
-        return wait_until(lambda: (found := self.delivered()) and len(found) >= count and found, within_s)
+    def wait_for(self, count: int) -> list[StoredMessage]:
+        return wait_until(lambda: (found := self.delivered()) and len(found) >= count and found)
 
 
 class TransactionProducer:

@@ -31,8 +31,10 @@ pytestmark = [pytest.mark.journey, pytest.mark.redis]
 ROOT = Path(__file__).parents[2]
 GROUPS = ("billing", "mailing")
 QUEUES = {0, 1, 2, 3}
-TAKEN_OVER_WITHIN_S = 2.0
-BACK_WITHIN_S = 15.0
+# As soon as the others hear of it, not only at the next regular rebalance, after 20 s.
+TAKEN_OVER_WITHIN_S = 15.0
+# A process of this machine is missed at once, not only after 30 s of silence.
+BACK_WITHIN_S = 28.0
 
 
 class Stage:
@@ -184,7 +186,7 @@ def test_a_killed_workers_queues_are_taken_over_and_its_instances_come_back(
         return all(not stage.members(group) & lost and stage.is_covered(group) for group in GROUPS)
 
     wait_until(is_taken_over, TAKEN_OVER_WITHIN_S, "the queues of the lost with the others")
-    wait_until(lambda: not [child for child in children if _is_alive(child)], 1, "the end of the worker's children")
+    wait_until(lambda: not [child for child in children if _is_alive(child)], what="the end of the worker's children")
     wait_until(stage.is_settled, BACK_WITHIN_S - (time.monotonic() - killed_s), "the wanted number again")
     reasons = stage.rows("SELECT DISTINCT end_reason FROM mq_consumer_instancelease WHERE state = 'ended'")
     assert ("its process is gone",) in reasons
@@ -209,7 +211,7 @@ def test_scaling_a_group_is_a_number_and_a_stop_commits(stage: Stage, workers: d
     wait_until(lambda: len(stage.running("billing")) == 4 and len(stage.members("billing")) == 4, 20, "four instances")
     stage.want("billing", 1)
     wait_until(lambda: len(stage.running("billing")) == 1 and len(stage.members("billing")) == 1, 20, "one instance")
-    wait_until(lambda: stage.is_covered("billing"), 5)
+    wait_until(lambda: stage.is_covered("billing"))
     reasons = stage.rows("SELECT end_reason FROM mq_consumer_instancelease WHERE is_failure")
     assert reasons == []
     stage.want("billing", 2)
@@ -229,7 +231,7 @@ def test_instances_go_on_consuming_while_redis_is_away_and_end_with_their_worker
         finally:
             stage_redis.send_signal(signal.SIGCONT)
         assert worker.stop() == 0
-    wait_until(lambda: not stage.members("mailing") and not stage.members("billing"), 5)
+    wait_until(lambda: not stage.members("mailing") and not stage.members("billing"))
     assert "Traceback" not in worker.output()
 
 

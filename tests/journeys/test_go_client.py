@@ -267,7 +267,9 @@ def test_a_pull_consumer_hears_each_kind_of_answer(go: GoClient, producer: str, 
     assert (woken["status"], bodies(woken["messages"])) == (FOUND, ["woken-0"])
 
 
-def test_a_pull_consumers_own_loop_fetches_and_acknowledges(go: GoClient, producer: str, fresh: Fresh) -> None:
+def test_a_pull_consumers_own_loop_fetches_and_acknowledges(
+    go: GoClient, cluster: Any, producer: str, fresh: Fresh
+) -> None:
     topic, group, first, second = fresh("go-polled"), fresh("group"), fresh("consumer"), fresh("consumer")
     go.send(producer, topic, count=6, body="early-")
 
@@ -278,6 +280,7 @@ def test_a_pull_consumers_own_loop_fetches_and_acknowledges(go: GoClient, produc
 
     go.consumer(first, group, topic, pull=True)
     assert bodies(polled(first, 6)) == numbered("early-", 6)
+    wait_until(lambda: progress(cluster, group, topic) == 6, COMMITTED_WITHIN_S, "the committed progress")
     go.stop(first)
     go.send(producer, topic, count=2, body="late-")
     go.consumer(second, group, topic, pull=True)

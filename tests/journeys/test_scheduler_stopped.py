@@ -124,10 +124,10 @@ def test_a_driver_that_wakes_after_another_took_over_has_its_steps_refused(clust
             late = cluster.step(before.epoch, "delay", "1")
             assert late.code == ResponseCode.SCHEDULER_EPOCH_STALE
             assert cluster.state.epoch > before.epoch
-            cluster.wait_for(1, 5)
+            cluster.wait_for(1)
         after = cluster.state
         cluster.send_delayed(b"two")
-        cluster.wait_for(2, 5)
+        cluster.wait_for(2)
         time.sleep(0.5)
 
         assert cluster.bodies() == [b"one", b"two"]

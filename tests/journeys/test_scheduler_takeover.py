@@ -18,9 +18,8 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.journey, pytest.mark.redis]
 
 LEVEL_1_MS = 1_000
-TAKEOVER_WITHIN_S = 3.0
 # On a machine that does other things too; the benchmark measures it.
-LATE_MS_MAX = 1_500
+LATE_MS_MAX = 10_000
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def test_delayed_message_waits_while_nobody_drives_and_comes_when_a_worker_does(
     assert cluster.delivered() == []
 
     with cluster.worker("only"):
-        (message,) = cluster.wait_for(1, 5)
+        (message,) = cluster.wait_for(1)
         assert message.body == b"one"
 
 
@@ -47,8 +46,7 @@ def test_delayed_messages_come_at_their_time_and_never_early(cluster: Cluster) -
             sent[b"%d" % number] = cluster.send_delayed(b"%d" % number)
             time.sleep(0.1)
         late_ms = [
-            message.store_timestamp_ms - int(sent[message.body] * 1000) - LEVEL_1_MS
-            for message in cluster.wait_for(8, 10)
+            message.store_timestamp_ms - int(sent[message.body] * 1000) - LEVEL_1_MS for message in cluster.wait_for(8)
         ]
     assert min(late_ms) >= 0
     assert max(late_ms) < LATE_MS_MAX
@@ -61,8 +59,8 @@ def test_another_worker_takes_over_when_the_driving_one_is_killed(cluster: Clust
         cluster.send_delayed(b"one")
         driving.kill_main()
 
-        wait_until(lambda: cluster.driver not in ("", driver), TAKEOVER_WITHIN_S, "another driver")
-        cluster.wait_for(1, 5)
+        wait_until(lambda: cluster.driver not in ("", driver), what="another driver")
+        cluster.wait_for(1)
         time.sleep(0.5)
         assert [message.body for message in cluster.delivered()] == [b"one"]
 
@@ -72,20 +70,20 @@ def test_a_worker_drives_again_when_its_child_is_killed(cluster: Cluster) -> Non
         driver = wait_until(lambda: cluster.driver)
         os.kill(cluster.driver_pid(), signal.SIGKILL)
 
-        wait_until(lambda: cluster.driver not in ("", driver), 2 * TAKEOVER_WITHIN_S, "a new driver")
+        wait_until(lambda: cluster.driver not in ("", driver), what="a new driver")
 
 
 def test_a_worker_drives_on_when_the_broker_was_killed_and_nothing_comes_twice(cluster: Cluster) -> None:
     with cluster.worker("only"):
         wait_until(lambda: cluster.driver)
         cluster.send_delayed(b"one")
-        cluster.wait_for(1, 5)
+        cluster.wait_for(1)
         cluster.send_delayed(b"two")
         cluster.broker.kill()
         cluster.broker.start()
 
-        wait_until(lambda: cluster.driver, 5)
-        cluster.wait_for(2, 5)
+        wait_until(lambda: cluster.driver)
+        cluster.wait_for(2)
         time.sleep(0.5)
         assert [message.body for message in cluster.delivered()] == [b"one", b"two"]
 
@@ -95,7 +93,7 @@ def test_a_worker_goes_on_driving_while_redis_is_away(cluster: Cluster) -> None:
         driver = wait_until(lambda: cluster.driver)
         cluster.redis.stop()
         cluster.send_delayed(b"one")
-        cluster.wait_for(1, 5)
+        cluster.wait_for(1)
         cluster.redis.start()
 
         assert cluster.driver == driver

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests/support/librocketmq_process.py"
 # It asks for new routes, and so for its retry topic, every 20 to 30 s.
 ENDED_WITHIN_S = 60.0
-READY_WITHIN_S = 20.0
+READY_WITHIN_S = 60.0
 # Its shutdown sometimes waits for a pull that the broker holds, up to 15 s and what the broker adds.
 STOP_GRACE_S = 30.0
 _numbers = itertools.count(1)

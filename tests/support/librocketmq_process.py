@@ -131,6 +131,8 @@ def delay(namesrv: str, group: str, topic: str, level: int) -> None:
 def started_producer(namesrv: str, group: str) -> Producer:
     producer = Producer(group)
     producer.set_namesrv_addr(namesrv)
+    # By default the library sends again after 3 s, and the message is there twice.
+    producer.set_timeout(int(SENT_WITHIN_S * 1000))
     producer.start()
     return producer
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from asgiref.testing import ApplicationCommunicator
 
+# A deadline for what must come; asgiref's own, 1 s, is short for a machine that does other things too.
+HEARD_WITHIN_S = 30.0
+
 
 class PageSocket(ApplicationCommunicator):
     def __init__(self, application: Any, path: str, headers: list[tuple[bytes, bytes]]) -> None:
@@ -14,6 +17,10 @@ class PageSocket(ApplicationCommunicator):
             application,
             {"type": "websocket", "path": path, "query_string": b"", "headers": headers, "subprotocols": []},
         )
+
+    async def receive_output(self, timeout: float = HEARD_WITHIN_S) -> Any:  # noqa: ASYNC109 - asgiref's name
+        """The application's next event. Raises TimeoutError after `timeout` seconds."""
+        return await super().receive_output(timeout)
 
     async def connect(self) -> bool:
         """Whether the application accepted it."""

@@ -10,9 +10,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 POLL_S = 0.02
+# For a fact that must come true: reached only by a failure, so it leaves a machine that does other things its time.
+WITHIN_S = 30.0
 
 
-def wait_until(fact: Callable[[], T], within_s: float = 5.0, what: str = "") -> T:
+def wait_until(fact: Callable[[], T], within_s: float = WITHIN_S, what: str = "") -> T:
     """The first truthy value of `fact()`. Raises AssertionError naming `what` after the deadline."""
     deadline = time.monotonic() + within_s
     while True:
@@ -24,7 +26,7 @@ def wait_until(fact: Callable[[], T], within_s: float = 5.0, what: str = "") -> 
         time.sleep(POLL_S)
 
 
-async def eventually(fact: Callable[[], T | Awaitable[T]], within_s: float = 5.0, what: str = "") -> T:
+async def eventually(fact: Callable[[], T | Awaitable[T]], within_s: float = WITHIN_S, what: str = "") -> T:
     """As `wait_until`, on the event loop; `fact` may be async."""
     deadline = time.monotonic() + within_s
     while True:

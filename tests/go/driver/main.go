@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/apache/rocketmq-client-go/v2/primitive"
 )
 
 // lineBytesMax bounds one command.
@@ -38,6 +40,9 @@ var verbs = map[string]func(line []byte) (interface{}, error){
 var output sync.Mutex
 
 func main() {
+	// The client reads the answer of an asynchronous send that had none within 3 s, which would end the process and
+	// with it the clients of all other tests. The sender gets its error all the same.
+	primitive.PanicHandler = func(fault interface{}) { fmt.Fprintln(os.Stderr, "the client panicked:", fault) }
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, lineBytesMax)
 	for lines.Scan() {

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Model, QuerySet
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, Group, Topic, Verdict
-
-pytestmark = pytest.mark.django_db
 
 GROUP_COUNT = 3000
 
 M = TypeVar("M", bound=Model)
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    """Enough groups that a planner prefers an index; half of them of another cluster."""
+@pytest.fixture(scope="module")
+def cluster(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Cluster]:
+    """Makes the rows once for all tests, which only read."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield make_rows()
+        transaction.set_rollback(True)
+
+
+def make_rows() -> Cluster:
+    """Makes so many groups that a planner prefers an index; half of them of another cluster."""
     now = timezone.now()
     clusters = [Cluster.objects.create(name=name, namesrv=f"{name}:9876") for name in ("local", "other")]
     verdicts = list(Verdict)

@@ -121,7 +121,7 @@ async def test_changes_in_quick_succession_come_together_and_the_latest_counts(s
     await page.heard()
     for revision in (2, 3, 4):
         await publish(of_billing(revision), of_billing(revision, ChangeKind.REBALANCE))
-    heard = json.loads((await page.receive_output(timeout=10))["text"])
+    heard = json.loads((await page.receive_output())["text"])
     assert [(change["kind"], change["revision"]) for change in heard["changes"]] == [("group", 4), ("rebalance", 4)]
     assert await page.receive_nothing()
     await page.disconnect()

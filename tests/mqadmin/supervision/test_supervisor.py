@@ -138,7 +138,7 @@ async def test_supervisor_restarts_a_child_that_is_killed() -> None:
     await supervisor.start()
     first = supervisor.pids()["a"]
     os.kill(first, signal.SIGKILL)
-    await eventually(lambda: supervisor.pids().get("a") not in (None, first), within_s=10)
+    await eventually(lambda: supervisor.pids().get("a") not in (None, first))
     assert lines.has("a", "ended (signal 9); starting again")
     await supervisor.stop()
 
@@ -164,7 +164,7 @@ async def test_child_takes_its_own_children_along() -> None:
     grandchild = int(next(text for _, text in lines.said if text.startswith("ready ")).split()[1])
     os.kill(child.pid, signal.SIGKILL)
     await child.wait()
-    await eventually(lambda: not is_alive(grandchild), within_s=5)
+    await eventually(lambda: not is_alive(grandchild))
 
 
 async def test_child_survives_a_line_over_the_limit() -> None:
@@ -201,13 +201,13 @@ def test_children_end_when_their_parent_is_killed(tmp_path: Path, way: str) -> N
         cwd=Path(__file__).resolve().parents[3],
     )
     try:
-        wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2, within_s=30)
+        wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
         children = [int(pid) for pid in pids.read_text().split()]
         assert all(is_alive(pid) for pid in children)
     finally:
         parent.kill()
         parent.wait()
-    wait_until(lambda: not any(is_alive(pid) for pid in children), within_s=10)
+    wait_until(lambda: not any(is_alive(pid) for pid in children))
 
 
 async def test_a_watcher_ends_with_its_child() -> None:

@@ -208,7 +208,7 @@ async def test_a_checkpoint_never_reaches_beyond_what_is_flushed(tmp_path: Path)
     files = HeldFiles()
     store = open_store(tmp_path, replace(SYNC, checkpoint_bytes=300), files=files)
     store.append(draft())  # the first append brings a checkpoint
-    await eventually(lambda: not store._flusher.has_plan, within_s=5)
+    await eventually(lambda: not store._flusher.has_plan)
     files.gate.clear()
     seen: list[tuple[int, int]] = []
     write = store._checkpoint_file.write
@@ -219,12 +219,12 @@ async def test_a_checkpoint_never_reaches_beyond_what_is_flushed(tmp_path: Path)
 
     store._checkpoint_file.write = written  # type: ignore[method-assign]
     waiter = flushed(store, store.append(draft(b"syncs now")))
-    await eventually(lambda: not store._flusher._is_asleep, within_s=5)
+    await eventually(lambda: not store._flusher._is_asleep)
     store.append(draft(bytes(300)))
     assert store._flusher.has_plan
     files.gate.set()
     await asyncio.wait_for(waiter, 5)
-    await eventually(lambda: not store._flusher.has_plan, within_s=5)
+    await eventually(lambda: not store._flusher.has_plan)
     store.close()
     assert seen
     assert all(end <= safe for end, safe in seen), seen
@@ -242,14 +242,14 @@ async def test_a_checkpoint_waits_while_no_file_can_be_opened(tmp_path: Path, ca
     files = ShortOfDescriptors()
     store = open_store(tmp_path, replace(SYNC, flush_interval_ms=20, checkpoint_bytes=1), files=files)
     store.append(draft())  # makes the segment
-    await eventually(lambda: not store._flusher.has_plan, within_s=5)
+    await eventually(lambda: not store._flusher.has_plan)
     files.is_short = True
     await asyncio.wait_for(flushed(store, store.append(draft(b"one"))), 5)
-    await eventually(lambda: "are put off" in caplog.text, within_s=5)
+    await eventually(lambda: "are put off" in caplog.text)
     await asyncio.wait_for(flushed(store, store.append(draft(b"two"))), 5)
     assert store._flusher.has_plan
     files.is_short = False
-    await eventually(lambda: not store._flusher.has_plan, within_s=5)
+    await eventually(lambda: not store._flusher.has_plan)
     checkpoint = CheckpointFile(tmp_path / "checkpoint", files).read()
     assert checkpoint is not None
     assert checkpoint.end > 0
