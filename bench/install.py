@@ -24,7 +24,7 @@ _NODE = re.compile(r"-n (\S+)@")
 _NAMES = (
     ("redis-server", "redis"),
     ("runbroker", "broker"),
-    ("uvicorn", "web"),
+    ("mqadmin.web", "web"),
     (" beat ", "beat"),
     ("shop_traffic", "traffic"),
 )

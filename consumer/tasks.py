@@ -18,7 +18,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from celery import shared_task
-from celery.signals import celeryd_after_setup, worker_init, worker_ready, worker_shutting_down
+from celery.signals import celeryd_after_setup, worker_init, worker_process_init, worker_ready, worker_shutting_down
 from django.core.exceptions import ImproperlyConfigured
 from kombu.exceptions import OperationalError
 
@@ -26,6 +26,7 @@ from consumer.conf import jobs_queue, loops_queue
 from consumer.hosting import instance, schedule, supervisor
 from consumer.hosting.leases import Worker
 from consumer.hosting.loops_worker import WorkerRegistration
+from consumer.hosting.pool_process import leave_sigterm_to_main
 from consumer.hosting.supervision import OFFER_EXPIRES_S
 from consumer.listener import registry
 from remoting.shutdown_signal import ShutdownSignal
@@ -44,6 +45,8 @@ class LoopsWorkerProcess:
     def __init__(self) -> None:
         self.boot = uuid.uuid4()
         self.shutdown = ShutdownSignal()
+        # Set besides `shutdown` when the pool's processes are not waited for (SIGQUIT).
+        self.cold_shutdown = ShutdownSignal()
         self.registration: WorkerRegistration | None = None
 
 
@@ -91,6 +94,14 @@ def prepare(sender: Any, **_: Any) -> None:
     sender.app.loops_worker = LoopsWorkerProcess()
 
 
+@worker_process_init.connect
+def prepare_pool_process(**_: Any) -> None:
+    """Runs in each process of a prefork pool, of any queue."""
+    process: LoopsWorkerProcess | None = getattr(host_instance.app, "loops_worker", None)
+    if process is not None:
+        leave_sigterm_to_main(process.shutdown, process.cold_shutdown)
+
+
 @worker_ready.connect
 def register(sender: Any, **_: Any) -> None:
     """Registers a worker of the loops queue as a host of instances. `sender` is the worker's Celery consumer."""
@@ -119,11 +130,13 @@ def _registered(left_count: int) -> None:
 
 
 @worker_shutting_down.connect
-def stop_instances(**_: Any) -> None:
+def stop_instances(how: str = "", **_: Any) -> None:
     """Runs in a signal handler of the main process: see the rule in `remoting/shutdown_signal.py`.
 
     The instances wait for the signal on their event loops, the registration in its thread.
     """
     process: LoopsWorkerProcess | None = getattr(host_instance.app, "loops_worker", None)
     if process is not None:
+        if how == "Cold":
+            process.cold_shutdown.set()
         process.shutdown.set()

@@ -1,4 +1,4 @@
-"""The web process: pages by Django, websockets by Channels, and `/healthz` before both.
+"""The web process: pages by Django, websockets by Channels, and what machines ask (`healthz.py`) before both.
 
 `/healthz` says that this process answers, nothing more: it touches neither database nor Redis, so a supervisor that
 asks it never restarts the console for another part's fault.

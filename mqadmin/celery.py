@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 import os
+import signal
+from typing import Any
 
 from celery import Celery
+from celery.signals import beat_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
 
 app = Celery("mqadmin")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@beat_init.connect
+def end_beat_by_signal(**_: Any) -> None:
+    """Puts a handler in the place of Celery's, which writes the schedule to the database inside the handler.
+
+    There it may wait for a lock that the very frame holds which it interrupted. Beat writes the schedule on its way out
+    anyway; further signals are not to interrupt that.
+    """
+
+    def stop(*_: object) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        raise SystemExit
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)

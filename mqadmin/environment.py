@@ -29,6 +29,8 @@ _POOL = {"min_size": 1, "max_size": 8, "timeout": 10}
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 PORT_MAX = 65_535
+WEB_DEFAULT = "127.0.0.1:8000"
+TOKEN_CHARS_MIN = 16
 
 
 def database(url: str | None, folder: Path, *, is_pooled: bool = False) -> dict[str, Any]:
@@ -104,6 +106,20 @@ def count(name: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ImproperlyConfigured(f"{name} is {text!r}; it must be a whole number above 0")
     return int(text)
+
+
+def one_of(name: str, text: str, words: tuple[str, ...]) -> str:
+    """Raises ImproperlyConfigured naming the variable and the words that it may be."""
+    if text not in words:
+        raise ImproperlyConfigured(f"{name} is {text!r}; it must be one of {', '.join(words)}")
+    return text
+
+
+def token(name: str, text: str) -> str:
+    """A secret of TOKEN_CHARS_MIN characters at least, or "". Raises ImproperlyConfigured naming the variable."""
+    if text and len(text) < TOKEN_CHARS_MIN:
+        raise ImproperlyConfigured(f"{name} is shorter than {TOKEN_CHARS_MIN} characters: make it a longer random text")
+    return text
 
 
 def name_servers(text: str) -> str:

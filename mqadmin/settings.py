@@ -9,7 +9,9 @@ MQADMIN_NAMESRV    name servers of the default cluster (127.0.0.1:9876, our own 
 MQADMIN_APPS       Django apps with listeners, comma-separated
 MQADMIN_HOSTS      further host names under which the console may be reached, comma-separated
 MQADMIN_LOG_LEVEL  what the processes say: debug, info, warning, error (info)
-MQADMIN_LOG_LINES  "short" where another program writes time and name before each line ("full")
+MQADMIN_LOG_LINES  "json" for an object a line; "short" where a program writes time and name before each ("full")
+MQADMIN_HTTPS      1 where people reach the console by HTTPS alone, through a proxy: secure cookies, HSTS, redirects
+MQADMIN_METRICS_TOKEN  what /metrics is read with from elsewhere; without it, this machine alone reads them
 MQADMIN_DEBUG      1 shows errors in the browser; never on a machine that others reach
 """
 
@@ -26,14 +28,18 @@ from mqadmin.data_folder import open_data_folder, secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
+LOG_LINES = ("full", "short", "json")
+
 # What this install is
 
 MQADMIN_DATA = open_data_folder(Path(os.environ.get("MQADMIN_DATA", BASE_DIR / "var")))
-MQADMIN_WEB = os.environ.get("MQADMIN_WEB", "127.0.0.1:8000")
+MQADMIN_WEB = os.environ.get("MQADMIN_WEB", environment.WEB_DEFAULT)
 MQADMIN_INSTANCES = environment.count("MQADMIN_INSTANCES", os.environ.get("MQADMIN_INSTANCES", "8"))
 MQADMIN_NAMESRV = environment.name_servers(os.environ.get("MQADMIN_NAMESRV", "127.0.0.1:9876"))
 MQADMIN_DEFAULT_CLUSTER = "local"
 MQADMIN_APPS = environment.apps(os.environ.get("MQADMIN_APPS"))
+MQADMIN_LOG_LINES = environment.one_of("MQADMIN_LOG_LINES", os.environ.get("MQADMIN_LOG_LINES") or "full", LOG_LINES)
+MQADMIN_METRICS_TOKEN = environment.token("MQADMIN_METRICS_TOKEN", os.environ.get("MQADMIN_METRICS_TOKEN", ""))
 REDIS_URL = os.environ.get("REDIS_URL") or environment.default_redis_url(MQADMIN_DATA)
 
 # Security
@@ -41,6 +47,12 @@ REDIS_URL = os.environ.get("REDIS_URL") or environment.default_redis_url(MQADMIN
 SECRET_KEY = secret_key(MQADMIN_DATA)
 DEBUG = os.environ.get("MQADMIN_DEBUG") == "1"
 ALLOWED_HOSTS = environment.allowed_hosts(MQADMIN_WEB, environment.words(os.environ.get("MQADMIN_HOSTS")))
+# A proxy that speaks HTTPS says so by X-Forwarded-Proto, which uvicorn reads (mqadmin/web.py).
+IS_HTTPS_ONLY = os.environ.get("MQADMIN_HTTPS") == "1"
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS_ONLY
+SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS_ONLY else 0
+# Other hosts of the domain, and browsers' built-in lists, are not this console's to decide about.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SESSION_COOKIE_NAME = "mqadmin_session"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -166,6 +178,8 @@ CELERY_BROKER_URL = environment.celery_url(REDIS_URL)
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# However long Redis is away, the workers wait for it.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_DISABLE_PREFETCH = True
@@ -208,17 +222,27 @@ LOGGING = {
     "formatters": {
         "full": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"},
         "short": {"()": "mqadmin.short_lines.ShortLines"},
+        "json": {"()": "mqadmin.json_lines.JsonLines"},
     },
+    "filters": {"redis_outage": {"()": "mqadmin.redis_outage.RedisOutage", "url": REDIS_URL}},
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "formatter": "short" if os.environ.get("MQADMIN_LOG_LINES") == "short" else "full",
+            "filters": ["redis_outage"],
+            "formatter": MQADMIN_LOG_LINES,
         }
     },
-    # Each of Celery's short tasks would be two lines, several times a second; the last says where Redis is.
+    # Each of Celery's short tasks would be two lines, several times a second; the last two say where Redis is, and what
+    # prefetching, which is off, does about a lost connection.
     "loggers": {
         f"celery.{name}": {"level": "WARNING"}
-        for name in ("worker.strategy", "app.trace", "worker.request", "worker.consumer.connection")
+        for name in (
+            "worker.strategy",
+            "app.trace",
+            "worker.request",
+            "worker.consumer.connection",
+            "worker.consumer.consumer",
+        )
     },
     "root": {"handlers": ["stderr"], "level": environment.log_level(os.environ.get("MQADMIN_LOG_LEVEL", "INFO"))},
 }

@@ -74,6 +74,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     # Actions know no subject but clusters; the audit knows nobody.
     "mqadmin.actions": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.audit": ("mqadmin", *TALKING),
+    "mqadmin.metrics": (*FACES, "mqadmin.actions", "mqadmin.observing", *TALKING),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.lag", "mqadmin.rebalances"),
     "examples": ("broker", "mqadmin", "bench", "consumer.engine"),

@@ -24,7 +24,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
 COMPATIBILITY = (ROOT / "docs" / "COMPATIBILITY.md").read_text(encoding="utf-8")
 # Set by our own processes for each other, not by people.
-INTERNAL = {"MQADMIN_DATABASE_POOL", "MQADMIN_LOG_LINES"}
+INTERNAL = {"MQADMIN_DATABASE_POOL"}
 
 
 def variables_read() -> set[str]:

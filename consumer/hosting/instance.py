@@ -3,7 +3,8 @@
 The lease never delays the consumer: a thread of its own waits for a database that is slow or away, and consuming goes
 on. An instance ends when its lease asks for it, when its worker shuts down, when its process gets SIGTERM, or by an
 error of its own. SIGTERM reaches a process of a prefork pool when it is sent to the whole process group (systemd,
-containers), or when Celery terminates the task; the instance commits its offsets, then the process ends by the signal.
+containers), or when Celery terminates the task; the instance commits its offsets, then the signal takes the effect that
+it has in any process of the pool (`pool_process.py`).
 """
 
 from __future__ import annotations

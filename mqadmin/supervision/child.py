@@ -1,7 +1,10 @@
 """One supervised process: how it is started, when it is ready, how it is stopped.
 
-Every child leads a session of its own, so that Ctrl-C reaches only the parent, and gets SIGTERM when the parent dies
-(`parent_death.py`), so that it never outlives even a parent that was killed.
+Every child leads a session of its own, so that Ctrl-C reaches only the parent, and gets the signal that stops it when
+the parent dies (`parent_death.py`), so that it never outlives even a parent that was killed.
+
+systemd and containers send SIGTERM to every process at once. A child that others need until they have ended must not
+take it: it is started with SIGTERM blocked, and its parent stops it by SIGINT when its turn comes.
 """
 
 from __future__ import annotations
@@ -31,8 +34,9 @@ class ChildSpec:
     """A program to run and keep running. It is ready once `ready()` is true or, without it, `ready_text` is printed.
 
     `is_quiet`: output from before it is ready is shown only if it fails, output while it stops never.
-    `stop_grace_s`: from SIGTERM to SIGKILL. `stops_group`: SIGTERM goes to the whole process group; Celery's main
-    process must get it alone, because it stops its own children.
+    `stop_grace_s`: from the stop signal to SIGKILL. `stops_group`: the signal goes to the whole process group; Celery's
+    main process must get it alone, because it stops its own children. `outlives_sigterm`: SIGTERM is blocked in it, and
+    it is stopped by SIGINT.
     """
 
     name: str
@@ -42,8 +46,13 @@ class ChildSpec:
     ready_timeout_s: float = 30.0
     stop_grace_s: float = 10.0
     stops_group: bool = True
+    outlives_sigterm: bool = False
     is_quiet: bool = False
     environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def stop_signal(self) -> signal.Signals:
+        return signal.SIGINT if self.outlives_sigterm else signal.SIGTERM
 
 
 class Child:
@@ -132,15 +141,15 @@ class Child:
         return code
 
     async def stop(self) -> None:
-        """Sends SIGTERM and, after the grace, SIGKILL to the whole group. Returns when the child is gone."""
+        """Sends the stop signal and, after the grace, SIGKILL to the whole group. Returns when the child is gone."""
         if self._process is None:
             return
         if self.is_running:
             self._quiet_until_s = math.inf if self.spec.is_quiet else 0.0
             if self.spec.stops_group:
-                self._signal_group(signal.SIGTERM)
+                self._signal_group(self.spec.stop_signal)
             else:
-                self._process.terminate()
+                self._process.send_signal(self.spec.stop_signal)
             try:
                 async with asyncio.timeout(self.spec.stop_grace_s):
                     await self._process.wait()
@@ -152,7 +161,9 @@ class Child:
     def _before_program(self, parent: int) -> None:
         """Runs in the forked child before its program."""
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        self._end_with_parent(parent)
+        if self.spec.outlives_sigterm:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        self._end_with_parent(parent, self.spec.stop_signal)
 
     def _signal_group(self, number: int) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Has a child process get SIGTERM when its parent is gone, even one that was killed: from the kernel or a watcher.
+"""Has a child process get a signal when its parent is gone, even one that was killed: from the kernel or a watcher.
 
 Both functions run in the child, after the fork and before its program. On Linux the kernel sends the signal. macOS has
 nothing like it: there a small process beside each child checks twice a second whether the parent still runs.
@@ -19,29 +19,31 @@ CHECK_INTERVAL_S = 0.5
 # More than an install's parent has open; closing one that is not open costs nothing much.
 _DESCRIPTORS_MAX = 4_096
 
-EndWithParent = Callable[[int], None]
+# Of the parent's pid and the number of the signal.
+EndWithParent = Callable[[int, int], None]
 
 
-def ask_kernel(parent: int) -> None:
-    """Has the kernel send SIGTERM to this process when `parent` dies. Ends it when that has happened already."""
+def ask_kernel(parent: int, number: int) -> None:
+    """Has the kernel send signal `number` to this process when `parent` dies; ends it when that has happened."""
     assert _LIBC is not None
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
 
 
-def start_watcher(parent: int) -> None:
-    """Forks a process that sends SIGTERM to this one when `parent` is gone, and that ends with this one."""
+def start_watcher(parent: int, number: int) -> None:
+    """Forks a process that sends signal `number` to this one when `parent` is gone, and that ends with this one."""
     child = os.getpid()
     if os.fork() != 0:
         return
     try:
         # An inherited pipe would keep its other end waiting.
         os.closerange(0, _DESCRIPTORS_MAX)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for ignored in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(ignored, signal.SIG_IGN)
         while os.getppid() == child:
             if not _is_running(parent):
-                os.kill(child, signal.SIGTERM)
+                os.kill(child, number)
                 break
             time.sleep(CHECK_INTERVAL_S)
     finally:

@@ -3,7 +3,8 @@
 Started bottom up: Redis carries tasks and events, the broker the messages; the console before the workers, so that a
 person can log in while the rest starts. The example's traffic comes with the workers: its first message makes the topic
 that their listeners wait for. Stopped top down: first what gives new work (traffic, beat), then consumer instances,
-while broker and scheduler are there to take their last offsets and send-backs, and Redis at the very end.
+while broker and scheduler are there to take their last offsets and send-backs, and Redis at the very end. SIGTERM to
+all processes at once keeps to that, too: broker and Redis don't take it, they wait for their turn.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ TASK_POOL = "threads" if sys.platform == "darwin" else "prefork"
 JOBS_AT_ONCE = 2
 # Celery's warning is about pickled tasks, which we don't accept.
 _QUIET_ABOUT_ROOT = "ignore:You're running the worker with superuser privileges"
-# WhiteNoise's static files are small, and read at once.
-_QUIET_ABOUT_FILES = "ignore:StreamingHttpResponse must consume synchronous iterators"
 # Consumer instances commit their offsets and finish the message in hand before they go.
 LOOPS_STOP_GRACE_S = 20.0
 
@@ -55,6 +54,7 @@ class Install:
     namesrv: str
     broker_port: int
     with_traffic: bool
+    logs_json: bool = False
 
 
 def processes(install: Install) -> list[list[ChildSpec]]:
@@ -62,7 +62,7 @@ def processes(install: Install) -> list[list[ChildSpec]]:
     environment = {
         "REDIS_URL": install.redis_url,
         "DJANGO_SETTINGS_MODULE": "mqadmin.settings",
-        "MQADMIN_LOG_LINES": "short",
+        "MQADMIN_LOG_LINES": "json" if install.logs_json else "short",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(install.base_dir), os.environ.get("PYTHONPATH", "")])),
     }
     stages = [
@@ -86,7 +86,16 @@ def _redis(install: Install) -> list[ChildSpec]:
         return []
     path = install.redis_socket
     command = redis_command(find_redis_server(), path)
-    return [ChildSpec("redis", tuple(command), ready=lambda: _redis_answers(path), ready_timeout_s=10, is_quiet=True)]
+    return [
+        ChildSpec(
+            "redis",
+            tuple(command),
+            ready=lambda: _redis_answers(path),
+            ready_timeout_s=10,
+            is_quiet=True,
+            outlives_sigterm=True,
+        )
+    ]
 
 
 def _broker(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
@@ -104,6 +113,7 @@ def _broker(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
             environment=environment,
             ready_text="broker ready",
             ready_timeout_s=120,
+            outlives_sigterm=True,
         )
     ]
 
@@ -112,14 +122,9 @@ def _web(install: Install, environment: dict[str, str]) -> ChildSpec:
     url = f"http://{install.web_host}:{install.web_port}/healthz"
     return ChildSpec(
         "web",
-        (
-            *(sys.executable, "-m", "uvicorn", "mqadmin.asgi:application"),
-            *("--host", install.web_host, "--port", str(install.web_port)),
-            *("--lifespan", "off", "--no-access-log", "--log-level", "warning"),
-            *("--timeout-graceful-shutdown", "3", "--no-server-header"),
-        ),
+        (sys.executable, "-m", "mqadmin.web"),
         ready=lambda: _web_answers(url),
-        environment={**environment, "PYTHONWARNINGS": _QUIET_ABOUT_FILES},
+        environment=environment,
     )
 
 
@@ -169,13 +174,19 @@ def _traffic(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
 
 
 def _manage(
-    name: str, *arguments: str, environment: dict[str, str], ready_text: str | None, ready_timeout_s: float = 30
+    name: str,
+    *arguments: str,
+    environment: dict[str, str],
+    ready_text: str | None,
+    ready_timeout_s: float = 30,
+    outlives_sigterm: bool = False,
 ) -> ChildSpec:
     return ChildSpec(
         name,
         (sys.executable, "-m", "django", *arguments),
         ready_text=ready_text,
         ready_timeout_s=ready_timeout_s,
+        outlives_sigterm=outlives_sigterm,
         environment=environment,
     )
 

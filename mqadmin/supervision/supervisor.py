@@ -16,6 +16,9 @@ from mqadmin.supervision.parent_death import END_WITH_PARENT, EndWithParent
 
 RESTART_PAUSE_MIN_S = 0.5
 RESTART_PAUSE_MAX_S = 30.0
+# A signal to every process of a service reaches a child and its parent at the same moment, in either order: before the
+# end of a child is called a failure, the parent has had this long to hear that all is to stop.
+SETTLE_S = 0.25
 # A child that ran for longer is started again after the shortest pause.
 STEADY_AFTER_S = 60.0
 
@@ -89,6 +92,7 @@ class Supervisor:
         pause_s = self._restart_pause_min_s
         while True:
             code = await child.wait()
+            await asyncio.sleep(SETTLE_S)
             if time.monotonic() - child.started_s > STEADY_AFTER_S:
                 pause_s = self._restart_pause_min_s
             self._on_line(child.spec.name, f"ended ({_ending(code)}); starting again in {pause_s:g} s")

@@ -20,7 +20,17 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(240)]
 
-ROLES = ("redis-server", "runbroker", "uvicorn", "scheduler@", "loops-1@", "loops-2@", "following@", "jobs@", " beat ")
+ROLES = (
+    "redis-server",
+    "runbroker",
+    "mqadmin.web",
+    "scheduler@",
+    "loops-1@",
+    "loops-2@",
+    "following@",
+    "jobs@",
+    " beat ",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +112,7 @@ def test_up_killed_leaves_nothing_behind_within_15_s_and_starts_again(tmp_path: 
 
 def test_up_restarts_a_child_that_dies(tmp_path: Path) -> None:
     with Install(tmp_path / "data", env={"MQADMIN_INSTANCES": "1"}) as install:
-        for role in ("redis-server", "runbroker", "uvicorn"):
+        for role in ("redis-server", "runbroker", "mqadmin.web"):
             kill_and_see_it_come_back(install, role)
         wait_until(lambda: has_route(install.namesrv), within_s=20)
         assert len(re.findall(r"ended \(signal 9\); starting again", install.output())) == 3

@@ -1,25 +1,37 @@
-"""Children of `manage.py up` that get signals in bursts, as a parent's death and an impatient operator send them."""
+"""`manage.py up` and its roles, with SIGTERM to every process at once, and with bursts of signals.
+
+systemd sends SIGTERM to all processes of a service (KillMode=control-group), containers often do; a parent's death and
+an impatient operator send several.
+"""
 
 from __future__ import annotations
 
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.support.children import Child, free_port
 from tests.support.install import Install
+from tests.support.redis_server import RedisServer
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(400)]
 
+ROOT = Path(__file__).parents[2]
 # The longest grace that `up` itself gives a child, and a little more.
 GONE_WITHIN_S = 25.0
 PAUSES_S = (0.0, 0.0, 0.001, 0.005, 0.02)
+# Signs of a stop that was not in order.
+DISORDER = ("Traceback", "killed", "starting again", "WorkerLost", "exited with")
 
 
 @pytest.fixture(autouse=True)
@@ -33,9 +45,113 @@ def install(tmp_path: Path):
         yield started
 
 
+def sigterm_to_all(install: Install) -> int:
+    """As systemd sends it; returns the exit code of `up`."""
+    for process in install.processes():
+        install.seen_pids.add(process.pid)
+        send(process, signal.SIGTERM)
+    return install.wait()
+
+
+def test_sigterm_to_every_process_of_an_idle_install_ends_it_in_order(tmp_path: Path) -> None:
+    with Install(tmp_path / "data", env={"MQADMIN_INSTANCES": "2"}) as install:
+        assert sigterm_to_all(install) == 0
+        assert not install.left_behind()
+        assert not (install.data / "redis.sock").exists()
+        stopping = install.output().partition("stopping")[2]
+        assert "all stopped" in stopping
+        assert [sign for sign in DISORDER if sign in stopping] == []
+
+
+def test_sigterm_to_every_process_with_messages_in_hand_neither_loses_nor_repeats_one(tmp_path: Path) -> None:
+    noted = tmp_path / "noted"
+    env = {"MQADMIN_INSTANCES": "2", "MQADMIN_APPS": "tests.support.noting", "NOTED": str(noted)}
+    # All of them would take 20 s; after the restart they take their time no more.
+    env["NOTING_TAKES_S"], count = "1", 800
+    with Install(tmp_path / "data", env=env) as install:
+        traffic = [sys.executable, "manage.py", "shop_traffic", "--count", str(count), "--rate", "1000"]
+        subprocess.run(
+            traffic, cwd=ROOT, env={**os.environ, **install.environment, "MQADMIN_APPS": "examples.shop"}, check=True
+        )
+        wait_until(lambda: lines_of(noted), 60, "the first messages finished")
+        assert sigterm_to_all(install) == 0
+        stopping = install.output().partition("stopping")[2]
+        assert [sign for sign in DISORDER if sign in stopping] == []
+        before = len(lines_of(noted))
+        assert 0 < before < count, "the stop came while messages were in hand"
+
+        env["NOTING_TAKES_S"] = "0"
+        install.start()
+        wait_until(lambda: len(set(lines_of(noted))) == count, 120, "all messages finished")
+        assert [message for message, times in Counter(lines_of(noted)).items() if times > 1] == []
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text().split() if file.exists() else []
+
+
+def test_each_role_on_its_own_ends_with_0_by_sigterm_to_its_process_group(tmp_path: Path) -> None:
+    """As separate units run them: Redis and the broker have units of their own, and end after the others here."""
+    with RedisServer(tmp_path) as redis:
+        namesrv, broker, web = free_port(), free_port(), free_port()
+        env = {
+            "MQADMIN_DATA": str(tmp_path / "data"),
+            "MQADMIN_NAMESRV": f"127.0.0.1:{namesrv}",
+            "MQADMIN_WEB": f"127.0.0.1:{web}",
+            "MQADMIN_APPS": "examples.shop",
+            "DATABASE_URL": "",
+            "REDIS_URL": redis.url,
+            "C_FORCE_ROOT": "1",
+            "PYTHONUNBUFFERED": "1",
+        }
+        manage = [sys.executable, "manage.py"]
+        subprocess.run([*manage, "migrate", "-v", "0"], cwd=ROOT, env={**os.environ, **env}, check=True)
+        roles = {
+            "web": [sys.executable, "-m", "mqadmin.web"],
+            "beat": [sys.executable, "-m", "celery", "-A", "mqadmin", "beat", "-l", "INFO", "--pidfile="],
+            **{queue: worker(queue) for queue in ("scheduler", "following", "loops", "jobs")},
+            "broker": [*manage, "runbroker", "--namesrv-port", str(namesrv), "--port", str(broker)],
+        }
+        ready = {"web": None, "beat": "beat: Starting", "broker": "broker ready"}
+        children = {
+            name: Child(command, tmp_path / f"{name}.log", cwd=ROOT, env=env) for name, command in roles.items()
+        }
+        try:
+            for name, child in children.items():
+                text = ready.get(name, " ready.")
+                if text is None:
+                    wait_until(lambda: is_listening(web), 120, "the console's port")
+                else:
+                    wait_until(lambda child=child, text=text: text in child.output(), 120, f"{name}: {text}")
+            codes = {}
+            for name, child in children.items():
+                os.killpg(child.pid, signal.SIGTERM)
+                codes[name] = child.process.wait(GONE_WITHIN_S)
+            assert codes == dict.fromkeys(roles, 0)
+            signs = {name: [sign for sign in DISORDER if sign in child.output()] for name, child in children.items()}
+            assert signs == {name: [] for name in roles}
+        finally:
+            for child in children.values():
+                child.kill()
+
+
+def worker(queue: str) -> list[str]:
+    pool = ("-P", "threads") if queue == "following" else ()
+    command = [sys.executable, "-m", "celery", "-A", "mqadmin", "worker", "-Q", queue, "-n", f"{queue}@%h", *pool]
+    return [*command, "-c", "2", "-l", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+
+
+def is_listening(port: int) -> bool:
+    return any(
+        connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+        for connection in psutil.net_connections("tcp")
+        if connection.laddr
+    )
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_child_ends_by_a_burst_of_two_to_ten_signals_after_the_kill_of_up(install: Install, seed: int) -> None:
-    """The kernel's SIGTERM at the parent's death is one more of them."""
+    """The kernel's signal at the parent's death is one more of them."""
     chance = random.Random(seed)
     children = install.children()
     burst = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -56,18 +58,37 @@ class Install:
             [sys.executable, "manage.py", "up", "--broker-port", port, *self._arguments],
             self.log,
             cwd=ROOT,
-            env={
-                "MQADMIN_DATA": str(self.data),
-                "MQADMIN_WEB": self.web.removeprefix("http://").rstrip("/"),
-                "MQADMIN_NAMESRV": self.namesrv,
-                "DATABASE_URL": "",
-                "REDIS_URL": "",
-                "MQADMIN_APPS": "",
-                "PYTHONUNBUFFERED": "1",
-                **self._env,
-            },
+            env=self.environment,
         )
         return self._child
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What differs from the test's own environment, for commands beside it."""
+        return {
+            "MQADMIN_DATA": str(self.data),
+            "MQADMIN_WEB": self.web.removeprefix("http://").rstrip("/"),
+            "MQADMIN_NAMESRV": self.namesrv,
+            "DATABASE_URL": "",
+            "REDIS_URL": "",
+            "MQADMIN_APPS": "",
+            "PYTHONUNBUFFERED": "1",
+            **self._env,
+        }
+
+    def manage(self, *arguments: str) -> str:
+        """Runs a management command beside it; returns what it prints."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def start(self) -> Install:
         """Returns when all children are ready."""

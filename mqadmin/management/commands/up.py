@@ -21,7 +21,7 @@ from mqadmin.environment import web_address
 from mqadmin.supervision.log import Log
 from mqadmin.supervision.processes import STOP_ORDER, Install, processes
 from mqadmin.supervision.redis_server import NoRedis
-from mqadmin.supervision.supervisor import StartFailed, Supervisor
+from mqadmin.supervision.supervisor import SETTLE_S, StartFailed, Supervisor
 
 DEMO_APP = "examples.shop"
 BROKER_PORT = 10911
@@ -64,6 +64,7 @@ class Command(BaseCommand):
             namesrv=settings.MQADMIN_NAMESRV,
             broker_port=broker_port,
             with_traffic=with_traffic,
+            logs_json=settings.MQADMIN_LOG_LINES == "json",
         )
 
     def _prepare(self, install: Install) -> str:
@@ -77,7 +78,7 @@ class Command(BaseCommand):
         return output.getvalue().strip()
 
     async def _run(self, install: Install, welcome: str) -> None:
-        log = Log()
+        log = Log(is_json=install.logs_json)
         unprinted = welcome.splitlines()
 
         def print_welcome() -> None:
@@ -119,7 +120,10 @@ async def _start_or_stop(supervisor: Supervisor, stop: asyncio.Event) -> None:
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
     elif (error := starting.exception()) is not None:
-        raise error
+        # A child may have ended by the same signal that is on its way to this process.
+        await asyncio.wait({asyncio.ensure_future(stop.wait())}, timeout=SETTLE_S)
+        if not stop.is_set():
+            raise error
 
 
 def _lock(data: Path) -> int:

@@ -1,0 +1,108 @@
+"""What the series are made of, read from the database: one query each, however many groups and topics there are.
+
+A sum of which a part is not known is null. RocketMQ's own groups and topics are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Sum
+
+from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicKind, TopicQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A group on the queues of one topic on one broker. Null: not known."""
+
+    cluster: str
+    group: str
+    message_model: str
+    member_count: int | None
+    topic: str
+    broker: str
+    committed: int | None
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The sum of the max offsets of a topic's queues on one broker."""
+
+    cluster: str
+    topic: str
+    kind: str
+    broker: str
+    max_offset: int
+
+
+# As `QueueOffset.lag`: nobody is behind on a queue that never held a message, and never is a lag below 0.
+_PROGRESS = """
+    SELECT c.name, g.name, g.message_model, g.member_count, o.topic_name, o.broker_name,
+        CASE WHEN COUNT(*) = COUNT(o.committed_offset) THEN SUM(o.committed_offset) END,
+        CASE WHEN COUNT(*) = SUM(CASE
+            WHEN q.max_offset = 0 THEN 1
+            WHEN q.max_offset IS NULL OR o.committed_offset IS NULL THEN 0
+            ELSE 1 END)
+        THEN SUM(CASE
+            WHEN q.max_offset = 0 OR o.committed_offset >= q.max_offset THEN 0
+            ELSE q.max_offset - o.committed_offset END)
+        END
+    FROM {offsets} o
+    JOIN {groups} g ON g.id = o.group_id
+    JOIN {clusters} c ON c.id = g.cluster_id
+    LEFT JOIN {topics} t ON t.cluster_id = g.cluster_id AND t.name = o.topic_name
+    LEFT JOIN {queues} q ON q.topic_id = t.id AND q.broker_name = o.broker_name AND q.queue_id = o.queue_id
+    WHERE NOT g.is_system AND (o.is_subscribed IS NULL OR o.is_subscribed)
+    GROUP BY c.name, g.verdict_rank, g.id, g.name, g.message_model, g.member_count, o.topic_name, o.broker_name
+    ORDER BY g.verdict_rank, g.id
+    LIMIT %s
+"""
+
+
+def progress(limit: int) -> list[Progress]:
+    """Returns at most `limit` rows, of the groups in trouble first."""
+    models = {
+        "offsets": QueueOffset,
+        "groups": Group,
+        "clusters": Cluster,
+        "topics": Topic,
+        "queues": TopicQueue,
+    }
+    quote = connection.ops.quote_name
+    names = {word: quote(model._meta.db_table) for word, model in models.items()}
+    with connection.cursor() as cursor:
+        cursor.execute(_PROGRESS.format(**names), [limit])
+        return [
+            Progress(cluster, group, model, members, topic, broker, _whole(committed), _whole(lag))
+            for cluster, group, model, members, topic, broker, committed, lag in cursor.fetchall()
+        ]
+
+
+def ends(limit: int) -> list[End]:
+    """Returns at most `limit` rows."""
+    found = (
+        TopicQueue.objects.exclude(topic__kind=TopicKind.SYSTEM)
+        .values_list("topic__cluster__name", "topic__name", "topic__kind", "broker_name")
+        .annotate(total=Sum("max_offset"))
+        .order_by("topic__cluster__name", "topic__name", "broker_name")[:limit]
+    )
+    return [End(cluster, topic, kind, broker, total) for cluster, topic, kind, broker, total in found]
+
+
+def groups(limit: int) -> Sequence[Group]:
+    """Returns at most `limit` groups, those in trouble first."""
+    return list(
+        Group.objects.filter(is_system=False)
+        .select_related("cluster")
+        .only("name", "member_count", "behind_since", "lag", "in_per_s", "out_per_s", "cluster__name")
+        .order_by("verdict_rank", "pk")[:limit]
+    )
+
+
+def _whole(value: object) -> int | None:
+    """PostgreSQL sums whole numbers to Decimals."""
+    return None if value is None else int(value)  # type: ignore[call-overload, no-any-return]

@@ -1,0 +1,55 @@
+"""The web process on its own: `python -m mqadmin.web` serves the console on MQADMIN_WEB until SIGTERM or SIGINT.
+
+uvicorn with the options that the console wants, as a program and not as a management command: the settings must not be
+read before `asgi.py` has said that this process may pool its connections. A stop waits GRACE_S for answers under way,
+and exits with 0; uvicorn's own command would end by the signal.
+
+Behind a reverse proxy, uvicorn believes the headers X-Forwarded-For and -Proto of the addresses in FORWARDED_ALLOW_IPS
+(127.0.0.1), which is uvicorn's own variable.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+
+import uvicorn
+from django.core.exceptions import ImproperlyConfigured
+
+from mqadmin import environment
+
+GRACE_S = 3
+
+
+def main() -> None:
+    """Serves until a signal. Exits with 1 and one line when MQADMIN_WEB cannot be read or listened on."""
+    # WhiteNoise's static files are small, and read at once.
+    warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
+    try:
+        host, port = environment.web_address(os.environ.get("MQADMIN_WEB", environment.WEB_DEFAULT))
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn raises the signal that stopped it once more at its end; by then it has had its effect.
+        signal.signal(number, lambda *_: None)
+    config = uvicorn.Config(
+        "mqadmin.asgi:application",
+        host=host,
+        port=port,
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    server = uvicorn.Server(config)
+    server.run()
+    if not server.started:
+        sys.exit(f"the console cannot listen on {host}:{port}; set MQADMIN_WEB to another host:port")
+
+
+if __name__ == "__main__":
+    main()
