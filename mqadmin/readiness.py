@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -72,9 +71,10 @@ class ReadinessChecks:
     async def _answer(self, check: Callable[[], str]) -> str:
         try:
             async with asyncio.timeout(self._within_s):
-                return await database_sync_to_async(check, thread_sensitive=False)()
+                words: str = await database_sync_to_async(check, thread_sensitive=False)()
         except TimeoutError:
             return f"no answer within {self._within_s:g} s"
+        return words
 
 
 def _database() -> str:
@@ -137,5 +137,5 @@ def _following() -> str:
 
 def make_checks() -> ReadinessChecks:
     return ReadinessChecks(
-        {"database": _database, "migrations": _Migrations(), "redis": partial(_redis), "following": _following}
+        {"database": _database, "migrations": _Migrations(), "redis": _redis, "following": _following}
     )

@@ -105,4 +105,4 @@ def groups(limit: int) -> Sequence[Group]:
 
 def _whole(value: object) -> int | None:
     """PostgreSQL sums whole numbers to Decimals."""
-    return None if value is None else int(value)  # type: ignore[call-overload, no-any-return]
+    return None if value is None else int(value)  # type: ignore[call-overload]
