@@ -98,6 +98,7 @@ INSTALLED_APPS = [
     "mqadmin.audit",
     "mqadmin.actions",
     "mqadmin.hosting",
+    "mqadmin.groups",
     "mqadmin.topics",
     "mqadmin.live",
     "mqadmin.console",

@@ -72,11 +72,19 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.lag": ("mqadmin",),
     "mqadmin.rebalances": ("mqadmin",),
     # Actions know no subject but clusters; the audit knows nobody.
-    "mqadmin.actions": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.actions": (
+        *FACES,
+        "mqadmin.hosting",
+        "mqadmin.topics",
+        "mqadmin.groups",
+        "mqadmin.lag",
+        "mqadmin.rebalances",
+    ),
     "mqadmin.audit": ("mqadmin", *TALKING),
     "mqadmin.metrics": (*FACES, "mqadmin.actions", "mqadmin.observing", *TALKING),
-    "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
-    "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.groups": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
     "examples": ("broker", "mqadmin", "bench", "consumer.engine"),
 }
 # An engine may import itself. The words for what changed are spoken by those who tell and those who show.

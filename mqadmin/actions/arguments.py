@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
 from mqadmin.actions.declaration import Action, AnyAction
 from mqadmin.clusters.models import Cluster
@@ -41,6 +42,22 @@ class CountField(forms.IntegerField):
         if not (text.isascii() and text.isdigit() and len(text) <= COUNT_DIGITS_MAX):
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         return int(text)
+
+
+class YesNoField(forms.TypedChoiceField):
+    """True or False, as JSON or a form has it. Unlike a box to tick it tells "no" from "not said"."""
+
+    def __init__(self, **how: Any) -> None:
+        choices = how.pop("choices", (("", _lazy("as it is")), ("true", _lazy("yes")), ("false", _lazy("no"))))
+        super().__init__(choices=choices, coerce=lambda text: text == "true", **how)
+
+    def to_python(self, value: Any) -> str:
+        """Returns "true" or "false", however it is written; "" where nothing is said."""
+        return str(super().to_python(value)).lower()
+
+    def prepare_value(self, value: Any) -> str:
+        """Returns the choice that a form shows."""
+        return self.to_python(value)
 
 
 class InvalidArguments(Exception):

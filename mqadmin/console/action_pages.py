@@ -90,8 +90,45 @@ DELETE_TOPIC = ActionPage(
     section="topics",
     subject_url_name="topic",
 )
+SET_TOPIC_PERMISSION = ActionPage(
+    action="set_topic_permission",
+    url_name="set_topic_permission",
+    section="topics",
+    subject_url_name="topic",
+)
 
-PAGES: Mapping[str, ActionPage] = {page.action: page for page in (SET_WANTED_INSTANCES, CREATE_TOPIC, DELETE_TOPIC)}
+CREATE_GROUP = ActionPage(
+    action="create_group",
+    url_name="create_group",
+    section="groups",
+    subject_url_name="group",
+    has_subject=False,
+)
+SET_GROUP_CONSUMPTION = ActionPage(
+    action="set_group_consumption",
+    url_name="set_group_consumption",
+    section="groups",
+    subject_url_name="group",
+)
+DELETE_GROUP = ActionPage(
+    action="delete_group",
+    url_name="delete_group",
+    section="groups",
+    subject_url_name="group",
+)
+
+PAGES: Mapping[str, ActionPage] = {
+    page.action: page
+    for page in (
+        SET_WANTED_INSTANCES,
+        CREATE_TOPIC,
+        SET_TOPIC_PERMISSION,
+        DELETE_TOPIC,
+        CREATE_GROUP,
+        SET_GROUP_CONSUMPTION,
+        DELETE_GROUP,
+    )
+}
 
 
 def run_address(result: Result) -> str:

@@ -21,6 +21,17 @@ LABELS: dict[str, Promise] = {
     "messages": gettext_lazy("messages stored"),
     "groups": gettext_lazy("read by"),
     "route": gettext_lazy("routed to"),
+    "consumption": gettext_lazy("members may consume"),
+    "broadcasting": gettext_lazy("broadcasting allowed"),
+    "orderly": gettext_lazy("consumes in order"),
+    "retry_times_max": gettext_lazy("retries"),
+    "retry_queues": gettext_lazy("queues for retries"),
+    "consume_timeout_minutes": gettext_lazy("minutes to consume"),
+    "notifies_members": gettext_lazy("members told of others"),
+    "members": gettext_lazy("members online"),
+    "lag": gettext_lazy("lag"),
+    "retries": gettext_lazy("messages in the retry topic"),
+    "dead_letters": gettext_lazy("dead letters"),
 }
 
 
@@ -77,6 +88,8 @@ def _text(name: str, values: Values | None) -> str:
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
     if isinstance(value, int):
         return count_text(value)
     if isinstance(value, list):

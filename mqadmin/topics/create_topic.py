@@ -11,23 +11,24 @@ from typing import Annotated
 
 import msgspec
 from django import forms
-from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField
-from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.actions.brokers import (
+    BrokersField,
+    ask_cluster,
+    chosen_masters,
+    common_before,
+    offer_brokers,
+    outcomes_by_address,
+    refuse_when_none_answers,
+)
+from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.observing.gateway import Failures, Gateway, Master
 from mqadmin.topics import delete_topic
-from mqadmin.topics.brokers import (
-    TopicField,
-    ask_cluster,
-    config_values,
-    outcomes_by_address,
-    refuse_system_topic,
-    refuse_when_none_answers,
-)
+from mqadmin.topics.rules import TopicField, config_values, refuse_system_topic
 from remoting.wire.bodies.topics import PERM_READ, PERM_READ_WRITE, PERM_WRITE, TopicConfig
 from remoting.wire.names import is_dlq_topic, is_retry_topic
 
@@ -67,14 +68,7 @@ class CreateTopic:
     perm: Annotated[int, forms.TypedChoiceField(label=gettext_lazy("Allows"), choices=PERMISSIONS, coerce=int)] = (
         PERM_READ_WRITE
     )
-    brokers: Annotated[
-        tuple[str, ...],
-        forms.MultipleChoiceField(
-            label=gettext_lazy("Brokers"),
-            help_text=gettext_lazy("None chosen: all of them."),
-            widget=forms.CheckboxSelectMultiple,
-        ),
-    ] = ()
+    brokers: Annotated[tuple[str, ...], BrokersField()] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +88,7 @@ def preview(cluster: Cluster, arguments: CreateTopic) -> Preview[Plan]:
     failures = Failures()
 
     async def ask(gateway: Gateway) -> tuple[list[Master], dict[str, TopicConfig | None]]:
-        masters = await gateway.masters()
-        _check_chosen(arguments.brokers, masters)
-        masters = [one for one in masters if not arguments.brokers or one.name in arguments.brokers]
+        masters = await chosen_masters(gateway, arguments.brokers)
         return masters, await gateway.topics.configs([one.address for one in masters], arguments.topic, failures)
 
     masters, found = ask_cluster(cluster, ask)
@@ -119,31 +111,14 @@ def carry_out(cluster: Cluster, _arguments: CreateTopic, preview: Preview[Plan])
 
 def undo(arguments: CreateTopic, outcomes: Sequence[ItemOutcome]) -> Undo | None:
     """Returns the deletion of a topic that no broker had, or the settings that all brokers had alike."""
-    if any(one.state != ItemState.DONE for one in outcomes):
-        return None
-    before = outcomes[0].before
-    if before is None or any(one.before != before for one in outcomes):
+    before = common_before(outcomes)
+    if before is None:
         return None
     if before:
         brokers = list(arguments.brokers)
         return Undo(DECLARATION.name, {"topic": arguments.topic, **before, **({"brokers": brokers} if brokers else {})})
     # Where only some brokers were chosen, others may have it, too.
     return None if arguments.brokers else Undo(delete_topic.DECLARATION.name, {"topic": arguments.topic})
-
-
-def adapt(form: forms.Form, cluster: Cluster, _subject: str) -> None:
-    """Offers the masters of the cluster; hides the choice where there is only one."""
-    names = list(cluster.brokers.filter(broker_id=0).order_by("name").values_list("name", flat=True))
-    field = form.fields["brokers"]
-    field.choices = [(name, name) for name in names]  # type: ignore[attr-defined]
-    if len(names) < 2:
-        field.widget = field.hidden_widget()
-
-
-def _check_chosen(chosen: Sequence[str], masters: Sequence[Master]) -> None:
-    if missing := sorted(set(chosen) - {one.name for one in masters}):
-        words = _("The name server does not know %(names)s as brokers that take changes.")
-        raise ValidationError({"brokers": words % {"names": ", ".join(missing)}})
 
 
 def _refuse_reserved(topic: str, masters: Sequence[Master]) -> None:
@@ -196,5 +171,5 @@ DECLARATION: Action[CreateTopic, Plan] = Action(
     preview=preview,
     carry_out=carry_out,
     undo=undo,
-    adapt=adapt,
+    adapt=offer_brokers,
 )

@@ -14,17 +14,11 @@ from typing import Annotated
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from mqadmin.actions.brokers import ask_cluster, outcomes_by_address, refuse_when_none_answers
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, ItemState, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.observing.gateway import Failures, Gateway, Master, TopicOnBroker
-from mqadmin.topics.brokers import (
-    TopicField,
-    ask_cluster,
-    config_values,
-    outcomes_by_address,
-    refuse_system_topic,
-    refuse_when_none_answers,
-)
+from mqadmin.topics.rules import TopicField, config_values, refuse_system_topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import AbstractUser
 
 from mqadmin.actions import runner
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.clusters import models
+from tests.journeys.acting import Act, acting
 from tests.journeys.conftest import Cluster
 from tests.support.callers import caller
 from tests.support.java_client import JavaClient, JavaError
@@ -27,20 +25,9 @@ def java(java_process_5_4_0: JavaClient, cluster: Cluster) -> JavaClient:
 
 
 @pytest.fixture
-def act(cluster: Cluster, admin_user: AbstractUser) -> Callable[..., Result]:
-    """Previews and runs an action as an administrator would."""
+def act(cluster: Cluster, admin_user: AbstractUser) -> Act:
     models.Cluster.objects.create(name="there", namesrv=cluster.namesrv)
-
-    def act(action: str, **values: Any) -> Result:
-        seen = runner.preview(caller(admin_user), action, "there", values)
-        confirmation = values["topic"]
-        result = runner.run(
-            caller(admin_user), action, "there", values, fingerprint=seen.fingerprint, confirmation=confirmation
-        )
-        assert isinstance(result, Result)
-        return result
-
-    return act
+    return acting(admin_user, "there")
 
 
 def settings(java: JavaClient, cluster: Cluster, topic: str) -> tuple[int, int, int] | None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 from remoting.connection import Connection
 from remoting.wire.bodies.consume_stats import ConsumeStats, QueueProgress, write_consume_stats
@@ -96,11 +96,14 @@ class TopicBroker:
         return response(request, ResponseCode.SUCCESS, body=write_consume_stats(progress))
 
 
-class TopicBrokers:
+B = TypeVar("B", bound=TopicBroker)
+
+
+class PlayedBrokers(Generic[B]):
     """Starts on entering. `namesrv` is the name server's "host:port"; it routes a topic while a broker has it."""
 
-    def __init__(self, *names: str) -> None:
-        self.brokers = {name: TopicBroker(name) for name in names}
+    def __init__(self, *names: str, broker_class: type[B]) -> None:
+        self.brokers = {name: broker_class(name) for name in names}
         self._name_server = AnsweringServer()
         self._name_server.answers = {
             RequestCode.GET_BROKER_CLUSTER_INFO: self._cluster,
@@ -109,7 +112,7 @@ class TopicBrokers:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
-    def __enter__(self) -> TopicBrokers:
+    def __enter__(self) -> Self:
         self._thread.start()
         for server in self._servers:
             self._call(server.start())
@@ -124,7 +127,7 @@ class TopicBrokers:
         self._thread.join()
         self._loop.close()
 
-    def __getitem__(self, name: str) -> TopicBroker:
+    def __getitem__(self, name: str) -> B:
         return self.brokers[name]
 
     @property
@@ -159,3 +162,10 @@ class TopicBrokers:
         if not there:
             return response(request, ResponseCode.TOPIC_NOT_EXIST, "No topic route info")
         return response(request, ResponseCode.SUCCESS, body=write_body(route_to(*there)))
+
+
+class TopicBrokers(PlayedBrokers[TopicBroker]):
+    """Brokers that have topics."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(*names, broker_class=TopicBroker)

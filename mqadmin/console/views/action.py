@@ -49,7 +49,7 @@ def action(request: HttpRequest, page: ActionPage, cluster: str = "", **names: s
         raise PermissionDenied
     empty = runner.form(page.action, cluster, subject)
     values = _values(page, cluster, subject, request.GET)
-    if set(values) & set(request.GET) or not _asked(page, empty, subject):
+    if set(values) & set(request.GET) or not any(empty.fields[name].required for name in _asked(page, empty, subject)):
         defaults = {name: field.initial for name, field in empty.fields.items() if field.initial is not None}
         return _show(request, page, cluster, subject, runner.form(page.action, cluster, subject, defaults | values))
     return _show(request, page, cluster, subject, empty)

@@ -10,6 +10,7 @@ some brokers did not answer is still a sample: it comes with a `PartialError` th
 
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures, GatewayError, NotWatchable, PartialError
 from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, Master, ask
+from mqadmin.observing.gateway.groups import GroupOnBroker
 from mqadmin.observing.gateway.topics import TopicOnBroker
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Failures",
     "Gateway",
     "GatewayError",
+    "GroupOnBroker",
     "Master",
     "NotWatchable",
     "PartialError",

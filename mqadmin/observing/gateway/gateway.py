@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from mqadmin.observing.gateway.failures import Failures, NotWatchable, as_gateway_error
 from mqadmin.observing.gateway.fan_out import fan_out
+from mqadmin.observing.gateway.groups import GroupRequests
 from mqadmin.observing.gateway.topics import TopicRequests
 from remoting.client.admin import Admin
 from remoting.client.connections import REQUEST_TIMEOUT_MS, Connections
@@ -95,6 +96,11 @@ class Gateway:
         """What concerns topics. Raises GatewayError for name servers that are no addresses."""
         with as_gateway_error():
             return TopicRequests(self._admin, NameServers(self._namesrv, self._connections).addresses)
+
+    @property
+    def groups(self) -> GroupRequests:
+        """What concerns groups."""
+        return GroupRequests(self._admin)
 
     async def brokers(self) -> list[BrokerData]:
         """Returns the brokers by name. Raises GatewayError when no name server answers."""

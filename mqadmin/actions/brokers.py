@@ -1,0 +1,83 @@
+"""Questions, rules and outcomes that actions on a cluster's brokers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from mqadmin.actions.declaration import ActionUnavailable, Change, ItemOutcome, ItemState
+from mqadmin.clusters.models import Cluster
+from mqadmin.observing.gateway import ChangeFailure, Gateway, GatewayError, Master, ask
+
+V = TypeVar("V")
+
+
+class BrokersField(forms.MultipleChoiceField):
+    """A form field for the brokers that take a change, named `brokers`; `offer_brokers` gives it its choices."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(
+            label=gettext_lazy("Brokers"),
+            help_text=gettext_lazy("None chosen: all of them."),
+            widget=forms.CheckboxSelectMultiple,
+            **how,
+        )
+
+
+def offer_brokers(form: forms.Form, cluster: Cluster, _subject: str = "") -> None:
+    """Offers the masters of the cluster; hides the choice where there is only one."""
+    names = list(cluster.brokers.filter(broker_id=0).order_by("name").values_list("name", flat=True))
+    field = form.fields["brokers"]
+    field.choices = [(name, name) for name in names]  # type: ignore[attr-defined]
+    if len(names) < 2:
+        field.widget = field.hidden_widget()
+
+
+async def chosen_masters(gateway: Gateway, chosen: Sequence[str]) -> list[Master]:
+    """Returns the masters of these names, all of them where none is named. Raises ValidationError for unknown ones."""
+    masters = await gateway.masters()
+    if missing := sorted(set(chosen) - {one.name for one in masters}):
+        words = _("The name server does not know %(names)s as brokers that take changes.")
+        raise ValidationError({"brokers": words % {"names": ", ".join(missing)}})
+    return [one for one in masters if not chosen or one.name in chosen]
+
+
+def ask_cluster(cluster: Cluster, call: Callable[[Gateway], Coroutine[Any, Any, V]]) -> V:
+    """Returns what `call` returns. Raises ActionUnavailable when no name server answers."""
+    try:
+        return ask(cluster.namesrv, call)
+    except GatewayError as error:
+        raise ActionUnavailable(str(error)) from error
+
+
+def refuse_when_none_answers(masters: Sequence[Master], failures: Mapping[str, str]) -> None:
+    """Raises ActionUnavailable when none of the brokers answers."""
+    if not masters:
+        raise ActionUnavailable(_("The name server knows no broker of this cluster that takes changes."))
+    if all(master.address in failures for master in masters):
+        raise ActionUnavailable(" ".join(failures[master.address] for master in masters))
+
+
+def outcomes_by_address(changes: Mapping[str, Change], failures: Mapping[str, ChangeFailure]) -> Iterator[ItemOutcome]:
+    """Yields the outcome of each change; `failures` are the gateway's."""
+    for address, change in changes.items():
+        failure = failures.get(address)
+        if failure is None:
+            yield change.done()
+        elif failure.is_unknown:
+            yield change.unknown(failure.reason)
+        else:
+            yield change.failed(failure.reason)
+
+
+def common_before(outcomes: Sequence[ItemOutcome]) -> Mapping[str, Any] | None:
+    """Returns the values that all items had alike before a run that changed each of them; None where there are none."""
+    before = outcomes[0].before
+    if any(one.state != ItemState.DONE or one.before != before for one in outcomes):
+        return None
+    return before
