@@ -69,7 +69,8 @@ async def start_position(
     `committed` is the group's committed offset, None when there is none. Raises ClientError.
     """
     if committed is not None:
-        return StartPosition(committed, "committed before")
+        # Brokers answer 0 for a young queue without a commit, too.
+        return StartPosition(committed, "committed before" if committed else "from the beginning")
     determine = _RULES[rule.consume_from, is_retry_topic(queue.topic)]
     return await determine(queue, rule, broker)
 

@@ -1,7 +1,9 @@
-"""The subscriptions of a group as a table of member × topic; those that differ from the broker's are marked.
+"""The subscriptions of a group as a table of member × topic, and where its members subscribe differently.
 
-RocketMQ's broker keeps one subscription per topic for the whole group and filters by it, whatever a member subscribed
-to. So each member's own subscription is compared with the broker's.
+Two questions. The table answers who does not get what it asked for: the broker filters by one subscription per topic
+for the whole group, so each member's own is compared with that. The lines below it answer who differs from whom, and
+since when: they are the broker's own record of conflicts between members (`Member.differences`), sorted. One does not
+follow from the other: the broker may still filter by the subscription of a member that has left.
 """
 
 from __future__ import annotations

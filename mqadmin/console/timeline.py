@@ -13,6 +13,9 @@ from django.utils.translation import gettext, ngettext
 from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
 from mqadmin.rebalances.selectors import RebalanceRow
 
+# topic, broker, queue id
+QueueKey = tuple[str, str, str]
+
 
 @dataclass(slots=True)
 class QueueChange:
@@ -77,8 +80,7 @@ def event_text(event: RebalanceRow) -> str:
         case RebalanceKind.GONE:
             return _with_member_count(gettext("disappeared"), event)
         case RebalanceKind.QUEUES_MOVED:
-            count = len(event.details.get("moves", []))
-            return ngettext("%(n)d queue moved", "%(n)d queues moved", count) % {"n": count}
+            return _moves_text(_net_moves(event.details.get("moves", [])))
         case RebalanceKind.SUBSCRIPTION_CHANGED:
             changes = "; ".join(map(_topic_change_text, event.details.get("topics", [])))
             return gettext("changed its subscription: %(changes)s") % {"changes": changes}
@@ -87,16 +89,38 @@ def event_text(event: RebalanceRow) -> str:
 
 
 def queue_changes(moves: Iterable[dict[str, object]]) -> list[QueueChange]:
-    """Returns what each member gained and lost, in the order in which the members appear."""
+    """Returns what each member gained and lost in the end, in the order in which the members appear."""
     changes: dict[str, QueueChange] = {}
-    for move in moves:
-        queue = f"{move.get('topic', '')} {move.get('queue_id', '')}"
-        previous, new = str(move.get("from", "")), str(move.get("to", ""))
+    for (topic, _broker, queue_id), (previous, new) in _net_moves(moves).items():
+        queue = f"{topic} {queue_id}"
+        if previous == new:
+            continue
         if previous:
             changes.setdefault(previous, QueueChange(previous)).lost.append(queue)
         if new:
             changes.setdefault(new, QueueChange(new)).gained.append(queue)
     return list(changes.values())
+
+
+def _net_moves(moves: Iterable[dict[str, object]]) -> dict[QueueKey, tuple[str, str]]:
+    """Returns (first member, last member) by queue: within one event a queue may move away and back."""
+    ends: dict[QueueKey, tuple[str, str]] = {}
+    for move in moves:
+        key = (str(move.get("topic", "")), str(move.get("broker", "")), str(move.get("queue_id", "")))
+        previous, new = str(move.get("from", "")), str(move.get("to", ""))
+        ends[key] = (ends[key][0] if key in ends else previous, new)
+    return ends
+
+
+def _moves_text(ends: dict[QueueKey, tuple[str, str]]) -> str:
+    moved = sum(previous != new for previous, new in ends.values())
+    if moved or not ends:
+        return ngettext("%(n)d queue moved", "%(n)d queues moved", moved) % {"n": moved}
+    return ngettext(
+        "%(n)d queue went back to the member that had it",
+        "%(n)d queues went back to the members that had them",
+        len(ends),
+    ) % {"n": len(ends)}
 
 
 def _with_member_count(words: str, event: RebalanceRow) -> str:

@@ -29,6 +29,8 @@ STOP_ORDER = (
 )
 
 PROBE_TIMEOUT_S = 1.0
+# A small machine compiles every module at the first start; a program that cannot start ends long before.
+READY_TIMEOUT_S = 120.0
 # On macOS billiard starts new interpreters instead of forking; they inherit nothing of the worker's main process.
 TASK_POOL = "threads" if sys.platform == "darwin" else "prefork"
 # Short tasks, and a cycle of polling now and then.
@@ -112,7 +114,6 @@ def _broker(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
             *("--scheduler", "celery"),
             environment=environment,
             ready_text="broker ready",
-            ready_timeout_s=120,
             outlives_sigterm=True,
         )
     ]
@@ -124,6 +125,7 @@ def _web(install: Install, environment: dict[str, str]) -> ChildSpec:
         "web",
         (sys.executable, "-m", "mqadmin.web"),
         ready=lambda: _web_answers(url),
+        ready_timeout_s=READY_TIMEOUT_S,
         environment=environment,
     )
 
@@ -155,7 +157,7 @@ def _worker(
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         ),
         ready_text=" ready.",
-        ready_timeout_s=60,
+        ready_timeout_s=READY_TIMEOUT_S,
         stop_grace_s=stop_grace_s,
         stops_group=False,
         environment={**environment, "PYTHONWARNINGS": _QUIET_ABOUT_ROOT},
@@ -178,14 +180,13 @@ def _manage(
     *arguments: str,
     environment: dict[str, str],
     ready_text: str | None,
-    ready_timeout_s: float = 30,
     outlives_sigterm: bool = False,
 ) -> ChildSpec:
     return ChildSpec(
         name,
         (sys.executable, "-m", "django", *arguments),
         ready_text=ready_text,
-        ready_timeout_s=ready_timeout_s,
+        ready_timeout_s=READY_TIMEOUT_S,
         outlives_sigterm=outlives_sigterm,
         environment=environment,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 
 from remoting.wire.errors import BodyError
-from remoting.wire.properties_text import TEXT_START
+from remoting.wire.property_lookup import TEXT_START
 from remoting.wire.stored_message import HEADS, MAGIC_V2, SYS_FLAG_POSITION
 
 # Bits of the sys flag: with one of them the start is longer.
@@ -46,7 +46,7 @@ def properties_in_tail(start: bytes, tail: bytes, position: int = 0) -> bytes:
 def properties_text(content: bytes, position: int, end: int, magic: int) -> bytes:
     """Returns the properties of the message that ends at `end` and whose part behind the body begins at `position`.
 
-    The bytes are as `properties_text.py` has them. Raises BodyError where the message is cut off.
+    The bytes are as `property_lookup.py` has them. Raises BodyError where the message is cut off.
     """
     try:
         if magic == MAGIC_V2:

@@ -35,7 +35,7 @@ from broker.engine.filters.tree import (
     TextTest,
     common_type,
 )
-from remoting.wire.properties_text import TEXT_START, last_value, mark_of
+from remoting.wire.property_lookup import TEXT_START, last_value, mark_of
 
 # Python reads no more than 200 parentheses within each other.
 LEVELS_MAX = 16
@@ -69,7 +69,7 @@ _NAMES: dict[str, Any] = {
 
 
 def generated(tree: Node) -> Callable[[bytes], bool] | None:
-    """Returns a function that says of a text of properties (see `properties_text.py`) whether `tree` is true.
+    """Returns a function that says of a text of properties (see `property_lookup.py`) whether `tree` is true.
 
     Returns None for an expression that is not usual.
     """

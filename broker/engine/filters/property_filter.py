@@ -10,7 +10,7 @@ from broker.engine.filters.parser import parse
 class PropertyFilter:
     """Never changes and may be shared.
 
-    `matches` takes the properties of a message as `remoting/wire/properties_text.py` has them and returns whether the
+    `matches` takes the properties of a message as `remoting/wire/property_lookup.py` has them and returns whether the
     message gets through.
     """
 

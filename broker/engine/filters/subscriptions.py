@@ -32,7 +32,7 @@ KEPT_CHARS_MAX = 512 * 1024
 # What the shortest expression counts for.
 _KEPT_CHARS_MIN = 64
 
-# Takes the text of a message's properties (`remoting/wire/properties_text.py`).
+# Takes the text of a message's properties (`remoting/wire/property_lookup.py`).
 PropertiesMatch = Callable[[bytes], bool]
 
 

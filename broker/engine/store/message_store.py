@@ -334,7 +334,7 @@ class MessageStore:
         )
 
     def properties_of(self, appended: Appended) -> bytes | None:
-        """Returns the properties of a stored message, encoded as in `properties_text.py`; None if the log lacks it.
+        """Returns the properties of a stored message, encoded as in `property_lookup.py`; None if the log lacks it.
 
         Raises OSError.
         """

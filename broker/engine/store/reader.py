@@ -127,7 +127,7 @@ class Reader:
         return is_wanted
 
     def properties_at(self, commit_log_offset: int, size: int) -> bytes | None:
-        """Returns the properties of a record of `size` bytes, encoded as in `properties_text.py`.
+        """Returns the properties of a record of `size` bytes, encoded as in `property_lookup.py`.
 
         Returns None when the log has no such record at the offset. Raises OSError.
         """

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from broker.engine.store.commit_log import CommitLog
 from broker.engine.store.layout import RECORD_BYTES_MIN
 from remoting.wire.errors import BodyError
-from remoting.wire.properties_text import TEXT_START
+from remoting.wire.property_lookup import TEXT_START
 from remoting.wire.stored_message import MAGIC_V1, MAGIC_V2
 from remoting.wire.stored_properties import IP_V6_FLAGS, properties_text
 
@@ -26,7 +26,7 @@ _RECORD_BYTES_MAX = 4096
 # The start of a record whose hosts are IPv4: size, magic, …, commit-log offset, sys flag, …, bytes of the body.
 _HEAD = struct.Struct(">iI20xqi44xi")
 
-# Properties are encoded as in `properties_text.py`; None stands for a record that the log does not have.
+# Properties are encoded as in `property_lookup.py`; None stands for a record that the log does not have.
 PropertiesAt = Callable[[int, int], bytes | None]
 PropertiesMatch = Callable[[bytes], bool]
 

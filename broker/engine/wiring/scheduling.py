@@ -23,9 +23,9 @@ from broker.engine.schedule.delay import KIND as DELAY_KIND
 from broker.engine.schedule.delay import DelayedDelivery
 from broker.engine.schedule.driver import REFUSED_PAUSE_MS, Driver
 from broker.engine.schedule.due_tasks import DueTaskHandler
+from broker.engine.schedule.in_process_link import InProcessLink
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
-from broker.engine.schedule.local_link import LocalLink
 from broker.engine.schedule.progress import ProgressFile
 from broker.engine.schedule.scheduler import Scheduler
 from broker.engine.schedule.timer import KIND as TIMER_KIND
@@ -146,7 +146,7 @@ class Scheduling:
         """Runs the internal driver; no other would take over, so what ends it must not end the deliveries."""
         while True:
             try:
-                await Driver(LocalLink(self.scheduler), "internal").run()
+                await Driver(InProcessLink(self.scheduler), "internal").run()
             except Exception:
                 logger.exception("the internal scheduler failed; it goes on")
                 await asyncio.sleep(REFUSED_PAUSE_MS / 1000)

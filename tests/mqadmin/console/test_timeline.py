@@ -29,6 +29,8 @@ def move(queue_id: int, giver: str, taker: str) -> dict[str, object]:
         (event("lost"), "lost its connection"),
         (event("gone", member_count=0), "disappeared, 0 members after that"),
         (event("queues_moved", moves=[move(0, "a", "b")]), "1 queue moved"),
+        (event("queues_moved", moves=[move(0, "a", "b"), move(1, "a", "a")]), "1 queue moved"),
+        (event("queues_moved", moves=[move(0, "a", "a")]), "1 queue went back to the member that had it"),
         (
             event("subscription_changed", topics=[{"topic": "orders", "before": "", "after": "A || B"}]),
             "changed its subscription: orders: nothing → A || B",
@@ -51,6 +53,12 @@ def test_a_move_is_lost_to_one_and_gained_by_the_other():
     assert changes["b"].gained == ["orders 0", "orders 2"]
     assert changes["c"].gained == ["orders 1"]
     assert "" not in changes
+
+
+def test_a_queue_that_came_back_is_no_change():
+    assert queue_changes([move(0, "a", "b"), move(0, "b", "a")]) == []
+    (lost, gained) = queue_changes([move(0, "a", "b"), move(0, "b", "c")])
+    assert (lost.client_id, lost.lost, gained.client_id, gained.gained) == ("a", ["orders 0"], "c", ["orders 0"])
 
 
 def test_a_day_is_written_once():

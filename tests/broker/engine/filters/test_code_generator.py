@@ -25,7 +25,7 @@ from broker.engine.filters.tree import (
     TextTest,
 )
 from remoting.wire.properties import encode_properties
-from remoting.wire.properties_text import TEXT_START
+from remoting.wire.property_lookup import TEXT_START
 
 ORDERS = st.sampled_from(["<", "<=", ">", ">="])
 NUMBERS = st.sampled_from(

@@ -20,7 +20,7 @@ from broker.engine.filters.interpreter import evaluate, interpreted
 from broker.engine.filters.parser import parse
 from broker.engine.filters.tree import Node, Not
 from remoting.wire.properties import encode_properties
-from remoting.wire.properties_text import TEXT_START
+from remoting.wire.property_lookup import TEXT_START
 from tests.support.java import APACHE_JARS, JAVA_TESTS, java_command, require_apache
 
 pytestmark = pytest.mark.java

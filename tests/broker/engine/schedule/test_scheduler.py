@@ -11,7 +11,7 @@ from broker.engine.schedule import due_tasks as due_tasks_module
 from broker.engine.schedule import scheduler as scheduler_module
 from broker.engine.schedule.driver import Driver, StaleEpoch
 from broker.engine.schedule.due_tasks import StepResult
-from broker.engine.schedule.local_link import LocalLink
+from broker.engine.schedule.in_process_link import InProcessLink
 from broker.engine.schedule.scheduler import LeaseRequest, Scheduler
 from remoting.wire.bodies.scheduler import AgendaEntry
 from tests.support.waiting import eventually
@@ -226,7 +226,7 @@ async def test_scheduler_tells_who_drives_and_that_nobody_does_once(scheduler, t
 
 
 async def test_scheduler_driven_from_inside_delivers_soon_after_due_and_never_early(scheduler, handler):
-    driving = asyncio.create_task(Driver(LocalLink(scheduler), "internal").run())
+    driving = asyncio.create_task(Driver(InProcessLink(scheduler), "internal").run())
     await asyncio.sleep(0.01)
     dues = [clock() + delay_ms for delay_ms in (5, 60, 61, 120)]
     for due_ms in dues:
@@ -269,7 +269,7 @@ async def two_kinds():
     handlers = {"broken": BrokenHandler(), "list": ListHandler()}
     scheduler = Scheduler(handlers, clock, lambda: None)
     scheduler.start()
-    driving = asyncio.create_task(Driver(LocalLink(scheduler), "me").run())
+    driving = asyncio.create_task(Driver(InProcessLink(scheduler), "me").run())
     yield scheduler, handlers["broken"], handlers["list"]
     driving.cancel()
     await asyncio.gather(driving, return_exceptions=True)

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from remoting.wire.properties import decode_properties
-from remoting.wire.properties_text import TEXT_START, last_value, mark_of
+from remoting.wire.property_lookup import TEXT_START, last_value, mark_of
 
 NAMES = ["a", "b", "ab", "ba", "c"]
 PIECES = st.sampled_from([b"a", b"b", b"\x01", b"\x02", "价".encode(), b"\xe4", b"\xff"])

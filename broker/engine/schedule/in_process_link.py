@@ -8,7 +8,7 @@ from broker.engine.schedule.driver import LeaseAnswer, StaleEpoch, Step, StepRef
 from broker.engine.schedule.scheduler import LeaseRequest, Scheduler
 
 
-class LocalLink:
+class InProcessLink:
     """Link of a driver that calls the scheduler directly, without a connection."""
 
     def __init__(self, scheduler: Scheduler) -> None:
