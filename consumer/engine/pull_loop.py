@@ -25,16 +25,19 @@ from consumer.engine.pull_answer import (
     PullStatus,
     read_pull_answer,
 )
-from consumer.engine.recurring_warnings import RecurringWarnings
 from consumer.engine.statistics import Statistics
 from consumer.engine.subscriptions import Subscriptions
 from remoting.client.errors import ClientError
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.errors import WireError
 from remoting.wire.headers.pull import COMMIT_OFFSET_FLAG, SUSPEND_FLAG, PullMessageHeader
 from remoting.wire.limits import PULL_BYTES_MAX, PULL_MESSAGES_MAX
 
 logger = logging.getLogger(__name__)
+
+# Kind of the complaint about a broker that is away.
+UNREACHABLE = "unreachable"
 
 # Flow control is checked again after this time at the latest: another queue's end raises the limits of this one.
 ROOM_WAIT_S = 1.0
@@ -60,7 +63,7 @@ class PullContext:
     flow_control: FlowControl
     process_queues: Mapping[MessageQueue, ProcessQueue]
     request_heartbeat: Callable[[], None]
-    warnings: RecurringWarnings = field(default_factory=lambda: RecurringWarnings(logger))
+    complaints: ComplaintLog = field(default_factory=lambda: ComplaintLog(logger))
 
 
 class PullLoop:
@@ -107,13 +110,13 @@ class PullLoop:
                 await self._refused(refusal)
             except (ClientError, WireError) as error:
                 broker_name = process_queue.queue.broker_name
-                context.warnings.warn(broker_name, f"cannot pull from broker {broker_name}: {error}")
+                context.complaints.warn(broker_name, UNREACHABLE, "cannot pull from broker %s: %s", broker_name, error)
                 await asyncio.sleep(RETRY_AFTER_MS / 1000)
             except Exception:
                 logger.exception("pulling %s failed; trying again", process_queue.name)
                 await asyncio.sleep(RETRY_AFTER_MS / 1000)
             else:
-                context.warnings.resolved(process_queue.queue.broker_name)
+                context.complaints.resolved(process_queue.queue.broker_name, UNREACHABLE)
                 self._take(answer)
                 if answer.next_offset == offset and context.clock() - began_ms < SPIN_ANSWER_MS:
                     await asyncio.sleep(SPIN_PAUSE_S)
@@ -161,10 +164,8 @@ class PullLoop:
                 self.next_offset = answer.next_offset
                 self._skip_filtered()
             case PullStatus.OFFSET_ILLEGAL if answer.next_offset == self.next_offset:
-                context.warnings.warn(
-                    process_queue.name,
-                    f"{process_queue.name}: the broker refuses offset {self.next_offset} and suggests the same",
-                )
+                name, text = process_queue.name, "%s: the broker refuses offset %d and suggests the same"
+                context.complaints.warn(name, "offset refused", text, name, self.next_offset)
             case PullStatus.OFFSET_ILLEGAL:
                 logger.warning(
                     "%s: offset %d is not there, going on at %d",
@@ -183,7 +184,7 @@ class PullLoop:
     async def _refused(self, refusal: PullRefused) -> None:
         if refusal.retry_after_ms == RETRY_AFTER_MS:
             name = self.process_queue.name
-            self._context.warnings.warn(name, f"{name} may not be pulled: {refusal}")
+            self._context.complaints.warn(name, "pull refused", "%s may not be pulled: %s", name, refusal)
         if refusal.code in NEEDS_HEARTBEAT:
             self._context.request_heartbeat()
         await asyncio.sleep(refusal.retry_after_ms / 1000)

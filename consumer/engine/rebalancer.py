@@ -15,17 +15,21 @@ from consumer.engine.brokers import Brokers
 from consumer.engine.clock import Clock
 from consumer.engine.owned_queues import OwnedQueues
 from consumer.engine.rebalance import RebalanceTimer, decide
-from consumer.engine.recurring_warnings import RecurringWarnings
 from consumer.engine.subscriptions import Subscriptions
 from remoting.allocation import allocate
 from remoting.client.errors import ClientError, RouteNotFound
 from remoting.client.instance import ClientInstance
 from remoting.client.name_servers import NameServersUnreachable
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.errors import WireError
 from remoting.wire.names import AUTO_CREATE_TOPIC, is_retry_topic
 
 logger = logging.getLogger(__name__)
+
+# Subject and kind of complaints about what a rebalance waits for.
+NAME_SERVERS = "name servers"
+WAITING = "waiting"
 
 
 class Rebalancer:
@@ -47,7 +51,7 @@ class Rebalancer:
         self._strategy = strategy
         self._owned = owned
         self._clock = clock
-        self._warnings = RecurringWarnings(logger)
+        self._complaints = ComplaintLog(logger)
         self._woken = asyncio.Event()
         self._timer = RebalanceTimer()
         self._task: asyncio.Task[None] | None = None
@@ -100,17 +104,21 @@ class Rebalancer:
             try:
                 is_balanced &= await self._rebalance_topic(topic)
             except NameServersUnreachable as error:
-                self._warnings.warn("brokers", f"group {self._subscriptions.group} waits: {error}")
+                self._complaints.warn(NAME_SERVERS, WAITING, "group %s waits: %s", self._subscriptions.group, error)
                 return False
             except RouteNotFound as error:
                 is_balanced = False
                 if not is_retry_topic(topic):  # the broker creates it after the first heartbeat
-                    self._warnings.warn(topic, f"group {self._subscriptions.group} waits for topic {topic!r}: {error}")
+                    self._complaints.warn(
+                        topic, WAITING, "group %s waits for topic %r: %s", self._subscriptions.group, topic, error
+                    )
             except (ClientError, WireError) as error:
                 is_balanced = False
-                self._warnings.warn(topic, f"group {self._subscriptions.group} cannot balance topic {topic!r}: {error}")
+                self._complaints.warn(
+                    topic, WAITING, "group %s cannot balance topic %r: %s", self._subscriptions.group, topic, error
+                )
             else:
-                self._warnings.resolved(topic)
+                self._complaints.resolved(topic, WAITING)
         return is_balanced
 
     async def _find_brokers(self) -> bool:
@@ -126,9 +134,9 @@ class Rebalancer:
             except RouteNotFound:
                 continue
             except (ClientError, WireError) as error:
-                self._warnings.warn("brokers", f"group {self._subscriptions.group} waits: {error}")
+                self._complaints.warn(NAME_SERVERS, WAITING, "group %s waits: %s", self._subscriptions.group, error)
                 return False
-        self._warnings.resolved("brokers")
+        self._complaints.resolved(NAME_SERVERS, WAITING)
         await self._client.heartbeats.send_now()
         return True
 
@@ -137,8 +145,8 @@ class Rebalancer:
         members = await self._members(topic)
         me = self._client.client_id
         if me not in members:
-            text = f"group {self._subscriptions.group}: the broker does not list this member for topic {topic!r} yet"
-            self._warnings.warn(f"member {topic}", text)
+            text = "group %s: the broker does not list this member for topic %r yet"
+            self._complaints.warn(topic, "not listed", text, self._subscriptions.group, topic)
             return False
         allocated = allocate(self._strategy, queues, members, me)
         changes = decide(allocated, self._owned.of_topic(topic), self._clock())
@@ -166,8 +174,8 @@ class Rebalancer:
         for failure in failures:
             if not isinstance(failure, ClientError | WireError):
                 raise failure
-            text = f"group {self._subscriptions.group} cannot determine where to start: {failure}"
-            self._warnings.warn("take", text)
+            text = "group %s cannot determine where to start: %s"
+            self._complaints.warn(self._subscriptions.group, "no offset", text, self._subscriptions.group, failure)
         return not failures
 
 

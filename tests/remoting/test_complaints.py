@@ -106,3 +106,31 @@ def test_what_is_left_out_can_be_seen_at_debug_level(
         ("WARNING", "first"),
         ("DEBUG", "second"),
     ]
+
+
+def test_a_complaint_that_was_resolved_is_written_at_once_when_it_comes_again(
+    complaints: ComplaintLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        complaints.warn("broker-a", "unreachable", "away")
+    complaints.resolved("broker-a", "unreachable")
+    complaints.warn("broker-a", "unreachable", "away again")
+    assert warnings(caplog) == ["away", "away again"]
+
+
+def test_the_traceback_of_the_same_mistake_is_written_once_in_the_interval(
+    complaints: ComplaintLog, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(3):
+        if number == 2:
+            clock.advance_ms(60_000)
+        try:
+            raise ValueError("ours")
+        except ValueError:
+            complaints.exception("SEND_MESSAGE", "failed request", "request %d failed", number)
+    written = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert [record.getMessage() for record in written] == [
+        "request 0 failed",
+        "request 2 failed; SEND_MESSAGE, failed request: 1 more in 60 s were not logged",
+    ]
+    assert all(record.exc_info for record in written)

@@ -5,7 +5,8 @@ refuse it, then the processor. What they raise becomes the answer: a WireError w
 SYSTEM_ERROR with its traceback in the log. An unknown code is answered REQUEST_CODE_NOT_SUPPORTED, as RocketMQ does
 before its own pipeline. A oneway request is never answered.
 
-What clients do wrong is logged through `remoting.complaints`, so that one of them cannot fill the log.
+What clients do wrong, and tracebacks of our own mistakes, are logged through `remoting.complaints`, so that a client
+that repeats its request cannot fill the log.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from broker.engine.serving.requests import Processors, Request, Stage
 from remoting.complaints import ComplaintLog
 from remoting.connection import Handler
 from remoting.server_connection import ServerConnection
-from remoting.wire.codes import ResponseCode
+from remoting.wire.codes import ResponseCode, request_name
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError, WireError
 
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 UNKNOWN_CODE = "unknown request code"
 UNREADABLE = "unreadable request"
+FAILED = "failed request"
 
 
 class RequestTable(Handler[ServerConnection]):
@@ -100,7 +102,14 @@ class RequestTable(Handler[ServerConnection]):
             self._complain(request, UNREADABLE, "cannot read %s: %s", command, error)
             return response(command, error.response_code, str(error))
         except Exception as error:
-            logger.exception("%s: %s from %s failed", self._name, command, request.connection.peer)
+            self._complaints.exception(
+                request_name(command.code),
+                FAILED,
+                "%s: %s from %s failed",
+                self._name,
+                command,
+                request.connection.peer,
+            )
             text = "".join(traceback.format_exception_only(error)).strip()
             return response(command, ResponseCode.SYSTEM_ERROR, text)
 

@@ -12,18 +12,21 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from consumer.engine.brokers import Brokers
 from consumer.engine.offset_store import OffsetStore
-from consumer.engine.recurring_warnings import RecurringWarnings
 from remoting.client.errors import ClientError
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.message_queue import MessageQueue
 
 logger = logging.getLogger(__name__)
+
+# Kind of the complaint about a broker that takes no offsets.
+NOT_COMMITTED = "not committed"
 
 
 class RemoteOffsetStore(OffsetStore):
     def __init__(self, brokers: Brokers) -> None:
         super().__init__()
         self._brokers = brokers
-        self._warnings = RecurringWarnings(logger)
+        self._complaints = ComplaintLog(logger)
 
     async def load(self, queue: MessageQueue) -> int | None:
         self.forget(queue)
@@ -44,9 +47,9 @@ class RemoteOffsetStore(OffsetStore):
             try:
                 await commit(queue, offset)
             except ClientError as error:
-                self._warnings.warn(queue.broker_name, f"offsets cannot be committed: {error}")
+                self._complaints.warn(queue.broker_name, NOT_COMMITTED, "offsets cannot be committed: %s", error)
                 return queue
-            self._warnings.resolved(queue.broker_name)
+            self._complaints.resolved(queue.broker_name, NOT_COMMITTED)
             return None
 
         results = await asyncio.gather(*(one(queue, offset) for queue, offset in self._held(queues).items()))
