@@ -14,7 +14,7 @@ from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.sending.accepting import Accepting
 from broker.engine.serving.held_pulls import HeldPulls
 from broker.engine.serving.overload import Overload
-from broker.engine.settings import Settings
+from broker.engine.settings import Settings, name_server_settings
 from broker.engine.stats import MIDNIGHT_CHECK_INTERVAL_S, BrokerStats
 from broker.engine.store.message_store import Clock, MessageStore, system_clock
 from broker.engine.topics.topic_configs import Topics
@@ -44,6 +44,7 @@ class Broker:
         self.topics = Topics(config.config_dir, config, self._topic_changed)
         self.groups = ConsumerGroups(config=config, events=self.watch, clock=clock)
         self.kv_config = KVConfig(config.config_dir)
+        self.name_server_settings = name_server_settings(config)
         self.accepting = Accepting(store, levels, clock, config)
         self.scheduling = Scheduling(
             config=config,
@@ -69,6 +70,7 @@ class Broker:
         self.topics.load()
         self.groups.load(self.store.max_offset)
         self.kv_config.load()
+        self.name_server_settings.load()
         # What waits for its time; the store reports what is appended from here on, to the pulls first.
         self.store.add_append_listeners(self.stats.appended, self.held_pulls.appended, self.watch.appended)
         self.scheduling.recover()

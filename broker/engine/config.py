@@ -59,6 +59,11 @@ class BrokerConfig:
     stores_replies: bool = True
     # RocketMQ's `useServerSideResetOffset`: a reset (222) acts at the next pull. Off: members are notified (220).
     server_side_reset: bool = True
+    # RocketMQ's settings of the name server: `orderMessageEnable` (routes hold the order configuration of their topic),
+    # `enableAllTopicList` (206), `enableTopicList` (224, 311-313).
+    routes_order_config: bool = False
+    lists_all_topics: bool = True
+    lists_topics: bool = True
     # RocketMQ's `fileReservedTime`: the age at which a segment of the commit log may be removed,
     file_reserved_hours: int = 72
     # in these hours of the day (`deleteWhen`, as in "04;16"),

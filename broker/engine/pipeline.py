@@ -44,7 +44,12 @@ def fill_broker_table(table: RequestTable, broker: Broker, first_stages: Iterabl
 
 def fill_name_server_table(table: RequestTable, broker: Broker, first_stages: Iterable[Stage] = ()) -> None:
     """Sets what is answered on the name server's port."""
-    processors = name_server_processors(config=broker.config, topics=broker.topics, kv_config=broker.kv_config)
+    processors = name_server_processors(
+        config=broker.config,
+        settings=broker.name_server_settings,
+        topics=broker.topics,
+        kv_config=broker.kv_config,
+    )
     table.fill(processors, stages=first_stages)
 
 

@@ -1,11 +1,11 @@
 """The settings that can be read, and some of them changed, while the broker runs (RocketMQ's `Configuration`).
 
-`SETTINGS` is the table: a row names a setting as RocketMQ does, says how it is read from the broker's config and, for
-those that can change, which field takes the new value and how its text is checked. Every part reads the field anew
-each time; a part that must do more than that listens (`listen`).
+`SETTINGS` is the broker's table, `NAME_SERVER_SETTINGS` the name server's. A row names a setting as RocketMQ does, says
+how it is read from the broker's config and, for those that can change, which field takes the new value and how its text
+is checked. Every part reads the field anew each time; a part that must do more than that listens (`listen`).
 
-What was changed is kept in `config/broker.properties`, in RocketMQ's own style, and counts again at the next start;
-what was given on the command line wins over it and cannot be changed meanwhile.
+What was changed is kept in `config/broker.properties` and `config/namesrv.properties`, in RocketMQ's own style, and
+counts again at the next start; what was given on the command line wins over it and cannot be changed meanwhile.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from remoting.wire.names import TRACE_TOPIC
 logger = logging.getLogger(__name__)
 
 FILE_NAME = "broker.properties"
-# Apache's `configBlackList`: these cannot be set, though we have none of them.
+NAME_SERVER_FILE_NAME = "namesrv.properties"
+# Apache's `configBlackList` of both: these cannot be set, though we have none of them.
 NEVER = frozenset({"brokerConfigPath", "rocketmqHome", "configBlackList"})
+NAME_SERVER_NEVER = frozenset({"configStorePath", "kvConfigPath", "rocketmqHome", "configBlackList"})
 # A year: what is further away than that is a slip of the keyboard.
 _TIMER_SECONDS_MAX = 366 * 86_400
 _QUEUES_MAX = 1024
@@ -143,6 +145,16 @@ SETTINGS: tuple[Setting, ...] = (
     changing("transactionCheckMax", "transaction_check_max", number(0, 1_000_000)),
 )
 
+NAME_SERVER_SETTINGS: tuple[Setting, ...] = (
+    Setting("bindAddress", lambda config: config.host),
+    Setting("listenPort", lambda config: config.namesrv_port),
+    Setting("kvConfigPath", lambda config: config.config_dir / "kvConfig.json"),
+    Setting("configStorePath", lambda config: config.config_dir / NAME_SERVER_FILE_NAME),
+    changing("enableAllTopicList", "lists_all_topics", switch),
+    changing("enableTopicList", "lists_topics", switch),
+    changing("orderMessageEnable", "routes_order_config", switch),
+)
+
 
 class Settings:
     """Callers: the runtime (`load`, before anything reads the config), the processors of 25 and 26.
@@ -150,10 +162,19 @@ class Settings:
     Affects the config's fields that `SETTINGS` names, and calls `on_changed[name]` after them.
     """
 
-    def __init__(self, config: BrokerConfig, table: tuple[Setting, ...] = SETTINGS) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        table: tuple[Setting, ...] = SETTINGS,
+        *,
+        file_name: str = FILE_NAME,
+        never: frozenset[str] = NEVER,
+    ) -> None:
+        """`never`: names that cannot be set, whether they are in the table or not."""
         self._config = config
         self._table = {setting.name: setting for setting in table}
-        self._path = config.config_dir / FILE_NAME
+        self._path = config.config_dir / file_name
+        self._never = never
         self._version = DataVersion(timestamp=_now_ms())
         self.on_changed: dict[str, list[Callable[[], None]]] = {}
 
@@ -188,7 +209,7 @@ class Settings:
         Raises MessageError (NO_PERMISSION for one that cannot change, INVALID_PARAMETER for a value that makes no
         sense), ConfigFileUnwritable.
         """
-        if not NEVER.isdisjoint(wanted):
+        if not self._never.isdisjoint(wanted):
             raise MessageError("Can not update config in black list.", ResponseCode.NO_PERMISSION)
         values = {
             name: (self._table[name], self._checked(name, text))
@@ -234,6 +255,11 @@ class Settings:
 
     def _save(self, kept: Mapping[str, str]) -> None:
         save_config_file(self._path, write_properties(kept))
+
+
+def name_server_settings(config: BrokerConfig) -> Settings:
+    """Returns the settings of the name server in the broker's process."""
+    return Settings(config, NAME_SERVER_SETTINGS, file_name=NAME_SERVER_FILE_NAME, never=NAME_SERVER_NEVER)
 
 
 def _now_ms() -> int:

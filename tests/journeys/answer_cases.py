@@ -439,6 +439,8 @@ NAMESRV_CASES = {
     "wipe nobody's permission": asking(Code.WIPE_WRITE_PERM_OF_BROKER, brokerName="nobody"),
     "add a permission": asking(Code.ADD_WRITE_PERM_OF_BROKER, brokerName="broker-a"),
     "settings": asking(Code.GET_NAMESRV_CONFIG),
+    "change of settings": asking(Code.UPDATE_NAMESRV_CONFIG, b"orderMessageEnable=false\nanswersMissing=x"),
+    "change of a setting that nobody may change": asking(Code.UPDATE_NAMESRV_CONFIG, b"kvConfigPath=x"),
     "goodbye of another broker": asking(
         Code.UNREGISTER_BROKER, clusterName="c", brokerAddr="10.1.1.1:1", brokerName="nobody", brokerId="0"
     ),
@@ -454,5 +456,4 @@ NAMESRV_DIFFERS = {
         Code.BROKER_HEARTBEAT, clusterName="c", brokerAddr="10.1.1.1:1", brokerName="nobody"
     ),
     "another broker's version": asking(Code.QUERY_DATA_VERSION, brokerName="nobody", brokerAddr="10.1.1.1:1"),
-    "change of settings": asking(Code.UPDATE_NAMESRV_CONFIG, b"productEnvName=x"),
 }

@@ -1,4 +1,4 @@
-"""Registration of brokers at a name server, by brokers and tools: 103, 104, 216, 217, 318, 319, 322, 901, 904.
+"""Registration of brokers at a name server, by brokers and tools: 103, 104, 216, 217, 322, 901, 904.
 
 Name server and broker are one process. The routes are the broker's own topics, so nothing needs to be registered, and
 another broker is refused: it would find its clients at a name server that ends with this broker.
@@ -14,7 +14,6 @@ from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.headers.name_server import BrokerMemberGroupHeader
 from remoting.wire.headers.typed import read_header
-from remoting.wire.java_properties import write_properties
 
 
 class Registration:
@@ -48,20 +47,3 @@ class Registration:
             ResponseCode.SUCCESS,
             body=write_body(BrokerMemberGroupAnswer(broker_member_group=group)),
         )
-
-    def settings(self, request: Request) -> Command:
-        """Answers 319 GET_NAMESRV_CONFIG with the settings, under RocketMQ's names."""
-        properties = {
-            "bindAddress": self._config.host,
-            "enableAllTopicList": "true",
-            "enableTopicList": "true",
-            "kvConfigPath": str(self._config.store / "config" / "kvConfig.json"),
-            "listenPort": str(self._config.namesrv_port),
-            "orderMessageEnable": "false",
-        }
-        return response(request.command, ResponseCode.SUCCESS, body=write_properties(properties).encode())
-
-    def refuse_settings(self, request: Request) -> Command:
-        """Refuses 318 UPDATE_NAMESRV_CONFIG."""
-        text = "this name server has no settings that can change while it runs; see `manage.py runbroker --help`"
-        return response(request.command, ResponseCode.NO_PERMISSION, text)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from broker.engine.config import BrokerConfig
+from broker.engine.name_server.kv_config import KVConfig
 from broker.engine.serving.requests import Request
 from broker.engine.topics.topic_configs import Topics
 from remoting.wire.bodies.document import write_body
@@ -23,14 +24,17 @@ from remoting.wire.headers.name_server import BrokerNameHeader
 from remoting.wire.headers.routes import ClusterHeader, GetRouteHeader
 from remoting.wire.headers.typed import read_header
 
+# The namespace of the name server's values that tools keep a topic's order configuration in (`NamesrvUtil`).
+ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
 # RocketMQ's `TopicSysFlag`.
 UNIT_FLAG = 0x1
 UNIT_SUB_FLAG = 0x2
 
 
 class Routes:
-    def __init__(self, topics: Topics, config: BrokerConfig) -> None:
+    def __init__(self, topics: Topics, kv_config: KVConfig, config: BrokerConfig) -> None:
         self._topics = topics
+        self._kv_config = kv_config
         self._config = config
         self._broker = BrokerData(
             broker_addrs={MASTER_ID: config.address}, broker_name=config.name, cluster=config.cluster
@@ -53,6 +57,8 @@ class Routes:
             write_queue_nums=topic.write_queue_nums,
         )
         route = TopicRouteData(broker_datas=[self._broker], queue_datas=[queues])
+        if self._config.routes_order_config:
+            route.order_topic_conf = self._kv_config.get(ORDER_TOPIC_CONFIG, header.topic)
         return response(request.command, ResponseCode.SUCCESS, body=write_body(route))
 
     def of_cluster(self, request: Request) -> Command:
@@ -63,9 +69,13 @@ class Routes:
         return response(request.command, ResponseCode.SUCCESS, body=write_body(info))
 
     def all_topics(self, request: Request) -> Command:
+        """Raises MessageError where `enableAllTopicList` is off."""
+        _check_listed(self._config.lists_all_topics)
         return _topic_list(request, self._names())
 
     def topics_of_cluster(self, request: Request) -> Command:
+        """Raises MessageError where `enableTopicList` is off."""
+        _check_listed(self._config.lists_topics)
         header = read_header(ClusterHeader, request.command.ext_fields)
         return _topic_list(request, self._names() if header.cluster == self._config.cluster else [])
 
@@ -114,11 +124,17 @@ class Routes:
         return response(request.command, ResponseCode.SUCCESS, ext_fields={count_name: str(count)})
 
     def _with_flags(self, wanted: Callable[[int], bool]) -> list[str]:
+        _check_listed(self._config.lists_topics)
         topics = self._topics.table.topic_config_table
         return [name for name, topic in topics.items() if wanted(topic.topic_sys_flag)]
 
     def _names(self) -> list[str]:
         return list(self._topics.table.topic_config_table)
+
+
+def _check_listed(is_listed: bool) -> None:
+    if not is_listed:
+        raise MessageError("disable", ResponseCode.SYSTEM_ERROR)
 
 
 def _topic_list(request: Request, names: list[str]) -> Command:

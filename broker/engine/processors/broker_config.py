@@ -28,14 +28,19 @@ class UpdateBrokerConfig:
 
     def __call__(self, request: Request) -> Command:
         """Raises MessageError for a name that cannot change, or a value that makes no sense."""
-        try:
-            text = bytes(request.command.body).decode()
-        except UnicodeDecodeError as error:
-            raise MessageError(
-                "UnsupportedEncodingException: the body is no UTF-8 text", ResponseCode.SYSTEM_ERROR
-            ) from error
-        try:
-            self._settings.change(read_properties(text))
-        except ConfigFileUnreadable as error:
-            raise MessageError(str(error), ResponseCode.SERVICE_NOT_AVAILABLE) from error
+        change_settings(self._settings, request)
         return response(request.command, ResponseCode.SUCCESS)
+
+
+def change_settings(settings: Settings, request: Request) -> None:
+    """Changes `settings` as the body's properties say. Raises MessageError."""
+    try:
+        text = bytes(request.command.body).decode()
+    except UnicodeDecodeError as error:
+        raise MessageError(
+            "UnsupportedEncodingException: the body is no UTF-8 text", ResponseCode.SYSTEM_ERROR
+        ) from error
+    try:
+        settings.change(read_properties(text))
+    except ConfigFileUnreadable as error:
+        raise MessageError(str(error), ResponseCode.SERVICE_NOT_AVAILABLE) from error

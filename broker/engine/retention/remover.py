@@ -12,7 +12,8 @@ from broker.engine.store.retention import Removal
 class Remover:
     """Runs removals of segments. Event loop only.
 
-    Callers: `ScheduledRetention` (`start`), `DiskSpaceCheck` (`remove`), the runtime (`stop`). Affects the store.
+    Callers: `ScheduledRetention` (`start`), `DiskSpaceCheck` and `RequestedRetention` (`remove`), the runtime (`stop`).
+    Affects the store.
     """
 
     def __init__(self, store: MessageStore) -> None:
@@ -29,7 +30,9 @@ class Remover:
 
         Calls `on_done` when the removal has ended, also when it failed. Raises OSError.
         """
-        removal = None if self.is_busy else self._store.retention.begin()
+        return self._start(None if self.is_busy else self._store.retention.begin(), on_done)
+
+    def _start(self, removal: Removal | None, on_done: Callable[[], None]) -> bool:
         if removal is None:
             return False
         self._running = asyncio.create_task(self._carry_out(removal), name=f"remove {removal.name}")
@@ -39,8 +42,16 @@ class Remover:
     async def remove(self) -> bool:
         """Removes the oldest segment, after a removal under way has ended. Returns whether it was removed."""
         await self.stop()
-        if not self.start(lambda: None) or self._running is None:
-            return False
+        return self.start(lambda: None) and await self._ended()
+
+    async def remove_index_files(self) -> bool:
+        """Removes index files that earlier removals left, as `remove`. Returns whether some were removed."""
+        await self.stop()
+        return self._start(self._store.retention.begin_index_files(), lambda: None) and await self._ended()
+
+    async def _ended(self) -> bool:
+        """Returns whether the removal that was started last has succeeded."""
+        assert self._running is not None
         return await asyncio.shield(self._running)
 
     async def stop(self) -> None:

@@ -76,7 +76,8 @@ class Removal:
         self.files.replace_json(self.state_path, self.state)
         for path in self.segments:
             self.files.remove(path)
-        self.files.sync_path(self.segments[0].parent)
+        if self.segments:
+            self.files.sync_path(self.segments[0].parent)
         for path in self.index_files:
             self.files.remove(path)
 
@@ -130,11 +131,20 @@ class Retention:
         if segment is None or not self._may_go(segment):
             return None
         path = self._log.detach_oldest(segment)
+        return self._begin(f"segment {path.name}", (*self._undeleted, path), self._index_files(self._log.min_offset))
+
+    def begin_index_files(self) -> Removal | None:
+        """Starts the removal of index files that an earlier removal left, at most `INDEX_FILES_MAX` of them.
+
+        Returns None if there are none, or a removal runs. The caller goes on as after `begin`.
+        """
+        index_files = self._index_files(self._log.min_offset) if self._running is None else []
+        return self._begin("old index files", self._undeleted, index_files) if index_files else None
+
+    def _begin(self, name: str, segments: tuple[Path, ...], index_files: list[Path]) -> Removal:
         minimum = self._log.min_offset
         state = {"log_min_offset": minimum, "log_end": self._log.end, "next_offsets": self._next_offsets(minimum)}
-        self._running = Removal(
-            path.name, self._path, state, (*self._undeleted, path), tuple(self._index_files(minimum)), self._files
-        )
+        self._running = Removal(name, self._path, state, segments, tuple(index_files), self._files)
         return self._running
 
     def finish(self, removal: Removal, error: OSError | None = None) -> None:
@@ -143,9 +153,9 @@ class Retention:
         self._running = None
         self._undeleted = removal.segments if error is not None else ()
         if error is not None:
-            logger.error("the segment %s cannot be deleted; the next removal tries again: %s", removal.name, error)
+            logger.error("%s cannot be deleted; the next removal tries again: %s", removal.name, error)
             return
-        logger.info("the segment %s was removed; the log begins at %d", removal.name, self._log.min_offset)
+        logger.info("removed: %s; the log begins at %d", removal.name, self._log.min_offset)
         try:
             self._queues.forget_deletions_below(self._log.min_offset)
         except OSError as failure:

@@ -7,13 +7,17 @@ from broker.engine.name_server.kv_config import KVConfig
 from broker.engine.name_server.kv_config_requests import KVConfigRequests
 from broker.engine.name_server.registration import Registration
 from broker.engine.name_server.routes import Routes
+from broker.engine.processors.namesrv_config import GetNamesrvConfig, UpdateNamesrvConfig
 from broker.engine.serving.requests import Processors
+from broker.engine.settings import Settings
 from broker.engine.topics.topic_configs import Topics
 from remoting.wire.codes import RequestCode as Code
 
 
-def name_server_processors(*, config: BrokerConfig, topics: Topics, kv_config: KVConfig) -> Processors:
-    routes = Routes(topics, config)
+def name_server_processors(
+    *, config: BrokerConfig, settings: Settings, topics: Topics, kv_config: KVConfig
+) -> Processors:
+    routes = Routes(topics, kv_config, config)
     values = KVConfigRequests(kv_config)
     registration = Registration(config)
     return {
@@ -38,6 +42,6 @@ def name_server_processors(*, config: BrokerConfig, topics: Topics, kv_config: K
         Code.UNREGISTER_BROKER: registration.accept,
         Code.DELETE_TOPIC_IN_NAMESRV: registration.accept,
         Code.GET_BROKER_MEMBER_GROUP: registration.members,
-        Code.GET_NAMESRV_CONFIG: registration.settings,
-        Code.UPDATE_NAMESRV_CONFIG: registration.refuse_settings,
+        Code.GET_NAMESRV_CONFIG: GetNamesrvConfig(settings),
+        Code.UPDATE_NAMESRV_CONFIG: UpdateNamesrvConfig(settings),
     }

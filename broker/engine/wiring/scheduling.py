@@ -12,11 +12,14 @@ import logging
 from broker.engine.config import BrokerConfig
 from broker.engine.event_loop import PeriodicTask
 from broker.engine.groups.consumer_groups import ConsumerGroups
+from broker.engine.processors.clean_expired_consumequeue import CleanExpiredConsumeQueue
+from broker.engine.processors.delete_expired_commitlog import DeleteExpiredCommitLog
 from broker.engine.processors.get_all_delay_offset import GetAllDelayOffset
 from broker.engine.processors.scheduler_lease import SchedulerLease
 from broker.engine.processors.scheduler_step import SchedulerStep
 from broker.engine.retention.disk_space import DISK_CHECK_INTERVAL_S, DiskSpaceCheck
 from broker.engine.retention.remover import Remover
+from broker.engine.retention.requested import RequestedRetention
 from broker.engine.retention.scheduled import KIND as RETENTION_KIND
 from broker.engine.retention.scheduled import ScheduledRetention
 from broker.engine.schedule.delay import KIND as DELAY_KIND
@@ -84,6 +87,7 @@ class Scheduling:
         )
         self._remover = Remover(store)
         retention = ScheduledRetention(store, self._remover, config, self._reschedule, clock)
+        self.requested_retention = RequestedRetention(store, self._remover, config, clock)
         self._disk_space = DiskSpaceCheck(store, self._remover, config, clock)
         kinds: dict[str, DueTaskHandler] = {
             DELAY_KIND: self.delays,
@@ -100,11 +104,13 @@ class Scheduling:
         self._internal_driver: asyncio.Task[None] | None = None
 
     def processors(self) -> Processors:
-        """Returns the processors of the scheduler's private codes, and the progress of the delay levels."""
+        """Returns the processors of the scheduler's private codes, of the delay levels' progress, and of retention."""
         return {
             Code.SCHEDULER_LEASE: self.lease,
             Code.SCHEDULER_STEP: SchedulerStep(self.scheduler),
             Code.GET_ALL_DELAY_OFFSET: GetAllDelayOffset(self.delays),
+            Code.CLEAN_EXPIRED_CONSUMEQUEUE: CleanExpiredConsumeQueue(self.requested_retention),
+            Code.DELETE_EXPIRED_COMMITLOG: DeleteExpiredCommitLog(self.requested_retention),
         }
 
     def recover(self) -> None:
@@ -133,6 +139,7 @@ class Scheduling:
             await asyncio.gather(self._internal_driver, return_exceptions=True)
         for task in self._periodic:
             await task.stop()
+        await self.requested_retention.stop()
         await self._remover.stop()
         await self.delays.stop()
         await self.timers.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from broker.engine.config import BrokerConfig
 from broker.engine.groups.assignments import Assignments
 from broker.engine.groups.consumer_groups import ConsumerGroups
+from broker.engine.processors.clean_unused_topic import CleanUnusedTopic
 from broker.engine.processors.delete_topic_in_broker import DeleteTopicInBroker
 from broker.engine.processors.get_all_topic_config import GetAllTopicConfig, GetSystemTopicListFromBroker
 from broker.engine.processors.get_topic_config import GetTopicConfig
@@ -30,6 +31,7 @@ def topic_processors(
         Code.UPDATE_AND_CREATE_TOPIC: UpdateAndCreateTopic(topics),
         Code.UPDATE_AND_CREATE_TOPIC_LIST: UpdateAndCreateTopicList(topics),
         Code.DELETE_TOPIC_IN_BROKER: DeleteTopicInBroker(topics, groups.offsets, assignments, store),
+        Code.CLEAN_UNUSED_TOPIC: CleanUnusedTopic(topics, store),
         Code.GET_TOPIC_CONFIG: GetTopicConfig(topics),
         Code.GET_ALL_TOPIC_CONFIG: GetAllTopicConfig(topics),
         Code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: GetSystemTopicListFromBroker(topics),

@@ -10,7 +10,6 @@ from broker.engine.name_server.registration import Registration
 from broker.engine.serving.requests import Request
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command
-from remoting.wire.java_properties import read_properties
 from tests.support.broker_parts import Wire
 
 
@@ -35,8 +34,3 @@ def test_the_only_member_of_the_broker_group_is_the_broker() -> None:
     assert group == {"brokerAddrs": {"0": "10.1.2.3:10911"}, "brokerName": "broker-a", "cluster": "local"}
     nobody = json.loads(ask("members", clusterName="local", brokerName="broker-b").body)["brokerMemberGroup"]
     assert nobody["brokerAddrs"] == {}
-
-
-def test_settings_are_told_and_not_changed() -> None:
-    assert read_properties(ask("settings").body.decode())["listenPort"] == "9876"
-    assert ask("refuse_settings").code == ResponseCode.NO_PERMISSION

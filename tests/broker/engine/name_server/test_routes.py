@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from broker.engine.name_server.kv_config import KVConfig
 from broker.engine.name_server.routes import Routes
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -20,7 +21,7 @@ async def parts(tmp_path):
 
 
 def ask(parts: BrokerParts, verb: str, **fields: str) -> Command:
-    routes = Routes(parts.topics, parts.config)
+    routes = Routes(parts.topics, KVConfig(parts.config.config_dir), parts.config)
     return parts.ask(getattr(routes, verb), Command(code=RequestCode.GET_ROUTEINFO_BY_TOPIC, ext_fields=fields))
 
 
@@ -79,7 +80,7 @@ async def test_system_topics_name_a_broker_to_ask_for_the_others(parts) -> None:
 
 
 async def test_a_wiped_permission_to_write_keeps_producers_away_until_it_is_added(parts) -> None:
-    routes = Routes(parts.topics, parts.config)
+    routes = Routes(parts.topics, KVConfig(parts.config.config_dir), parts.config)
 
     def turn(verb: str, broker_name: str) -> dict[str, str]:
         return parts.ask(getattr(routes, verb), Command(code=205, ext_fields={"brokerName": broker_name})).ext_fields
