@@ -100,6 +100,7 @@ INSTALLED_APPS = [
     "mqadmin.hosting",
     "mqadmin.groups",
     "mqadmin.topics",
+    "mqadmin.metrics",
     "mqadmin.live",
     "mqadmin.console",
     "consumer",

@@ -81,7 +81,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
         "mqadmin.rebalances",
     ),
     "mqadmin.audit": ("mqadmin", *TALKING),
-    "mqadmin.metrics": (*FACES, "mqadmin.actions", "mqadmin.observing", *TALKING),
+    "mqadmin.metrics": (*FACES, "mqadmin.actions", *TALKING),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.groups": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),

@@ -20,6 +20,9 @@ from prometheus_client.registry import Collector
 from consumer.models import HostedGroup, InstanceLease, LeaseState, LoopsWorker
 from mqadmin.clusters.models import Broker, Cluster, ClusterState, FollowerLease, Group, TopicKind, Verdict
 from mqadmin.metrics import rows
+from mqadmin.metrics.models import BrokerRuntime
+from mqadmin.metrics.runtime_series import series_of
+from mqadmin.metrics.sampling import FRESH_FOR
 from remoting.wire.names import is_retry_topic
 
 # Of groups, of topics on brokers, of groups on topics on brokers, each: a page of 60 MB at the very most.
@@ -27,6 +30,7 @@ ROWS_MAX = 50_000
 
 _DLQ_PREFIX = "%DLQ%"
 _MODEL_NUMBERS = {"BROADCASTING": "0", "CLUSTERING": "1"}
+_RUNTIME_LABELS = ("cluster", "brokerIP", "brokerHost", "des", "boottime", "broker_version")
 _DIFF_LABELS = ("cluster", "group", "topic", "countOfOnlineConsumers", "msgModel")
 _BROKER_5_LABELS = ("cluster", "node_type", "node_id", "topic", "consumer_group")
 
@@ -52,6 +56,9 @@ class ClustersCollector(Collector):
         yield from _verdicts()
         yield from _schedulers(Broker.objects.select_related("cluster").filter(scheduler_driver__isnull=False))
         yield from _hosting(now)
+        yield from _runtimes(
+            BrokerRuntime.objects.select_related("broker__cluster").filter(seen_at__gt=now - FRESH_FOR)
+        )
         left_out = _family("mqadmin_metrics_left_out", "1 where there are more rows than a scrape may have.", "rows")
         for name, found in (("group_offsets", progress), ("topic_offsets", ends), ("groups", groups)):
             left_out.add_metric([name], int(len(found) > self._rows_max))
@@ -190,3 +197,25 @@ def _hosting(now: datetime) -> Iterator[Metric]:
     for worker in LoopsWorker.objects.filter(is_stopping=False):
         age.add_metric([worker.node], max(0.0, (now - worker.heartbeat_at).total_seconds()))
     yield age
+
+
+def _runtimes(runtimes: Iterable[BrokerRuntime]) -> Iterator[Metric]:
+    labels = ("cluster", "brokerIP", "broker")
+    put = _family("rocketmq_broker_tps", "Messages stored a second, over the last minute.", *labels)
+    got = _family("rocketmq_broker_qps", "Messages given out a second, over the last minute.", *labels)
+    families: dict[str, GaugeMetricFamily] = {}
+    for runtime in runtimes:
+        broker, figures = runtime.broker, runtime.figures
+        for family, rate in ((put, runtime.put_per_s), (got, runtime.get_per_s)):
+            if rate is not None:
+                family.add_metric([broker.cluster.name, broker.address, broker.name], rate)
+        of_broker = [
+            *(broker.cluster.name, broker.address, broker.name),
+            *(figures.get(key, "") for key in ("brokerVersionDesc", "bootTimestamp", "brokerVersion")),
+        ]
+        for name, value in series_of(figures):
+            family = families.setdefault(
+                name, _family(f"rocketmq_brokeruntime_{name}", "Of the broker's runtime info.", *_RUNTIME_LABELS)
+            )
+            family.add_metric(of_broker, value)
+    yield from (put, got, *families.values())

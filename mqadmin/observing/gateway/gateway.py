@@ -11,6 +11,7 @@ from typing import TypeVar
 from mqadmin.observing.gateway.failures import Failures, NotWatchable, as_gateway_error
 from mqadmin.observing.gateway.fan_out import fan_out
 from mqadmin.observing.gateway.groups import GroupRequests
+from mqadmin.observing.gateway.runtime import Runtime, runtime_of
 from mqadmin.observing.gateway.topics import TopicRequests
 from remoting.client.admin import Admin
 from remoting.client.connections import REQUEST_TIMEOUT_MS, Connections
@@ -122,6 +123,14 @@ class Gateway:
     async def tables(self, addresses: Iterable[str], failures: Failures) -> dict[str, BrokerTables]:
         """Returns those of all brokers that answer. Three requests per broker, more where tables come in pages."""
         return await fan_out(dict.fromkeys(addresses, self._tables), str, failures)
+
+    async def runtimes(self, addresses: Iterable[str], cluster: str, failures: Failures) -> dict[str, Runtime]:
+        """Returns what each broker that answers tells of its run. `cluster` is RocketMQ's name. Three requests each."""
+
+        async def runtime(address: str) -> Runtime:
+            return await runtime_of(self._admin, address, cluster)
+
+        return await fan_out(dict.fromkeys(addresses, runtime), str, failures)
 
     async def topic_stats(
         self, wanted: Iterable[tuple[str, str]], failures: Failures
