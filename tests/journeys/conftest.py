@@ -13,7 +13,7 @@ from tests.journeys.refusals import Refusals
 from tests.journeys.retries import Retries
 from tests.support.apache import CLUSTER, ApacheRocketMQ
 from tests.support.go_client import GoClient
-from tests.support.java import require_apache, require_driver
+from tests.support.java import OLD_APACHE_VERSION, require_apache, require_driver
 from tests.support.java_client import VERSIONS, JavaClient
 from tests.support.our_broker import OurBroker
 
@@ -25,6 +25,13 @@ _numbers = itertools.count(1)
 def apache_rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheRocketMQ]:
     require_apache()
     with ApacheRocketMQ(tmp_path_factory.mktemp("apache")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def old_apache_rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheRocketMQ]:
+    require_apache(OLD_APACHE_VERSION)
+    with ApacheRocketMQ(tmp_path_factory.mktemp("old-apache"), version=OLD_APACHE_VERSION) as cluster:
         yield cluster
 
 

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from tests.support.asking import has_route
 from tests.support.children import Child, free_port
-from tests.support.java import APACHE_JARS, QUICK_JVM, java_command
+from tests.support.java import APACHE_VERSION, QUICK_JVM, apache_jars, java_command
 from tests.support.waiting import wait_until
 
 READY_WITHIN_S = 60.0
@@ -24,6 +24,7 @@ class ApacheRocketMQ:
 
     `settings` are lines of the broker's own configuration. `announced_host`, another loopback address, is what routes
     give out instead of 127.0.0.1: a proxy in front of the broker listens there, on the broker's own port.
+    `version`: one that tests/java/fetch.sh fetches.
     """
 
     name = "apache"
@@ -35,8 +36,10 @@ class ApacheRocketMQ:
         settings: Mapping[str, str] | None = None,
         jvm: tuple[str, ...] = QUICK_JVM,
         announced_host: str | None = None,
+        version: str = APACHE_VERSION,
     ) -> None:
         self.folder = folder
+        self.version = version
         self._settings = settings or {}
         self._jvm = jvm
         self._announced_host = announced_host
@@ -86,6 +89,12 @@ class ApacheRocketMQ:
 
     def _prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.version.startswith("4."):
+            # These read their logging from here alone, and don't start without.
+            logging = self.folder / "conf"
+            logging.mkdir(exist_ok=True)
+            for program in ("broker", "namesrv"):
+                (logging / f"logback_{program}.xml").write_text("<configuration/>\n")
         _write_properties(self.folder / "namesrv.conf", {"listenPort": self.namesrv.rpartition(":")[2]})
         _write_properties(self.folder / "broker.conf", {**self._broker_settings(), **self._settings})
 
@@ -119,7 +128,7 @@ class ApacheRocketMQ:
         }
 
     def _launch(self, program: str, main: str) -> Child:
-        command = java_command([APACHE_JARS], main, self.folder, self._jvm)
+        command = java_command([apache_jars(self.version)], main, self.folder, self._jvm)
         return Child(
             [*command, "-c", str(self.folder / f"{program}.conf")],
             self.folder / f"{program}.log",

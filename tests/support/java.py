@@ -9,7 +9,10 @@ from pathlib import Path
 from tests.support.tools import require
 
 JAVA_TESTS = Path(__file__).parents[1] / "java"
-APACHE_JARS = JAVA_TESTS / "apache/target/lib"
+APACHE_VERSION = "5.4.0"
+# The last broker of the 4 line in Maven's repository.
+OLD_APACHE_VERSION = "4.9.7"
+APACHE_JARS = JAVA_TESTS / f"apache/target/lib-{APACHE_VERSION}"
 DRIVER = JAVA_TESTS / "driver/target"
 
 # What RocketMQ's own start scripts open for its off-heap tricks on Java 17.
@@ -29,10 +32,16 @@ def java_executable() -> str | None:
     return shutil.which("java")
 
 
-def require_apache() -> None:
+def apache_jars(version: str) -> Path:
+    """The folder with name server, broker and tools of a version."""
+    return APACHE_JARS.with_name(f"lib-{version}")
+
+
+def require_apache(version: str = APACHE_VERSION) -> None:
     """Skips, or fails in CI, without a JVM or without Apache's jars."""
     require(java_executable(), "no java on PATH (a JDK 17 is needed)")
-    require(any(APACHE_JARS.glob("rocketmq-broker-*.jar")), "Apache's jars are not there: run tests/java/fetch.sh")
+    jars = apache_jars(version).glob("rocketmq-broker-*.jar")
+    require(any(jars), f"Apache's jars of {version} are not there: run tests/java/fetch.sh")
 
 
 def require_driver(version: str) -> None:

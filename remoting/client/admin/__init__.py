@@ -14,10 +14,12 @@ from remoting.client.admin.brokers import Brokers
 from remoting.client.admin.clients import Clients
 from remoting.client.admin.cluster import Cluster
 from remoting.client.admin.groups import Groups
+from remoting.client.admin.messages import Messages
 from remoting.client.admin.name_server import NameServer
 from remoting.client.admin.offsets import Offsets
 from remoting.client.admin.our_broker import OurBroker
 from remoting.client.admin.requests import ADMIN_TIMEOUT_MS, Limits, Requests
+from remoting.client.admin.resets import Resets
 from remoting.client.admin.topics import Topics
 from remoting.client.connections import Connections
 
@@ -37,4 +39,6 @@ class Admin:
         self.groups = Groups(requests)
         self.clients = Clients(requests)
         self.offsets = Offsets(requests)
+        self.resets = Resets(requests, self.offsets, self.topics)
+        self.messages = Messages(requests)
         self.our_broker = OurBroker(requests)

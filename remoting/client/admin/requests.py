@@ -7,7 +7,7 @@ in total. What a server doesn't know raises NotSupported with its version.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ ADMIN_TIMEOUT_MS = 5000
 RELAYED_TIMEOUT_MS = 12_000
 # Added to the time that a parked request asks the broker to wait.
 PARKED_GRACE_MS = 5000
+_SUCCESS = (ResponseCode.SUCCESS,)
 RELAYED = frozenset(
     {
         RequestCode.GET_CONSUMER_RUNNING_INFO,
@@ -70,13 +71,17 @@ class Requests:
         body: Body = b"",
         about: str = "",
         timeout_ms: int | None = None,
+        accepted: Collection[int] = _SUCCESS,
     ) -> Command:
-        """Returns the answer of success. `about` names in an error what the request concerned.
+        """Returns the answer of success, or with another of the `accepted` codes.
+
+        `about` names in an error what the request concerned.
 
         Raises BrokerRefused, NotSupported, NoTurn, NotConnected, ConnectionLost, RequestTimedOut.
         """
         fields = write_header(header) if header is not None else {}
-        return await self._answer(address, Command(code=code, ext_fields=fields, body=body), about, timeout_ms)
+        request = Command(code=code, ext_fields=fields, body=body)
+        return await self._answer(address, request, about, timeout_ms, accepted)
 
     async def ask_relayed(self, address: str, code: RequestCode, header: Header, *, about: str) -> Command:
         """Returns the answer of the client that the broker passed the request on to."""
@@ -95,20 +100,29 @@ class Requests:
         fields: dict[str, str] | None = {}
         size_bytes = 0
         while fields is not None:
-            answer = await self._answer(address, Command(code=code, ext_fields=fields), "", None)
+            answer = await self._answer(address, Command(code=code, ext_fields=fields), "")
             size_bytes += len(answer.body)
             if size_bytes > TABLE_BYTES_MAX:
                 raise BodyError(f"{address}: {paging.table} has more than {TABLE_BYTES_MAX} bytes")
             yield answer.body
             fields = next_page(paging, fields, answer)
 
-    async def _answer(self, address: str, request: Command, about: str, timeout_ms: int | None) -> Command:
+    async def _answer(
+        self,
+        address: str,
+        request: Command,
+        about: str,
+        timeout_ms: int | None = None,
+        accepted: Collection[int] = _SUCCESS,
+    ) -> Command:
         async with self._turn(address, request.code):
-            return await self._send(address, request, about, timeout_ms or self._timeout_ms)
+            return await self._send(address, request, about, timeout_ms or self._timeout_ms, accepted)
 
-    async def _send(self, address: str, request: Command, about: str, timeout_ms: int) -> Command:
+    async def _send(
+        self, address: str, request: Command, about: str, timeout_ms: int, accepted: Collection[int] = _SUCCESS
+    ) -> Command:
         answer = await self._connections.request(address, request, timeout_ms)
-        if answer.code == ResponseCode.SUCCESS:
+        if answer.code in accepted:
             return answer
         if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
             raise NotSupported(address, request.code, answer.version, answer.remark, about)

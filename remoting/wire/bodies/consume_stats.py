@@ -1,4 +1,4 @@
-"""Progress of groups: 208 (ConsumeStats), 303 (time spans) and 43 (all committed offsets).
+"""Progress of groups: 208 (ConsumeStats), 303 (time spans), 308 (corrections) and 43 (all committed offsets).
 
 Offsets here are queue offsets; `consumer_offset` is the next to consume, `broker_offset` the next to be written.
 """
@@ -11,7 +11,13 @@ from typing import Any
 import msgspec
 
 from remoting.wire.bodies.document import Document, convert, read_object
-from remoting.wire.bodies.message_queue import MessageQueue, queue_to_json, read_queue_map, write_queue_map
+from remoting.wire.bodies.message_queue import (
+    MessageQueue,
+    queue_from_json,
+    queue_to_json,
+    read_queue_map,
+    write_queue_map,
+)
 from remoting.wire.command import Body
 from remoting.wire.errors import BodyError
 
@@ -28,10 +34,10 @@ class QueueProgress(Document, kw_only=True):
 class QueueTimeSpan(Document, kw_only=True):
     """One queue of 303: store times in ms, -1 where there is no message; `delay_time` in ms."""
 
-    min_time_stamp: int
-    max_time_stamp: int
-    consume_time_stamp: int
-    delay_time: int
+    min_time_stamp: int = -1
+    max_time_stamp: int = -1
+    consume_time_stamp: int = -1
+    delay_time: int = 0
 
 
 class ConsumeStats(msgspec.Struct, kw_only=True):
@@ -64,6 +70,20 @@ def write_time_spans(spans: Mapping[MessageQueue, QueueTimeSpan]) -> bytes:
     """Encodes the response to QUERY_CONSUME_TIME_SPAN (303)."""
     entries = [msgspec.to_builtins(span) | {"messageQueue": queue_to_json(queue)} for queue, span in spans.items()]
     return msgspec.json.encode({"consumeTimeSpanSet": entries})
+
+
+def read_time_spans(body: Body) -> dict[MessageQueue, QueueTimeSpan]:
+    """Reads the response to QUERY_CONSUME_TIME_SPAN (303). Raises BodyError."""
+    spans = read_object("QueryConsumeTimeSpanBody", body).get("consumeTimeSpanSet", [])
+    return {
+        queue_from_json(span.get("messageQueue")): convert(QueueTimeSpan, span)
+        for span in convert(list[dict[str, Any]], spans)
+    }
+
+
+def read_corrections(body: Body) -> dict[int, int]:
+    """Reads the response to QUERY_CORRECTION_OFFSET (308): queue id → queue offset. Raises BodyError."""
+    return convert(dict[int, int], read_object("QueryCorrectionOffsetBody", body).get("correctionOffsets", {}))
 
 
 # Committed offsets: (topic, group) → queue id → queue offset.

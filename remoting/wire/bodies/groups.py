@@ -94,9 +94,9 @@ class ProducerInfo(Document, kw_only=True):
 
     client_id: str
     language: str = "OTHER"
-    last_update_timestamp: int
-    remote_ip: str = msgspec.field(name="remoteIP")
-    version: int
+    last_update_timestamp: int = 0
+    remote_ip: str = msgspec.field(default="", name="remoteIP")
+    version: int = 0
 
 
 class ProducerTable(Document, kw_only=True):

@@ -58,5 +58,11 @@ def write_group_progress(progress: Mapping[str, Progress]) -> bytes:
     return msgspec.json.encode({"consumerTable": table, "messageQueueTable": {}})
 
 
+def read_group_progress(body: Body) -> dict[str, dict[MessageQueue, int]]:
+    """Reads `GetConsumerStatusBody` as the response to 223: per client id. Raises BodyError."""
+    table = read_object("GetConsumerStatusBody", body).get("consumerTable", {})
+    return {client_id: _read(queues) for client_id, queues in convert(dict[str, Any], table).items()}
+
+
 def _read(value: Any) -> dict[MessageQueue, int]:
     return {queue: convert(int, item) for queue, item in read_queue_map(value).items()}

@@ -63,8 +63,8 @@ class TopicOffset(Document, kw_only=True):
     """One queue of 202; `last_update_timestamp` ms, 0 when the queue is empty."""
 
     last_update_timestamp: int = 0
-    max_offset: int
-    min_offset: int
+    max_offset: int = 0
+    min_offset: int = 0
 
 
 def write_topic_stats(offsets: Mapping[MessageQueue, TopicOffset], put_tps: float = 0.0) -> bytes:

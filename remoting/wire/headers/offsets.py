@@ -1,4 +1,7 @@
-"""Headers of offset requests: 14, 15, 29, 30, 31, 32, 220, 221, 222, 223, 303. All offsets are queue offsets."""
+"""Headers of offset requests: 14, 15, 29, 30, 31, 32, 220, 221, 222, 223, 303, 308, 314.
+
+All offsets are queue offsets.
+"""
 
 from __future__ import annotations
 
@@ -92,3 +95,11 @@ class ConsumeTimeSpanHeader(Header, kw_only=True):
 
     topic: str
     group: str
+
+
+class CorrectionOffsetHeader(Header, kw_only=True):
+    """308 QUERY_CORRECTION_OFFSET. `filter_groups` is joined with ","."""
+
+    compare_group: str
+    topic: str
+    filter_groups: str | None = None
