@@ -18,7 +18,7 @@ from broker.engine.config import BrokerConfig
 from broker.engine.schedule.entering import delay_level, enter_schedule, enter_timer, wants_timer
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.sending.flush_waiting import Answer, FlushWaiting
-from broker.engine.store.errors import RecordRefused, StoreClosed, StoreError, StoreFenced, StoreFull
+from broker.engine.store.errors import RecordRefused, StoreClosed, StoreError, StoreFailed, StoreFull
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
 from remoting.wire.codes import ResponseCode
@@ -140,7 +140,7 @@ def refusal(error: Exception) -> MessageError:
     match error:
         case RecordRefused():
             code = ResponseCode.MESSAGE_ILLEGAL
-        case StoreFull() | StoreFenced() | StoreClosed():
+        case StoreFull() | StoreFailed() | StoreClosed():
             code = ResponseCode.SERVICE_NOT_AVAILABLE
         case _:
             code = ResponseCode.SYSTEM_ERROR

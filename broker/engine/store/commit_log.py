@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from zlib import crc32
 
+from broker.engine.store.disk_failure import DiskFailure
 from broker.engine.store.errors import RecordRefused, StoreError, StoreFull
-from broker.engine.store.fence import Fence
 from broker.engine.store.files import NO_SPACE_ERRNOS, SHORTAGE_REMEDIES, FileLayer
 from broker.engine.store.layout import BLANK, RECORD_BYTES_MIN, file_name, starts_record, store_timestamp
 from broker.engine.store.segment import Segment
@@ -28,13 +28,13 @@ _TAIL_BYTES = 64
 class CommitLog:
     """The commit log. `end` is the offset of the next record, `min_offset` that of the first byte not yet removed."""
 
-    def __init__(self, folder: Path, segment_bytes: int, files: FileLayer, fence: Fence) -> None:
+    def __init__(self, folder: Path, segment_bytes: int, files: FileLayer, disk_failure: DiskFailure) -> None:
         self.segment_bytes = segment_bytes
         self.end = 0
         self.min_offset = 0
         self._folder = folder
         self._files = files
-        self._fence = fence
+        self._disk_failure = disk_failure
         self._segments: dict[int, Segment] = {}
         self._reading: list[Segment] = []
         self._active: Segment | None = None
@@ -170,7 +170,7 @@ class CommitLog:
         """Returns the offset at which the next `total_bytes` are to be written, in a new segment if need be.
 
         Raises StoreFull when the disk has no space for a segment, RecordRefused when no segment can hold so many bytes,
-        StoreFenced when creating the segment fails otherwise.
+        StoreFailed when creating the segment fails otherwise.
         """
         active = self._active
         if active is not None and self.end + total_bytes + BLANK.size <= active.end:
@@ -195,7 +195,7 @@ class CommitLog:
                     f"no space for another segment of {self.segment_bytes} bytes in {self._folder} ({error.strerror}); "
                     f"{remedy}"
                 ) from error
-            raise self._fence.put_up(f"creating {path}", error) from error
+            raise self._disk_failure.record(f"creating {path}", error) from error
         if self._active is not None and self.end < self._active.end:
             self.write(self.end, BLANK.pack(self._active.end - self.end, MAGIC_BLANK))
         self.end = start
@@ -206,7 +206,7 @@ class CommitLog:
     def write(self, commit_log_offset: int, data: bytes) -> None:
         """Writes `data` at `commit_log_offset`, which `reserve` returned, and moves the end behind it.
 
-        Raises StoreFull, with what was written of the data overwritten with zeros, or StoreFenced.
+        Raises StoreFull, with what was written of the data overwritten with zeros, or StoreFailed.
         """
         active = self._active
         assert active is not None
@@ -224,16 +224,16 @@ class CommitLog:
     def _undo_write(self, active: Segment, position: int, byte_count: int, error: OSError) -> None:
         """Zeroes the bytes of a write that ran out of space: a refused message must not be found by a recovery.
 
-        Raises StoreFenced when that fails, or when `error` is no lack of space.
+        Raises StoreFailed when that fails, or when `error` is no lack of space.
         """
         if error.errno not in NO_SPACE_ERRNOS:
-            raise self._fence.put_up(f"writing to {active.path}", error) from error
+            raise self._disk_failure.record(f"writing to {active.path}", error) from error
         try:
             dirty_bytes = len(active.read(position, byte_count).rstrip(b"\0"))
             if dirty_bytes and active.write(position, bytes(dirty_bytes)) != dirty_bytes:
                 raise error
         except OSError as second:
-            raise self._fence.put_up(f"writing to {active.path}", second) from second
+            raise self._disk_failure.record(f"writing to {active.path}", second) from second
 
     # --- flushing and closing
 

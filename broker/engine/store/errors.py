@@ -4,7 +4,7 @@ StoreError
   StoreLocked         another process has this store open
   StoreVersionError   the folder is a store of another version, or not a store of this broker
   StoreFull           no space for this message: refused as a whole, later appends may succeed
-  StoreFenced         a write or flush failed: no message is accepted until the store is opened again
+  StoreFailed         a write or flush failed: no message is accepted until the store is opened again
   RecordRefused       this message can never be stored (too large, a field out of range)
   StoreClosed         used after close()
   IndexesStale        the indexes contradict the log; recovery catches it and rebuilds them
@@ -29,7 +29,7 @@ class StoreFull(StoreError):
     """The disk has no space. Nothing of the refused message was stored."""
 
 
-class StoreFenced(StoreError):
+class StoreFailed(StoreError):
     """A write or flush failed. Messages acknowledged before stay readable."""
 
 

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 NO_SPACE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # The errors of a process or system with too many open files: the disk works, and it passes.
 NO_DESCRIPTOR_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE})
-# Before anything was written, both kinds refuse the message and do not fence the store. Error number → remedy.
+# Before anything was written, both kinds refuse the message and do not stop the store. Error number → remedy.
 SHORTAGE_REMEDIES = dict.fromkeys(NO_SPACE_ERRNOS, "free space or move the store") | dict.fromkeys(
     NO_DESCRIPTOR_ERRNOS, "raise the limit of open files"
 )

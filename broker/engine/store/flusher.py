@@ -6,7 +6,7 @@ RocketMQ's `GroupCommitService`). While a flush runs, the callbacks of the next 
 `async`: a flush every `flush_interval_ms`; a power cut may lose messages acknowledged since. No callback waits
 (RocketMQ's `FlushRealTimeService`).
 
-A flush that fails fences the store, and the waiting callbacks get the error. Of the store, the thread uses only
+A flush that fails stops the store, and the waiting callbacks get the error. Of the store, the thread uses only
 `CommitLog.sync`, the files named in a checkpoint plan, and the checkpoint file; everything else is the event loop's.
 """
 
@@ -22,8 +22,8 @@ from pathlib import Path
 
 from broker.engine.store.checkpoint import Checkpoint, CheckpointFile
 from broker.engine.store.commit_log import CommitLog
+from broker.engine.store.disk_failure import DiskFailure
 from broker.engine.store.errors import StoreClosed, StoreError
-from broker.engine.store.fence import Fence
 from broker.engine.store.files import NO_DESCRIPTOR_ERRNOS, FileLayer
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Flusher:
         log: CommitLog,
         checkpoint_file: CheckpointFile,
         files: FileLayer,
-        fence: Fence,
+        disk_failure: DiskFailure,
         *,
         is_sync: bool,
         interval_ms: int,
@@ -59,7 +59,7 @@ class Flusher:
         self._log = log
         self._checkpoint_file = checkpoint_file
         self._files = files
-        self._fence = fence
+        self._disk_failure = disk_failure
         self._is_sync = is_sync
         self._interval_s = interval_ms / 1000
         self._waiters: deque[tuple[int, FlushCallback]] = deque()
@@ -83,8 +83,8 @@ class Flusher:
         if not self._is_sync or end <= self.flushed:
             callback(None)
             return
-        if self._fence.error is not None or self._is_stopping:
-            callback(self._fence.error or self._closed_error())
+        if self._disk_failure.error is not None or self._is_stopping:
+            callback(self._disk_failure.error or self._closed_error())
             return
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.get_running_loop()
@@ -93,8 +93,8 @@ class Flusher:
             self._requested = end
             self._wake()
         # The flush may have ended between the check above and the append, when this callback did not wait yet.
-        if end <= self.flushed or self._fence.error is not None:
-            self._loop.call_soon(self._release, self._fence.error)
+        if end <= self.flushed or self._disk_failure.error is not None:
+            self._loop.call_soon(self._release, self._disk_failure.error)
 
     @property
     def has_plan(self) -> bool:
@@ -132,7 +132,7 @@ class Flusher:
             self._is_stopping = True
             self._condition.notify()
         self._thread.join()
-        self._release(self._fence.error or self._closed_error())
+        self._release(self._disk_failure.error or self._closed_error())
         return self._plan
 
     def _closed_error(self) -> StoreClosed:
@@ -152,7 +152,7 @@ class Flusher:
                 self._round()
             except Exception as error:
                 # Any error: the thread ends, so the waiting callbacks must get it.
-                self._notify_waiters(self._fence.put_up("flushing to the disk", error))
+                self._notify_waiters(self._disk_failure.record("flushing to the disk", error))
                 return
 
     def _has_work(self) -> bool:

@@ -21,8 +21,8 @@ from pathlib import Path
 from broker.engine.store.checkpoint import CheckpointFile
 from broker.engine.store.checkpointer import Checkpointer
 from broker.engine.store.commit_log import CommitLog
+from broker.engine.store.disk_failure import DiskFailure
 from broker.engine.store.errors import StoreClosed, StoreError, StoreFull
-from broker.engine.store.fence import Fence
 from broker.engine.store.files import NO_SPACE_ERRNOS, SHORTAGE_REMEDIES, FileLayer
 from broker.engine.store.flusher import CheckpointPlan, FlushCallback, Flusher, sync_files
 from broker.engine.store.indexer import Indexer
@@ -86,10 +86,10 @@ class MessageStore:
         self._clock = clock
         self._files = files
         self._is_closed = False
-        self._fence = Fence(path)
+        self._disk_failure = DiskFailure(path)
         self._mapped = MappedFiles(files, _mapped_files_max())
         retained = read_retention(path, files)
-        self._log = CommitLog(path / "commitlog", sizes.segment_bytes, files, self._fence)
+        self._log = CommitLog(path / "commitlog", sizes.segment_bytes, files, self._disk_failure)
         self._log.drop_below(retained.log_min_offset)
         self._queues = QueueTable(path, sizes.queue_file_entries, self._mapped, files, retained)
         self._keys = KeyIndex(path / "keyindex", self._mapped)
@@ -107,7 +107,7 @@ class MessageStore:
             self._log,
             self._checkpoint_file,
             files,
-            self._fence,
+            self._disk_failure,
             is_sync=config.flush == "sync",
             interval_ms=config.flush_interval_ms,
         )
@@ -166,16 +166,16 @@ class MessageStore:
     def close(self) -> None:
         """Flushes the log and the indexes, writes a clean checkpoint and releases the folder.
 
-        Writes no checkpoint for a fenced store, or when flushing the indexes takes longer than `close_flush_max_s`, as
-        with tens of thousands of queues that have just grown: the next start then verifies the log from the last
-        checkpoint on, as after a kill. Raises StoreFenced when a flush fails.
+        Writes no checkpoint for a store that has failed, or when flushing the indexes takes longer than
+        `close_flush_max_s`, as with tens of thousands of queues that have just grown: the next start then verifies the
+        log from the last checkpoint on, as after a kill. Raises StoreFailed when a flush fails.
         """
         if self._is_closed:
             return
         self._is_closed = True
         unwritten = self._flusher.stop()
         try:
-            if self._fence.error is None:
+            if self._disk_failure.error is None:
                 self._log.sync()
                 if self._flush_indexes(unwritten.changed_files if unwritten is not None else ()):
                     self._folder.mark_closed()
@@ -185,7 +185,7 @@ class MessageStore:
                         self.path,
                     )
         except OSError as error:
-            raise self._fence.put_up("flushing at the close", error) from error
+            raise self._disk_failure.record("flushing at the close", error) from error
         finally:
             self._log.close()
             self._mapped.close_all()
@@ -211,7 +211,7 @@ class MessageStore:
     def append(self, draft: MessageDraft) -> Appended:
         """Stores one message.
 
-        Raises StoreFull or RecordRefused (nothing was stored then), StoreFenced, StoreClosed.
+        Raises StoreFull or RecordRefused (nothing was stored then), StoreFailed, StoreClosed.
         """
         return self._append((prepare(self._queues, draft),))[0]
 
@@ -222,7 +222,7 @@ class MessageStore:
     def _append(self, batch: Sequence[Prepared]) -> list[Appended]:
         if self._is_closed:
             raise StoreClosed(f"the store {self.path} was closed")
-        self._fence.check()
+        self._disk_failure.check()
         start = self._log.reserve(sum([prepared.total_bytes for prepared in batch]))
         self._reserve_indexes(batch, start)
         now_ms = max(self._clock(), self._last_timestamp_ms)
@@ -233,7 +233,7 @@ class MessageStore:
             self._index(batch, appended)
         except Exception as error:
             # The records are in the log with their queue offsets; later messages would get the same offsets again.
-            raise self._fence.put_up("indexing what was written", error) from error
+            raise self._disk_failure.record("indexing what was written", error) from error
         self._checkpoint_if_due()
         for listener in self._append_listeners:
             listener(appended)
@@ -242,7 +242,7 @@ class MessageStore:
     def _reserve_indexes(self, batch: Sequence[Prepared], start: int) -> None:
         """Allocates the space of all index entries, before the records are written: afterwards nothing may fail.
 
-        Raises StoreFull, StoreFenced, RecordRefused.
+        Raises StoreFull, StoreFailed, RecordRefused.
         """
         try:
             key_count = 0
@@ -256,7 +256,7 @@ class MessageStore:
             remedy = SHORTAGE_REMEDIES.get(error.errno or 0)
             if remedy is not None:
                 raise StoreFull(f"no space for the indexes of {self.path} ({error.strerror}); {remedy}") from error
-            raise self._fence.put_up("growing an index", error) from error
+            raise self._disk_failure.record("growing an index", error) from error
 
     def _index(self, batch: Sequence[Prepared], appended: list[Appended]) -> None:
         """Enters the records into their consume queues and the key index."""
@@ -282,7 +282,7 @@ class MessageStore:
     def when_flushed(self, commit_log_offset_end: int, callback: FlushCallback) -> None:
         """Calls `callback(None)` on the loop once messages that end at or before the offset may be acknowledged.
 
-        With "sync" that is after their flush, with "async" at once. Calls it with StoreFenced or StoreClosed when the
+        With "sync" that is after their flush, with "async" at once. Calls it with StoreFailed or StoreClosed when the
         flush cannot happen any more.
         """
         self._flusher.when_flushed(commit_log_offset_end, callback)

@@ -95,7 +95,7 @@ class OpRecords:
         self._gathered, self._gathered_chars = [], 0
 
         def flushed(error: Exception | None) -> None:
-            # On an error the store is fenced and must be opened anew: recovery finds these ends in the log.
+            # On an error the store has stopped and must be opened anew: recovery finds these ends in the log.
             if error is None:
                 self.written(ended, op)
 

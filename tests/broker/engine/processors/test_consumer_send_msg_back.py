@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.processors.consumer_send_msg_back import ConsumerSendMsgBack
-from broker.engine.store.errors import StoreFenced, StoreFull
+from broker.engine.store.errors import StoreFailed, StoreFull
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_READ, TopicConfig
 from remoting.wire.codes import V3_4_9, RequestCode, ResponseCode
@@ -193,7 +193,7 @@ async def test_send_back_is_answered_when_the_disk_has_it(parts, processor, monk
 
 def test_send_back_fails_when_the_disk_does(parts, processor, monkeypatch):
     stored = parts.store.append(draft())
-    monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: callback(StoreFenced("the disk failed")))
+    monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: callback(StoreFailed("the disk failed")))
 
     assert parts.ask(processor, send_back(stored.commit_log_offset)).code == ResponseCode.SYSTEM_ERROR
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.store.errors import RecordRefused, StoreFenced, StoreFull
+from broker.engine.store.errors import RecordRefused, StoreFailed, StoreFull
 from remoting.wire.batch import encode_batch
 from remoting.wire.bodies.topics import PERM_READ, TopicConfig
 from remoting.wire.codes import V3_4_9, RequestCode, ResponseCode
@@ -195,10 +195,10 @@ def test_send_refuses_a_body_over_the_limit(tmp_path):
     ("error", "code"),
     [
         (StoreFull("no room"), ResponseCode.SERVICE_NOT_AVAILABLE),
-        (StoreFenced("the disk failed"), ResponseCode.SERVICE_NOT_AVAILABLE),
+        (StoreFailed("the disk failed"), ResponseCode.SERVICE_NOT_AVAILABLE),
         (RecordRefused("too large"), ResponseCode.MESSAGE_ILLEGAL),
     ],
-    ids=["full", "fenced", "refused"],
+    ids=["full", "failed", "refused"],
 )
 def test_send_answers_what_the_store_says(parts, processor, monkeypatch, error, code):
     def refuse(_):
@@ -244,7 +244,7 @@ def test_send_that_does_not_wait_is_answered_at_once(parts, processor, monkeypat
 async def test_send_is_not_acknowledged_when_the_disk_failed(parts, processor, monkeypatch):
     disk = SlowFlush(parts.store, monkeypatch)
     parts.ask(processor, send())
-    disk.done(StoreFenced("the disk failed"))
+    disk.done(StoreFailed("the disk failed"))
 
     assert [command.code for command in parts.wire.sent] == [ResponseCode.SERVICE_NOT_AVAILABLE]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.sending import accepting as accepting_module
-from broker.engine.store.errors import RecordRefused, StoreFenced
+from broker.engine.store.errors import RecordRefused, StoreFailed
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from tests.support.broker_parts import BrokerParts
@@ -125,7 +125,7 @@ async def test_accepting_answers_after_the_flush_those_who_wait_and_at_once_thos
 
 
 def test_accepting_says_no_to_all_who_wait_when_the_flush_fails(parts, outcomes, monkeypatch):
-    monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: callback(StoreFenced("the disk failed")))
+    monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: callback(StoreFailed("the disk failed")))
     outcomes.submit(b"1")
     outcomes.submit(b"2")
     parts.accepting.store_submitted()

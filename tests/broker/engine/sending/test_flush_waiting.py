@@ -9,7 +9,7 @@ import pytest
 from broker.engine.sending import flush_waiting as module
 from broker.engine.sending.accepting import refusal
 from broker.engine.sending.flush_waiting import FlushTimedOut, FlushWaiting
-from broker.engine.store.errors import StoreFenced
+from broker.engine.store.errors import StoreFailed
 from broker.engine.store.values import Appended
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
@@ -57,7 +57,7 @@ async def test_sends_are_answered_when_the_disk_has_them(sends):
 
 async def test_sends_hear_of_a_disk_that_failed(sends):
     sends.wait()
-    sends.disk.flush(StoreFenced("the disk failed"))
+    sends.disk.flush(StoreFailed("the disk failed"))
     (answer,) = sends.answers
     assert answer.response_code == ResponseCode.SERVICE_NOT_AVAILABLE
 

@@ -1,4 +1,4 @@
-"""Group commit, its failures, and the fence."""
+"""Group commit, and its failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from broker.engine.store.checkpoint import CheckpointFile
-from broker.engine.store.errors import StoreClosed, StoreFenced
+from broker.engine.store.errors import StoreClosed, StoreFailed
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended
 from tests.support.faulty_files import FaultyFiles
@@ -104,7 +104,7 @@ async def test_async_flushes_in_the_background(tmp_path: Path) -> None:
     store.close()
 
 
-async def test_a_failed_flush_is_told_to_all_and_fences_the_store(tmp_path: Path) -> None:
+async def test_a_failed_flush_is_told_to_all_and_stops_the_store(tmp_path: Path) -> None:
     files = HeldFiles()
     store = open_store(tmp_path, SYNC, files=files)
     await asyncio.wait_for(flushed(store, store.append(draft(b"safe"))), 5)
@@ -113,15 +113,15 @@ async def test_a_failed_flush_is_told_to_all_and_fences_the_store(tmp_path: Path
     waiters = [flushed(store, store.append(draft(b"lost?"))) for _ in range(3)]
     files.gate.set()
     for waiter in waiters:
-        with pytest.raises(StoreFenced, match="restart the broker"):
+        with pytest.raises(StoreFailed, match="restart the broker"):
             await asyncio.wait_for(waiter, 5)
-    with pytest.raises(StoreFenced, match="flushing to the disk failed"):
+    with pytest.raises(StoreFailed, match="flushing to the disk failed"):
         store.append(draft())
-    with pytest.raises(StoreFenced):
+    with pytest.raises(StoreFailed):
         store.append_batch([draft()])
     assert bodies(store)[0] == b"safe"
     files.sync_error = None
-    with pytest.raises(StoreFenced):
+    with pytest.raises(StoreFailed):
         store.append(draft())
     store.close()
     assert (tmp_path / "abort").exists()
@@ -132,14 +132,14 @@ async def test_a_failed_flush_is_told_to_all_and_fences_the_store(tmp_path: Path
     again.close()
 
 
-async def test_a_flush_that_fails_in_the_background_fences_async_too(tmp_path: Path) -> None:
+async def test_a_flush_that_fails_in_the_background_stops_async_too(tmp_path: Path) -> None:
     files = FaultyFiles()
     store = open_store(tmp_path, replace(SMALL, flush_interval_ms=10), files=files)
     store.append(draft())
     files.sync_error = errno.EIO
     store.append(draft())
-    await eventually(lambda: store._fence.error is not None)
-    with pytest.raises(StoreFenced):
+    await eventually(lambda: store._disk_failure.error is not None)
+    with pytest.raises(StoreFailed):
         store.append(draft())
     store.close()
 
@@ -298,7 +298,7 @@ async def test_what_a_handed_over_checkpoint_names_is_flushed_at_the_close(tmp_p
     assert tmp_path / "consumequeue" / "orders" / "0" / "00000000000000000000" in files.paths
 
 
-async def test_whatever_ends_the_flusher_fences_the_store(tmp_path: Path) -> None:
+async def test_whatever_ends_the_flusher_stops_the_store(tmp_path: Path) -> None:
     class Broken(FaultyFiles):
         is_broken = False
 
@@ -311,6 +311,6 @@ async def test_whatever_ends_the_flusher_fences_the_store(tmp_path: Path) -> Non
     store = open_store(tmp_path, SYNC, files=files)
     await asyncio.wait_for(flushed(store, store.append(draft())), 5)
     files.is_broken = True
-    with pytest.raises(StoreFenced, match="a mistake of ours"):
+    with pytest.raises(StoreFailed, match="a mistake of ours"):
         await asyncio.wait_for(flushed(store, store.append(draft())), 5)
     abandon(store)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.engine.store.errors import StoreFenced, StoreFull
+from broker.engine.store.errors import StoreFailed, StoreFull
 from tests.support.faulty_files import FaultyFiles
 from tests.support.stores import abandon, bodies, draft, open_store
 
@@ -78,13 +78,13 @@ def test_a_write_cut_off_by_a_full_disk_leaves_no_trace(tmp_path: Path, files: F
     again.close()
 
 
-def test_a_write_error_that_is_not_about_space_fences(tmp_path: Path, files: FaultyFiles) -> None:
+def test_a_write_error_that_is_not_about_space_stops_the_store(tmp_path: Path, files: FaultyFiles) -> None:
     store = open_store(tmp_path, files=files)
     store.append(draft(b"first"))
     files.write_error = errno.EIO
-    with pytest.raises(StoreFenced, match=r"writing to .* failed"):
+    with pytest.raises(StoreFailed, match=r"writing to .* failed"):
         store.append(draft())
-    with pytest.raises(StoreFenced):
+    with pytest.raises(StoreFailed):
         store.append(draft())
     assert bodies(store) == [b"first"]
     store.close()

@@ -13,7 +13,7 @@ import pytest
 
 from broker.engine.store import key_lookup
 from broker.engine.store.consume_queue import ConsumeQueue
-from broker.engine.store.errors import RecordRefused, StoreClosed, StoreFenced, StoreFull
+from broker.engine.store.errors import RecordRefused, StoreClosed, StoreFailed, StoreFull
 from broker.engine.store.key_index import message_keys
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, Boundary, ReadStatus, StoreConfig
@@ -430,7 +430,7 @@ def test_a_batch_with_more_keys_than_a_file_of_the_index_holds_is_refused_whole(
     again.close()
 
 
-def test_what_cannot_be_indexed_once_written_fences_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_indexed_once_written_stops_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_store(tmp_path / "store")
     store.append(draft(b"one"))
 
@@ -439,9 +439,9 @@ def test_what_cannot_be_indexed_once_written_fences_the_store(tmp_path: Path, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(ConsumeQueue, "put", fails)
-        with pytest.raises(StoreFenced, match="indexing what was written"):
+        with pytest.raises(StoreFailed, match="indexing what was written"):
             store.append(draft(b"two"))
-    with pytest.raises(StoreFenced):
+    with pytest.raises(StoreFailed):
         store.append(draft(b"three"))
     abandon(store)
     again = open_store(tmp_path / "store")

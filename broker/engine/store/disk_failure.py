@@ -1,8 +1,8 @@
-"""The fence: after a failed write or flush the store accepts no message and acknowledges none.
+"""The first failed write or flush of a store: from then on it accepts no message and acknowledges none.
 
 After a failed write or fsync the kernel may have dropped the dirty pages and marked them clean: a second fsync would
-succeed although the bytes are lost. Only opening the store again, which verifies what is on the disk, removes the
-fence. Set from the event loop or the flusher thread (one attribute, the first reason is kept), read by both.
+succeed although the bytes are lost. Only opening the store again, which verifies what is on the disk, ends this state.
+Recorded on the event loop or in the flusher thread (one attribute, the first failure is kept), read by both.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from broker.engine.store.errors import StoreFenced
+from broker.engine.store.errors import StoreFailed
 
 logger = logging.getLogger(__name__)
 
 
-class Fence:
+class DiskFailure:
     """Holds the error with which the store refuses appends and flushes, `error`; None while the disk works."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.error: StoreFenced | None = None
+        self.error: StoreFailed | None = None
 
-    def put_up(self, what: str, cause: BaseException) -> StoreFenced:
-        """Fences the store because the operation `what` failed. Returns the error to raise: the first failure's."""
-        error = StoreFenced(
+    def record(self, what: str, cause: BaseException) -> StoreFailed:
+        """Stops the store because the operation `what` failed. Returns the error to raise: the first failure's."""
+        error = StoreFailed(
             f"the store {self._path} accepts nothing more: {what} failed ({cause}). Check the disk, then restart "
             "the broker; acknowledged messages are kept and stay readable."
         )
@@ -34,6 +34,6 @@ class Fence:
         return self.error
 
     def check(self) -> None:
-        """Raises StoreFenced if the store is fenced."""
+        """Raises StoreFailed if a write or flush has failed."""
         if self.error is not None:
             raise self.error
