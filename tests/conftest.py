@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Generator, Iterator
@@ -35,6 +36,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 def pytest_configure() -> None:
     """Has Django hash passwords quickly, and SQLite not wait for the disk: neither is what a test is about."""
+    gc.disable()
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
@@ -45,6 +47,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Sorts the tests of a parallel run as they are to be dealt out."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: parallel.place_of(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """Spares the garbage collector the thousands of tests, which stay to the end."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_xdist_auto_num_workers() -> int:

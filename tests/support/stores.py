@@ -11,6 +11,7 @@ from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.properties import Property, encode_properties
 from remoting.wire.stored_message import StoredMessage, decode_messages
 from remoting.wire.tags import tags_code
+from tests.support.faulty_files import UnflushedFiles
 from tests.support.waiting import wait_until
 
 START_MS = 1_700_000_000_000
@@ -62,7 +63,7 @@ def open_store(
     clock: ManualClock | None = None,
     files: FileLayer | None = None,
 ) -> MessageStore:
-    return MessageStore.open(path, config, clock or ManualClock(), files)
+    return MessageStore.open(path, config, clock or ManualClock(), files or UnflushedFiles())
 
 
 def read_queue(store: MessageStore, topic: str = "orders", queue_id: int = 0) -> list[StoredMessage]:

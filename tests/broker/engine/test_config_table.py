@@ -13,10 +13,11 @@ import pytest
 
 from broker.engine.config_files import ConfigFileUnreadable, ConfigFileUnwritable
 from broker.engine.config_table import ConfigTable
+from broker.engine.store.files import FileLayer
 from remoting.wire.bodies.topics import TopicConfig, TopicTable
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
-from tests.support.faulty_files import FaultyFiles
+from tests.support.faulty_files import FaultyFiles, UnflushedFiles
 from tests.support.waiting import eventually
 
 Topics = ConfigTable[TopicTable, TopicConfig]
@@ -25,7 +26,7 @@ CHANGED: list[str] = []
 
 
 def table_in(
-    folder: Path, files: FaultyFiles | None = None, changes_bytes_max: int = 1 << 20, unflushed_max: int = 100
+    folder: Path, files: FileLayer | None = None, changes_bytes_max: int = 1 << 20, unflushed_max: int = 100
 ) -> Topics:
     path = folder / "topics.json"
     table: Topics = ConfigTable(
@@ -160,10 +161,10 @@ def test_a_cut_at_any_byte_leaves_exactly_the_changes_before_it(tmp_path) -> Non
     for cut in range(end + 1):
         (config / "topics.json").write_bytes(base)
         # Zeros, as the space ahead is; and a file that ends there.
-        for torn in (lines[:cut].ljust(len(lines), b"\0"), lines[:cut]):
+        for torn in (lines[:cut].ljust(end + 100, b"\0"), lines[:cut]):
             changes.write_bytes(torn)
             expected = [known for byte_count, known in states if byte_count <= cut][-1]
-            assert state(table_in(config)) == expected, f"cut at byte {cut}"
+            assert state(table_in(config, UnflushedFiles())) == expected, f"cut at byte {cut}"
             (config / "topics.json").write_bytes(base)
 
 

@@ -68,6 +68,8 @@ def joined(trees: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 VALUES = st.sampled_from(
     ["5", "6", "-1", "05", "x", "true", "TRUE", "NaN", "5.5", "1_0", "\ufffd", "3000000001", "1e400", ""]
 )
+# A tree has up to 24 conditions, so fewer than usual would leave kinds of them out.
+EXAMPLES = max(120, settings.default.max_examples)
 MESSAGES = st.lists(st.dictionaries(st.sampled_from("abc"), VALUES), min_size=1, max_size=8)
 
 
@@ -75,7 +77,7 @@ def stored(message: dict[str, str]) -> bytes:
     return TEXT_START + encode_properties(message).encode()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.recursive(USUAL, joined, max_leaves=24), MESSAGES)
 def test_the_function_of_a_usual_expression_says_what_the_interpreter_says(
     tree: Node, messages: list[dict[str, str]]
@@ -87,7 +89,7 @@ def test_the_function_of_a_usual_expression_says_what_the_interpreter_says(
             assert matches(stored(message)) is reference(stored(message))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.recursive(USUAL | UNUSUAL, joined, max_leaves=24), MESSAGES)
 def test_what_is_generated_of_any_expression_says_what_the_interpreter_says(
     tree: Node, messages: list[dict[str, str]]
