@@ -1,4 +1,4 @@
-"""`python -m bench [NAME…]`: the benchmarks, all or those named. Each prints what it measured."""
+"""Runs benchmarks: `python -m bench [NAME…]`, all or those named. Each prints what it measured."""
 
 from __future__ import annotations
 

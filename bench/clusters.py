@@ -1,4 +1,4 @@
-"""The two clusters that benchmarks set side by side, and their processes."""
+"""Starts the two clusters that benchmarks set side by side, and finds their processes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Memory per connection: 10,000 idle consumers that only send heartbeats, in groups of ten; beside Apache.
+"""Measures memory per connection: 10,000 idle consumers that only send heartbeats, in groups of ten; beside Apache.
 
-Every consumer has a connection, a client id and one subscription, and beats as clients do. Resident memory of the
-broker's process before and after, and its processor time while nothing but heartbeats happens. Apache's heap is fixed
-and touched as it is needed, so its figure is what the connections made it touch, and what it threw away on the way.
+Every consumer has a connection, a client id and one subscription, and sends heartbeats as clients do. Printed are the
+resident memory of the broker's process before and after, and its processor time while it only gets heartbeats. Apache's
+heap is fixed and touched as it is needed, so its figure is what the connections made it touch, and what it threw away
+on the way.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.support.our_broker import OurBroker
 CONNECTIONS = 10_000
 GROUP_MEMBERS = 10
 TOPIC = "bench-connections"
-# Clients beat every 30 s; here more often, so that the memory of several beats is seen in a short time.
+# Clients send one every 30 s; here more often, so that the memory of several heartbeats shows in a short time.
 BEATS = 3
 BEAT_INTERVAL_S = 5.0
 BEATING_AT_ONCE = 200
@@ -37,7 +38,7 @@ APACHE_JVM = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC")
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Resident megabytes of the broker's process; `idle_cores` with one beat of every client in 30 s."""
+    """Resident megabytes of the broker's process; `idle_cores` with one heartbeat of every client in 30 s."""
 
     before_mb: float
     after_mb: float
@@ -62,7 +63,7 @@ def main() -> None:
         (f"resident MB with {CONNECTIONS:,} consumers", our_figures.after_mb, apache_figures.after_mb, ",.0f"),
         ("KB per connection", our_figures.kb_per_connection, apache_figures.kb_per_connection, ",.1f"),
         ("seconds until all have joined", our_figures.joined_s, apache_figures.joined_s, ",.1f"),
-        ("cores with a beat every 30 s", our_figures.idle_cores, apache_figures.idle_cores, ",.3f"),
+        ("cores with a heartbeat every 30 s", our_figures.idle_cores, apache_figures.idle_cores, ",.3f"),
     )
     print(f"{'':<44}{'ours':>10}{'Apache':>10}{'ours/Apache':>13}")
     for name, our_figure, apache_figure, form in rows:
@@ -82,7 +83,7 @@ async def _measure(address: str, process: psutil.Process) -> Figures:
         await _beat(clients)
     cores_before_s, idle_began_s = _cpu_s(process), time.perf_counter()
     await _beat(clients, over_s=IDLE_S)
-    # The clients beat once in 20 s here, once in 30 s in life.
+    # One heartbeat of each client in IDLE_S here, in 30 s in production.
     idle_cores = (_cpu_s(process) - cores_before_s) / (time.perf_counter() - idle_began_s) * (IDLE_S / 30)
     lost = sum(client.is_lost for client in clients)
     assert not lost, f"{lost} connections were closed"

@@ -1,4 +1,6 @@
-"""How late delayed messages come while 100,000 others wait: ours (its own scheduler, then a Celery worker) and Apache.
+"""Measures how late delayed messages come while 100,000 others wait, on our broker and on Apache.
+
+Ours is measured twice: with its own scheduler, and with one in a Celery worker.
 
 Half of those that wait have a delay level, half a time of their own (`TIMER_DELIVER_MS`), all hours away. Then, for
 some seconds, messages of both kinds are sent that fall due at once. Lateness is the store timestamp of the delivered

@@ -1,4 +1,4 @@
-"""The least that a producer needs: a process that gives out a route and says "stored" to every send.
+"""Serves the least that a producer needs: a process that gives out a route and says "stored" to every send.
 
 What a benchmark measures against it is the client alone.
 """

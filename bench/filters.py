@@ -1,8 +1,8 @@
-"""What filters cost a broker: ours beside Apache RocketMQ 5.4.0, the same client pulling from both.
+"""Measures what filters cost a broker: ours beside Apache RocketMQ 5.4.0, the same client pulling from both.
 
 No filter, a tag expression, a simple and a longer SQL92 expression, each letting through all, a tenth or a thousandth
-of the messages. Told per case: messages looked at per second (those that the filter keeps out count too), and the
-broker's processor time per message looked at. Every case is first run through once, untimed, and its messages counted.
+of the messages. Printed for each case: messages examined per second (those that are kept out count too), and the
+broker's processor time per examined message. Every case first runs once, untimed, and its messages are counted.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def main() -> None:
     require_apache()
     ours = measure(lambda folder: OurBroker(folder / "store", "async"))
     theirs = measure(lambda folder: apache(folder, "async"))
-    heads = ("messages looked at a second", "µs of processor each")
+    heads = ("messages examined a second", "µs of processor each")
     print(f"{'':<22}{heads[0]:>34}{heads[1]:>34}{'cores':>14}")
     columns = "".join(f"{name:>12}" for name in ("ours", "Apache", "ratio") * 2)
     print(f"{'filter and what passes':<22}{columns}{'ours':>8}{'Apache':>8}")
@@ -178,7 +178,7 @@ class Puller:
             raise RuntimeError(f"{self._case.name}: {passed} messages came, {expected} should have")
 
     async def go_round(self, deadline_s: float) -> int:
-        """Pulls all queues from their starts again and again; returns how many messages the broker looked at."""
+        """Pulls all queues from their starts again and again; returns how many messages the broker examined."""
         return sum(await asyncio.gather(*(self._queue_rounds(queue, deadline_s) for queue in range(QUEUES))))
 
     async def _queue_rounds(self, queue: int, deadline_s: float) -> int:
@@ -213,8 +213,8 @@ class Puller:
         answer = await self._ask(Command(code=RequestCode.PULL_MESSAGE, ext_fields=write_header(header)))
         if answer.code not in (ResponseCode.SUCCESS, ResponseCode.PULL_RETRY_IMMEDIATELY):
             raise RuntimeError(f"queue {queue} cannot be pulled at {place}: {answer}")
-        told = read_header(PullMessageResponseHeader, answer.ext_fields)
-        return bytes(answer.body), told.next_begin_offset, told.max_offset
+        header = read_header(PullMessageResponseHeader, answer.ext_fields)
+        return bytes(answer.body), header.next_begin_offset, header.max_offset
 
     async def _ask(self, command: Command) -> Command:
         return await self._connections.request(self._address, command, REQUEST_TIMEOUT_MS)

@@ -1,4 +1,4 @@
-"""A whole install, `manage.py up`, with four consumer instances and nothing to do, beside the bars for it.
+"""Measures a whole install, `manage.py up`, with four consumer instances and nothing to do, beside its bars.
 
 Start-up, memory and processor time. RSS counts pages that forked workers share once per process; PSS shares them out,
 so its sum is what the machine gives.
@@ -17,7 +17,7 @@ from tests.support.install import Install
 
 MEMORY_BAR_MB = 1300.0
 CORES_BAR = 0.1
-# What comes in the first moments (instances, the first look at the cluster) is not idling yet.
+# The first moments (instances start, the cluster is first observed) are not idling yet.
 CALM_AFTER_S = 15.0
 MEASURED_S = 30.0
 _NODE = re.compile(r"-n (\S+)@")

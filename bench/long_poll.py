@@ -1,4 +1,4 @@
-"""Wake-up: from a send to the answers of the pulls that waited for it, with 10,000 pulls held; beside Apache.
+"""Measures the time from a send to the answers of the pulls that waited for it, with 10,000 pulls held; beside Apache.
 
 One topic of 1,000 queues, read by ten groups: ten pulls wait at each queue, so each send wakes ten and leaves 9,990
 asleep. Both brokers flush asynchronously: what is measured is the waking, not the disk. The clock is the client's:

@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    """Django's own imports need the settings, and those the environment that `main` just made."""
+    """Imports Django only here: its imports need the settings, and those the environment that `main` just made."""
     import django  # after `main`, see above
 
     django.setup()

@@ -1,4 +1,4 @@
-"""Clients for benchmarks that hold thousands of connections or pulls in one process: frames and nothing else.
+"""Provides clients for benchmarks that hold thousands of connections or pulls in one process: frames and nothing else.
 
 Addresses of their own (127.0.0.2, …) for every `PORTS_PER_ADDRESS`, because one address has too few ports.
 """

@@ -1,4 +1,4 @@
-"""Rows that the console writes a second while 100 groups read 8 queues of one busy topic, and while nothing happens.
+"""Counts rows that the console writes a second while 100 groups read 8 queues of one busy topic, and while idle.
 
 Our broker is a process of its own; a producer sends 200 messages a second, and every group commits each of its queues
 every 5 s, as consumers do. The console's follower runs in this process, on a SQLite file. Counted are the rows that
@@ -68,13 +68,13 @@ class RowCount:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         os.environ["MQADMIN_DATA"] = str(Path(folder) / "data")
-        os.environ["MQADMIN_LOG_LEVEL"] = "error"  # there is no Redis, and so no open page to be told
+        os.environ["MQADMIN_LOG_LEVEL"] = "error"  # there is no Redis, and every event for open pages would log that
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
         _run(Path(folder))
 
 
 def _run(folder: Path) -> None:
-    """Django's own imports need the settings, and those the environment that `main` just made."""
+    """Imports Django only here: its imports need the settings, and those the environment that `main` just made."""
     import django  # after `main`, see above
 
     django.setup()

@@ -1,4 +1,4 @@
-"""Our broker beside Apache RocketMQ 5.4.0: the same Java client, machine, message size and flush mode.
+"""Measures our broker beside Apache RocketMQ 5.4.0: the same Java client, machine, message size and flush mode.
 
 One after the other, each in a process of its own with an empty store: time from the start to a route, sends a second
 from 64 blocking threads and asynchronously, messages a second into one push consumer, resident memory afterwards.

@@ -1,4 +1,4 @@
-"""Frames that the wire core alone encodes and decodes in a second of processor time, by header kind: no socket."""
+"""Measures frames that the wire core encodes and decodes in a second of processor time, by header kind. No socket."""
 
 from __future__ import annotations
 

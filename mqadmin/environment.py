@@ -116,7 +116,7 @@ def one_of(name: str, text: str, words: tuple[str, ...]) -> str:
 
 
 def token(name: str, text: str) -> str:
-    """A secret of TOKEN_CHARS_MIN characters at least, or "". Raises ImproperlyConfigured naming the variable."""
+    """Reads a secret of TOKEN_CHARS_MIN characters at least, or "". Raises ImproperlyConfigured naming the variable."""
     if text and len(text) < TOKEN_CHARS_MIN:
         raise ImproperlyConfigured(f"{name} is shorter than {TOKEN_CHARS_MIN} characters: make it a longer random text")
     return text

@@ -60,7 +60,7 @@ class ComplaintLog:
         self._write(logging.WARNING, subject, kind, message, *args)
 
     def exception(self, subject: str, kind: str, message: str, *args: object) -> None:
-        """As `warn`, as an error with the traceback of the exception that is being handled."""
+        """Writes as `warn` does, as an error and with the traceback of the exception that is being handled."""
         self._write(logging.ERROR, subject, kind, message, *args, with_traceback=True)
 
     def resolved(self, subject: str, kind: str) -> None:

@@ -244,7 +244,7 @@ class ConfigTable(Generic[T, E]):
             self._answer(flushed)
 
     def _refuse_unflushed(self, error: OSError) -> None:
-        """After a failed flush nobody knows which lines are on the disk: none may count."""
+        """Refuses all changes that are not flushed: after a failed flush nobody knows which lines are on the disk."""
         refused, self._unflushed = self._unflushed, deque()
         if not refused:
             return

@@ -179,7 +179,7 @@ class Settings:
         self.on_changed: dict[str, list[Callable[[], None]]] = {}
 
     def load(self) -> None:
-        """Takes over what was changed in an earlier life. Raises ConfigFileUnreadable, naming what makes no sense."""
+        """Takes over what was changed before this start. Raises ConfigFileUnreadable, naming what makes no sense."""
         for name, text in self._read_file().items():
             setting = self._table.get(name)
             if setting is None or setting.field is None:

@@ -16,7 +16,7 @@ from broker.engine.store.values import Appended
 
 BUCKET_S = 10
 BUCKETS = 6
-# How often the date is looked at, so that a midnight is noticed in time.
+# How often the date is checked, so that a midnight is noticed in time.
 MIDNIGHT_CHECK_INTERVAL_S = 30.0
 
 K = TypeVar("K", bound=Hashable)

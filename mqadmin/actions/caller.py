@@ -45,12 +45,12 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """The account's name; "" for nobody."""
+        """Returns the account's name; "" for nobody."""
         return self.person.get_username()
 
     @property
     def origin(self) -> dict[str, str]:
-        """What the audit keeps besides the name, within the limits of its columns."""
+        """Returns what the audit keeps besides the name, within the limits of its columns."""
         return {
             "way": self.way,
             "address": _clean(self.address, ADDRESS_CHARS_MAX),

@@ -27,7 +27,7 @@ LABELS: dict[str, Promise] = {
     "retry_times_max": gettext_lazy("retries"),
     "retry_queues": gettext_lazy("queues for retries"),
     "consume_timeout_minutes": gettext_lazy("minutes to consume"),
-    "notifies_members": gettext_lazy("members told of others"),
+    "notifies_members": gettext_lazy("members notified of others"),
     "members": gettext_lazy("members online"),
     "lag": gettext_lazy("lag"),
     "retries": gettext_lazy("messages in the retry topic"),

@@ -95,7 +95,7 @@ class CreateGroup:
     notifies_members: Annotated[
         bool | None,
         YesNoField(
-            label=gettext_lazy("Members are told when others come and go"),
+            label=gettext_lazy("Members are notified when others come and go"),
             help_text=gettext_lazy("In a new group they are. If not, they find out at their next rebalance."),
         ),
     ] = None

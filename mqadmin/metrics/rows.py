@@ -104,5 +104,5 @@ def groups(limit: int) -> Sequence[Group]:
 
 
 def _whole(value: object) -> int | None:
-    """PostgreSQL sums whole numbers to Decimals."""
+    """Returns a sum as an integer: PostgreSQL sums whole numbers to Decimals."""
     return None if value is None else int(value)  # type: ignore[call-overload]

@@ -6,7 +6,7 @@ for each topic at which they disagree: what each member subscribed to, from when
 disagree at a topic by expression, by its type, or because only one of them subscribes.
 
 Pure: "now" is given, in ms since the epoch. A change costs the topics it touches; only where a conflict begins or ends
-are all members looked at. What is remembered of a member goes with it.
+are all members compared. What is remembered of a member goes with it.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class SubscriptionConflicts:
             del self._expressions[topic]
 
     def _judge(self, topics: Iterable[str], changed: _Member | None, now_ms: int) -> None:
-        """Begins and ends conflicts at `topics`. Of one that goes on, only the `changed` member is looked at."""
+        """Begins and ends conflicts at `topics`. Of one that goes on, only the `changed` member is compared."""
         for topic in topics:
             if self._is_disputed(topic):
                 has_begun = topic not in self._disputed

@@ -168,7 +168,7 @@ class DelayedDelivery:
     def _collect(
         self, level: Level, segment: LevelSegment, until_ms: int, now_ms: int
     ) -> tuple[list[MessageDraft], int]:
-        """Returns copies of the due messages, in order, and the queue offset after the last entry looked at."""
+        """Returns copies of the due messages, in order, and the queue offset after the last entry examined."""
         drafts: list[MessageDraft] = []
         total_bytes = 0
         queue_offset = segment.next_offset

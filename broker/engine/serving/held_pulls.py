@@ -1,6 +1,6 @@
 """Pulls that found nothing and wait for a message or their deadline (RocketMQ's `PullRequestHoldService`).
 
-A held pull is a small record, never a task. It is looked at again when a message that its filter lets through enters
+A held pull is a small record, never a task. It is evaluated again when a message that its filter lets through enters
 its queue, at its deadline, and, every 5 s, when its queue has grown by messages that the filter keeps out: the
 answer then moves the consumer past them. What wakes during one read is resumed together after it.
 
@@ -204,7 +204,7 @@ class HeldPulls:
                 self._wake(pull)
 
     def wake_group(self, group: str) -> None:
-        """Wakes all pulls of a group that a tool changed or deleted; that is rare, so all pulls are looked at."""
+        """Wakes all pulls of a group that a tool changed or deleted; that is rare, so all pulls are compared."""
         for pull in [pull for pulls in self._by_queue.values() for pull in pulls if pull.group == group]:
             self._wake(pull)
 

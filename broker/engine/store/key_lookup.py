@@ -12,7 +12,7 @@ from remoting.wire.stored_message import StoredMessage, decode_message
 
 # RocketMQ's `maxMsgsNumBatch`.
 MESSAGES_MAX = 64
-# Candidates looked at by one lookup, each of them a read from the log.
+# Candidates compared by one lookup, each of them a read from the log.
 CANDIDATES_MAX = 4096
 # Half a frame: an answer of 64 large messages would exceed the frame size that clients accept.
 ANSWER_BYTES_MAX = FRAME_BYTES_MAX // 2

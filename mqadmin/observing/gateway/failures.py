@@ -1,4 +1,4 @@
-"""What goes wrong between the console and a cluster, and what a caller is told of it."""
+"""Turns what goes wrong between the console and a cluster into errors and reasons."""
 
 from __future__ import annotations
 

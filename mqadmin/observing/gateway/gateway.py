@@ -89,18 +89,18 @@ class Gateway:
 
     @property
     def request_count(self) -> int:
-        """Requests sent so far."""
+        """Returns the number of requests sent so far."""
         return self._connections.request_count
 
     @property
     def topics(self) -> TopicRequests:
-        """What concerns topics. Raises GatewayError for name servers that are no addresses."""
+        """Returns the requests about topics. Raises GatewayError for name servers that are no addresses."""
         with as_gateway_error():
             return TopicRequests(self._admin, NameServers(self._namesrv, self._connections).addresses)
 
     @property
     def groups(self) -> GroupRequests:
-        """What concerns groups."""
+        """Returns the requests about groups."""
         return GroupRequests(self._admin)
 
     async def brokers(self) -> list[BrokerData]:

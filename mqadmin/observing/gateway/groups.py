@@ -33,7 +33,7 @@ class GroupOnBroker:
 
     @property
     def is_there(self) -> bool:
-        """Whether the broker has anything of it."""
+        """Tells whether the broker has anything of it."""
         return self.config is not None or self.retry_count is not None or self.dead_count is not None
 
 
