@@ -98,6 +98,7 @@ INSTALLED_APPS = [
     "mqadmin.audit",
     "mqadmin.actions",
     "mqadmin.hosting",
+    "mqadmin.cluster_settings",
     "mqadmin.groups",
     "mqadmin.topics",
     "mqadmin.metrics",

@@ -77,6 +77,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
         "mqadmin.hosting",
         "mqadmin.topics",
         "mqadmin.groups",
+        "mqadmin.cluster_settings",
         "mqadmin.lag",
         "mqadmin.rebalances",
     ),
@@ -84,6 +85,14 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.metrics": (*FACES, "mqadmin.actions", *TALKING),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.cluster_settings": (
+        *FACES,
+        "mqadmin.hosting",
+        "mqadmin.topics",
+        "mqadmin.groups",
+        "mqadmin.lag",
+        "mqadmin.rebalances",
+    ),
     "mqadmin.groups": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
     "examples": ("broker", "mqadmin", "bench", "consumer.engine"),
 }

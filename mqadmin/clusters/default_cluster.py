@@ -7,7 +7,7 @@ import logging
 from django.conf import settings
 from django.db import transaction
 
-from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState
+from mqadmin.clusters.models import Cluster
 
 logger = logging.getLogger(__name__)
 
@@ -20,14 +20,9 @@ def ensure_default_cluster() -> None:
         return
     logger.warning("cluster %s is now behind %s; it was behind %s", name, namesrv, cluster.namesrv)
     with transaction.atomic():
-        cluster.brokers.all().delete()
-        Cluster.objects.filter(pk=cluster.pk).update(
-            namesrv=namesrv,
-            rocketmq_name="",
-            kind=ClusterKind.UNKNOWN,
-            state=ClusterState.NEW,
-            last_synced_at=None,
-            last_error="",
-            topic_cursor="",
-            group_cursor="",
-        )
+        cluster.point_at(namesrv)
+
+
+def is_default_cluster(name: str) -> bool:
+    """Returns whether the cluster's row follows MQADMIN_NAMESRV."""
+    return name == settings.MQADMIN_DEFAULT_CLUSTER

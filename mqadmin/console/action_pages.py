@@ -116,6 +116,28 @@ DELETE_GROUP = ActionPage(
     section="groups",
     subject_url_name="group",
 )
+ADD_CLUSTER = ActionPage(
+    action="add_cluster",
+    url_name="add_cluster",
+    section="overview",
+    subject_url_name="cluster",
+    has_subject=False,
+    has_cluster=False,
+)
+CHANGE_CLUSTER = ActionPage(
+    action="change_cluster",
+    url_name="change_cluster",
+    section="overview",
+    subject_url_name="cluster",
+    has_cluster=False,
+)
+REMOVE_CLUSTER = ActionPage(
+    action="remove_cluster",
+    url_name="remove_cluster",
+    section="overview",
+    subject_url_name="cluster",
+    has_cluster=False,
+)
 
 PAGES: Mapping[str, ActionPage] = {
     page.action: page
@@ -127,6 +149,9 @@ PAGES: Mapping[str, ActionPage] = {
         CREATE_GROUP,
         SET_GROUP_CONSUMPTION,
         DELETE_GROUP,
+        ADD_CLUSTER,
+        CHANGE_CLUSTER,
+        REMOVE_CLUSTER,
     )
 }
 

@@ -32,6 +32,12 @@ LABELS: dict[str, Promise] = {
     "lag": gettext_lazy("lag"),
     "retries": gettext_lazy("messages in the retry topic"),
     "dead_letters": gettext_lazy("dead letters"),
+    "namesrv": gettext_lazy("name servers"),
+    "note": gettext_lazy("note"),
+    "found": gettext_lazy("found there"),
+    "broker_count": gettext_lazy("brokers"),
+    "topic_count": gettext_lazy("topics known here"),
+    "group_count": gettext_lazy("groups known here"),
 }
 
 
@@ -94,7 +100,7 @@ def _plain(value: Any) -> str:
         return count_text(value)
     if isinstance(value, list):
         return ", ".join(str(one) for one in value) or gettext("none")
-    return str(value)
+    return str(value) or gettext("none")
 
 
 _WRITERS: dict[str, Callable[[Any], str]] = {"perm": permission}

@@ -31,6 +31,9 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("theme/", theme, name="theme"),
     path("clusters/<slug:cluster>/", cluster, name="cluster"),
+    path("add-cluster/", action, {"page": action_pages.ADD_CLUSTER}, name="add_cluster"),
+    path("clusters/<slug:name>/settings/", action, {"page": action_pages.CHANGE_CLUSTER}, name="change_cluster"),
+    path("clusters/<slug:name>/remove/", action, {"page": action_pages.REMOVE_CLUSTER}, name="remove_cluster"),
     path("clusters/<slug:cluster>/topics/", topics, name="topics"),
     path(
         "clusters/<slug:cluster>/create-topic/",

@@ -50,6 +50,7 @@ class ScriptedBroker:
         self.asked: list[str] = []
         self.address = ""
         self.port = 0
+        self.connection_count = 0
         # More masters than this one, for those tests that need a cluster of several.
         self.further_masters: dict[str, str] = {}
         self._is_watched = is_watched
@@ -104,9 +105,10 @@ class ScriptedBroker:
     # Handler
 
     def connected(self, connection: Connection) -> None:
-        pass
+        self.connection_count += 1
 
     def disconnected(self, connection: Connection, error: Exception | None) -> None:
+        self.connection_count -= 1
         self._parked = [parked for parked in self._parked if parked[0] is not connection]
 
     def requests_received(self, connection: Connection, requests: list[Command]) -> None:

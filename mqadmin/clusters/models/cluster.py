@@ -9,6 +9,9 @@ from django.db import models
 from django.utils import timezone
 
 NAME_CHARS_MAX = 255
+CLUSTER_NAME_CHARS_MAX = 100
+NAMESRV_CHARS_MAX = 1000
+NOTE_CHARS_MAX = 500
 
 
 class ClusterKind(models.TextChoices):
@@ -37,8 +40,10 @@ class Cluster(models.Model):
     `last_synced_at`: when it last became reachable, or when the last complete polling cycle ended.
     """
 
-    name = models.SlugField(unique=True, max_length=100)
-    namesrv = models.CharField(max_length=1000)
+    name = models.SlugField(unique=True, max_length=CLUSTER_NAME_CHARS_MAX)
+    namesrv = models.CharField(max_length=NAMESRV_CHARS_MAX)
+    # What people want to know of it: who runs it, what it is for.
+    note = models.CharField(max_length=NOTE_CHARS_MAX, blank=True, default="")
     rocketmq_name = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     kind = models.CharField(max_length=10, choices=ClusterKind, blank=True, default=ClusterKind.UNKNOWN)
     state = models.CharField(max_length=12, choices=ClusterState, default=ClusterState.NEW)
@@ -60,6 +65,24 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def point_at(self, namesrv: str) -> None:
+        """Gives the cluster other name servers; what was known of its brokers goes. Call it in a transaction."""
+        self.brokers.all().delete()
+        self.namesrv, self.rocketmq_name, self.kind, self.state = namesrv, "", ClusterKind.UNKNOWN, ClusterState.NEW
+        self.last_synced_at, self.last_error, self.topic_cursor, self.group_cursor = None, "", "", ""
+        self.save(
+            update_fields=[
+                "namesrv",
+                "rocketmq_name",
+                "kind",
+                "state",
+                "last_synced_at",
+                "last_error",
+                "topic_cursor",
+                "group_cursor",
+            ]
+        )
 
     @property
     def followed_until(self) -> datetime | None:

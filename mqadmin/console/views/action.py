@@ -82,11 +82,11 @@ def action_run(request: HttpRequest, run: uuid.UUID) -> HttpResponse:
 
 def _frame(page: ActionPage, cluster: str) -> dict[str, Any]:
     """Returns what crumbs and navigation need."""
-    word = gettext("Topics") if page.section == "topics" else gettext("Groups")
+    words = {"topics": gettext("Topics"), "groups": gettext("Groups"), "overview": gettext("All clusters")}
     return {
         "here": cluster,
         "section": page.section,
-        "section_word": word,
+        "section_word": words[page.section],
         "section_url": page.section_address(cluster),
     }
 

@@ -11,9 +11,11 @@ some brokers did not answer is still a sample: it comes with a `PartialError` th
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures, GatewayError, NotWatchable, PartialError
 from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, Master, ask
 from mqadmin.observing.gateway.groups import GroupOnBroker
+from mqadmin.observing.gateway.probing import BrokerProbe, NameServerProbe, Probe
 from mqadmin.observing.gateway.topics import TopicOnBroker
 
 __all__ = [
+    "BrokerProbe",
     "BrokerTables",
     "ChangeFailure",
     "Failures",
@@ -21,8 +23,10 @@ __all__ = [
     "GatewayError",
     "GroupOnBroker",
     "Master",
+    "NameServerProbe",
     "NotWatchable",
     "PartialError",
+    "Probe",
     "TopicOnBroker",
     "ask",
 ]

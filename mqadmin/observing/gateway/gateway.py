@@ -11,6 +11,7 @@ from typing import TypeVar
 from mqadmin.observing.gateway.failures import Failures, NotWatchable, as_gateway_error
 from mqadmin.observing.gateway.fan_out import fan_out
 from mqadmin.observing.gateway.groups import GroupRequests
+from mqadmin.observing.gateway.probing import Probing
 from mqadmin.observing.gateway.runtime import Runtime, runtime_of
 from mqadmin.observing.gateway.topics import TopicRequests
 from remoting.client.admin import Admin
@@ -97,6 +98,12 @@ class Gateway:
         """Returns the requests about topics. Raises GatewayError for name servers that are no addresses."""
         with as_gateway_error():
             return TopicRequests(self._admin, NameServers(self._namesrv, self._connections).addresses)
+
+    @property
+    def probing(self) -> Probing:
+        """What is behind the name servers. Raises GatewayError for name servers that are no addresses."""
+        with as_gateway_error():
+            return Probing(self._admin, NameServers(self._namesrv, self._connections).addresses)
 
     @property
     def groups(self) -> GroupRequests:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from remoting.client.admin.requests import Requests
+from remoting.client.errors import BrokerRefused, NotSupported
 from remoting.wire.bodies.document import read_body
 from remoting.wire.bodies.scheduler import Agenda
 from remoting.wire.bodies.watch import WatchBody
@@ -23,7 +24,7 @@ WATCH_BYTES_MAX = 256 * 1024 * 1024
 
 
 class OurBroker:
-    """Every call raises NotSupported with Apache's brokers. None takes a turn: a caller has one at a time."""
+    """Every call but `is_at` raises NotSupported with Apache's brokers. None takes a turn: a caller has one at once."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -47,6 +48,16 @@ class OurBroker:
             body.add(part)
             next_page = further.next_page
         return first, body
+
+    async def is_at(self, address: str) -> bool:
+        """Returns whether the server is a broker of this project: it knows the watch request, if not its page -1."""
+        try:
+            await self._watch(address, WatchHeader(page=-1))
+        except NotSupported:
+            return False
+        except BrokerRefused:
+            return True
+        return True
 
     async def watch_page(self, address: str, header: WatchHeader) -> tuple[WatchResponseHeader, WatchBody]:
         """Returns one page of a watch's answer."""

@@ -42,7 +42,7 @@ def test_every_page_answers_who_is_logged_in(http, group, name, args):
 def test_every_page_but_the_log_in_asks_for_it(db):
     names = {name for name in get_resolver().reverse_dict if isinstance(name, str)} - OPEN_PAGES
     assert {name for name, _ in EVERY_PAGE} <= names
-    arguments = {"cluster": "local", "group": "billing", "topic": "orders", "run": UUID(int=1)}
+    arguments = {"cluster": "local", "name": "local", "group": "billing", "topic": "orders", "run": UUID(int=1)}
     for name in names:
         wanted = get_resolver().reverse_dict[name][0][0][1]
         response = Client().get(reverse(name, kwargs={key: arguments[key] for key in wanted}))

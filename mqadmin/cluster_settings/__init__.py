@@ -1,0 +1,1 @@
+"""What people do to the list of clusters that this installation follows: one file per verb."""
