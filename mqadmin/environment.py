@@ -13,6 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+from mqadmin.people.masking import MaskRule, read_rules
+from mqadmin.people.roles import Role
+
 # One writer at a time, and readers never wait: measured without a single "database is locked" under contention.
 _SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",
@@ -145,3 +148,41 @@ def allowed_hosts(web: str, further: list[str]) -> list[str]:
     """Returns the names under which the console answers: this machine's, where it listens, and MQADMIN_HOSTS."""
     host, _ = web_address(web)
     return list(dict.fromkeys(["localhost", "127.0.0.1", "[::1]", host, *further]))
+
+
+def role(name: str, text: str) -> str:
+    """A role, or "" for none. Raises ImproperlyConfigured naming the roles that there are."""
+    if text and text not in set(Role):
+        raise ImproperlyConfigured(f"{name} is {text!r}; it must be empty or one of {', '.join(Role)}")
+    return text
+
+
+def masked(text: str) -> tuple[MaskRule, ...]:
+    """The rules of MQADMIN_MASKED. Raises ImproperlyConfigured naming the one that is none."""
+    try:
+        return read_rules(text)
+    except ValueError as error:
+        raise ImproperlyConfigured(str(error)) from error
+
+
+def host_of(url: str) -> str:
+    """The host of an address; "" of none."""
+    return urlsplit(url).hostname or ""
+
+
+def openid_connect(url: str, name: str, *, client_id: str, secret: str) -> dict[str, Any]:
+    """Django-allauth's SOCIALACCOUNT_PROVIDERS; empty without MQADMIN_OIDC_URL. Raises ImproperlyConfigured."""
+    if not url:
+        return {}
+    if urlsplit(url).scheme not in ("http", "https") or not host_of(url):
+        raise ImproperlyConfigured(f"MQADMIN_OIDC_URL is {url!r}; it must be the provider's http(s) address")
+    if not client_id or not secret:
+        raise ImproperlyConfigured("MQADMIN_OIDC_URL needs MQADMIN_OIDC_ID and MQADMIN_OIDC_SECRET, too")
+    app = {
+        "provider_id": "sso",
+        "name": name,
+        "client_id": client_id,
+        "secret": secret,
+        "settings": {"server_url": url},
+    }
+    return {"openid_connect": {"APPS": [app], "OAUTH_PKCE_ENABLED": True}}

@@ -8,6 +8,9 @@ MQADMIN_INSTANCES  consumer instances that the loops worker can hold at once (8)
 MQADMIN_NAMESRV    name servers of the default cluster (127.0.0.1:9876, our own broker's)
 MQADMIN_APPS       Django apps with listeners, comma-separated
 MQADMIN_HOSTS      further host names under which the console may be reached, comma-separated
+MQADMIN_MASKED     whose eyes see no message bodies of which topics: "viewer:*, operator:payments*" (nothing is hidden)
+MQADMIN_OIDC_URL   issuer of single sign-on by OpenID Connect; further: MQADMIN_OIDC_ID and MQADMIN_OIDC_SECRET that it
+                   gave, MQADMIN_OIDC_NAME on the log-in page (its host), MQADMIN_OIDC_ROLE of newcomers (none)
 MQADMIN_LOG_LEVEL  what the processes say: debug, info, warning, error (info)
 MQADMIN_LOG_LINES  "json" for an object a line; "short" where a program writes time and name before each ("full")
 MQADMIN_HTTPS      1 where people reach the console by HTTPS alone, through a proxy: secure cookies, HSTS, redirects
@@ -41,6 +44,29 @@ MQADMIN_APPS = environment.apps(os.environ.get("MQADMIN_APPS"))
 MQADMIN_LOG_LINES = environment.one_of("MQADMIN_LOG_LINES", os.environ.get("MQADMIN_LOG_LINES") or "full", LOG_LINES)
 MQADMIN_METRICS_TOKEN = environment.token("MQADMIN_METRICS_TOKEN", os.environ.get("MQADMIN_METRICS_TOKEN", ""))
 REDIS_URL = os.environ.get("REDIS_URL") or environment.default_redis_url(MQADMIN_DATA)
+
+# People
+
+MQADMIN_MASKED = environment.masked(os.environ.get("MQADMIN_MASKED", ""))
+MQADMIN_OIDC_URL = os.environ.get("MQADMIN_OIDC_URL", "")
+MQADMIN_OIDC_NAME = os.environ.get("MQADMIN_OIDC_NAME") or environment.host_of(MQADMIN_OIDC_URL)
+MQADMIN_OIDC_ROLE = environment.role("MQADMIN_OIDC_ROLE", os.environ.get("MQADMIN_OIDC_ROLE", ""))
+SOCIALACCOUNT_PROVIDERS = environment.openid_connect(
+    MQADMIN_OIDC_URL,
+    MQADMIN_OIDC_NAME,
+    client_id=os.environ.get("MQADMIN_OIDC_ID", ""),
+    secret=os.environ.get("MQADMIN_OIDC_SECRET", ""),
+)
+SOCIALACCOUNT_ADAPTER = "mqadmin.people.single_sign_on.Adapter"
+# A form that led to another host would break the content security policy; the state parameter guards the link.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+ACCOUNT_EMAIL_VERIFICATION = "none"
+# Failed log-ins: per address a minute, per name in five minutes.
+ACCOUNT_RATE_LIMITS = {"login_failed": "20/m/ip,5/5m/key"}
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "mqadmin.people.access.ClusterRoleBackend",
+]
 
 # Security
 
@@ -86,6 +112,10 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "channels",
     "csp",
     "django_celery_beat",
@@ -97,6 +127,7 @@ INSTALLED_APPS = [
     "mqadmin.rebalances",
     "mqadmin.audit",
     "mqadmin.actions",
+    "mqadmin.people",
     "mqadmin.hosting",
     "mqadmin.cluster_settings",
     "mqadmin.groups",
@@ -119,6 +150,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "mqadmin.people.cluster_access.ClusterAccessMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

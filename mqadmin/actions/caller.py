@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import HttpRequest
+
+from mqadmin.people.access import Person, Scope
 
 # An IPv6 address with its zone.
 ADDRESS_CHARS_MAX = 64
 USER_AGENT_CHARS_MAX = 200
 VIA_CHARS_MAX = 100
-
-Person = AbstractBaseUser | AnonymousUser
 
 
 class Way(StrEnum):
@@ -34,7 +33,8 @@ class Caller:
     """An account and the way by which it asks.
 
     `via` names what stands between the account and the run: an API token, a scheduled job. `address` and `user_agent`
-    are those of the HTTP request, "" where there was none.
+    are those of the HTTP request, "" where there was none. `scope` are the bounds of what stands between: it never
+    gives more than the account has.
     """
 
     person: Person
@@ -42,6 +42,7 @@ class Caller:
     address: str = ""
     user_agent: str = ""
     via: str = ""
+    scope: Scope | None = None
 
     @property
     def name(self) -> str:
@@ -64,10 +65,10 @@ def page_caller(request: HttpRequest) -> Caller:
     return http_caller(request, request.user, Way.PAGE)
 
 
-def http_caller(request: HttpRequest, person: Person, way: Way, via: str = "") -> Caller:
+def http_caller(request: HttpRequest, person: Person, way: Way, via: str = "", scope: Scope | None = None) -> Caller:
     """Returns the caller of an HTTP request whose account is known otherwise than by its session."""
     address, user_agent = request.META.get("REMOTE_ADDR", ""), request.headers.get("User-Agent", "")
-    return Caller(person=person, way=way, address=address, user_agent=user_agent, via=via)
+    return Caller(person=person, way=way, address=address, user_agent=user_agent, via=via, scope=scope)
 
 
 def _clean(text: str, chars_max: int) -> str:

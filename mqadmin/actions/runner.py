@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import ValidationError
 from django.forms import Form
 from django.utils.translation import gettext as _
@@ -35,6 +34,7 @@ from mqadmin.actions.models import ActionRun
 from mqadmin.actions.runs import Attempt, Conflict, InProgress, Refusal, Result
 from mqadmin.audit.models import Outcome
 from mqadmin.clusters.models import Cluster
+from mqadmin.people import access
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,8 @@ def may(caller: Caller, action_name: str, cluster_name: str) -> bool:
     """Returns whether the caller has the action's permission on the cluster. Raises UnknownAction, WrongTarget."""
     action = registry.find(action_name)
     _check_target(action, cluster_name)
-    return _may(caller, action)
+    cluster = Cluster.objects.filter(name=cluster_name).first()
+    return (cluster is not None or not cluster_name) and _may(caller, action, cluster)
 
 
 def form(action_name: str, cluster_name: str, subject: str = "", data: Mapping[str, Any] | None = None) -> Form:
@@ -70,7 +71,8 @@ def preview(caller: Caller, action_name: str, cluster_name: str, values: Mapping
     """
     action = registry.find(action_name)
     cluster = _target(action, cluster_name)
-    _check_permission(caller, action)
+    _check_permission(caller, action, cluster)
+    _check_read_only(cluster)
     return _preview(action, cluster, read_arguments(action, cluster, values))
 
 
@@ -104,10 +106,13 @@ def run(
         batch=batch,
     )
     try:
-        _check_permission(caller, action)
+        _check_permission(caller, action, cluster)
+        _check_read_only(cluster)
         arguments = read_arguments(action, cluster, values)
     except PermissionRefused as error:
         return replace(runs.refused(attempt, str(error)), refusal=Refusal.PERMISSION)
+    except ActionRefused as error:
+        return replace(runs.refused(attempt, str(error)), refusal=Refusal.READ_ONLY)
     except InvalidArguments as error:
         return replace(runs.refused(attempt, str(error)), refusal=Refusal.ARGUMENTS, errors=error.errors)
     given = arguments_json(arguments)
@@ -209,14 +214,20 @@ def _items(action: AnyAction, cluster: Cluster | None, arguments: Any, found: Pr
     return action.carry_out(arguments, found)
 
 
-def _may(caller: Caller, action: AnyAction) -> bool:
-    return isinstance(caller.person, PermissionsMixin) and caller.person.has_perm(action.permission)
+def _may(caller: Caller, action: AnyAction, cluster: Cluster | None) -> bool:
+    return access.may(caller.person, action.permission, cluster, caller.scope)
 
 
-def _check_permission(caller: Caller, action: AnyAction) -> None:
-    if not _may(caller, action):
+def _check_permission(caller: Caller, action: AnyAction, cluster: Cluster | None) -> None:
+    if not _may(caller, action, cluster):
         words = _("Your account lacks the right to do this (%(title)s): ask an administrator of this console for it.")
         raise PermissionRefused(words % {"title": action.title})
+
+
+def _check_read_only(cluster: Cluster | None) -> None:
+    if cluster is not None and access.is_read_only(cluster):
+        words = _("%(cluster)s is read-only here: an administrator can lift that.")
+        raise ActionRefused(words % {"cluster": cluster.name})
 
 
 def _internal_error() -> str:

@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 
 from mqadmin.actions.declaration import ItemOutcome, ItemState, Undo, Values
 from mqadmin.actions.models import KEY_CHARS_MAX, ActionRun
+from mqadmin.audit import chain
 from mqadmin.audit.models import REASON_CHARS_MAX, SUBJECT_CHARS_MAX, AuditEntry, Outcome
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Refusal(StrEnum):
     """The kind of a refusal; each way in makes its own status of it."""
 
     PERMISSION = "permission"
+    READ_ONLY = "read_only"
     ARGUMENTS = "arguments"
     CONFIRMATION = "confirmation"
     STALE = "stale"
@@ -258,7 +260,7 @@ def _record(
     run_id: uuid.UUID, attempt: Attempt, outcome: Outcome, items: Sequence[ItemOutcome], reason: str, undo: Undo | None
 ) -> AuditEntry:
     """Writes the one audit entry of a run."""
-    return AuditEntry.objects.create(
+    entry = AuditEntry(
         run=run_id,
         actor=attempt.actor,
         action=attempt.action,
@@ -274,6 +276,7 @@ def _record(
         batch=attempt.batch,
         **attempt.origin,
     )
+    return chain.append(entry)
 
 
 def _by_item(values: Mapping[str, Values | None]) -> Values:

@@ -45,7 +45,8 @@ class ActionPage:
         return reverse(self.url_name, args=[*self._place(cluster), *([subject] if self.has_subject else [])])
 
     def subject_address(self, cluster: str, subject: str) -> str:
-        return reverse(self.subject_url_name, args=[*self._place(cluster), subject])
+        """The address of the subject's page; "" where it has none."""
+        return reverse(self.subject_url_name, args=[*self._place(cluster), subject]) if self.subject_url_name else ""
 
     def section_address(self, cluster: str) -> str:
         return reverse(self.section, args=self._place(cluster))
@@ -139,6 +140,39 @@ REMOVE_CLUSTER = ActionPage(
     has_cluster=False,
 )
 
+ADD_PERSON = ActionPage(
+    action="add_person",
+    url_name="add_person",
+    section="people",
+    subject_url_name="person",
+    has_subject=False,
+    has_cluster=False,
+)
+GIVE_ROLE = ActionPage(
+    action="give_role", url_name="give_role", section="people", subject_url_name="person", has_cluster=False
+)
+SET_PERSON_ACTIVE = ActionPage(
+    action="set_person_active",
+    url_name="set_person_active",
+    section="people",
+    subject_url_name="person",
+    has_cluster=False,
+)
+END_LOG_INS = ActionPage(
+    action="end_log_ins", url_name="end_log_ins", section="people", subject_url_name="person", has_cluster=False
+)
+SET_READ_ONLY = ActionPage(
+    action="set_read_only", url_name="set_read_only", section="overview", subject_url_name="cluster", has_cluster=False
+)
+EXPIRE_AUDIT = ActionPage(
+    action="expire_audit",
+    url_name="expire_audit",
+    section="audit",
+    subject_url_name="",
+    has_subject=False,
+    has_cluster=False,
+)
+
 PAGES: Mapping[str, ActionPage] = {
     page.action: page
     for page in (
@@ -152,6 +186,12 @@ PAGES: Mapping[str, ActionPage] = {
         ADD_CLUSTER,
         CHANGE_CLUSTER,
         REMOVE_CLUSTER,
+        ADD_PERSON,
+        GIVE_ROLE,
+        SET_PERSON_ACTIVE,
+        END_LOG_INS,
+        SET_READ_ONLY,
+        EXPIRE_AUDIT,
     )
 }
 

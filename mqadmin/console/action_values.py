@@ -38,6 +38,12 @@ LABELS: dict[str, Promise] = {
     "broker_count": gettext_lazy("brokers"),
     "topic_count": gettext_lazy("topics known here"),
     "group_count": gettext_lazy("groups known here"),
+    "entries": gettext_lazy("entries"),
+    "role": gettext_lazy("role"),
+    "active": gettext_lazy("can log in"),
+    "read_only": gettext_lazy("read-only"),
+    "address": gettext_lazy("from"),
+    "user_agent": gettext_lazy("browser"),
 }
 
 

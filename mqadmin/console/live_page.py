@@ -19,10 +19,12 @@ from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.utils.translation import get_language
 
+from mqadmin.clusters.models import Cluster
 from mqadmin.console.apps import ConsoleConfig
 from mqadmin.console.fragments import FragmentKey
 from mqadmin.live.revisions import revision_of
 from mqadmin.live.subscriptions import Subscription, write_subscribe
+from mqadmin.people import access
 
 
 @contextmanager
@@ -43,15 +45,17 @@ def live_page(
     cluster: str = "",
     section: str = "",
     permissions: Sequence[str] = (),
+    audience: Sequence[str] = (),
 ) -> HttpResponse:
     """Returns template `console/<page>.html`, or `console/<page>_region.html` for htmx.
 
     `context` reads what the page shows; it is called only when something must be rendered, and may raise
     ObjectDoesNotExist. `shows` names the clusters and groups whose changes concern the page; `cluster` and `section`
     its place in the navigation. `permissions` are those on which the region depends: its template finds in `rights`
-    the ones that the viewer has.
+    the ones that the viewer has. `audience` is whatever else viewers must have in common to be shown the same region.
     """
-    rights = frozenset(name for name in permissions if request.user.has_perm(name))
+    here = Cluster.objects.filter(name=cluster).first() if permissions else None
+    rights = frozenset(name for name in permissions if access.may(request.user, name, here))
     path = request.get_full_path()
 
     def whole_context() -> dict[str, Any]:
@@ -59,7 +63,7 @@ def live_page(
             return {"path": path, "rights": rights, **context()}
 
     if request.headers.get("HX-Request"):
-        response = HttpResponse(_region(page, path, rights, shows, whole_context))
+        response = HttpResponse(_region(page, path, rights.union(audience), shows, whole_context))
     else:
         frame = {
             "subscribe": write_subscribe(shows) if shows else "",

@@ -45,6 +45,8 @@ MARKS: dict[str, Mark] = {
     "late": Mark(gettext_lazy("LATE"), _TRIANGLE, "slow"),
     "not_running": Mark(gettext_lazy("NOT RUNNING"), _SQUARE, "stalled"),
     "differs": Mark(gettext_lazy("DIFFERS"), _DIAMOND, "slow"),
+    # an account
+    "shut": Mark(gettext_lazy("SHUT"), _RING, "stopped"),
     # what became of an action
     "done": Mark(gettext_lazy("DONE"), _DISC, "ok"),
     "refused": Mark(gettext_lazy("REFUSED"), _SQUARE, "stalled"),

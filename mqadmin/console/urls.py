@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from mqadmin.console import action_pages
 from mqadmin.console.views.action import action, action_run
+from mqadmin.console.views.audit import audit, audit_entry, audit_export
 from mqadmin.console.views.cluster import cluster
 from mqadmin.console.views.group import group_rebalances, health, members, subscriptions
 from mqadmin.console.views.groups import groups
+from mqadmin.console.views.log_in import LogIn, shut_account, sso_callback, sso_log_in
 from mqadmin.console.views.overview import overview
+from mqadmin.console.views.people import people, person
 from mqadmin.console.views.rebalances import rebalances
 from mqadmin.console.views.theme import theme
 from mqadmin.console.views.topics import topic, topics
@@ -27,7 +30,12 @@ register_converter(NameConverter, "name")
 
 urlpatterns = [
     path("", overview, name="overview"),
-    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("login/", LogIn.as_view(), name="login"),
+    # Names under which django-allauth looks for pages.
+    path("login/", LogIn.as_view(), name="account_login"),
+    path("login/shut/", shut_account, name="account_inactive"),
+    path("login/<slug:provider_id>/login/", sso_log_in, name="openid_connect_login"),
+    path("login/<slug:provider_id>/login/callback/", sso_callback, name="openid_connect_callback"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("theme/", theme, name="theme"),
     path("clusters/<slug:cluster>/", cluster, name="cluster"),
@@ -85,4 +93,15 @@ urlpatterns = [
     path("clusters/<slug:cluster>/groups/<name:group>/", health, name="group"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
     path("actions/<uuid:run>/", action_run, name="action_run"),
+    path("people/", people, name="people"),
+    path("people/add/", action, {"page": action_pages.ADD_PERSON}, name="add_person"),
+    path("people/<name:person>/role/", action, {"page": action_pages.GIVE_ROLE}, name="give_role"),
+    path("people/<name:person>/active/", action, {"page": action_pages.SET_PERSON_ACTIVE}, name="set_person_active"),
+    path("people/<name:person>/log-ins/", action, {"page": action_pages.END_LOG_INS}, name="end_log_ins"),
+    path("people/<name:person>/", person, name="person"),
+    path("read-only/<slug:of>/", action, {"page": action_pages.SET_READ_ONLY}, name="set_read_only"),
+    path("audit/", audit, name="audit"),
+    path("audit/export.jsonl", audit_export, name="audit_export"),
+    path("audit/expire/", action, {"page": action_pages.EXPIRE_AUDIT}, name="expire_audit"),
+    path("audit/<int:number>/", audit_entry, name="audit_entry"),
 ]

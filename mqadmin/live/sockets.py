@@ -6,9 +6,9 @@
     client ← {"type": "heartbeat"}                         none within two intervals: the page says "disconnected"
 
 Close codes: 4400 no subscribe message within the limits; 4401 not logged in, or not any more; 4403 the account may not
-see it any more; 4404 no such cluster or group. However much changes, a page hears of it at most twice a second; of
-several changes of the same kind and thing it hears the latest. Subscriptions are checked when they
-arrive, the log-in at every heartbeat (heartbeats.py); an idle socket asks the database nothing else.
+see it any more; 4404 no such cluster or group, or none that the viewer may see. However much changes, a page hears of
+it at most twice a second; of several changes of the same kind and thing it hears the latest. Subscriptions are checked
+when they arrive, the log-in at every heartbeat (heartbeats.py); an idle socket asks the database nothing else.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from mqadmin.live.heartbeats import Heartbeats
 from mqadmin.live.revisions import revision_of
 from mqadmin.live.subscriptions import InvalidMessage, Subscription, read_subscribe
 from mqadmin.live.viewers import CLOSE_NOT_LOGGED_IN, Viewer, viewer_of
+from mqadmin.people import access
 
 SUBSCRIBE_WITHIN_S = 10.0
 # Between two "changed" of one page.
@@ -85,7 +86,10 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
             await self.close(CLOSE_INVALID_MESSAGE)
             return
         self._subscriptions = {(each.cluster, each.group): each for each in subscriptions}
-        if await _existing(self._subscriptions.keys()) != self._subscriptions.keys():
+        names = {cluster for cluster, _group in self._subscriptions}
+        if await _existing(self._subscriptions.keys()) != self._subscriptions.keys() or not await _may_see(
+            self.scope["user"], names
+        ):
             await self.close(CLOSE_NOT_FOUND)
             return
         self._joined = {subscription.live_group for subscription in subscriptions}
@@ -138,5 +142,10 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
                 await asyncio.sleep(self._changed_interval_s)
 
 
+def _sees(user: Any, names: set[str]) -> bool:
+    return access.visible_clusters(user).filter(name__in=names).count() == len(names)
+
+
+_may_see = database_sync_to_async(_sees)
 _existing = database_sync_to_async(selectors.existing)
 _revision_of = sync_to_async(revision_of)

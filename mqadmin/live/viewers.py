@@ -1,7 +1,8 @@
 """Checks whether the viewers of open pages may still see them. Asked by the heartbeat.
 
-Every account that is active and logged in may see every cluster, so one check of the account covers all that its page
-subscribes to. Two queries check VIEWERS_PER_QUERY viewers.
+Which clusters an account sees is checked when its page subscribes. A role that is taken away later lets events come
+until the page is closed: they say that something changed and no figure, and the region that they make it fetch is
+refused. Two queries check VIEWERS_PER_QUERY viewers.
 """
 
 from __future__ import annotations

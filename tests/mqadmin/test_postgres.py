@@ -1,4 +1,4 @@
-"""The same tests on PostgreSQL: models, synchroniser, selectors, timeline, sockets, actions, audit."""
+"""The same tests on PostgreSQL: models, synchroniser, selectors, timeline, sockets, actions, audit, people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,19 @@ import pytest
 from tests.support.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[2]
-SUITES = ("actions", "audit", "clusters", "hosting", "lag", "live", "management", "observing", "rebalances", "topics")
+SUITES = (
+    "actions",
+    "audit",
+    "clusters",
+    "hosting",
+    "lag",
+    "live",
+    "management",
+    "observing",
+    "people",
+    "rebalances",
+    "topics",
+)
 
 
 @pytest.mark.postgres

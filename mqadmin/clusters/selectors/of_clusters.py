@@ -52,20 +52,24 @@ class ClusterPage:
     attention: tuple[Group, ...]
 
 
-def overview() -> Overview:
-    """Reads all clusters. Five queries, however many clusters there are."""
-    clusters = list(Cluster.objects.with_freshness().order_by("name"))
+def overview(among: QuerySet[Cluster] | None = None) -> Overview:
+    """Reads all clusters, or some. Five queries, however many clusters there are."""
+    found, groups = Cluster.objects.with_freshness(), Group.objects.all()
+    if among is not None:
+        found, groups = found.filter(pk__in=among.values("pk")), groups.filter(cluster__in=among.values("pk"))
+    clusters = list(found.order_by("name"))
     cards = _cards(clusters)
     return Overview(
         now=timezone.now(),
         clusters=cards,
-        attention=_attention(_needing_attention(Group.objects.all()), clusters),
+        attention=_attention(_needing_attention(groups), clusters),
         attention_count=sum(card.attention_count for card in cards),
     )
 
 
-def cluster_names() -> list[str]:
-    return list(Cluster.objects.order_by("name").values_list("name", flat=True))
+def cluster_names(among: QuerySet[Cluster] | None = None) -> list[str]:
+    """Returns the names of all clusters, or of some, in order."""
+    return list((Cluster.objects.all() if among is None else among).order_by("name").values_list("name", flat=True))
 
 
 def existing(names: Collection[tuple[str, str]]) -> set[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.contrib.auth.models import AnonymousUser
 from django.template.context import Context
 from django.urls import reverse
 from django.utils.html import format_html
@@ -13,6 +14,7 @@ from django.utils.translation import gettext
 
 from mqadmin.clusters import selectors
 from mqadmin.console.views.theme import theme_of
+from mqadmin.people import access
 
 register = template.Library()
 
@@ -38,9 +40,13 @@ def theme_choice(context: Context) -> dict[str, Any]:
 
 @register.inclusion_tag("components/navigation.html", takes_context=True)
 def navigation(context: Context) -> dict[str, Any]:
-    """Lists all clusters, and the sections of the one that the page belongs to. One query."""
+    """Lists all clusters, the sections of the one that the page belongs to, and the pages about the console itself."""
+    user = context.get("user") or AnonymousUser()
     return {
-        "names": selectors.cluster_names(),
+        "console_sections": [
+            (key, word) for key, word, permission in _console_sections() if access.may_anywhere(user, permission)
+        ],
+        "names": selectors.cluster_names(access.visible_clusters(user)),
         "here": context.get("here", ""),
         "section": context.get("section", ""),
         "sections": (
@@ -66,4 +72,12 @@ def live_region(context: Context, name: str) -> SafeString:
         'id="{}" class="region" hx-get="{}" hx-trigger="live from:body" hx-swap="outerHTML" hx-sync="this:replace"',
         name,
         context["path"],
+    )
+
+
+def _console_sections() -> tuple[tuple[str, str, str], ...]:
+    """Returns the pages about the console itself: the name of each in the addresses, its word, and its permission."""
+    return (
+        ("people", gettext("People"), "auth.view_user"),
+        ("audit", gettext("Audit"), "mq_audit.view_auditentry"),
     )

@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
-from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from mqadmin.actions import registry, runner, runs
@@ -29,9 +29,18 @@ from mqadmin.console import sentences
 from mqadmin.console.action_pages import PAGES, ActionPage, undo_address
 from mqadmin.console.action_values import item_line
 from mqadmin.console.live_page import or_404
+from mqadmin.people import access
 
 HTTP_STATUS = {Refusal.ARGUMENTS: 422, Refusal.CONFIRMATION: 422}
 REFUSED_HTTP_STATUS = 409
+SECTION_WORDS = {
+    "topics": gettext_lazy("Topics"),
+    "groups": gettext_lazy("Groups"),
+    "audit": gettext_lazy("Audit"),
+    "people": gettext_lazy("People"),
+    "jobs": gettext_lazy("Jobs"),
+    "overview": gettext_lazy("All clusters"),
+}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -61,8 +70,14 @@ def action_run(request: HttpRequest, run: uuid.UUID) -> HttpResponse:
     found = runs.find(run)
     if found is None:
         raise Http404
-    if found.actor != request.user.get_username() and not request.user.has_perm("mq_audit.view_auditentry"):
-        raise PermissionDenied
+    if found.actor != request.user.get_username():
+        readable = access.clusters_where(request.user, "mq_audit.view_auditentry")
+        if readable is not None and found.cluster not in readable:
+            raise PermissionDenied
+    return _page(request, "console/action_run.html", _run_context(found))
+
+
+def _run_context(found: Result | InProgress) -> dict[str, Any]:
     page = PAGES[found.action]
     context: dict[str, Any] = {"run": found, "title": registry.find(found.action).title, **_frame(page, found.cluster)}
     match found:
@@ -77,16 +92,15 @@ def action_run(request: HttpRequest, run: uuid.UUID) -> HttpResponse:
             }
         case InProgress():
             context["is_running"] = True
-    return _page(request, "console/action_run.html", context)
+    return context
 
 
 def _frame(page: ActionPage, cluster: str) -> dict[str, Any]:
     """Returns what crumbs and navigation need."""
-    words = {"topics": gettext("Topics"), "groups": gettext("Groups"), "overview": gettext("All clusters")}
     return {
         "here": cluster,
         "section": page.section,
-        "section_word": words[page.section],
+        "section_word": SECTION_WORDS[page.section],
         "section_url": page.section_address(cluster),
     }
 
@@ -104,6 +118,8 @@ def _run(request: HttpRequest, page: ActionPage, cluster: str, subject: str) -> 
     )
     if isinstance(result, Result) and page.ends is not None:
         return page.ends(request, result)
+    if isinstance(result, Result) and any(one.secret for one in result.items):
+        return _page(request, "console/action_run.html", _run_context(result))
     if isinstance(result, InProgress) or result.refusal is None:
         return redirect("action_run", result.run_id)
     if result.refusal == Refusal.PERMISSION:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -13,16 +14,26 @@ from mqadmin.clusters.selectors import Overview
 from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
 from mqadmin.live.subscriptions import Subscription
+from mqadmin.people import access
 
 
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
-    shows = [Subscription(name) for name in selectors.cluster_names()]
-    return live_page(request, "overview", _context, shows=shows, section="overview")
+    seen = access.visible_clusters(request.user)
+    names = selectors.cluster_names(seen)
+    return live_page(
+        request,
+        "overview",
+        lambda: _context(seen),
+        shows=[Subscription(name) for name in names],
+        section="overview",
+        # Who sees all clusters shares the region with all who do, others with those who see the same.
+        audience=() if access.sees_all(request.user) else ("some", *names),
+    )
 
 
-def _context() -> dict[str, Any]:
-    found = selectors.overview()
+def _context(seen: QuerySet[Cluster]) -> dict[str, Any]:
+    found = selectors.overview(seen)
     clusters = list(attention.cluster_lines(card.head for card in found.clusters))
     schedulers = [line for card in found.clusters for line in attention.scheduler_lines(card.head.name, card.brokers)]
     groups = list(attention.group_lines(found.attention))

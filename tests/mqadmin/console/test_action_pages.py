@@ -15,8 +15,10 @@ from consumer.models import HostedGroup
 from mqadmin.actions.models import ActionRun
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
+from mqadmin.people.roles import Role
 from remoting.wire.bodies.topics import TopicConfig
 from tests.support import console_rows as seed
+from tests.support.people import make_person
 from tests.support.topic_brokers import TopicBrokers
 
 CREATE = "/clusters/prod/create-topic/"
@@ -135,10 +137,10 @@ def test_brokers_that_do_not_answer_are_words_on_the_page(http, brokers):
     assert "FAILED Nothing was changed. no connection to" in text
 
 
-def test_who_lacks_the_right_sees_no_link_no_form_and_is_refused(brokers, now, django_user_model):
+def test_who_lacks_the_right_sees_no_link_no_form_and_is_refused(brokers, now):
     seed.make_topic(Cluster.objects.get(name="prod"), "orders", now=now)
     reader = Client()
-    reader.force_login(django_user_model.objects.create_user("reader"))
+    reader.force_login(make_person("reader", Role.VIEWER))
     for address in (CREATE, DELETE):
         assert reader.get(address).status_code == 403
         assert reader.post(address, FOUR).status_code == 403
@@ -155,10 +157,10 @@ def test_who_has_the_right_finds_the_links(http, brokers, now):
     assert "Delete the topic" not in text_of(http.get("/clusters/prod/topics/TBW102/"))
 
 
-def test_a_run_is_shown_to_whoever_started_it_and_to_those_who_may_read_the_audit(http, brokers, django_user_model):
+def test_a_run_is_shown_to_whoever_started_it_and_to_those_who_may_read_the_audit(http, brokers):
     run = carry_out(http, CREATE, http.get(CREATE, FOUR))["Location"]
     other = Client()
-    other.force_login(django_user_model.objects.create_user("other"))
+    other.force_login(make_person("other", Role.VIEWER))
     assert other.get(run).status_code == 403
     assert http.get(reverse("action_run", args=[uuid4()])).status_code == 404
 

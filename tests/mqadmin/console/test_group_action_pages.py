@@ -10,9 +10,11 @@ import pytest
 from django.test import Client
 
 from mqadmin.audit.models import AuditEntry
+from mqadmin.people.roles import Role
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from tests.support import console_rows as seed
 from tests.support.group_brokers import GroupBrokers
+from tests.support.people import make_person
 
 GROUP = "/clusters/prod/groups/billing/"
 
@@ -28,10 +30,10 @@ def brokers(db, now) -> Iterator[GroupBrokers]:
 
 
 @pytest.fixture
-def reader_http(db, django_user_model) -> Client:
+def reader_http(db) -> Client:
     """Somebody who may look at everything and change nothing."""
     client = Client()
-    client.force_login(django_user_model.objects.create_user("reader"))
+    client.force_login(make_person("reader", Role.VIEWER))
     return client
 
 

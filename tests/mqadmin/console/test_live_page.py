@@ -16,7 +16,9 @@ from django.urls import reverse
 from consumer.models import HostedGroup
 from mqadmin.live import events
 from mqadmin.live.events import Change, ChangeKind
+from mqadmin.people.roles import Role
 from tests.mqadmin.console.test_pages import EVERY_PAGE, page_ids
+from tests.support.people import make_person
 
 BILLING = ["local", "billing"]
 VIEWERS = 4
@@ -28,9 +30,9 @@ def region(client: Client, url: str, language: str = "en") -> bytes:
     return bytes(response.content)
 
 
-def viewer(django_user_model: Any, name: str, *permissions: str) -> Client:
+def viewer(name: str, *permissions: str) -> Client:
     client = Client()
-    user = django_user_model.objects.create_user(name)
+    user = make_person(name, Role.VIEWER)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client.force_login(user)
     return client
@@ -51,17 +53,17 @@ def rendered() -> Iterator[list[Any]]:
 
 
 @pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
-def test_a_region_is_rendered_once_for_all_viewers(django_user_model, group, rendered, name, args):
+def test_a_region_is_rendered_once_for_all_viewers(group, rendered, name, args):
     url = reverse(name, args=args)
-    viewers = [viewer(django_user_model, f"viewer{number}") for number in range(VIEWERS)]
+    viewers = [viewer(f"viewer{number}") for number in range(VIEWERS)]
     region(viewers[0], url)
     with CaptureQueriesContext(connection) as asked:
         for one in viewers[1:]:
             region(one, url)
     assert len(rendered) == 1
-    # Each asks who it is (session, account); the overview for the names of the clusters, a group's page for two
-    # kinds of permissions.
-    assert len(asked) <= (VIEWERS - 1) * 4
+    # Each asks who it is (session, account) and what they may (two kinds of permissions); the overview for the names of
+    # the clusters, a group's page for the cluster and the roles on it.
+    assert len(asked) <= (VIEWERS - 1) * 6
 
 
 @pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
@@ -92,12 +94,12 @@ def test_a_change_of_another_cluster_renders_nothing(http, group, rendered):
     assert len(rendered) == 1
 
 
-def test_who_has_other_rights_gets_another_region(django_user_model, group, settings, rendered):
+def test_who_has_other_rights_gets_another_region(group, settings, rendered):
     settings.MQADMIN_NAMESRV = group.cluster.namesrv
     HostedGroup.objects.create(group="billing", wanted_instances=2, declared_instances=2)
     url = reverse("group", args=BILLING)
-    reader, other_reader = viewer(django_user_model, "ann"), viewer(django_user_model, "bob")
-    operator = viewer(django_user_model, "eve", "change_hostedgroup")
+    reader, other_reader = viewer("ann"), viewer("bob")
+    operator = viewer("eve", "change_hostedgroup")
     assert b'id="scale"' not in region(reader, url)
     assert b'id="scale"' in region(operator, url)
     assert b'id="scale"' not in region(other_reader, url)

@@ -14,7 +14,8 @@ from mqadmin.clusters.models import Cluster
 from tests.support import console_rows as seed
 
 HOSTILE = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
-OPEN_PAGES = {"login", "logout", "theme", "set_language"}
+OPEN_PAGES = {"login", "logout", "theme", "set_language", "account_login", "account_inactive"}
+OPEN_PAGES |= {"openid_connect_login", "openid_connect_callback"}
 GROUP_TABS = ("group", "group_members", "group_subscriptions", "group_rebalances")
 EVERY_PAGE = [
     ("overview", []),
@@ -43,6 +44,7 @@ def test_every_page_but_the_log_in_asks_for_it(db):
     names = {name for name in get_resolver().reverse_dict if isinstance(name, str)} - OPEN_PAGES
     assert {name for name, _ in EVERY_PAGE} <= names
     arguments = {"cluster": "local", "name": "local", "group": "billing", "topic": "orders", "run": UUID(int=1)}
+    arguments |= {"person": "ann", "of": "local", "number": 1, "job": "nightly"}
     for name in names:
         wanted = get_resolver().reverse_dict[name][0][0][1]
         response = Client().get(reverse(name, kwargs={key: arguments[key] for key in wanted}))

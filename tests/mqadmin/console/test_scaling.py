@@ -12,6 +12,8 @@ from django.urls import reverse
 from consumer.models import HostedGroup
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Group
+from mqadmin.people.roles import Role
+from tests.support.people import make_person
 
 MEMBERS = "/clusters/local/groups/billing/members/"
 
@@ -90,9 +92,9 @@ def test_a_group_that_others_host_shows_no_form_and_is_refused(http, group: Grou
     assert "is not hosted by this project" in set_to(http, 3)
 
 
-def test_who_lacks_the_right_sees_no_form_and_is_refused(hosted, django_user_model):
+def test_who_lacks_the_right_sees_no_form_and_is_refused(hosted):
     reader = Client()
-    reader.force_login(django_user_model.objects.create_user("reader"))
+    reader.force_login(make_person("reader", Role.VIEWER))
     page = reader.get(MEMBERS).content.decode()
     assert "0 of 2 instances are running" in page
     assert "Instances wanted" not in page

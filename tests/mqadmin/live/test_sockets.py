@@ -26,7 +26,9 @@ from mqadmin.live.events import Change, ChangeKind
 from mqadmin.live.heartbeats import HEARTBEAT_S
 from mqadmin.live.routing import live_application
 from mqadmin.live.subscriptions import MESSAGE_CHARS_MAX, SUBSCRIPTIONS_MAX
+from mqadmin.people.roles import Role
 from tests.support.page_socket import PageSocket
+from tests.support.people import make_person
 from tests.support.redis_server import RedisServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +44,7 @@ def session() -> str:
     cluster = Cluster.objects.create(name="local", namesrv="127.0.0.1:9876")
     for name in ("billing", "%RETRY|odd_1"):
         Group.objects.create(cluster=cluster, name=name, seen_at=timezone.now())
-    user = get_user_model().objects.create_user("ann", password="correct horse battery")
+    user = make_person("ann", Role.VIEWER, password="correct horse battery")
     client = Client()
     client.force_login(user)
     return client.cookies[project.SESSION_COOKIE_NAME].value
