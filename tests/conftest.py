@@ -45,9 +45,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sorts the tests of a parallel run as they are to be dealt out."""
+    """Sorts the tests of a parallel run in the order in which they are to run."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: parallel.place_of(item.nodeid))
+        items.sort(key=lambda item: parallel.sort_key(item.nodeid))
 
 
 def pytest_collection_finish() -> None:
@@ -60,8 +60,8 @@ def pytest_xdist_auto_num_workers() -> int:
     return parallel.workers()
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> parallel.Dealing:
-    return parallel.Dealing(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> parallel.FilesTogether:
+    return parallel.FilesTogether(config, log)
 
 
 class _Errors(logging.Handler):

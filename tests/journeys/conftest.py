@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.journeys.contract import PLAYED_WITHIN_S, Playbill
+from tests.journeys.contract import RUN_WITHIN_S, ScenarioRuns
 from tests.journeys.refusals import Refusals
 from tests.journeys.retries import Retries
 from tests.support.apache import CLUSTER, ApacheRocketMQ
@@ -121,37 +121,37 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def playbill(
+def scenario_runs(
     request: pytest.FixtureRequest,
     ours_rocketmq: OurBroker,
     apache_rocketmq: ApacheRocketMQ,
     java_process_5_4_0: JavaClient,
     java_process_4_9_8: JavaClient,
-) -> Iterator[Playbill]:
+) -> Iterator[ScenarioRuns]:
     """All scenarios of the tests that were selected are under way."""
     clients = {client.version: client for client in (java_process_5_4_0, java_process_4_9_8)}
     asked_as_often = {"transactionCheckInterval": "5000"}  # as Apache's here
     java_process_5_4_0.on(ours_rocketmq.namesrv).admin_call("updateBrokerConfig", ours_rocketmq.broker, asked_as_often)
-    begun = Playbill(ours_rocketmq, apache_rocketmq, clients)
+    begun = ScenarioRuns(ours_rocketmq, apache_rocketmq, clients)
     for item in request.session.items:
         scenario = getattr(getattr(item, "function", None), "scenario", None)
         if scenario is not None:
-            begun.enter(scenario, item.callspec.params["seen"])
+            begun.submit(scenario, item.callspec.params["seen"])
     yield begun
     begun.close()
 
 
 @pytest.fixture
-def seen(request: pytest.FixtureRequest, playbill: Playbill) -> Callable[..., Any]:
+def seen(request: pytest.FixtureRequest, scenario_runs: ScenarioRuns) -> Callable[..., Any]:
     """What the test's scenario observed on Apache's broker: `seen()` asserts that it was the same on ours.
 
     `seen(but={case: value})`: the same but for these cases of the observation, where ours shows the value on purpose.
     """
 
     def see(but: dict[str, Any] | None = None) -> Any:
-        played = playbill.of(request.function.scenario, request.param)
-        theirs = played.apache.result(PLAYED_WITHIN_S)
-        ours = played.ours.result(PLAYED_WITHIN_S)
+        results = scenario_runs.results_of(request.function.scenario, request.param)
+        theirs = results.apache.result(RUN_WITHIN_S)
+        ours = results.ours.result(RUN_WITHIN_S)
         assert ours == ({**theirs, **but} if but else theirs), (
             "our broker (left) showed something else than Apache's (right)"
         )

@@ -1,11 +1,12 @@
-"""The contract with Apache's Java clients: one scenario, played on Apache's broker and on ours, must look the same.
+"""The contract with Apache's Java clients: one scenario, run on Apache's broker and on ours, must give the same result.
 
-A scenario is a function of a Scene that returns what was observed, as plain values without anything that differs from
-run to run. `@plays(scenario)` on a test has it played for each client version; the test calls `seen()`, which waits for
-the plays, asserts that both brokers showed the same, and returns it, for the test to say what it should be.
+A scenario is a function of a ScenarioRun that returns what was observed, as plain values without anything that differs
+from run to run. `@compares(scenario)` on a test has it run for each client version and broker; the test calls `seen()`,
+which waits for the runs, asserts that both brokers gave the same result, and returns it, for the test to say what it
+should be.
 
-Most scenarios wait more than they work, so all of a session are played side by side in a few threads, in the order of
-their tests, each with topics and groups of its own.
+Most scenarios wait more than they work, so all of a session run side by side in a few threads, in the order of their
+tests, each with topics and groups of its own.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from tests.support.java_client import VERSIONS, JavaClient, JavaError, message_q
 from tests.support.our_broker import OurBroker
 from tests.support.waiting import wait_until
 
-Scenario = Callable[["Scene"], Any]
+Scenario = Callable[["ScenarioRun"], Any]
 # Two cores: what waits costs nothing, what works should not starve.
-PLAYS_AT_ONCE = 8
+RUNS_AT_ONCE = 8
 # From when a test asks for it; the queue before it included.
-PLAYED_WITHIN_S = 110.0
+RUN_WITHIN_S = 110.0
 # A member looks for topics that it doesn't know yet every 20 s.
 ASSIGNED_WITHIN_S = 25.0
 # Every record of ours ends with it; one of Apache's where `enabledAppendPropCRC` is set.
@@ -56,8 +57,8 @@ _VOLATILE = {
 }
 
 
-def plays(scenario: Scenario, *versions: str) -> Callable[[Any], Any]:
-    """For a test: the scenario it judges, with these versions of the client (all when none is named)."""
+def compares(scenario: Scenario, *versions: str) -> Callable[[Any], Any]:
+    """For a test: the scenario whose results it compares, with these versions of the client (all if none is named)."""
 
     def mark(test: Any) -> Any:
         test.scenario, test.versions = scenario, versions or VERSIONS
@@ -67,18 +68,18 @@ def plays(scenario: Scenario, *versions: str) -> Callable[[Any], Any]:
 
 
 @dataclass
-class Scene:
-    """One broker, one client version, and names that no other scene uses.
+class ScenarioRun:
+    """One broker, one client version, and names that no other run uses.
 
     Topics and groups have the same names on both brokers; clients have not, because a process may hold only one client
-    of a name. `plain` gives all of them their short words back.
+    of a name. `normalized` gives all of them their short words back.
     """
 
     java: JavaClient
     cluster: OurBroker | ApacheRocketMQ
     number: str
     other_java: JavaClient | None = None
-    _beside: list[Scene] = field(default_factory=list)
+    _beside: list[ScenarioRun] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
     _started: list[str] = field(default_factory=list)
 
@@ -88,7 +89,7 @@ class Scene:
         return self.cluster.broker
 
     @property
-    def is_4(self) -> bool:
+    def is_version_4(self) -> bool:
         return self.java.version.startswith("4.")
 
     # names and parts
@@ -130,16 +131,16 @@ class Scene:
         return name
 
     def consumer(self, group: str, topic: str | None = None, word: str = "consumer", **options: Any) -> str:
-        """A push consumer. It beats its heart every 2 s: one that is told of itself while its first heartbeat is under
-        way loses the next, and is refused as "not the latest" until the one after, by default 30 s later. As it stops
-        it first finishes what it has begun, so that its last progress is no matter of chance."""
+        """A push consumer. It sends a heartbeat every 2 s: one that is notified of itself while its first heartbeat is
+        under way loses the next, and is refused as "not the latest" until the one after, by default 30 s later. As it
+        stops it first finishes what it has begun, so that its last progress is no matter of chance."""
         name = self.client(word)
         finishing = {"awaitTerminationMillisWhenShutdown": 5_000}
         settings = {"heartbeatBrokerInterval": 2_000, **finishing, **options.pop("set", {})}
         self.java.consumer(name, group, topic, set=settings, **options)
         return name
 
-    def holds(self, consumer: str, topic: str, count: int = 1, within_s: float = ASSIGNED_WITHIN_S) -> None:
+    def wait_for_queues(self, consumer: str, topic: str, count: int = 1, within_s: float = ASSIGNED_WITHIN_S) -> None:
         """Returns when the member holds so many of the topic's queues."""
         held = lambda: len(self.java.queues(consumer, topic)) == count  # noqa: E731 - read twice as a word
         wait_until(held, within_s, f"{count} queues of {topic} at {consumer}")
@@ -163,18 +164,18 @@ class Scene:
         self.java.stop(name)
 
     def close(self) -> None:
-        for scene in self._beside:
-            scene.close()
+        for run in self._beside:
+            run.close()
         for name in reversed(self._started):
             self.java.stop(name)
 
-    def beside(self) -> Scene:
-        """The same scene seen by the other version of the client: same topics and groups, clients of its own."""
+    def other_version(self) -> ScenarioRun:
+        """The same run with the other version of the client: same topics and groups, clients of its own."""
         if self.other_java is None:
             raise AssertionError("there is no other client")
-        scene = Scene(self.other_java, self.cluster, self.number, self.java, _names=self._names)
-        self._beside.append(scene)
-        return scene
+        run = ScenarioRun(self.other_java, self.cluster, self.number, self.java, _names=self._names)
+        self._beside.append(run)
+        return run
 
     # observations
 
@@ -185,23 +186,23 @@ class Scene:
         except JavaError as error:
             return {"kind": error.kind, "code": error.code}
 
-    def told(self, message: dict[str, Any], *without: str) -> dict[str, Any]:
+    def comparable(self, message: dict[str, Any], *without: str) -> dict[str, Any]:
         """Of a message what any two runs share; `without` names properties that don't matter here."""
         fields = ("topic", "tags", "keys", "flag", "body", "size", "reconsume_times", "queue_id", "sys_flag")
-        told = {name: message[name] for name in fields if name in message}
-        told["properties"] = {
+        observed = {name: message[name] for name in fields if name in message}
+        observed["properties"] = {
             name: _VOLATILE.get(name, value)
             for name, value in message["properties"].items()
             if name not in (*without, RECORD_CHECK)
         }
-        return self.plain(told)
+        return self.normalized(observed)
 
-    def plain(self, value: Any) -> Any:
+    def normalized(self, value: Any) -> Any:
         """With the words of names, and without ids and hosts."""
         if isinstance(value, dict):
-            return {self.plain(key): self.plain(each) for key, each in value.items()}
+            return {self.normalized(key): self.normalized(each) for key, each in value.items()}
         if isinstance(value, list | tuple):
-            return [self.plain(each) for each in value]
+            return [self.normalized(each) for each in value]
         if not isinstance(value, str):
             return value
         for name in sorted(self._names, key=len, reverse=True):
@@ -219,37 +220,37 @@ def gaps_ms(events: Iterable[dict[str, Any]]) -> list[int]:
 
 
 @dataclass
-class Played:
+class Results:
     ours: Future[Any]
     apache: Future[Any]
 
 
-class Playbill:
-    """Every scenario of the session, per version; begun in the order they are entered."""
+class ScenarioRuns:
+    """Every scenario of the session, per version; begun in the order of `submit`."""
 
     def __init__(self, ours: OurBroker, apache: ApacheRocketMQ, clients: dict[str, JavaClient]) -> None:
         self._brokers = (ours, apache)
         self._clients = clients
-        self._stage = ThreadPoolExecutor(PLAYS_AT_ONCE, "contract")
-        self._played: dict[tuple[Scenario, str], Played] = {}
+        self._threads = ThreadPoolExecutor(RUNS_AT_ONCE, "contract")
+        self._results: dict[tuple[Scenario, str], Results] = {}
 
-    def enter(self, scenario: Scenario, version: str) -> None:
-        if (scenario, version) not in self._played:
-            number = f"{len(self._played)}-{version.replace('.', '')}"
-            plays = [self._stage.submit(self._play, scenario, version, broker, number) for broker in self._brokers]
-            self._played[scenario, version] = Played(*plays)
+    def submit(self, scenario: Scenario, version: str) -> None:
+        if (scenario, version) not in self._results:
+            number = f"{len(self._results)}-{version.replace('.', '')}"
+            runs = [self._threads.submit(self._run, scenario, version, broker, number) for broker in self._brokers]
+            self._results[scenario, version] = Results(*runs)
 
-    def _play(self, scenario: Scenario, version: str, broker: OurBroker | ApacheRocketMQ, number: str) -> Any:
+    def _run(self, scenario: Scenario, version: str, broker: OurBroker | ApacheRocketMQ, number: str) -> Any:
         (other,) = (client for name, client in self._clients.items() if name != version)
         here = [client.on(broker.namesrv) for client in (self._clients[version], other)]
-        scene = Scene(here[0], broker, number, here[1])
+        run = ScenarioRun(here[0], broker, number, here[1])
         try:
-            return scenario(scene)
+            return scenario(run)
         finally:
-            scene.close()
+            run.close()
 
-    def of(self, scenario: Scenario, version: str) -> Played:
-        return self._played[scenario, version]
+    def results_of(self, scenario: Scenario, version: str) -> Results:
+        return self._results[scenario, version]
 
     def close(self) -> None:
-        self._stage.shutdown(cancel_futures=True)
+        self._threads.shutdown(cancel_futures=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.contract import Scene, bodies, plays
+from tests.journeys.contract import ScenarioRun, bodies, compares
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -17,130 +17,130 @@ TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 FREE = ("MIN_OFFSET", "MAX_OFFSET")
 
 
-def namespace(scene: Scene) -> Any:
+def namespace(run: ScenarioRun) -> Any:
     """The old kind: the client itself writes namespace%topic."""
-    java, group = scene.java, scene.shared("group")
-    topic = scene.shared("topic")
-    wrapped = scene.topic_named(f"space%{topic}")
-    producer = scene.producer(set={"namespace": "space"})
-    name = scene.consumer(group, topic, set={"namespace": "space"}, outcomes={"m0": ["ok"]})
+    java, group = run.java, run.shared("group")
+    topic = run.shared("topic")
+    wrapped = run.topic_named(f"space%{topic}")
+    producer = run.producer(set={"namespace": "space"})
+    name = run.consumer(group, topic, set={"namespace": "space"}, outcomes={"m0": ["ok"]})
     (sent,) = java.send(producer, topic, body="m", tag="tag")
     (message,) = java.wait_consumed(1, name)
     connection = java.admin("connections", group=f"space%{group}")
     return {
-        "sent": scene.plain({key: sent[key] for key in ("status", "topic")}),
-        "came": scene.told(message, *FREE),
-        "subscribed": sorted(scene.plain(each) for each in connection["subscriptionTable"]),
+        "sent": run.normalized({key: sent[key] for key in ("status", "topic")}),
+        "came": run.comparable(message, *FREE),
+        "subscribed": sorted(run.normalized(each) for each in connection["subscriptionTable"]),
         "stored": java.admin("max_offset", topic=wrapped),
     }
 
 
-@plays(namespace)
+@compares(namespace)
 def test_a_namespace_is_part_of_the_names_at_the_broker_and_of_no_name_at_the_client(seen: Seen) -> None:
-    told = seen()
-    assert told["came"]["topic"] == "topic"
-    assert told["stored"] == 1
-    assert told["subscribed"] == ["%RETRY%space%group", "space%topic"]
+    observed = seen()
+    assert observed["came"]["topic"] == "topic"
+    assert observed["stored"] == 1
+    assert observed["subscribed"] == ["%RETRY%space%group", "space%topic"]
 
 
-def namespace_v2(scene: Scene) -> Any:
+def namespace_v2(run: ScenarioRun) -> Any:
     """The new kind rides beside the topic in each request; a remoting broker without lookups of it ignores it."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer(set={"namespaceV2": "space"})
-    name = scene.consumer(group, topic, set={"namespaceV2": "space"})
-    scene.holds(name, topic)
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer(set={"namespaceV2": "space"})
+    name = run.consumer(group, topic, set={"namespaceV2": "space"})
+    run.wait_for_queues(name, topic)
     (sent,) = java.send(producer, topic, body="m")
     (message,) = java.wait_consumed(1, name)
     return {
-        "sent": scene.plain({key: sent[key] for key in ("status", "topic")}),
-        "came": scene.told(message, *FREE),
+        "sent": run.normalized({key: sent[key] for key in ("status", "topic")}),
+        "came": run.comparable(message, *FREE),
         "stored": java.admin("max_offset", topic=topic),
     }
 
 
-@plays(namespace_v2, "5.4.0")
+@compares(namespace_v2, "5.4.0")
 def test_a_namespace_of_the_second_kind_changes_nothing_at_the_broker(seen: Seen) -> None:
-    told = seen()
-    assert told["came"]["topic"] == "topic"
-    assert told["stored"] == 1
+    observed = seen()
+    assert observed["came"]["topic"] == "topic"
+    assert observed["stored"] == 1
 
 
-def by_the_broker(scene: Scene) -> Any:
+def by_the_broker(run: ScenarioRun) -> Any:
     """clientRebalance off: each member asks the broker which queues are its own."""
-    java, group, topic = scene.java, scene.group(), scene.topic(queues=4)
-    producer = scene.producer()
-    first = scene.consumer(group, topic, "first", set={"clientRebalance": False})
-    scene.holds(first, topic, 4)
-    second = scene.consumer(group, topic, "second", set={"clientRebalance": False})
-    scene.holds(second, topic, 2)
-    scene.holds(first, topic, 2)
+    java, group, topic = run.java, run.group(), run.topic(queues=4)
+    producer = run.producer()
+    first = run.consumer(group, topic, "first", set={"clientRebalance": False})
+    run.wait_for_queues(first, topic, 4)
+    second = run.consumer(group, topic, "second", set={"clientRebalance": False})
+    run.wait_for_queues(second, topic, 2)
+    run.wait_for_queues(first, topic, 2)
     held = [java.queues(name, topic) for name in (first, second)]
     java.send(producer, topic, body="m", count=8)
     wait_until(lambda: len({each["body"] for each in java.consumed(first, second)}) == 8, 15, "all of them")
-    scene.stop(second)
-    scene.holds(first, topic, 4)
+    run.stop(second)
+    run.wait_for_queues(first, topic, 4)
     return {"divided": sorted(set().union(*held)), "shared by both": sorted(held[0] & held[1])}
 
 
-@plays(by_the_broker, "5.4.0")
+@compares(by_the_broker, "5.4.0")
 def test_a_group_that_leaves_the_division_to_the_broker_gets_one(seen: Seen) -> None:
     assert seen() == {"divided": [0, 1, 2, 3], "shared by both": []}
 
 
-def heartbeat_v2(scene: Scene) -> Any:
+def heartbeat_v2(run: ScenarioRun) -> Any:
     """A fingerprint instead of the whole subscription, while it stays the same."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
     java.send(producer, topic, body="first-", tag="red")
-    name = first_that_is_heard(scene, group, topic)
+    name = first_that_is_heard(run, group, topic)
 
     def subscription() -> str:
         return java.admin("connections", group=group)["subscriptionTable"][topic]["subString"]
 
-    told = {"before": subscription()}
+    observed = {"before": subscription()}
     java.invoke(name, "subscribe", topic, "blue")
     wait_until(lambda: subscription() == "blue", 10, "the changed subscription")
-    told["after"] = subscription()
+    observed["after"] = subscription()
     java.send(producer, topic, body="red-", tag="red")
     java.send(producer, topic, body="blue-", tag="blue")
     java.wait_consumed(2, name)
-    told["came"] = bodies(java.consumed(name))
-    return told
+    observed["came"] = bodies(java.consumed(name))
+    return observed
 
 
-def first_that_is_heard(scene: Scene, group: str, topic: str) -> str:
+def first_that_is_heard(run: ScenarioRun, group: str, topic: str) -> str:
     """A member that lost its second heartbeat (see Scene.consumer) never gets over it with these: its fingerprint is
     known, so its newer version is never told."""
     options = {"useHeartbeatV2": True, "heartbeatBrokerInterval": 1_000}
     for attempt in range(5):
-        name = scene.consumer(group, topic, f"consumer{attempt}", set=options, expression="red")
+        name = run.consumer(group, topic, f"consumer{attempt}", set=options, expression="red")
         try:
-            scene.java.wait_consumed(1, name, within_s=6)
+            run.java.wait_consumed(1, name, within_s=6)
             return name
         except AssertionError:
-            scene.stop(name)
+            run.stop(name)
     raise AssertionError("no member was heard")
 
 
-@plays(heartbeat_v2, "5.4.0")
+@compares(heartbeat_v2, "5.4.0")
 def test_a_changed_subscription_is_told_by_heartbeats_of_the_second_version(seen: Seen) -> None:
     assert seen() == {"before": "red", "after": "blue", "came": ["first-0", "blue-0"]}
 
 
-def traced(scene: Scene) -> Any:
+def traced(run: ScenarioRun) -> Any:
     """Producer and consumer tell the trace topic what they did."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    traces = scene.topic("traces")
-    producer = scene.producer(trace=True, trace_topic=traces)
-    name = scene.consumer(group, topic, trace=True, trace_topic=traces)
-    scene.holds(name, topic)
+    java, group, topic = run.java, run.group(), run.topic()
+    traces = run.topic("traces")
+    producer = run.producer(trace=True, trace_topic=traces)
+    name = run.consumer(group, topic, trace=True, trace_topic=traces)
+    run.wait_for_queues(name, topic)
     (sent,) = java.send(producer, topic, body="m", keys="k")
     java.wait_consumed(1, name)
-    puller = scene.client("puller")
-    java.pull_consumer(puller, scene.shared("pullers"))
+    puller = run.client("puller")
+    java.pull_consumer(puller, run.shared("pullers"))
 
     def found() -> Any:
-        messages = scene.pull(puller, traces, 0)["messages"]
+        messages = run.pull(puller, traces, 0)["messages"]
         kinds = {line.split("\x01")[0] for each in messages for line in each["body"].split("\x02") if line}
         return messages if kinds >= {"Pub", "SubBefore", "SubAfter"} else None
 
@@ -154,18 +154,18 @@ def traced(scene: Scene) -> Any:
     }
 
 
-@plays(traced)
+@compares(traced)
 def test_traces_of_sending_and_consuming_are_found_under_the_messages_id(seen: Seen) -> None:
-    told = seen()
-    assert told["kinds"] == ["Pub", "SubAfter", "SubBefore"]
-    assert told["of the message"]
-    assert told["found by its key"]
+    observed = seen()
+    assert observed["kinds"] == ["Pub", "SubAfter", "SubBefore"]
+    assert observed["of the message"]
+    assert observed["found by its key"]
 
 
-def settings_of_consumers(scene: Scene) -> Any:
+def settings_of_consumers(run: ScenarioRun) -> Any:
     """What a consumer may set and the broker has to bear with."""
-    java, topic = scene.java, scene.topic(queues=2)
-    producer = scene.producer()
+    java, topic = run.java, run.topic(queues=2)
+    producer = run.producer()
     java.send(producer, topic, body="old-", count=4)
     cases: dict[str, dict[str, Any]] = {
         "subscription in every pull": {"set": {"postSubscriptionWhenPull": True}, "expression": "red"},
@@ -179,21 +179,21 @@ def settings_of_consumers(scene: Scene) -> Any:
     }
     names = {}
     for number, (word, options) in enumerate(cases.items()):
-        names[word] = scene.consumer(scene.group(f"group{number}"), topic, f"member{number}", **options)
+        names[word] = run.consumer(run.group(f"group{number}"), topic, f"member{number}", **options)
     for name in names.values():
-        scene.holds(name, topic, 2)
+        run.wait_for_queues(name, topic, 2)
     java.send(producer, topic, body="new-", count=4, tag="red")
-    told = {}
+    observed = {}
     for word, name in names.items():
         wait_until(lambda name=name: sum(body.startswith("new") for body in bodies(java.consumed(name))) == 4, 20, word)
-        told[word] = sorted(bodies(java.consumed(name)))
-    return told
+        observed[word] = sorted(bodies(java.consumed(name)))
+    return observed
 
 
-@plays(settings_of_consumers)
+@compares(settings_of_consumers)
 def test_a_consumer_gets_its_messages_with_whatever_settings(seen: Seen) -> None:
-    told = seen()
+    observed = seen()
     new, old = [f"new-{number}" for number in range(4)], [f"old-{number}" for number in range(4)]
-    assert told["subscription in every pull"] == new
+    assert observed["subscription in every pull"] == new
     for word in ("queues in a circle", "queues by hashing", "one at a time", "from a time", "batches", "in unit mode"):
-        assert told[word] == [*new, *old], word
+        assert observed[word] == [*new, *old], word

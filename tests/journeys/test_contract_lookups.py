@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.contract import Scene, bodies, plays
+from tests.journeys.contract import ScenarioRun, bodies, compares
 from tests.support.java_client import message_queue
 from tests.support.waiting import wait_until
 
@@ -18,21 +18,21 @@ Seen = Callable[[], Any]
 EVER = (0, 2**42)
 
 
-def by_id_and_key(scene: Scene) -> Any:
-    java, topic, other = scene.java, scene.topic(queues=2), scene.topic("other")
-    producer = scene.producer()
+def by_id_and_key(run: ScenarioRun) -> Any:
+    java, topic, other = run.java, run.topic(queues=2), run.topic("other")
+    producer = run.producer()
     begin_ms = int(time.time() * 1000)
     (first,) = java.send(producer, topic, body="first", keys="alpha beta-", tag="red", queue=0, properties={"a": "1"})
     (second,) = java.send(producer, topic, body="second", keys="alpha gamma-", tag="blue", queue=1)
     java.send(producer, other, body="elsewhere", keys="alpha delta-")
 
     def by_key(key: str, of: str = topic, most: int = 32, within: tuple[int, int] = EVER) -> Any:
-        found = scene.refusal(lambda: java.admin_call("queryMessage", of, key, most, *within))
+        found = run.refusal(lambda: java.admin_call("queryMessage", of, key, most, *within))
         return sorted(bodies(found)) if isinstance(found, list) else found
 
     def by_id(msg_id: str, of: str = topic) -> Any:
-        found = scene.refusal(lambda: java.admin_call("viewMessage", of, msg_id))
-        return scene.told(found) if "body" in found else found
+        found = run.refusal(lambda: java.admin_call("viewMessage", of, msg_id))
+        return run.comparable(found) if "body" in found else found
 
     wait_until(lambda: by_key("alpha") == ["first0", "second0"], 10, "the index")
     return {
@@ -53,23 +53,23 @@ def by_id_and_key(scene: Scene) -> Any:
     }
 
 
-@plays(by_id_and_key)
+@compares(by_id_and_key)
 def test_a_message_is_found_by_each_of_its_names(seen: Seen) -> None:
-    told = seen()
-    assert told["by key of both"] == ["first0", "second0"]
-    assert told["by key of one"] == ["second0"]
-    assert told["by key elsewhere"] == ["elsewhere0"]
-    assert told["by key, at most one"] == 1
-    assert told["by offset id"]["body"] == "first0"
-    assert told["by offset id"]["properties"]["a"] == "1"
-    assert told["by unique key"]["body"] == "second0"
+    observed = seen()
+    assert observed["by key of both"] == ["first0", "second0"]
+    assert observed["by key of one"] == ["second0"]
+    assert observed["by key elsewhere"] == ["elsewhere0"]
+    assert observed["by key, at most one"] == 1
+    assert observed["by offset id"]["body"] == "first0"
+    assert observed["by offset id"]["properties"]["a"] == "1"
+    assert observed["by unique key"]["body"] == "second0"
     for case in ("by unknown key", "by key, before", "by key, after"):
-        assert told[case]["code"] == 208, case
+        assert observed[case]["code"] == 208, case
 
 
-def by_time(scene: Scene) -> Any:
-    java, topic, empty = scene.java, scene.topic(), scene.topic("empty")
-    producer = scene.producer()
+def by_time(run: ScenarioRun) -> Any:
+    java, topic, empty = run.java, run.topic(), run.topic("empty")
+    producer = run.producer()
     moments = []
     for number in range(3):
         (sent,) = java.send(producer, topic, body="m", first=number)
@@ -78,10 +78,10 @@ def by_time(scene: Scene) -> Any:
     at, nothing = message_queue(topic), message_queue(empty)
 
     def search(of: Any, moment: int) -> Any:
-        return scene.refusal(lambda: java.admin_call("searchOffset", of, moment))
+        return run.refusal(lambda: java.admin_call("searchOffset", of, moment))
 
     def earliest(of: Any) -> Any:
-        return scene.refusal(lambda: java.admin_call("earliestMsgStoreTime", of))
+        return run.refusal(lambda: java.admin_call("earliestMsgStoreTime", of))
 
     return {
         "the time of each": [search(at, moment) for moment in moments],
@@ -99,18 +99,18 @@ def by_time(scene: Scene) -> Any:
     }
 
 
-@plays(by_time)
+@compares(by_time)
 def test_an_offset_is_found_by_its_time(seen: Seen) -> None:
-    told = seen()
-    assert told["the time of each"] == [0, 1, 2]
-    assert told["earliest"] is True
-    assert told["edges"] == [0, 3]
+    observed = seen()
+    assert observed["the time of each"] == [0, 1, 2]
+    assert observed["earliest"] is True
+    assert observed["edges"] == [0, 3]
 
 
-def both_boundaries(scene: Scene) -> Any:
+def both_boundaries(run: ScenarioRun) -> Any:
     """The lower is the first at or after a time, the upper the last at or before it."""
-    java, topic, empty = scene.java, scene.topic(), scene.topic("empty")
-    producer = scene.producer()
+    java, topic, empty = run.java, run.topic(), run.topic("empty")
+    producer = run.producer()
     moments = []
     for number in range(3):
         (sent,) = java.send(producer, topic, body="m", first=number)
@@ -133,29 +133,29 @@ def both_boundaries(scene: Scene) -> Any:
     }
 
 
-@plays(both_boundaries, "5.4.0")
+@compares(both_boundaries, "5.4.0")
 def test_both_boundaries_of_a_time_are_found(seen: Seen) -> None:
-    told = seen()
-    assert told["lower, between"][0] == 1
-    assert told["upper, between"][0] == 0
+    observed = seen()
+    assert observed["lower, between"][0] == 1
+    assert observed["upper, between"][0] == 0
 
 
-def whole_topics(scene: Scene) -> Any:
+def whole_topics(run: ScenarioRun) -> Any:
     """What tools list: routes, topics, their sizes and settings, what an index of a queue holds."""
-    java, group, topic = scene.java, scene.group(), scene.topic(queues=2)
-    producer = scene.producer()
+    java, group, topic = run.java, run.group(), run.topic(queues=2)
+    producer = run.producer()
     java.send(producer, topic, body="m", count=3, queue=1, tag="red")
-    name = scene.consumer(group, topic)
+    name = run.consumer(group, topic)
     java.wait_consumed(3, name)
-    scene.stop(name)
+    run.stop(name)
     route = java.admin("route", topic=topic)
-    queues = java.admin_call("queryConsumeQueue", scene.broker, topic, 1, 0, 8, group)
+    queues = java.admin_call("queryConsumeQueue", run.broker, topic, 1, 0, 8, group)
     return {
         "route": [{key: value for key, value in each.items() if key != "topicSysFlag"} for each in route["queueDatas"]],
         "is listed": topic in java.admin("topics"),
         "config": {
             key: value
-            for key, value in java.admin_call("examineTopicConfig", scene.broker, topic).items()
+            for key, value in java.admin_call("examineTopicConfig", run.broker, topic).items()
             if key in ("perm", "readQueueNums", "writeQueueNums", "order", "topicFilterType", "topicSysFlag")
         },
         "stats": sorted(
@@ -165,8 +165,8 @@ def whole_topics(scene: Scene) -> Any:
         ),
         "entries": [each["tagsCode"] == java_hash("red") for each in queues["queueData"]],
         "edges of entries": (queues["minQueueIndex"], queues["maxQueueIndex"]),
-        "unknown topic": scene.refusal(lambda: java.admin("route", topic="no-such-topic")),
-        "unknown group": scene.refusal(lambda: java.admin("consume_stats", group=scene.shared("nobody"))),
+        "unknown topic": run.refusal(lambda: java.admin("route", topic="no-such-topic")),
+        "unknown group": run.refusal(lambda: java.admin("consume_stats", group=run.shared("nobody"))),
     }
 
 
@@ -178,9 +178,9 @@ def java_hash(text: str) -> int:
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
-@plays(whole_topics)
+@compares(whole_topics)
 def test_a_tool_sees_routes_settings_and_progress_of_a_topic(seen: Seen) -> None:
-    told = seen()
-    assert told["is listed"]
-    assert told["stats"] == [(0, 0, 0), (1, 3, 3)]
-    assert told["unknown topic"]["code"] == 17
+    observed = seen()
+    assert observed["is listed"]
+    assert observed["stats"] == [(0, 0, 0), (1, 3, 3)]
+    assert observed["unknown topic"]["code"] == 17

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.contract import Scene, bodies, gaps_ms, plays
+from tests.journeys.contract import ScenarioRun, bodies, compares, gaps_ms
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -19,25 +19,25 @@ SUSPEND_MS = 300
 HANDED_OVER_WITHIN_S = 50.0
 
 
-def two_members(scene: Scene) -> Any:
+def two_members(run: ScenarioRun) -> Any:
     """Three queues; a second member joins while the first consumes, and the first leaves again."""
-    java, group, topic = scene.java, scene.group(), scene.topic(queues=3)
-    producer = scene.producer()
+    java, group, topic = run.java, run.group(), run.topic(queues=3)
+    producer = run.producer()
 
     def send(first: int, count: int) -> None:
         for queue in range(3):
             java.send(producer, topic, body=f"{queue}-", first=first, count=count, queue=queue)
 
     send(0, 8)
-    members = [scene.consumer(group, topic, "first", orderly=True, sleep_ms=40, ends=True)]
+    members = [run.consumer(group, topic, "first", orderly=True, sleep_ms=40, ends=True)]
     java.wait_consumed(4, members[0])
-    members.append(scene.consumer(group, topic, "second", orderly=True, sleep_ms=40, ends=True))
-    scene.holds(members[0], topic, 2, HANDED_OVER_WITHIN_S)
-    scene.holds(members[1], topic, 1, HANDED_OVER_WITHIN_S)
+    members.append(run.consumer(group, topic, "second", orderly=True, sleep_ms=40, ends=True))
+    run.wait_for_queues(members[0], topic, 2, HANDED_OVER_WITHIN_S)
+    run.wait_for_queues(members[1], topic, 1, HANDED_OVER_WITHIN_S)
     send(8, 8)
     wait_until(lambda: len({each["body"] for each in java.events("finished", *members)}) == 48, 30, "all 48 finished")
-    scene.stop(members[0])
-    scene.holds(members[1], topic, 3, HANDED_OVER_WITHIN_S)
+    run.stop(members[0])
+    run.wait_for_queues(members[1], topic, 3, HANDED_OVER_WITHIN_S)
     send(16, 2)
     wait_until(lambda: len({each["body"] for each in java.events("finished", *members)}) == 54, 30, "all 54 finished")
     return {"order": first_deliveries(java, members), "overlaps": overlaps(java, members)}
@@ -66,7 +66,7 @@ def overlaps(java: Any, members: list[str]) -> int:
     return count
 
 
-@plays(two_members)
+@compares(two_members)
 def test_an_ordered_queue_runs_in_one_place_and_in_order_while_members_come_and_go(seen: Seen) -> None:
     assert seen() == {
         "order": {queue: [f"{queue}-{number}" for number in range(18)] for queue in range(3)},
@@ -74,24 +74,24 @@ def test_an_ordered_queue_runs_in_one_place_and_in_order_while_members_come_and_
     }
 
 
-def a_refused_message(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
+def a_refused_message(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
     java.send(producer, topic, body="m", count=3)
-    name = scene.consumer(
+    name = run.consumer(
         group, topic, orderly=True, suspend_ms=SUSPEND_MS, outcomes={"m1": ["later", "throw", "null", "ok"]}
     )
     came = java.wait_consumed(6, name)
-    scene.stop(name)
+    run.stop(name)
     return {
-        "committed": scene.committed(group, topic),
+        "committed": run.committed(group, topic),
         "deliveries": [(each["body"], each["reconsume_times"]) for each in came],
         "waited": all(gap >= SUSPEND_MS for gap in gaps_ms(came[1:5])),
-        "topics": sorted({scene.plain(each["topic"]) for each in came}),
+        "topics": sorted({run.normalized(each["topic"]) for each in came}),
     }
 
 
-@plays(a_refused_message)
+@compares(a_refused_message)
 def test_a_refused_message_holds_its_queue_until_it_is_accepted(seen: Seen) -> None:
     assert seen() == {
         "deliveries": [("m0", 0), ("m1", 0), ("m1", 1), ("m1", 2), ("m1", 3), ("m2", 0)],
@@ -101,40 +101,40 @@ def test_a_refused_message_holds_its_queue_until_it_is_accepted(seen: Seen) -> N
     }
 
 
-def refused_for_good(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
+def refused_for_good(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
     java.send(producer, topic, body="m", count=3, tag="tag", keys="k", properties={"colour": "red"})
-    name = scene.consumer(group, topic, orderly=True, suspend_ms=100, max_reconsume_times=2, outcomes={"m1": ["later"]})
+    name = run.consumer(group, topic, orderly=True, suspend_ms=100, max_reconsume_times=2, outcomes={"m1": ["later"]})
     wait_until(lambda: "m2" in bodies(java.consumed(name)), 30, "the message behind the refused one")
     dead_topic = f"%DLQ%{group}"
     wait_until(lambda: dead_topic in java.admin("topics"), 40, "the topic of dead letters")
-    puller = scene.client("puller")
-    java.pull_consumer(puller, scene.shared("pullers"))
-    dead = wait_until(lambda: scene.pull(puller, dead_topic, 0)["messages"], 10, "the dead letter")
+    puller = run.client("puller")
+    java.pull_consumer(puller, run.shared("pullers"))
+    dead = wait_until(lambda: run.pull(puller, dead_topic, 0)["messages"], 10, "the dead letter")
     return {
         "deliveries": [(each["body"], each["reconsume_times"]) for each in java.consumed(name)],
-        "dead": [scene.told(each) for each in dead],
+        "dead": [run.comparable(each) for each in dead],
     }
 
 
-@plays(refused_for_good)
+@compares(refused_for_good)
 def test_an_ordered_group_gives_up_a_message_after_its_limit_and_goes_on(seen: Seen) -> None:
-    told = seen()
-    assert told["deliveries"] == [("m0", 0), ("m1", 0), ("m1", 1), ("m1", 2), ("m2", 0)]
-    (dead,) = told["dead"]
+    observed = seen()
+    assert observed["deliveries"] == [("m0", 0), ("m1", 0), ("m1", 1), ("m1", 2), ("m2", 0)]
+    (dead,) = observed["dead"]
     assert (dead["body"], dead["tags"], dead["keys"]) == ("m1", "tag", "k1")
     assert dead["topic"] == "%DLQ%group"
     assert dead["properties"]["colour"] == "red"
     assert dead["properties"]["RETRY_TOPIC"] == "topic"
 
 
-def commit_by_hand(scene: Scene) -> Any:
+def commit_by_hand(run: ScenarioRun) -> Any:
     """autoCommit off: success alone doesn't move progress; commit does, rollback brings the batch again."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
     by_hand = {"context": {"autoCommit": False}}
-    name = scene.consumer(
+    name = run.consumer(
         group,
         topic,
         orderly=True,
@@ -144,15 +144,15 @@ def commit_by_hand(scene: Scene) -> Any:
             "*": [{"do": "ok", **by_hand}],
         },
     )
-    scene.holds(name, topic)
+    run.wait_for_queues(name, topic)
     java.send(producer, topic, body="m", count=3)
     came = wait_until(lambda: found if "m2" in bodies(found := java.consumed(name)) else None, 20, "the last one")
-    scene.stop(name)
-    return {"deliveries": bodies(came), "committed": scene.committed(group, topic)}
+    run.stop(name)
+    return {"deliveries": bodies(came), "committed": run.committed(group, topic)}
 
 
-@plays(commit_by_hand)
+@compares(commit_by_hand)
 def test_progress_that_is_committed_by_hand_moves_only_with_the_commit(seen: Seen) -> None:
-    told = seen()
-    assert told["committed"] == {0: 2}
-    assert told["deliveries"][-1] == "m2"
+    observed = seen()
+    assert observed["committed"] == {0: 2}
+    assert observed["deliveries"][-1] == "m2"

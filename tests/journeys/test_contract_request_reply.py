@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.contract import Scene, bodies, plays
+from tests.journeys.contract import ScenarioRun, bodies, compares
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
@@ -17,48 +17,48 @@ PATIENCE_MS = 3_000
 FREE = ("MIN_OFFSET", "MAX_OFFSET")
 
 
-def replied(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    asker, answerer = scene.producer("asker"), scene.producer("answerer")
-    name = scene.consumer(group, topic, reply_with=answerer, reply="yes")
-    scene.holds(name, topic)
+def replied(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
+    asker, answerer = run.producer("asker"), run.producer("answerer")
+    name = run.consumer(group, topic, reply_with=answerer, reply="yes")
+    run.wait_for_queues(name, topic)
 
     def ask(mode: str) -> Any:
         options = {"tag": "tag", "keys": "k", "properties": {"colour": "red"}, "timeout_ms": 15_000}
         replies = java.send(asker, topic, mode=mode, body=f"{mode}-", **options)
-        told = [scene.told(reply, *FREE) for reply in replies]
-        return [{key: value for key, value in reply.items() if key != "queue_id"} for reply in told]
+        observed = [run.comparable(reply, *FREE) for reply in replies]
+        return [{key: value for key, value in reply.items() if key != "queue_id"} for reply in observed]
 
-    told = ask("request")
+    observed = ask("request")
     ask("request_async")  # Apache's client calls back as soon as the request is sent, with or without a reply
     requests = java.wait_consumed(2, name)
     answers = java.wait_events("replied", 2, name)
     correlated = {each["properties"]["CORRELATION_ID"] for each in requests}
     return {
-        "reply": told,
-        "requests": [scene.told(each, *FREE) for each in requests],
+        "reply": observed,
+        "requests": [run.comparable(each, *FREE) for each in requests],
         "answers": [each.get("status", each.get("code")) for each in answers],
         "a name for each": len(correlated) == 2,
     }
 
 
-@plays(replied)
+@compares(replied)
 def test_a_request_gets_its_reply(seen: Seen) -> None:
-    told = seen()
-    (reply,) = told["reply"]
+    observed = seen()
+    (reply,) = observed["reply"]
     assert reply["body"] == "yes"
     assert reply["properties"]["MSG_TYPE"] == "reply"
-    assert [each["body"] for each in told["requests"]] == ["request-0", "request_async-0"]
-    assert told["answers"] == ["SEND_OK", "SEND_OK"]
-    assert told["a name for each"]
+    assert [each["body"] for each in observed["requests"]] == ["request-0", "request_async-0"]
+    assert observed["answers"] == ["SEND_OK", "SEND_OK"]
+    assert observed["a name for each"]
 
 
-def unanswered(scene: Scene) -> Any:
-    java, topic = scene.java, scene.topic()
-    asker = scene.producer("asker")
+def unanswered(run: ScenarioRun) -> Any:
+    java, topic = run.java, run.topic()
+    asker = run.producer("asker")
 
     def ask(mode: str, to: str = topic, **options: Any) -> Any:
-        result = scene.refusal(lambda: java.send(asker, to, mode=mode, timeout_ms=PATIENCE_MS, **options))
+        result = run.refusal(lambda: java.send(asker, to, mode=mode, timeout_ms=PATIENCE_MS, **options))
         return {"kind": result["kind"]} if isinstance(result, dict) else bodies(result)
 
     return {
@@ -68,29 +68,29 @@ def unanswered(scene: Scene) -> Any:
     }
 
 
-@plays(unanswered)
+@compares(unanswered)
 def test_a_request_that_nobody_answers_ends_in_time(seen: Seen) -> None:
-    told = seen()
-    assert told["nobody there"] == {"kind": "RequestTimeoutException"}
-    assert told["a topic that is illegal"]["kind"] == "MQClientException"
+    observed = seen()
+    assert observed["nobody there"] == {"kind": "RequestTimeoutException"}
+    assert observed["a topic that is illegal"]["kind"] == "MQClientException"
 
 
-def for_nobody(scene: Scene) -> Any:
+def for_nobody(run: ScenarioRun) -> Any:
     """The one that asked is gone when the reply comes; and a reply to a client that never was."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    asker, answerer = scene.producer("asker"), scene.producer("answerer", retries=0)
-    name = scene.consumer(group, topic, reply_with=answerer, reply="late", sleep_ms=1_500)
-    scene.holds(name, topic)
+    java, group, topic = run.java, run.group(), run.topic()
+    asker, answerer = run.producer("asker"), run.producer("answerer", retries=0)
+    name = run.consumer(group, topic, reply_with=answerer, reply="late", sleep_ms=1_500)
+    run.wait_for_queues(name, topic)
     java.post("send", producer=asker, topic=topic, mode="request", body="m", timeout_ms=PATIENCE_MS)
     java.wait_consumed(1, name)
-    scene.stop(asker)
+    run.stop(asker)
     (gone,) = java.wait_events("replied", 1, name)
     forged = {"MSG_TYPE": "reply", "REPLY_TO_CLIENT": "nobody@nowhere", "CORRELATION_ID": "forged", "TTL": "3000"}
     reply_topic = "DefaultCluster_REPLY_TOPIC"
 
     def reply(**changes: str | None) -> Any:
         system = {key: value for key, value in {**forged, **changes}.items() if value is not None}
-        result = scene.refusal(lambda: java.send(answerer, reply_topic, body="forged", system=system))
+        result = run.refusal(lambda: java.send(answerer, reply_topic, body="forged", system=system))
         return result if isinstance(result, dict) else [each["status"] for each in result]
 
     return {
@@ -101,8 +101,8 @@ def for_nobody(scene: Scene) -> Any:
     }
 
 
-@plays(for_nobody)
+@compares(for_nobody)
 def test_a_reply_for_nobody_fails_at_the_one_who_replies(seen: Seen) -> None:
-    told = seen()
-    assert told["asker gone"]["code"] == 1
-    assert told["asker that never was"]["code"] == 1
+    observed = seen()
+    assert observed["asker gone"]["code"] == 1
+    assert observed["asker that never was"]["code"] == 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.contract import Scene, bodies, plays
+from tests.journeys.contract import ScenarioRun, bodies, compares
 from tests.support.java_client import message_queue
 from tests.support.waiting import wait_until
 
@@ -19,84 +19,86 @@ Seen = Callable[..., Any]
 RESET_WITHIN_S = 50.0
 
 
-def pairs(scene: Scene, told: Any) -> Any:
+def pairs(run: ScenarioRun, observed: Any) -> Any:
     """A map keyed by queues, by queue id."""
-    return {queue["queue_id"]: value for queue, value in told}
+    return {queue["queue_id"]: value for queue, value in observed}
 
 
-def reset_of_a_running_group(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic(queues=2)
-    producer = scene.producer()
-    name = scene.consumer(group, topic)
-    scene.holds(name, topic, 2)
+def reset_of_a_running_group(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic(queues=2)
+    producer = run.producer()
+    name = run.consumer(group, topic)
+    run.wait_for_queues(name, topic, 2)
     for queue in range(2):
         java.send(producer, topic, body=f"{queue}-", count=3, queue=queue)
     java.wait_consumed(6, name)
-    wait_until(lambda: sum(scene.committed(group, topic).values()) == 6, 20, "progress")
-    told: dict[str, Any] = {"reset to": pairs(scene, java.admin_call("resetOffsetByTimestamp", topic, group, 0, True))}
+    wait_until(lambda: sum(run.committed(group, topic).values()) == 6, 20, "progress")
+    observed: dict[str, Any] = {
+        "reset to": pairs(run, java.admin_call("resetOffsetByTimestamp", topic, group, 0, True))
+    }
     again = java.wait_consumed(12, name, within_s=RESET_WITHIN_S)
-    told["again"] = sorted(bodies(again[6:]))
-    wait_until(lambda: sum(scene.committed(group, topic).values()) == 6, RESET_WITHIN_S, "progress again")
-    told["to now"] = pairs(
-        scene, java.admin_call("resetOffsetByTimestamp", topic, group, int(time.time() * 1000) + 60_000, True)
+    observed["again"] = sorted(bodies(again[6:]))
+    wait_until(lambda: sum(run.committed(group, topic).values()) == 6, RESET_WITHIN_S, "progress again")
+    observed["to now"] = pairs(
+        run, java.admin_call("resetOffsetByTimestamp", topic, group, int(time.time() * 1000) + 60_000, True)
     )
-    return told
+    return observed
 
 
-@plays(reset_of_a_running_group)
+@compares(reset_of_a_running_group)
 def test_a_running_group_that_is_reset_consumes_again(seen: Seen) -> None:
-    told = seen()
-    assert told["reset to"] == {0: 0, 1: 0}
-    assert told["again"] == sorted(f"{queue}-{number}" for queue in range(2) for number in range(3))
-    assert told["to now"] == {0: 3, 1: 3}
+    observed = seen()
+    assert observed["reset to"] == {0: 0, 1: 0}
+    assert observed["again"] == sorted(f"{queue}-{number}" for queue in range(2) for number in range(3))
+    assert observed["to now"] == {0: 3, 1: 3}
 
 
-def reset_of_a_stopped_group(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
+def reset_of_a_stopped_group(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
     java.send(producer, topic, body="m", count=4)
-    first = scene.consumer(group, topic, "first")
+    first = run.consumer(group, topic, "first")
     java.wait_consumed(4, first, within_s=40)
-    scene.stop(first)
+    run.stop(first)
 
     def reset(timestamp: int, force: bool) -> Any:
-        return scene.refusal(
-            lambda: pairs(scene, java.admin_call("resetOffsetByTimestamp", topic, group, timestamp, force))
+        return run.refusal(
+            lambda: pairs(run, java.admin_call("resetOffsetByTimestamp", topic, group, timestamp, force))
         )
 
-    told: dict[str, Any] = {"reset": reset(0, True)}
-    told["committed"] = scene.committed(group, topic)
-    second = scene.consumer(group, topic, "second")
+    observed: dict[str, Any] = {"reset": reset(0, True)}
+    observed["committed"] = run.committed(group, topic)
+    second = run.consumer(group, topic, "second")
     java.wait_consumed(1, second)
-    wait_until(lambda: len(java.consumed(second)) >= 4 or "code" in str(told["reset"]), 10, "all again")
-    told["again"] = sorted(bodies(java.consumed(second)))
-    unknown = scene.shared("nobody")
-    told["unknown group"] = scene.refusal(
-        lambda: pairs(scene, java.admin_call("resetOffsetByTimestamp", topic, unknown, 0, True))
+    wait_until(lambda: len(java.consumed(second)) >= 4 or "code" in str(observed["reset"]), 10, "all again")
+    observed["again"] = sorted(bodies(java.consumed(second)))
+    unknown = run.shared("nobody")
+    observed["unknown group"] = run.refusal(
+        lambda: pairs(run, java.admin_call("resetOffsetByTimestamp", topic, unknown, 0, True))
     )
-    told["unknown topic"] = scene.refusal(
+    observed["unknown topic"] = run.refusal(
         lambda: java.admin_call("resetOffsetByTimestamp", "no-such-topic", group, 0, True)
     )
-    return told
+    return observed
 
 
-@plays(reset_of_a_stopped_group)
+@compares(reset_of_a_stopped_group)
 def test_a_stopped_group_that_is_reset_begins_there(seen: Seen) -> None:
-    told = seen()
-    assert told["again"] == ["m0", "m1", "m2", "m3"]
+    observed = seen()
+    assert observed["again"] == ["m0", "m1", "m2", "m3"]
 
 
-def asked(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer, name = scene.producer(), scene.client("member")
+def asked(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
+    producer, name = run.producer(), run.client("member")
     client_id = java.consumer(name, group, topic, outcomes={"later0": ["ok", "later"], "thrown0": ["ok", "throw"]})
-    scene.holds(name, topic)
+    run.wait_for_queues(name, topic)
     sent = {word: java.send(producer, topic, body=word)[0] for word in ("fine", "later", "thrown")}
     java.wait_consumed(3, name)
 
     def directly(word: str, to: str = client_id) -> Any:
         msg_id = sent[word]["offset_msg_id"]
-        result = scene.refusal(lambda: java.admin_call("consumeMessageDirectly", group, to, topic, msg_id))
+        result = run.refusal(lambda: java.admin_call("consumeMessageDirectly", group, to, topic, msg_id))
         return {key: value for key, value in result.items() if key in ("consumeResult", "autoCommit", "order", "code")}
 
     info = java.admin_call("getConsumerRunningInfo", group, client_id, False)
@@ -111,105 +113,103 @@ def asked(scene: Scene) -> Any:
         "deliveries": sorted(bodies(java.consumed(name))),
         "running info": {
             "queues": len(queues),
-            "subscriptions": sorted(scene.plain(each["topic"]) for each in info["subscriptionSet"]),
+            "subscriptions": sorted(run.normalized(each["topic"]) for each in info["subscriptionSet"]),
             "type": info["properties"]["PROP_CONSUME_TYPE"],
             "threads": info["properties"]["PROP_CONSUMEORDERLY"],
         },
-        "of nobody": scene.refusal(lambda: java.admin_call("getConsumerRunningInfo", group, "nobody", False)),
+        "of nobody": run.refusal(lambda: java.admin_call("getConsumerRunningInfo", group, "nobody", False)),
         "with its stacks": "CONSUME"
         in str(java.admin_call("getConsumerRunningInfo", group, client_id, True)["jstack"]).upper(),
-        "status": [pairs(scene, table) for table in status.values()],
-        "status of all": [pairs(scene, table) for table in everybody.values()],
-        "status of nobody": scene.refusal(
-            lambda: java.admin_call("getConsumeStatus", topic, scene.shared("nobody"), "")
-        ),
+        "status": [pairs(run, table) for table in status.values()],
+        "status of all": [pairs(run, table) for table in everybody.values()],
+        "status of nobody": run.refusal(lambda: java.admin_call("getConsumeStatus", topic, run.shared("nobody"), "")),
     }
 
 
-@plays(asked)
+@compares(asked)
 def test_a_member_answers_what_a_tool_asks_through_the_broker(seen: Seen) -> None:
-    told = seen()
-    assert told["fine"]["consumeResult"] == "CR_SUCCESS"
-    assert told["later"]["consumeResult"] == "CR_LATER"
-    assert told["thrown"]["consumeResult"] == "CR_THROW_EXCEPTION"
-    assert told["deliveries"] == sorted(["fine0", "later0", "thrown0"] * 2)
-    assert told["running info"]["subscriptions"] == ["%RETRY%group", "topic"]
-    assert told["status"] == [{0: 3}]
+    observed = seen()
+    assert observed["fine"]["consumeResult"] == "CR_SUCCESS"
+    assert observed["later"]["consumeResult"] == "CR_LATER"
+    assert observed["thrown"]["consumeResult"] == "CR_THROW_EXCEPTION"
+    assert observed["deliveries"] == sorted(["fine0", "later0", "thrown0"] * 2)
+    assert observed["running info"]["subscriptions"] == ["%RETRY%group", "topic"]
+    assert observed["status"] == [{0: 3}]
 
 
-def other_tools(scene: Scene) -> Any:
+def other_tools(run: ScenarioRun) -> Any:
     """Progress written and reset by Apache's library."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
     java.send(producer, topic, body="m", count=5)
-    java.admin_call("updateConsumeOffset", scene.broker, group, message_queue(topic), 2)
-    told: dict[str, Any] = {"written": scene.committed(group, topic)}
+    java.admin_call("updateConsumeOffset", run.broker, group, message_queue(topic), 2)
+    observed: dict[str, Any] = {"written": run.committed(group, topic)}
     old = java.admin_call("resetOffsetByTimestampOld", group, topic, 0, True)
-    told["reset the old way"] = [
+    observed["reset the old way"] = [
         {key: row[key] for key in ("queueId", "brokerOffset", "consumerOffset", "timestampOffset", "rollbackOffset")}
         for row in old
     ]
-    told["then"] = scene.committed(group, topic)
+    observed["then"] = run.committed(group, topic)
     who = java.admin_call("queryTopicConsumeByWho", topic)
-    told["who"] = sorted(scene.plain(each) for each in who["groupList"])
-    return told
+    observed["who"] = sorted(run.normalized(each) for each in who["groupList"])
+    return observed
 
 
-@plays(other_tools)
+@compares(other_tools)
 def test_tools_write_and_reset_progress(seen: Seen) -> None:
-    told = seen()
-    assert told["written"] == {0: 2}
-    assert told["then"] == {0: 0}
-    assert "group" in told["who"]
+    observed = seen()
+    assert observed["written"] == {0: 2}
+    assert observed["then"] == {0: 0}
+    assert "group" in observed["who"]
 
 
-def one_queue_reset(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic(queues=2)
-    producer = scene.producer()
+def one_queue_reset(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic(queues=2)
+    producer = run.producer()
     for queue in range(2):
         java.send(producer, topic, body=f"{queue}-", count=3, queue=queue)
-    name = scene.consumer(group, topic)
+    name = run.consumer(group, topic)
     java.wait_consumed(6, name)
-    wait_until(lambda: sum(scene.committed(group, topic).values()) == 6, 20, "progress")
+    wait_until(lambda: sum(run.committed(group, topic).values()) == 6, 20, "progress")
 
     def reset(queue: int, queue_offset: int, of: str = group) -> Any:
-        asked = (scene.broker, of, topic, queue, queue_offset)
-        return scene.refusal(lambda: java.admin_call("resetOffsetByQueueId", *asked))
+        asked = (run.broker, of, topic, queue, queue_offset)
+        return run.refusal(lambda: java.admin_call("resetOffsetByQueueId", *asked))
 
-    told: dict[str, Any] = {"reset": reset(1, 1)}
+    observed: dict[str, Any] = {"reset": reset(1, 1)}
     again = java.wait_consumed(8, name)
-    told["again"] = sorted(bodies(again[6:]))
-    told["beyond the end"] = reset(1, 99)
-    told["no such queue"] = reset(7, 0)
-    told["unknown group"] = reset(0, 0, scene.shared("nobody"))
-    return told
+    observed["again"] = sorted(bodies(again[6:]))
+    observed["beyond the end"] = reset(1, 99)
+    observed["no such queue"] = reset(7, 0)
+    observed["unknown group"] = reset(0, 0, run.shared("nobody"))
+    return observed
 
 
-@plays(one_queue_reset, "5.4.0")
+@compares(one_queue_reset, "5.4.0")
 def test_one_queue_of_a_running_group_is_reset_to_an_offset(seen: Seen) -> None:
     # Apache keeps progress for queues that cannot be.
-    told = seen(but={"no such queue": {"kind": "MQBrokerException", "code": 29}})
-    assert told["again"] == ["1-1", "1-2"]
-    assert told["no such queue"] is None
+    observed = seen(but={"no such queue": {"kind": "MQBrokerException", "code": 29}})
+    assert observed["again"] == ["1-1", "1-2"]
+    assert observed["no such queue"] is None
 
 
-def skipped(scene: Scene) -> Any:
+def skipped(run: ScenarioRun) -> Any:
     """What waits is skipped by a time in the future, for a group that has never been online too."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
     java.send(producer, topic, body="old-", count=4)
     java.admin_call("resetOffsetByTimestamp", topic, group, -1, True)
-    told: dict[str, Any] = {"committed": scene.committed(group, topic)}
-    name = scene.consumer(group, topic)
-    scene.holds(name, topic)
+    observed: dict[str, Any] = {"committed": run.committed(group, topic)}
+    name = run.consumer(group, topic)
+    run.wait_for_queues(name, topic)
     java.send(producer, topic, body="new-")
     java.wait_consumed(1, name)
-    told["came"] = bodies(java.consumed(name))
-    return told
+    observed["came"] = bodies(java.consumed(name))
+    return observed
 
 
-@plays(skipped)
+@compares(skipped)
 def test_what_waits_is_skipped(seen: Seen) -> None:
-    told = seen()
-    assert told["committed"] == {0: 4}
-    assert told["came"] == ["new-0"]
+    observed = seen()
+    assert observed["committed"] == {0: 4}
+    assert observed["came"] == ["new-0"]

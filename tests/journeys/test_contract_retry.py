@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.contract import Scene, bodies, gaps_ms, plays
+from tests.journeys.contract import ScenarioRun, bodies, compares, gaps_ms
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -18,138 +18,138 @@ AT_ONCE = {"do": "later", "context": {"delayLevelWhenNextConsume": 1}}
 FREE = ("MIN_OFFSET", "MAX_OFFSET")
 
 
-def send_one(scene: Scene, topic: str, body: str = "m", **options: Any) -> None:
-    producer = scene.producer()
+def send_one(run: ScenarioRun, topic: str, body: str = "m", **options: Any) -> None:
+    producer = run.producer()
     properties = {"colour": "red"}
-    scene.java.send(producer, topic, body=body, tag="tag", keys="k", flag=7, properties=properties, **options)
+    run.java.send(producer, topic, body=body, tag="tag", keys="k", flag=7, properties=properties, **options)
 
 
-def dead_letters(scene: Scene, group: str, count: int = 1) -> list[dict[str, Any]]:
+def dead_letters(run: ScenarioRun, group: str, count: int = 1) -> list[dict[str, Any]]:
     """With a pull consumer of another group."""
     topic = f"%DLQ%{group}"
-    wait_until(lambda: topic in scene.java.admin("topics"), 40, "the topic of dead letters")
-    puller = scene.client("puller")
-    scene.java.pull_consumer(puller, scene.shared("pullers"))
+    wait_until(lambda: topic in run.java.admin("topics"), 40, "the topic of dead letters")
+    puller = run.client("puller")
+    run.java.pull_consumer(puller, run.shared("pullers"))
 
     def found() -> Any:
-        messages = scene.pull(puller, topic, 0)["messages"]
+        messages = run.pull(puller, topic, 0)["messages"]
         return messages if len(messages) >= count else None
 
     return wait_until(found, 10, "dead letters")
 
 
-def three_rounds(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    name = scene.consumer(group, topic, outcomes={"m0": [AT_ONCE, AT_ONCE, AT_ONCE, "ok"]})
-    scene.holds(name, topic)
-    scene.holds(name, f"%RETRY%{group}")
-    send_one(scene, topic)
+def three_rounds(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
+    name = run.consumer(group, topic, outcomes={"m0": [AT_ONCE, AT_ONCE, AT_ONCE, "ok"]})
+    run.wait_for_queues(name, topic)
+    run.wait_for_queues(name, f"%RETRY%{group}")
+    send_one(run, topic)
     came = java.wait_consumed(4, name)
     ids = {"same": len({each["msg_id"] for each in came}), "stored": len({each["offset_msg_id"] for each in came})}
     origins = {each["properties"].get("ORIGIN_MESSAGE_ID") for each in came[1:]}
     return {
-        "came": [scene.told(each, *FREE) for each in came],
+        "came": [run.comparable(each, *FREE) for each in came],
         "after a second": all(1000 <= wait_ms < 5000 for wait_ms in gaps_ms(came)),
         "ids": ids,
         "origin is the first delivery": origins == {came[0]["offset_msg_id"]},
     }
 
 
-@plays(three_rounds)
+@compares(three_rounds)
 def test_a_message_keeps_its_id_its_origin_and_its_properties_through_three_rounds(seen: Seen) -> None:
-    told = seen()
-    assert told["after a second"]
-    assert told["ids"] == {"same": 1, "stored": 4}
-    assert told["origin is the first delivery"]
-    assert [each["reconsume_times"] for each in told["came"]] == [0, 1, 2, 3]
-    for each in told["came"]:
+    observed = seen()
+    assert observed["after a second"]
+    assert observed["ids"] == {"same": 1, "stored": 4}
+    assert observed["origin is the first delivery"]
+    assert [each["reconsume_times"] for each in observed["came"]] == [0, 1, 2, 3]
+    for each in observed["came"]:
         assert (each["topic"], each["tags"], each["keys"], each["flag"]) == ("topic", "tag", "k0", 7)
         assert each["properties"]["colour"] == "red"
-    assert [each["properties"].get("RETRY_TOPIC") for each in told["came"]] == [None, "topic", "topic", "topic"]
+    assert [each["properties"].get("RETRY_TOPIC") for each in observed["came"]] == [None, "topic", "topic", "topic"]
 
 
-def straight_to_the_dead(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
+def straight_to_the_dead(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
     never_again = {"do": "later", "context": {"delayLevelWhenNextConsume": -1}}
-    name = scene.consumer(group, topic, outcomes={"*": [never_again]})
-    scene.holds(name, topic)
-    send_one(scene, topic)
-    (dead,) = dead_letters(scene, group)
-    config = java.admin_call("examineTopicConfig", scene.broker, f"%DLQ%{group}")
+    name = run.consumer(group, topic, outcomes={"*": [never_again]})
+    run.wait_for_queues(name, topic)
+    send_one(run, topic)
+    (dead,) = dead_letters(run, group)
+    config = java.admin_call("examineTopicConfig", run.broker, f"%DLQ%{group}")
     return {
         "deliveries": bodies(java.consumed(name)),
-        "dead": scene.told(dead, *FREE),
+        "dead": run.comparable(dead, *FREE),
         "topic": {key: config[key] for key in ("perm", "readQueueNums", "writeQueueNums")},
     }
 
 
-@plays(straight_to_the_dead)
+@compares(straight_to_the_dead)
 def test_a_level_below_zero_makes_a_dead_letter_at_once_which_others_can_read(seen: Seen) -> None:
-    told = seen()
-    assert told["deliveries"] == ["m0"]
-    assert told["topic"] == {"perm": 6, "readQueueNums": 1, "writeQueueNums": 1}
-    dead = told["dead"]
+    observed = seen()
+    assert observed["deliveries"] == ["m0"]
+    assert observed["topic"] == {"perm": 6, "readQueueNums": 1, "writeQueueNums": 1}
+    dead = observed["dead"]
     assert (dead["topic"], dead["body"], dead["tags"], dead["keys"]) == ("%DLQ%group", "m0", "tag", "k0")
     assert dead["properties"]["RETRY_TOPIC"] == "topic"
 
 
-def a_limit(scene: Scene) -> Any:
+def a_limit(run: ScenarioRun) -> Any:
     """The consumer's own limit counts, not the group's 16."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    name = scene.consumer(group, topic, max_reconsume_times=1, outcomes={"*": [AT_ONCE]})
-    scene.holds(name, topic)
-    scene.holds(name, f"%RETRY%{group}")
-    send_one(scene, topic)
-    (dead,) = dead_letters(scene, group)
+    java, group, topic = run.java, run.group(), run.topic()
+    name = run.consumer(group, topic, max_reconsume_times=1, outcomes={"*": [AT_ONCE]})
+    run.wait_for_queues(name, topic)
+    run.wait_for_queues(name, f"%RETRY%{group}")
+    send_one(run, topic)
+    (dead,) = dead_letters(run, group)
     came = [(each["body"], each["reconsume_times"]) for each in java.consumed(name)]
-    return {"deliveries": came, "dead": scene.told(dead, *FREE)}
+    return {"deliveries": came, "dead": run.comparable(dead, *FREE)}
 
 
-@plays(a_limit)
+@compares(a_limit)
 def test_a_message_is_a_dead_letter_after_the_limit_of_its_consumer(seen: Seen) -> None:
-    told = seen()
-    assert told["deliveries"] == [("m0", 0), ("m0", 1)]
-    assert told["dead"]["reconsume_times"] == 2
+    observed = seen()
+    assert observed["deliveries"] == [("m0", 0), ("m0", 1)]
+    assert observed["dead"]["reconsume_times"] == 2
 
 
-def no_retry_at_all(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    name = scene.consumer(group, topic, max_reconsume_times=0, outcomes={"*": ["throw"]})
-    scene.holds(name, topic)
-    send_one(scene, topic)
-    (dead,) = dead_letters(scene, group)
-    return {"deliveries": bodies(java.consumed(name)), "dead": scene.told(dead, *FREE)}
+def no_retry_at_all(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
+    name = run.consumer(group, topic, max_reconsume_times=0, outcomes={"*": ["throw"]})
+    run.wait_for_queues(name, topic)
+    send_one(run, topic)
+    (dead,) = dead_letters(run, group)
+    return {"deliveries": bodies(java.consumed(name)), "dead": run.comparable(dead, *FREE)}
 
 
-@plays(no_retry_at_all)
+@compares(no_retry_at_all)
 def test_a_limit_of_zero_makes_the_first_failure_a_dead_letter(seen: Seen) -> None:
-    told = seen()
-    assert told["deliveries"] == ["m0"]
-    assert told["dead"]["reconsume_times"] == 1
+    observed = seen()
+    assert observed["deliveries"] == ["m0"]
+    assert observed["dead"]["reconsume_times"] == 1
 
 
-def part_of_a_batch(scene: Scene) -> Any:
+def part_of_a_batch(run: ScenarioRun) -> Any:
     """ackIndex 1 of a batch of four: the last two come again."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
     java.send(producer, topic, body="m", count=4)
     partly = {"do": "ok", "context": {"ackIndex": 1, "delayLevelWhenNextConsume": 1}}
-    name = scene.consumer(
+    name = run.consumer(
         group,
         topic,
         set={"consumeMessageBatchMaxSize": 4},
         outcomes={"m0": [partly], "m1": ["ok"], "m2": ["ok"], "m3": ["ok"]},
     )
     came = java.wait_consumed(6, name)
-    scene.stop(name)
+    run.stop(name)
     return {
-        "committed": scene.committed(group, topic),
+        "committed": run.committed(group, topic),
         "first": [(each["body"], each["batch_size"]) for each in came[:4]],
         "again": sorted((each["body"], each["reconsume_times"]) for each in came[4:]),
     }
 
 
-@plays(part_of_a_batch)
+@compares(part_of_a_batch)
 def test_of_a_batch_only_what_is_behind_the_ack_index_comes_again(seen: Seen) -> None:
     assert seen() == {
         "first": [(f"m{number}", 4) for number in range(4)],
@@ -158,45 +158,45 @@ def test_of_a_batch_only_what_is_behind_the_ack_index_comes_again(seen: Seen) ->
     }
 
 
-def a_group_without_retry_queues(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(retryQueueNums=0), scene.topic()
-    name = scene.consumer(group, topic, outcomes={"*": [AT_ONCE]})
-    scene.holds(name, topic)
-    send_one(scene, topic)
+def a_group_without_retry_queues(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(retryQueueNums=0), run.topic()
+    name = run.consumer(group, topic, outcomes={"*": [AT_ONCE]})
+    run.wait_for_queues(name, topic)
+    send_one(run, topic)
     java.wait_consumed(1, name)
-    wait_until(lambda: scene.committed(group, topic) == {0: 1}, 10, "progress")
+    wait_until(lambda: run.committed(group, topic) == {0: 1}, 10, "progress")
     return {
         "deliveries": bodies(java.consumed(name)),
         "is there a dead letter": f"%DLQ%{group}" in java.admin("topics"),
     }
 
 
-@plays(a_group_without_retry_queues)
+@compares(a_group_without_retry_queues)
 def test_a_group_without_retry_queues_loses_what_it_refuses(seen: Seen) -> None:
     assert seen() == {"deliveries": ["m0"], "is there a dead letter": False}
 
 
-def a_send_back_that_is_refused(scene: Scene) -> Any:
+def a_send_back_that_is_refused(run: ScenarioRun) -> Any:
     """Nothing may be written to the retry topic: the client keeps the message and tries it again itself, after 5 s."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    scene.topic_named(f"%RETRY%{group}", perm=4)
-    name = scene.consumer(group, topic, outcomes={"m0": ["later", "ok"]})
-    scene.holds(name, topic)
-    send_one(scene, topic)
+    java, group, topic = run.java, run.group(), run.topic()
+    run.topic_named(f"%RETRY%{group}", perm=4)
+    name = run.consumer(group, topic, outcomes={"m0": ["later", "ok"]})
+    run.wait_for_queues(name, topic)
+    send_one(run, topic)
     came = java.wait_consumed(2, name)
-    scene.stop(name)
+    run.stop(name)
     return {
-        "came": [scene.told(each, *FREE) for each in came],
+        "came": [run.comparable(each, *FREE) for each in came],
         "the same record": len({each["offset_msg_id"] for each in came}),
         "after 5 s": all(wait_ms >= 4_900 for wait_ms in gaps_ms(came)),
-        "committed": scene.committed(group, topic),
+        "committed": run.committed(group, topic),
     }
 
 
-@plays(a_send_back_that_is_refused)
+@compares(a_send_back_that_is_refused)
 def test_a_message_that_cannot_be_sent_back_stays_with_its_consumer(seen: Seen) -> None:
-    told = seen()
-    assert [each["reconsume_times"] for each in told["came"]] == [0, 1]
-    assert told["the same record"] == 1
-    assert told["after 5 s"]
-    assert told["committed"] == {0: 1}
+    observed = seen()
+    assert [each["reconsume_times"] for each in observed["came"]] == [0, 1]
+    assert observed["the same record"] == 1
+    assert observed["after 5 s"]
+    assert observed["committed"] == {0: 1}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.contract import Scene, bodies, plays
+from tests.journeys.contract import ScenarioRun, bodies, compares
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
@@ -16,11 +16,11 @@ MIB = 1024 * 1024
 FREE = ("MIN_OFFSET", "MAX_OFFSET")
 
 
-def every_way(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic(queues=3)
-    producer = scene.producer()
-    name = scene.consumer(group, topic)
-    scene.holds(name, topic, 3)
+def every_way(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic(queues=3)
+    producer = run.producer()
+    name = run.consumer(group, topic)
+    run.wait_for_queues(name, topic, 3)
     part = {"tag": "tag", "keys": "k", "flag": 9, "properties": {"colour": "red", "size": "5"}}
     ways: dict[str, dict[str, Any]] = {
         "sync": {},
@@ -38,7 +38,7 @@ def every_way(scene: Scene) -> Any:
     chosen = {way: came[f"{way}/0"]["queue_id"] == result[0]["queue_id"] for way, result in sent.items() if result}
     return {
         "sent": {way: [each["status"] for each in result] for way, result in sent.items()},
-        "came": {body: without_queue(scene.told(each, *FREE), body) for body, each in sorted(came.items())},
+        "came": {body: without_queue(run.comparable(each, *FREE), body) for body, each in sorted(came.items())},
         "where it was said": chosen,
         "ids of the batch": sent["batch to a queue"][0]["msg_id"].split(",")
         == [came[f"batch to a queue/{number}"]["msg_id"] for number in range(3)],
@@ -47,29 +47,29 @@ def every_way(scene: Scene) -> Any:
     }
 
 
-def without_queue(told: dict[str, Any], body: str) -> dict[str, Any]:
+def without_queue(observed: dict[str, Any], body: str) -> dict[str, Any]:
     """Where the client picked a queue itself, which one it took is chance."""
-    return told if "queue" in body else {key: value for key, value in told.items() if key != "queue_id"}
+    return observed if "queue" in body else {key: value for key, value in observed.items() if key != "queue_id"}
 
 
-@plays(every_way)
+@compares(every_way)
 def test_a_message_arrives_whole_whichever_way_it_was_sent(seen: Seen) -> None:
-    told = seen()
-    assert all(told["where it was said"].values())
-    assert told["ids of the batch"]
-    assert len(told["came"]) == 10
-    for message in told["came"].values():
+    observed = seen()
+    assert all(observed["where it was said"].values())
+    assert observed["ids of the batch"]
+    assert len(observed["came"]) == 10
+    for message in observed["came"].values():
         assert (message["tags"], message["keys"][0], message["flag"]) == ("tag", "k", 9)
         assert message["properties"]["colour"] == "red"
-    assert told["came"]["sync to a queue/0"]["queue_id"] == 2
+    assert observed["came"]["sync to a queue/0"]["queue_id"] == 2
 
 
-def odd_contents(scene: Scene) -> Any:
+def odd_contents(run: ScenarioRun) -> Any:
     """Names and values that tempt an encoder, and many of them."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
-    name = scene.consumer(group, topic)
-    scene.holds(name, topic)
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
+    name = run.consumer(group, topic)
+    run.wait_for_queues(name, topic)
     cases: dict[str, dict[str, Any]] = {
         "letters of many scripts": {"body": "Grüße, 消息 🚀", "keys": "鍵", "tag": "色", "properties": {"名": "值 ü"}},
         "several keys": {"keys": "one two three"},
@@ -85,65 +85,65 @@ def odd_contents(scene: Scene) -> Any:
         java.send(producer, topic, queue=0, **{"body": "m", **how})
     came = java.wait_consumed(len(cases), name)
     by_offset = sorted(came, key=lambda each: each["queue_offset"])
-    return dict(zip(cases, (scene.told(each, *FREE) for each in by_offset), strict=True))
+    return dict(zip(cases, (run.comparable(each, *FREE) for each in by_offset), strict=True))
 
 
-@plays(odd_contents)
+@compares(odd_contents)
 def test_odd_contents_come_as_they_were_sent(seen: Seen) -> None:
-    told = seen()
-    assert told["letters of many scripts"]["body"] == "Grüße, 消息 🚀0"
-    assert told["letters of many scripts"]["properties"]["名"] == "值 ü"
-    assert told["blanks around"]["properties"]["blank"] == " in here "
-    assert sum(name.startswith("p") for name in told["many properties"]["properties"]) == 300
-    assert told["several keys"]["keys"] == "one two three0"
+    observed = seen()
+    assert observed["letters of many scripts"]["body"] == "Grüße, 消息 🚀0"
+    assert observed["letters of many scripts"]["properties"]["名"] == "值 ü"
+    assert observed["blanks around"]["properties"]["blank"] == " in here "
+    assert sum(name.startswith("p") for name in observed["many properties"]["properties"]) == 300
+    assert observed["several keys"]["keys"] == "one two three0"
 
 
-def compressed(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
+def compressed(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
     settings = [("plain", {"compress_over": 10 * MIB})]
-    kinds = ("ZLIB",) if scene.is_4 else ("ZLIB", "LZ4", "ZSTD")
+    kinds = ("ZLIB",) if run.is_version_4 else ("ZLIB", "LZ4", "ZSTD")
     settings += [
-        (kind, {"compress_over": 1000} if scene.is_4 else {"compress_over": 1000, "set": {"compressType": kind}})
+        (kind, {"compress_over": 1000} if run.is_version_4 else {"compress_over": 1000, "set": {"compressType": kind}})
         for kind in kinds
     ]
-    name = scene.consumer(group, topic)
-    scene.holds(name, topic)
-    told = {}
+    name = run.consumer(group, topic)
+    run.wait_for_queues(name, topic)
+    observed = {}
     for kind, options in settings:
-        producer = scene.producer(f"{kind}-sender", **options)
+        producer = run.producer(f"{kind}-sender", **options)
         java.send(producer, topic, body=f"{kind}-", count=2, size=100_000)
-        got = java.wait_consumed(2 * len(told) + 2, name)[-2:]
-        told[kind] = {
+        got = java.wait_consumed(2 * len(observed) + 2, name)[-2:]
+        observed[kind] = {
             "stored small": all(each["stored_bytes"] < 50_000 for each in got),
             "whole": sorted((each["size"], each["sha1"]) for each in got),
             "flags": sorted(each["sys_flag"] for each in got),
         }
-    return told
+    return observed
 
 
-@plays(compressed)
+@compares(compressed)
 def test_a_body_comes_whole_whatever_it_was_compressed_with(seen: Seen) -> None:
-    told = seen()
-    assert {size for each in told.values() for size, _ in each["whole"]} == {100_000}
-    assert told["plain"]["flags"] == [0, 0]
-    assert not told["plain"]["stored small"]
-    assert all(each["stored small"] for kind, each in told.items() if kind != "plain")
+    observed = seen()
+    assert {size for each in observed.values() for size, _ in each["whole"]} == {100_000}
+    assert observed["plain"]["flags"] == [0, 0]
+    assert not observed["plain"]["stored small"]
+    assert all(each["stored small"] for kind, each in observed.items() if kind != "plain")
 
 
-def mistakes(scene: Scene) -> Any:
-    java, topic, read_only = scene.java, scene.topic(), scene.topic("read-only", perm=4)
+def mistakes(run: ScenarioRun) -> Any:
+    java, topic, read_only = run.java, run.topic(), run.topic("read-only", perm=4)
     # A client checks much itself; what it lets through, with its own limits raised, is the broker's to refuse.
-    producer = scene.producer(retries=0, compress_over=100 * MIB, set={"maxMessageSize": 16 * MIB})
+    producer = run.producer(retries=0, compress_over=100 * MIB, set={"maxMessageSize": 16 * MIB})
 
     def send(to: str = topic, **options: Any) -> Any:
-        result = scene.refusal(lambda: java.send(producer, to, **options))
+        result = run.refusal(lambda: java.send(producer, to, **options))
         return result if isinstance(result, dict) else [each["status"] for each in result]
 
     return {
         "illegal topic": send("an illegal topic"),
         "empty topic": send(""),
         "topic too long": send("t" * 128),
-        "topic of 127 letters": send("t" * 119 + scene.number[-8:].rjust(8, "x")),
+        "topic of 127 letters": send("t" * 119 + run.number[-8:].rjust(8, "x")),
         "schedule topic": send("SCHEDULE_TOPIC_XXXX"),
         "topic of half messages": send("RMQ_SYS_TRANS_HALF_TOPIC"),
         "default topic": send("TBW102"),
@@ -159,31 +159,31 @@ def mistakes(scene: Scene) -> Any:
         "level that is no number": send(system={"DELAY": "soon"}),
         "batch with delays": send(mode="batch", count=2, delay_level=3),
         "batch too large": send(mode="batch", count=6, size=MIB),
-        "batch to a retry topic": send(f"%RETRY%{scene.shared('group')}", mode="batch", count=2),
+        "batch to a retry topic": send(f"%RETRY%{run.shared('group')}", mode="batch", count=2),
         "queue that isn't": send(queue=77),
-        "unknown retry topic": send(f"%RETRY%{scene.shared('nobody')}"),
+        "unknown retry topic": send(f"%RETRY%{run.shared('nobody')}"),
     }
 
 
-@plays(mistakes)
+@compares(mistakes)
 def test_every_mistake_of_a_sender_is_refused_alike(seen: Seen) -> None:
     # Where Apache's broker throws, the sender hears "system error" and tries again; ours says what is wrong.
     wrong = {"kind": "MQBrokerException", "code": 13}
-    told = seen(but={"batch too large": wrong, "level that is no number": wrong})
-    assert told["body at the limit"] == told["properties nearly too long"] == ["SEND_OK"]
+    observed = seen(but={"batch too large": wrong, "level that is no number": wrong})
+    assert observed["body at the limit"] == observed["properties nearly too long"] == ["SEND_OK"]
     for case in ("illegal topic", "topic too long", "schedule topic", "read only", "empty body", "body too large"):
-        assert "kind" in told[case], case
-    assert told["queue that isn't"]["kind"] == "MQBrokerException"
+        assert "kind" in observed[case], case
+    assert observed["queue that isn't"]["kind"] == "MQBrokerException"
 
 
-def new_topics(scene: Scene) -> Any:
+def new_topics(run: ScenarioRun) -> Any:
     """A topic that nobody made: as many queues as the sender wants, not more than the template has."""
-    java = scene.java
+    java = run.java
 
     def made(word: str, **settings: Any) -> Any:
-        producer, topic = scene.producer(f"{word}-sender", set=settings), scene.shared(word)
+        producer, topic = run.producer(f"{word}-sender", set=settings), run.shared(word)
         java.send(producer, topic)
-        config = java.admin_call("examineTopicConfig", scene.broker, topic)
+        config = java.admin_call("examineTopicConfig", run.broker, topic)
         return {key: config[key] for key in ("perm", "readQueueNums", "writeQueueNums")}
 
     return {
@@ -193,20 +193,20 @@ def new_topics(scene: Scene) -> Any:
     }
 
 
-@plays(new_topics)
+@compares(new_topics)
 def test_a_topic_on_first_use_gets_the_smaller_number_of_queues(seen: Seen) -> None:
-    told = seen()
-    assert told["as clients want by default"] == {"perm": 6, "readQueueNums": 4, "writeQueueNums": 4}
-    assert told["two"]["writeQueueNums"] == 2
-    assert told["a hundred"]["writeQueueNums"] == 8
+    observed = seen()
+    assert observed["as clients want by default"] == {"perm": 6, "readQueueNums": 4, "writeQueueNums": 4}
+    assert observed["two"]["writeQueueNums"] == 2
+    assert observed["a hundred"]["writeQueueNums"] == 8
 
 
-def filtered(scene: Scene) -> Any:
+def filtered(run: ScenarioRun) -> Any:
     """Tags whose hashes are the same: the broker lets both through, the client only its own."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    producer = scene.producer()
-    name = scene.consumer(group, topic, expression="Aa || other")
-    scene.holds(name, topic)
+    java, group, topic = run.java, run.group(), run.topic()
+    producer = run.producer()
+    name = run.consumer(group, topic, expression="Aa || other")
+    run.wait_for_queues(name, topic)
     for tag in ("Aa", "BB", "other", "none"):
         java.send(producer, topic, body=f"{tag}-", tag=tag)
     java.send(producer, topic, body="untagged-")
@@ -215,6 +215,6 @@ def filtered(scene: Scene) -> Any:
     return sorted(bodies(java.consumed(name)))
 
 
-@plays(filtered)
+@compares(filtered)
 def test_tags_with_the_same_hash_are_told_apart(seen: Seen) -> None:
     assert seen() == ["Aa-0", "last-0", "other-0"]

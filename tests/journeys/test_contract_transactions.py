@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.contract import Scene, bodies, plays
+from tests.journeys.contract import ScenarioRun, bodies, compares
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -20,47 +20,47 @@ GIVEN_UP = "TRANS_CHECK_MAX_TIME_TOPIC"
 FREE = ("MIN_OFFSET", "MAX_OFFSET")
 
 
-def settled_at_once(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    sender = scene.producer(transactional=True)
-    watcher = scene.consumer(group, topic)
-    scene.holds(watcher, topic)
+def settled_at_once(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
+    sender = run.producer(transactional=True)
+    watcher = run.consumer(group, topic)
+    run.wait_for_queues(watcher, topic)
 
     def send(local: str) -> Any:
         options = {"tag": "tag", "keys": "k", "properties": {"colour": "red"}, "delay_level": 3}
         (sent,) = java.send(sender, topic, mode="transaction", body=f"{local}-", local=local, **options)
         return {key: sent[key] for key in ("status", "local_state", "queue_id")}
 
-    told = {"sent": {local: send(local) for local in ("rollback", "commit")}}
+    observed = {"sent": {local: send(local) for local in ("rollback", "commit")}}
     (message,) = java.wait_consumed(1, watcher)
     java.send(sender, topic, body="plain-")
     java.wait_consumed(2, watcher)
     (first, _) = java.events("executed", sender)
     return {
-        **told,
-        "came": [scene.told(message, *FREE)],
+        **observed,
+        "came": [run.comparable(message, *FREE)],
         "all": bodies(java.consumed(watcher)),
         "delivered once": message["transaction_id"] == java.events("executed", sender)[1]["transaction_id"],
-        "before the listener": scene.told(first),
+        "before the listener": run.comparable(first),
     }
 
 
-@plays(settled_at_once)
+@compares(settled_at_once)
 def test_a_committed_message_comes_and_a_rolled_back_one_does_not(seen: Seen) -> None:
-    told = seen()
-    assert told["sent"]["commit"]["local_state"] == "COMMIT_MESSAGE"
-    assert told["sent"]["rollback"]["local_state"] == "ROLLBACK_MESSAGE"
-    assert told["all"] == ["commit-0", "plain-0"]
-    (came,) = told["came"]
+    observed = seen()
+    assert observed["sent"]["commit"]["local_state"] == "COMMIT_MESSAGE"
+    assert observed["sent"]["rollback"]["local_state"] == "ROLLBACK_MESSAGE"
+    assert observed["all"] == ["commit-0", "plain-0"]
+    (came,) = observed["came"]
     assert (came["topic"], came["tags"], came["keys"]) == ("topic", "tag", "k0")
     assert came["properties"]["colour"] == "red"
 
 
-def checked(scene: Scene) -> Any:
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    sender = scene.producer(transactional=True)
-    watcher = scene.consumer(group, topic)
-    scene.holds(watcher, topic)
+def checked(run: ScenarioRun) -> Any:
+    java, group, topic = run.java, run.group(), run.topic()
+    sender = run.producer(transactional=True)
+    watcher = run.consumer(group, topic)
+    run.wait_for_queues(watcher, topic)
     script = {
         "commit": ("unknown", ["commit"]),
         "rollback": ("unknown", ["rollback"]),
@@ -76,73 +76,75 @@ def checked(scene: Scene) -> Any:
     return {
         "came": sorted(bodies(java.consumed(watcher))),
         "checks": {f"{word}-0": sum(each["body"] == f"{word}-0" for each in checks) for word in script},
-        "checked": scene.told(next(each for each in checks if each["body"] == "commit-0"), *FREE),
-        "delivered": scene.told(next(each for each in java.consumed(watcher) if each["body"] == "patience-0"), *FREE),
+        "checked": run.comparable(next(each for each in checks if each["body"] == "commit-0"), *FREE),
+        "delivered": run.comparable(
+            next(each for each in java.consumed(watcher) if each["body"] == "patience-0"), *FREE
+        ),
         "born as sent": all(each["born_ms"] <= each["stored_ms"] for each in checks),
     }
 
 
-@plays(checked)
+@compares(checked)
 def test_an_open_transaction_is_asked_for_until_its_producer_knows(seen: Seen) -> None:
-    told = seen()
-    assert told["came"] == ["broken-0", "commit-0", "failed-0", "nothing-0", "patience-0"]
-    assert told["checks"]["patience-0"] == told["checks"]["broken-0"] == 2
-    assert told["checks"]["rollback-0"] == 1
-    assert told["checked"]["topic"] == "topic"
-    assert told["checked"]["properties"]["TRANSACTION_CHECK_TIMES"] == "1"
+    observed = seen()
+    assert observed["came"] == ["broken-0", "commit-0", "failed-0", "nothing-0", "patience-0"]
+    assert observed["checks"]["patience-0"] == observed["checks"]["broken-0"] == 2
+    assert observed["checks"]["rollback-0"] == 1
+    assert observed["checked"]["topic"] == "topic"
+    assert observed["checked"]["properties"]["TRANSACTION_CHECK_TIMES"] == "1"
 
 
-def checked_with_another(scene: Scene) -> Any:
+def checked_with_another(run: ScenarioRun) -> Any:
     """The producer that sent is gone; another of its group is asked."""
-    java, group, topic = scene.java, scene.group(), scene.topic()
-    senders = scene.shared("senders")
-    gone, stays = scene.client("gone"), scene.client("stays")
+    java, group, topic = run.java, run.group(), run.topic()
+    senders = run.shared("senders")
+    gone, stays = run.client("gone"), run.client("stays")
     java.producer(gone, senders, transactional=True)
     java.producer(stays, senders, transactional=True)
     java.send(stays, topic, body="hello-")  # a producer says to a broker that it is there when it knows a topic of it
-    watcher = scene.consumer(group, topic)
+    watcher = run.consumer(group, topic)
     java.send(gone, topic, mode="transaction", body="m", local="unknown", checks=["commit"])
-    scene.stop(gone)
+    run.stop(gone)
     java.wait_consumed(2, watcher, within_s=CHECKED_WITHIN_S + 30)
     return {"came": sorted(bodies(java.consumed(watcher))), "asked": bodies(java.events("checked", stays))}
 
 
-@plays(checked_with_another)
+@compares(checked_with_another)
 def test_any_producer_of_the_group_can_settle_what_another_began(seen: Seen) -> None:
     assert seen() == {"came": ["hello-0", "m0"], "asked": ["m0"]}
 
 
-def given_up(scene: Scene) -> Any:
+def given_up(run: ScenarioRun) -> Any:
     """A half message that says of itself that it was checked 15 times: it goes where operators find it."""
-    java, topic = scene.java, scene.topic()
-    sender, puller = scene.producer(transactional=True), scene.client("puller")
-    java.pull_consumer(puller, scene.shared("pullers"))
-    body = scene.shared("tired")
+    java, topic = run.java, run.topic()
+    sender, puller = run.producer(transactional=True), run.client("puller")
+    java.pull_consumer(puller, run.shared("pullers"))
+    body = run.shared("tired")
     checked_already = {"TRANSACTION_CHECK_TIMES": "15"}
     java.send(sender, topic, mode="transaction", body=body, local="unknown", checks=["commit"], system=checked_already)
 
     def found() -> Any:
-        answer = scene.refusal(lambda: scene.pull(puller, GIVEN_UP, 0))
+        answer = run.refusal(lambda: run.pull(puller, GIVEN_UP, 0))
         return [each for each in answer.get("messages", []) if each["body"] == f"{body}0"]
 
     (tired,) = wait_until(found, CHECKED_WITHIN_S, "the message that was given up")
-    return {"tired": scene.told(tired, *FREE), "asked": len(java.events("checked", sender))}
+    return {"tired": run.comparable(tired, *FREE), "asked": len(java.events("checked", sender))}
 
 
-@plays(given_up)
+@compares(given_up)
 def test_a_transaction_that_nobody_settles_is_given_up_after_15_checks(seen: Seen) -> None:
-    told = seen()
-    assert told["asked"] == 0
-    assert told["tired"]["topic"] == GIVEN_UP
+    observed = seen()
+    assert observed["asked"] == 0
+    assert observed["tired"]["topic"] == GIVEN_UP
 
 
-def refused(scene: Scene) -> Any:
-    java = scene.java
-    sender, plain = scene.producer(transactional=True), scene.producer("plain")
-    read_only, topic = scene.topic("read-only", perm=4), scene.topic()
+def refused(run: ScenarioRun) -> Any:
+    java = run.java
+    sender, plain = run.producer(transactional=True), run.producer("plain")
+    read_only, topic = run.topic("read-only", perm=4), run.topic()
 
     def send(to: str, by: str = sender, **options: Any) -> Any:
-        result = scene.refusal(lambda: java.send(by, to, mode="transaction", local="commit", **options))
+        result = run.refusal(lambda: java.send(by, to, mode="transaction", local="commit", **options))
         return result if isinstance(result, dict) else [each["status"] for each in result]
 
     return {
@@ -154,7 +156,7 @@ def refused(scene: Scene) -> Any:
     }
 
 
-@plays(refused)
+@compares(refused)
 def test_a_transaction_is_refused_as_any_send_is(seen: Seen) -> None:
     for case, result in seen().items():
         assert "kind" in result, case

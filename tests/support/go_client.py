@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.line_driver import DriverError, LineDriver
+from tests.support.client_process import ClientProcess, ClientProcessError
 from tests.support.tools import require
 
 DRIVER = Path(__file__).parents[1] / "go/driver/target/driver"
@@ -18,11 +18,11 @@ DRIVER = Path(__file__).parents[1] / "go/driver/target/driver"
 _LOG_LEVEL = "warn"
 
 
-class GoError(DriverError):
+class GoError(ClientProcessError):
     """What Apache's client returned as its error."""
 
 
-class GoClient(LineDriver):
+class GoClient(ClientProcess):
     error = GoError
 
     def __init__(self, folder: Path, namesrv: str) -> None:

@@ -8,17 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.support.client_process import ANSWER_WITHIN_S, ClientProcess, ClientProcessError
 from tests.support.java import DRIVER, QUICK_JVM, java_command
-from tests.support.line_driver import ANSWER_WITHIN_S, DriverError, LineDriver
 
 VERSIONS = ("5.4.0", "4.9.8")
 
 
-class JavaError(DriverError):
+class JavaError(ClientProcessError):
     """What Apache's client threw."""
 
 
-class JavaClient(LineDriver):
+class JavaClient(ClientProcess):
     """`JavaClient("5.4.0", folder)` as a context manager; `namesrv` is the default for producers and consumers.
 
     Options of `producer`, `send`, `consumer` and `admin`: see Producers.java (transactional, set, …), Messages.java,

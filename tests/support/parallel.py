@@ -1,7 +1,7 @@
-"""How a parallel run (`pytest -n`) deals out the tests to its workers.
+"""How a parallel run (`pytest -n`) distributes the tests over its workers.
 
 A worker gets a whole file, so that what a file's tests share is started once. Files that share a cluster of Apache
-RocketMQ and its clients go to one worker together. Files that mostly wait are dealt out first, so that no worker is
+RocketMQ and its clients go to one worker together. Files that mostly wait are distributed first, so that no worker is
 still waiting when the others have ended.
 """
 
@@ -13,7 +13,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-# Groups of files by the beginning of their names, in the order of being dealt out.
+# Groups of files by the beginning of their names, in the order in which they are distributed.
 TOGETHER = (
     ("contract", ("tests/journeys/test_contract_",)),
     ("apache clients", ("tests/journeys/test_apache_clients", "tests/journeys/test_our_client_on_apache")),
@@ -30,7 +30,7 @@ def workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-def unit_of(nodeid: str) -> str:
+def scope_of(nodeid: str) -> str:
     """Returns what must run in one worker together with the test: the name of its group, or its file."""
     file = nodeid.partition("::")[0]
     for name, beginnings in TOGETHER:
@@ -39,21 +39,21 @@ def unit_of(nodeid: str) -> str:
     return file
 
 
-def place_of(nodeid: str) -> int:
-    """Returns a number to sort tests by: the smaller, the earlier they are dealt out."""
-    units = [name for name, _ in TOGETHER]
-    unit = unit_of(nodeid)
-    if unit in units:
-        return units.index(unit)
-    return len(units) + next(number for number, room in enumerate(ROOMS) if unit.startswith(room))
+def sort_key(nodeid: str) -> int:
+    """Returns a number to sort tests by: the smaller, the earlier they run."""
+    groups = [name for name, _ in TOGETHER]
+    scope = scope_of(nodeid)
+    if scope in groups:
+        return groups.index(scope)
+    return len(groups) + next(number for number, room in enumerate(ROOMS) if scope.startswith(room))
 
 
-class Dealing(LoadScopeScheduling):
-    """Deals out the units in the order of the collection, which `place_of` has sorted in the workers."""
+class FilesTogether(LoadScopeScheduling):
+    """Distributes files, and groups of files, in the order of the collection, which the workers sort by `sort_key`."""
 
     def __init__(self, config: pytest.Config, log: Producer) -> None:
         config.option.loadscopereorder = False
         super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
-        return unit_of(nodeid)
+        return scope_of(nodeid)

@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 ANSWER_WITHIN_S = 30.0
 
 
-class DriverError(Exception):
+class ClientProcessError(Exception):
     """What the driven client threw or returned as its error: its kind, RocketMQ's response code (-1: none)."""
 
     def __init__(self, text: str, kind: str = "", code: int = -1) -> None:
@@ -33,10 +33,10 @@ class DriverError(Exception):
         self.code = code
 
 
-class LineDriver:
+class ClientProcess:
     """One process can hold many producers and consumers, of several clusters; `namesrv` is their default."""
 
-    error: type[DriverError] = DriverError
+    error: type[ClientProcessError] = ClientProcessError
 
     def __init__(
         self, command: Sequence[str], folder: Path, namesrv: str, *, env: Mapping[str, str] | None = None
@@ -146,11 +146,11 @@ class LineDriver:
 
     def _read(self) -> None:
         for line in self.child.process.stdout or ():
-            self._took(line)
+            self._handle_line(line)
         with self._arrived:
             self._arrived.notify_all()
 
-    def _took(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         if not line.startswith(b"{"):
             return  # a greeting that some library prints
         fields = lenient_json.loads(line)  # fastjson leaves number keys unquoted
