@@ -65,6 +65,8 @@ class Connection(asyncio.Protocol):
         self._clock = asyncio.get_running_loop().time
         self._reader = FrameReader()
         self._is_stream_broken = False
+        # Why what came can't be read; "" while it can.
+        self.stream_fault = ""
         # Frames that were sent in this turn of the loop and are not written yet.
         self._out: list[bytes] = []
         self._out_bytes = 0
@@ -192,6 +194,7 @@ class Connection(asyncio.Protocol):
         except BrokenStream as error:
             if not self._is_stream_broken:
                 self._is_stream_broken = True
+                self.stream_fault = str(error)
                 self._complain("broken stream", f"{error}; closing the connection")
             return error.commands
 

@@ -127,7 +127,7 @@ class Connections:
         except ConnectionError as error:
             if connection.is_open:
                 raise NotConnected(address, str(error)) from error
-            raise ConnectionLost(address, f"lost while waiting for the answer to {_name(command)}") from error
+            raise ConnectionLost(address, _lost(connection, command)) from error
         if answer.code == ResponseCode.GO_AWAY and self._open.get(address) is connection:
             del self._open[address]  # its other requests may still get their responses; the server closes it
         return answer
@@ -264,6 +264,13 @@ async def _reply_later(connection: ClientConnection, request: Command, answer: A
 def _reply(connection: ClientConnection, request: Command, answer: Answer) -> None:
     if answer is not None and not request.is_oneway:
         connection.send(answer)
+
+
+def _lost(connection: ClientConnection, command: Command) -> str:
+    waiting = f"lost while waiting for the answer to {_name(command)}"
+    if not connection.stream_fault:
+        return waiting
+    return f"{waiting}: what came is not RocketMQ's ({connection.stream_fault}); see what listens at this address"
 
 
 def _left_ms(deadline_s: float) -> int:

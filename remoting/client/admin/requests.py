@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from remoting.client.admin.table_pages import TABLE_BYTES_MAX, Paging, next_page
+from remoting.client.admin.table_pages import PAGES_MAX, TABLE_BYTES_MAX, Paging, next_page
 from remoting.client.connections import Connections
 from remoting.client.errors import BrokerRefused, NotSupported, NoTurn
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -95,11 +95,14 @@ class Requests:
     async def pages(self, address: str, code: int, paging: Paging) -> AsyncIterator[Body]:
         """Yields the bodies of all pages; one for servers that do not page.
 
-        Raises BodyError beyond TABLE_BYTES_MAX.
+        Raises BodyError beyond TABLE_BYTES_MAX or PAGES_MAX.
         """
         fields: dict[str, str] | None = {}
-        size_bytes = 0
+        size_bytes = page_count = 0
         while fields is not None:
+            page_count += 1
+            if page_count > PAGES_MAX:
+                raise BodyError(f"{address}: {paging.table} has no end after {PAGES_MAX} pages")
             answer = await self._answer(address, Command(code=code, ext_fields=fields), "")
             size_bytes += len(answer.body)
             if size_bytes > TABLE_BYTES_MAX:

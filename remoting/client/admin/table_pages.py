@@ -13,7 +13,7 @@ from remoting.wire.command import Command
 from remoting.wire.errors import BodyError
 
 PAGE_ENTRIES_MAX = 2000
-# Ends the requests to a server whose total is never reached.
+# Ends the requests to a server whose total is never reached, or whose table changes with each page.
 PAGES_MAX = 1000
 # What is read of one table: the settings of about 150,000 groups or 300,000 topics.
 TABLE_BYTES_MAX = 64 * 1024 * 1024
