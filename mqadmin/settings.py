@@ -129,6 +129,7 @@ INSTALLED_APPS = [
     "mqadmin.actions",
     "mqadmin.people",
     "mqadmin.hosting",
+    "mqadmin.brokers",
     "mqadmin.cluster_settings",
     "mqadmin.groups",
     "mqadmin.topics",

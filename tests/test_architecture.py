@@ -88,6 +88,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
         "mqadmin.topics",
         "mqadmin.groups",
         "mqadmin.cluster_settings",
+        "mqadmin.brokers",
         "mqadmin.lag",
         "mqadmin.rebalances",
     ),
@@ -97,6 +98,15 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.metrics": (*FACES, "mqadmin.actions", *TALKING),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.brokers": (
+        *FACES,
+        "mqadmin.hosting",
+        "mqadmin.topics",
+        "mqadmin.groups",
+        "mqadmin.cluster_settings",
+        "mqadmin.lag",
+        "mqadmin.rebalances",
+    ),
     "mqadmin.cluster_settings": (
         *FACES,
         "mqadmin.hosting",

@@ -117,6 +117,19 @@ DELETE_GROUP = ActionPage(
     section="groups",
     subject_url_name="group",
 )
+CHANGE_BROKER_CONFIG = ActionPage(
+    action="change_broker_config",
+    url_name="change_broker_config",
+    section="cluster",
+    subject_url_name="broker",
+)
+SET_BROKER_WRITE_PERMISSION = ActionPage(
+    action="set_broker_write_permission",
+    url_name="set_broker_write_permission",
+    section="cluster",
+    subject_url_name="broker",
+)
+
 ADD_CLUSTER = ActionPage(
     action="add_cluster",
     url_name="add_cluster",
@@ -183,6 +196,8 @@ PAGES: Mapping[str, ActionPage] = {
         CREATE_GROUP,
         SET_GROUP_CONSUMPTION,
         DELETE_GROUP,
+        CHANGE_BROKER_CONFIG,
+        SET_BROKER_WRITE_PERMISSION,
         ADD_CLUSTER,
         CHANGE_CLUSTER,
         REMOVE_CLUSTER,

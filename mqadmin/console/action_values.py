@@ -32,6 +32,8 @@ LABELS: dict[str, Promise] = {
     "lag": gettext_lazy("lag"),
     "retries": gettext_lazy("messages in the retry topic"),
     "dead_letters": gettext_lazy("dead letters"),
+    "value": gettext_lazy("value"),
+    "writing": gettext_lazy("producers may write"),
     "namesrv": gettext_lazy("name servers"),
     "note": gettext_lazy("note"),
     "found": gettext_lazy("found there"),

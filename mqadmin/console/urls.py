@@ -9,6 +9,7 @@ from django.urls.converters import StringConverter
 from mqadmin.console import action_pages
 from mqadmin.console.views.action import action, action_run
 from mqadmin.console.views.audit import audit, audit_entry, audit_export
+from mqadmin.console.views.broker import broker
 from mqadmin.console.views.cluster import cluster
 from mqadmin.console.views.group import group_rebalances, health, members, subscriptions
 from mqadmin.console.views.groups import groups
@@ -42,6 +43,19 @@ urlpatterns = [
     path("add-cluster/", action, {"page": action_pages.ADD_CLUSTER}, name="add_cluster"),
     path("clusters/<slug:name>/settings/", action, {"page": action_pages.CHANGE_CLUSTER}, name="change_cluster"),
     path("clusters/<slug:name>/remove/", action, {"page": action_pages.REMOVE_CLUSTER}, name="remove_cluster"),
+    path(
+        "clusters/<slug:cluster>/brokers/<name:broker>/configuration/",
+        action,
+        {"page": action_pages.CHANGE_BROKER_CONFIG},
+        name="change_broker_config",
+    ),
+    path(
+        "clusters/<slug:cluster>/brokers/<name:broker>/writing/",
+        action,
+        {"page": action_pages.SET_BROKER_WRITE_PERMISSION},
+        name="set_broker_write_permission",
+    ),
+    path("clusters/<slug:cluster>/brokers/<name:broker>/", broker, name="broker"),
     path("clusters/<slug:cluster>/topics/", topics, name="topics"),
     path(
         "clusters/<slug:cluster>/create-topic/",

@@ -138,6 +138,10 @@ class PlayedBrokers(Generic[B]):
         """The broker is gone, and the name server does not know it yet."""
         self._call(self.brokers[name].server.stop())
 
+    def answer_name_server(self, code: int, **fields: object) -> None:
+        """Lets the name server answer a request with success and these ext fields."""
+        self._name_server.succeed(code, **fields)
+
     def asked_of_name_server(self) -> list[int]:
         return self._name_server.asked_codes()
 

@@ -8,9 +8,11 @@ DoesNotExist (`ObjectDoesNotExist` catches all).
 from mqadmin.clusters.selectors.lists import PAGE_SIZE, ListPage, sorted_by
 from mqadmin.clusters.selectors.of_clusters import (
     ATTENTION_MAX,
+    BrokerPage,
     ClusterCard,
     ClusterPage,
     Overview,
+    broker_page,
     cluster_head,
     cluster_names,
     cluster_page,
@@ -43,6 +45,7 @@ __all__ = [
     "PAGE_SIZE",
     "TOPIC_GROUPS_MAX",
     "TOPIC_SORTS",
+    "BrokerPage",
     "ClusterCard",
     "ClusterPage",
     "GroupPage",
@@ -50,6 +53,7 @@ __all__ = [
     "Overview",
     "TopicPage",
     "TopicReader",
+    "broker_page",
     "cluster_head",
     "cluster_names",
     "cluster_page",

@@ -52,6 +52,24 @@ class ClusterPage:
     attention: tuple[Group, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerPage:
+    """The master of a name, and its slaves."""
+
+    now: datetime
+    cluster: Cluster
+    brokers: tuple[Broker, ...]
+
+
+def broker_page(cluster_name: str, broker_name: str) -> BrokerPage:
+    """Raises Cluster.DoesNotExist, Broker.DoesNotExist."""
+    cluster = cluster_head(cluster_name)
+    brokers = tuple(cluster.brokers.filter(name=broker_name).order_by("broker_id"))
+    if not brokers:
+        raise Broker.DoesNotExist(f"{cluster_name} has no broker {broker_name}")
+    return BrokerPage(timezone.now(), cluster, brokers)
+
+
 def overview(among: QuerySet[Cluster] | None = None) -> Overview:
     """Reads all clusters, or some. Five queries, however many clusters there are."""
     found, groups = Cluster.objects.with_freshness(), Group.objects.all()

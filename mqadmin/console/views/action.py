@@ -40,6 +40,7 @@ SECTION_WORDS = {
     "people": gettext_lazy("People"),
     "jobs": gettext_lazy("Jobs"),
     "overview": gettext_lazy("All clusters"),
+    "cluster": gettext_lazy("Brokers"),
 }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
+from mqadmin.observing.gateway.broker_settings import BrokerRequests
 from mqadmin.observing.gateway.failures import Failures, NotWatchable, as_gateway_error
 from mqadmin.observing.gateway.fan_out import fan_out
 from mqadmin.observing.gateway.groups import GroupRequests
@@ -104,6 +105,12 @@ class Gateway:
         """What is behind the name servers. Raises GatewayError for name servers that are no addresses."""
         with as_gateway_error():
             return Probing(self._admin, NameServers(self._namesrv, self._connections).addresses)
+
+    @property
+    def broker_settings(self) -> BrokerRequests:
+        """What concerns brokers. Raises GatewayError for name servers that are no addresses."""
+        with as_gateway_error():
+            return BrokerRequests(self._admin, NameServers(self._namesrv, self._connections).addresses)
 
     @property
     def groups(self) -> GroupRequests:

@@ -20,6 +20,7 @@ GROUP_TABS = ("group", "group_members", "group_subscriptions", "group_rebalances
 EVERY_PAGE = [
     ("overview", []),
     ("cluster", ["local"]),
+    ("broker", ["local", "broker-a"]),
     ("topics", ["local"]),
     ("topic", ["local", "orders"]),
     ("groups", ["local"]),
@@ -43,7 +44,14 @@ def test_every_page_answers_who_is_logged_in(http, group, name, args):
 def test_every_page_but_the_log_in_asks_for_it(db):
     names = {name for name in get_resolver().reverse_dict if isinstance(name, str)} - OPEN_PAGES
     assert {name for name, _ in EVERY_PAGE} <= names
-    arguments = {"cluster": "local", "name": "local", "group": "billing", "topic": "orders", "run": UUID(int=1)}
+    arguments = {
+        "cluster": "local",
+        "name": "local",
+        "broker": "broker-a",
+        "group": "billing",
+        "topic": "orders",
+        "run": UUID(int=1),
+    }
     arguments |= {"person": "ann", "of": "local", "number": 1, "job": "nightly"}
     for name in names:
         wanted = get_resolver().reverse_dict[name][0][0][1]

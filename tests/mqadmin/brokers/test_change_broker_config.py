@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mqadmin.actions import runner
+from mqadmin.actions.declaration import Undo
+from mqadmin.actions.runs import Refusal, Result
+from mqadmin.audit.models import AuditEntry
+from tests.support.callers import caller
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+def change(person: Any, settings: str, broker: str = "broker-a") -> Result:
+    values = {"broker": broker, "settings": settings}
+    result = runner.run(caller(person), "change_broker_config", "prod", values)
+    assert isinstance(result, Result)
+    return result
+
+
+def test_settings_change_and_are_taken_back(settings_of_broker, ann) -> None:
+    result = change(ann, "fileReservedTime = 48\r\n\nautoCreateTopicEnable=true")
+    assert settings_of_broker["fileReservedTime"] == "48"
+    assert {one.item: (one.state, one.after) for one in result.items} == {
+        "fileReservedTime": ("done", {"value": "48"}),
+        "autoCreateTopicEnable": ("unchanged", {"value": "true"}),
+    }
+    assert AuditEntry.objects.get().before["fileReservedTime"] == {"value": "72"}
+    assert result.undo == Undo("change_broker_config", {"broker": "broker-a", "settings": "fileReservedTime=72"})
+    runner.run(caller(ann), result.undo.action, "prod", result.undo.arguments)
+    assert settings_of_broker["fileReservedTime"] == "72"
+
+
+def test_one_that_the_broker_keeps_all_the_same_has_failed(settings_of_broker, ann) -> None:
+    result = change(ann, "listenPort=1\nfileReservedTime=48")
+    assert {one.item: one.state for one in result.items} == {"listenPort": "failed", "fileReservedTime": "done"}
+    assert result.outcome == "partial"
+
+
+def test_the_brokers_refusal_is_the_outcome_of_each(settings_of_broker, ann) -> None:
+    settings_of_broker.refusal = "Can not update config in black list."
+    result = change(ann, "fileReservedTime=48")
+    assert (result.outcome, "black list" in result.items[0].words) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    "lines", ["noSuchThing=1", "fileReservedTime", "=1", "a=1\na=2", "", "\n".join(f"a{n}=1" for n in range(51))]
+)
+def test_what_cannot_be_is_refused_at_the_field(settings_of_broker, ann, lines: str) -> None:
+    result = change(ann, lines)
+    assert (result.refusal, list(result.errors)) == (Refusal.ARGUMENTS, ["settings"])
+    assert settings_of_broker["fileReservedTime"] == "72"
+
+
+def test_a_broker_that_is_not_there_is_refused(ann) -> None:
+    assert change(ann, "fileReservedTime=48", broker="elsewhere").refusal == Refusal.RULE
