@@ -172,8 +172,17 @@
     for (const { target } of entries) markScroll(target.closest(".table-scroll, .tabs, .code-sample"));
   });
 
+  // the tab of this page, where it lies beyond the right edge
+  function showCurrentTab(tabs) {
+    const current = tabs.querySelector("[aria-current]");
+    if (!current) return;
+    const hidden = current.getBoundingClientRect().right - tabs.getBoundingClientRect().right;
+    if (hidden > 0) tabs.scrollLeft += Math.ceil(hidden);
+  }
+
   function watchScroll(root) {
     for (const box of root.querySelectorAll(".table-scroll, .tabs, .code-sample")) {
+      if (box.matches(".tabs")) showCurrentTab(box);
       box.addEventListener("scroll", () => markScroll(box), { passive: true });
       resizes.observe(box); // calls back at once, and whenever the width changes
       if (box.firstElementChild) resizes.observe(box.firstElementChild);

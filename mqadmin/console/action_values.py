@@ -17,7 +17,7 @@ LABELS: dict[str, Promise] = {
     "wanted_instances": gettext_lazy("instances wanted"),
     "read_queues": gettext_lazy("queues to read"),
     "write_queues": gettext_lazy("queues to write"),
-    "perm": gettext_lazy("allows"),
+    "perm": gettext_lazy("permission"),
     "messages": gettext_lazy("messages stored"),
     "groups": gettext_lazy("read by"),
     "route": gettext_lazy("routed to"),

@@ -65,7 +65,7 @@ class CreateTopic:
             max_value=QUEUES_MAX,
         ),
     ] = QUEUES_DEFAULT
-    perm: Annotated[int, forms.TypedChoiceField(label=gettext_lazy("Allows"), choices=PERMISSIONS, coerce=int)] = (
+    perm: Annotated[int, forms.TypedChoiceField(label=gettext_lazy("Permission"), choices=PERMISSIONS, coerce=int)] = (
         PERM_READ_WRITE
     )
     brokers: Annotated[tuple[str, ...], BrokersField()] = ()

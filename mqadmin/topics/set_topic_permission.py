@@ -36,7 +36,7 @@ class SetTopicPermission:
     """What clients may do with the topic on each of `brokers` (none: all masters that have it)."""
 
     topic: Annotated[str, TopicField(label=gettext_lazy("Topic"))]
-    perm: Annotated[int, forms.TypedChoiceField(label=gettext_lazy("Allows"), choices=PERMISSIONS, coerce=int)]
+    perm: Annotated[int, forms.TypedChoiceField(label=gettext_lazy("Permission"), choices=PERMISSIONS, coerce=int)]
     brokers: Annotated[tuple[str, ...], BrokersField()] = ()
 
 
@@ -49,7 +49,7 @@ class Plan:
 
 
 def preview(cluster: Cluster, arguments: SetTopicPermission) -> Preview[Plan]:
-    """Asks each chosen broker what it allows now. Raises ActionRefused, ActionUnavailable, ValidationError."""
+    """Asks each chosen broker for the present permission. Raises ActionRefused, ActionUnavailable, ValidationError."""
     failures = Failures()
 
     async def ask(gateway: Gateway) -> tuple[list[Master], Mapping[str, TopicConfig | None]]:
@@ -111,7 +111,7 @@ def _effects(perm: int) -> Iterator[str]:
 
 DECLARATION: Action[SetTopicPermission, Plan] = Action(
     name="set_topic_permission",
-    title=gettext_lazy("Set what the topic allows"),
+    title=gettext_lazy("Set the permission"),
     permission="mq_clusters.change_topic",
     arguments=SetTopicPermission,
     subject="topic",

@@ -218,6 +218,10 @@ def test_on_a_phone_a_table_and_tabs_that_go_on_say_so_and_scroll_by_keyboard(si
     for _ in range(30):
         phone.keyboard.press("ArrowRight")
     expect(table).to_have_attribute("data-more", re.compile("left"))
+    phone.goto(f"{BILLING}rebalances/")
+    expect(tabs.locator("[aria-current]")).to_be_in_viewport(ratio=0.95)
+    expect(tabs).to_have_attribute("data-more", "left")
+    phone.goto(BILLING)
     phone.set_viewport_size({"width": 1440, "height": 900})
     expect(table).not_to_have_attribute("data-more", re.compile(".*"))
     expect(table).not_to_have_attribute("tabindex", "0")
