@@ -15,7 +15,7 @@ from billiard import common as billiard
 
 from remoting.shutdown_signal import ShutdownSignal
 
-# How long the main process may take to hear of the same signal: its handler runs at once, unless the machine is busy.
+# How long the main process may take to get the same signal: its handler runs at once, unless the machine is busy.
 MAIN_HEARS_WITHIN_S = 2.0
 
 

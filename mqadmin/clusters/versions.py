@@ -1,4 +1,4 @@
-"""The version of a broker or client in words, also where none was heard yet."""
+"""Writes the version of a broker or client in words, also where it is not known yet."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def publish(changes: Sequence[Change]) -> None:
     for change in changes:
         by_live_group[live_group(change.cluster, change.group)].append(asdict(change))
     try:
-        # First: a page that hears of a change must not be given a fragment from before it.
+        # First: a page that is notified of a change must not be given a fragment from before it.
         revisions.renew(by_live_group)
         async_to_sync(_send)(by_live_group)
     except (OSError, RedisError) as error:

@@ -1,6 +1,6 @@
 """Revisions of what pages show: a random token for each live group (`events.live_group`), new with every change.
 
-`events.publish` renews the tokens before it sends the change, so a page that hears of it finds another revision than
+`events.publish` renews the tokens before it sends the change, so a page that gets it finds another revision than
 before. The tokens are kept in Django's cache, which all web processes and workers share. A token that the cache has
 lost reads "". A cache that cannot be reached gives no revision: then no fragment may be shared.
 """

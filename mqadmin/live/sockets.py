@@ -6,9 +6,9 @@
     client ← {"type": "heartbeat"}                         none within two intervals: the page says "disconnected"
 
 Close codes: 4400 no subscribe message within the limits; 4401 not logged in, or not any more; 4403 the account may not
-see it any more; 4404 no such cluster or group, or none that the viewer may see. However much changes, a page hears of
-it at most twice a second; of several changes of the same kind and thing it hears the latest. Subscriptions are checked
-when they arrive, the log-in at every heartbeat (heartbeats.py); an idle socket asks the database nothing else.
+see it any more; 4404 no such cluster or group, or none that the viewer may see. However much changes, a page gets
+"changed" at most twice a second; of several changes of the same kind and thing it gets the latest. Subscriptions are
+checked when they arrive, the log-in at every heartbeat (heartbeats.py); an idle socket asks the database nothing else.
 """
 
 from __future__ import annotations

@@ -193,7 +193,9 @@ def _hosting(now: datetime) -> Iterator[Metric]:
         wanted.add_metric([name], number)
         running.add_metric([name], counts[name])
     yield from (wanted, running)
-    age = _family("mqadmin_loops_worker_heartbeat_age_seconds", "How long ago a loops worker was heard of.", "worker")
+    age = _family(
+        "mqadmin_loops_worker_heartbeat_age_seconds", "Seconds since the last heartbeat of a loops worker.", "worker"
+    )
     for worker in LoopsWorker.objects.filter(is_stopping=False):
         age.add_metric([worker.node], max(0.0, (now - worker.heartbeat_at).total_seconds()))
     yield age

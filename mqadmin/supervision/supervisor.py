@@ -17,7 +17,7 @@ from mqadmin.supervision.parent_death import END_WITH_PARENT, EndWithParent
 RESTART_PAUSE_MIN_S = 0.5
 RESTART_PAUSE_MAX_S = 30.0
 # A signal to every process of a service reaches a child and its parent at the same moment, in either order: before the
-# end of a child is called a failure, the parent has had this long to hear that all is to stop.
+# end of a child is called a failure, the parent has had this long to learn that all is to stop.
 SETTLE_S = 0.25
 # A child that ran for longer is started again after the shortest pause.
 STEADY_AFTER_S = 60.0
