@@ -134,6 +134,7 @@ INSTALLED_APPS = [
     "mqadmin.groups",
     "mqadmin.topics",
     "mqadmin.metrics",
+    "mqadmin.ownership",
     "mqadmin.live",
     "mqadmin.console",
     "consumer",

@@ -95,6 +95,8 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     # Who may what is asked everywhere; changing it is actions.
     "mqadmin.people": ("mqadmin", *TALKING),
     "mqadmin.audit": ("mqadmin", *TALKING),
+    "mqadmin.ownership": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
+    "mqadmin.configuration": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", *TALKING),
     "mqadmin.metrics": (*FACES, "mqadmin.actions", *TALKING),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),

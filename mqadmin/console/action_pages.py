@@ -98,6 +98,19 @@ SET_TOPIC_PERMISSION = ActionPage(
     subject_url_name="topic",
 )
 
+DESCRIBE_TOPIC = ActionPage(
+    action="describe_topic",
+    url_name="describe_topic",
+    section="topics",
+    subject_url_name="topic",
+)
+DESCRIBE_GROUP = ActionPage(
+    action="describe_group",
+    url_name="describe_group",
+    section="groups",
+    subject_url_name="group",
+)
+
 CREATE_GROUP = ActionPage(
     action="create_group",
     url_name="create_group",
@@ -207,6 +220,8 @@ PAGES: Mapping[str, ActionPage] = {
         END_LOG_INS,
         SET_READ_ONLY,
         EXPIRE_AUDIT,
+        DESCRIBE_TOPIC,
+        DESCRIBE_GROUP,
     )
 }
 

@@ -75,6 +75,12 @@ urlpatterns = [
         {"page": action_pages.SET_TOPIC_PERMISSION},
         name="set_topic_permission",
     ),
+    path(
+        "clusters/<slug:cluster>/topics/<name:topic>/describe/",
+        action,
+        {"page": action_pages.DESCRIBE_TOPIC},
+        name="describe_topic",
+    ),
     path("clusters/<slug:cluster>/topics/<name:topic>/", topic, name="topic"),
     path("clusters/<slug:cluster>/groups/", groups, name="groups"),
     path(
@@ -94,6 +100,12 @@ urlpatterns = [
         action,
         {"page": action_pages.DELETE_GROUP},
         name="delete_group",
+    ),
+    path(
+        "clusters/<slug:cluster>/groups/<name:group>/describe/",
+        action,
+        {"page": action_pages.DESCRIBE_GROUP},
+        name="describe_group",
     ),
     path("clusters/<slug:cluster>/groups/<name:group>/members/", members, name="group_members"),
     path("clusters/<slug:cluster>/groups/<name:group>/subscriptions/", subscriptions, name="group_subscriptions"),

@@ -16,6 +16,7 @@ SUITES = (
     "actions",
     "audit",
     "clusters",
+    "configuration",
     "hosting",
     "lag",
     "live",

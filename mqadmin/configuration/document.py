@@ -1,0 +1,167 @@
+"""The YAML file: read with its line numbers, checked key by key, written. Pure.
+
+    topics:
+      orders:
+        owner: shop
+        description: Each step of an order.
+        runbook: https://wiki.example.org/orders
+        read_queues: 8
+        write_queues: 8
+        perm: 6
+    groups:
+      billing:
+        owner: billing
+        retry_times_max: 16
+
+A key is an argument of the actions `describe_topic` and `create_topic`, `describe_group` and `create_group`; they
+check the values. What is not said stays as it is: a topic or group that the file leaves out, a setting of one that it
+has. Only mappings, plain keys and scalars are read: anchors, tags and lists are errors, so no file grows while it is
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+FILE_BYTES_MAX = 4 * 1024 * 1024
+# Each is asked of every broker, one after the other.
+ENTRIES_MAX = 10_000
+
+TEXTS = ("owner", "description", "runbook")
+TOPIC_SETTINGS = ("read_queues", "write_queues", "perm")
+GROUP_SETTINGS = (
+    "consumption",
+    "broadcasting",
+    "orderly",
+    "retry_times_max",
+    "retry_queues",
+    "consume_timeout_minutes",
+    "notifies_members",
+)
+SETTINGS: Mapping[str, tuple[str, ...]] = {"topic": TOPIC_SETTINGS, "group": GROUP_SETTINGS}
+_SECTIONS = {"topics": "topic", "groups": "group"}
+_YES_NO = ("consumption", "broadcasting", "orderly", "notifies_members")
+_SCALARS: Mapping[str, type] = {
+    "tag:yaml.org,2002:str": str,
+    "tag:yaml.org,2002:int": int,
+    "tag:yaml.org,2002:bool": bool,
+}
+
+
+class DocumentError(Exception):
+    """The file is not as it must be; the text names line and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A topic or group of the file. `kind` is "topic" or "group", `lines` says where each key stands."""
+
+    kind: str
+    name: str
+    line: int
+    values: Mapping[str, str | int | bool]
+    lines: Mapping[str, int]
+
+    def part(self, keys: tuple[str, ...]) -> dict[str, str | int | bool]:
+        """Returns what the file says of `keys`."""
+        return {key: value for key, value in self.values.items() if key in keys}
+
+
+def read(text: bytes) -> list[Entry]:
+    """Raises DocumentError."""
+    if len(text) > FILE_BYTES_MAX:
+        raise DocumentError(f"the file is larger than {FILE_BYTES_MAX} bytes: split it")
+    try:
+        decoded = text.decode()
+        _refuse_anchors(decoded)
+        root = yaml.compose(decoded, yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"the file is not UTF-8: byte {error.start}") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
+        raise DocumentError(f"line {line}: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise DocumentError(f"the file is not YAML: {error}") from error
+    except RecursionError as error:
+        raise DocumentError("the file is nested too deeply: topics and groups are three levels deep") from error
+    if root is None:
+        return []
+    entries = [
+        _entry(_SECTIONS[section], name, line, node)
+        for section, section_line, names in _items(root, "the file")
+        if _is_section(section, section_line)
+        for name, line, node in _items(names, section)
+    ]
+    if len(entries) > ENTRIES_MAX:
+        raise DocumentError(f"the file has {len(entries)} topics and groups, and may have {ENTRIES_MAX}: split it")
+    return entries
+
+
+def write(entries: list[Entry]) -> str:
+    """Returns the file's text; what `read` gives back is the same."""
+    document: dict[str, dict[str, dict[str, Any]]] = {}
+    for section, kind in _SECTIONS.items():
+        document[section] = {entry.name: dict(entry.values) for entry in entries if entry.kind == kind}
+    return yaml.safe_dump(document, allow_unicode=False, sort_keys=False, width=100)
+
+
+def _refuse_anchors(text: str) -> None:
+    for token in yaml.scan(text, yaml.SafeLoader):
+        if isinstance(token, yaml.AnchorToken | yaml.AliasToken | yaml.TagToken):
+            raise DocumentError(f"line {token.start_mark.line + 1}: anchors, aliases and tags are not read")
+
+
+def _is_section(section: str, line: int) -> bool:
+    if section not in _SECTIONS:
+        raise DocumentError(f"line {line}: {section!r} is unknown here; there are: {', '.join(_SECTIONS)}")
+    return True
+
+
+def _items(node: yaml.Node, what: str) -> Iterator[tuple[str, int, yaml.Node]]:
+    """Yields key, line and value of a mapping; nothing of an empty value. Raises DocumentError."""
+    if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null":
+        return
+    line = node.start_mark.line + 1
+    if not isinstance(node, yaml.MappingNode):
+        raise DocumentError(f"line {line}: {what} must hold keys with values")
+    seen: dict[str, int] = {}
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise DocumentError(f"line {line}: a key of {what} must be a plain word")
+        if key.value in seen:
+            raise DocumentError(f"line {line}: {key.value!r} stands on line {seen[key.value]} already")
+        seen[key.value] = line
+        yield key.value, line, value
+
+
+def _entry(kind: str, name: str, line: int, node: yaml.Node) -> Entry:
+    values: dict[str, str | int | bool] = {}
+    lines: dict[str, int] = {}
+    known = (*TEXTS, *SETTINGS[kind])
+    for key, key_line, value in _items(node, f"{kind} {name}"):
+        if key not in known:
+            raise DocumentError(f"line {key_line}: {key!r} is unknown for a {kind}; there are: {', '.join(known)}")
+        values[key] = _value(key, key_line, value)
+        lines[key] = key_line
+    given = [key for key in TOPIC_SETTINGS if key in values]
+    if kind == "topic" and given and len(given) < len(TOPIC_SETTINGS):
+        missing = ", ".join(key for key in TOPIC_SETTINGS if key not in values)
+        raise DocumentError(f"line {lines[given[0]]}: topic {name} says {given[0]!r}, so it must say {missing}, too")
+    return Entry(kind, name, line, values, lines)
+
+
+def _value(key: str, line: int, node: yaml.Node) -> str | int | bool:
+    wanted = str if key in TEXTS else bool if key in _YES_NO else int
+    words = {str: "a text", int: "a whole number", bool: "true or false"}[wanted]
+    if not isinstance(node, yaml.ScalarNode) or _SCALARS.get(node.tag) is not wanted:
+        raise DocumentError(f"line {line}: {key!r} must be {words}")
+    try:
+        value: str | int | bool = yaml.SafeLoader("").construct_object(node)
+    except (ValueError, yaml.YAMLError) as error:
+        raise DocumentError(f"line {line}: {key!r} must be {words}") from error
+    return value

@@ -1,0 +1,139 @@
+"""Says whose a topic or a group is: two actions, alike but for what they are about.
+
+Both set all three texts. The name need not be known to a broker: a file may describe what is made a moment later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from django import forms
+from django.core.validators import URLValidator
+from django.utils.translation import gettext_lazy
+
+from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
+from mqadmin.ownership.models import (
+    DESCRIPTION_CHARS_MAX,
+    OWNER_CHARS_MAX,
+    RUNBOOK_CHARS_MAX,
+    Described,
+    Ownership,
+)
+
+TEXTS = ("owner", "description", "runbook")
+
+_Owner = Annotated[str, forms.CharField(label=gettext_lazy("Owner"), max_length=OWNER_CHARS_MAX)]
+_Description = Annotated[
+    str,
+    forms.CharField(
+        label=gettext_lazy("Description"), max_length=DESCRIPTION_CHARS_MAX, widget=forms.Textarea(attrs={"rows": 3})
+    ),
+]
+# A script's address among them would run when somebody follows the link.
+_Runbook = Annotated[
+    str,
+    forms.CharField(
+        label=gettext_lazy("Runbook"),
+        help_text=gettext_lazy("The address of a page that says what to do when something is wrong."),
+        max_length=RUNBOOK_CHARS_MAX,
+        validators=[URLValidator(schemes=("http", "https"))],
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeTopic:
+    topic: Annotated[str, forms.CharField(label=gettext_lazy("Topic"), max_length=NAME_CHARS_MAX)]
+    owner: _Owner = ""
+    description: _Description = ""
+    runbook: _Runbook = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeGroup:
+    group: Annotated[str, forms.CharField(label=gettext_lazy("Group"), max_length=NAME_CHARS_MAX)]
+    owner: _Owner = ""
+    description: _Description = ""
+    runbook: _Runbook = ""
+
+
+Describe = DescribeTopic | DescribeGroup
+
+
+def texts_of(cluster: Cluster, kind: str, name: str) -> dict[str, str]:
+    """Returns the three texts, "" where nothing was said."""
+    row = Ownership.objects.filter(cluster=cluster, kind=kind, name=name).values(*TEXTS).first()
+    return dict(row) if row is not None else dict.fromkeys(TEXTS, "")
+
+
+def preview(cluster: Cluster, arguments: Describe) -> Preview[None]:
+    """Returns the texts before and after."""
+    after = {text: getattr(arguments, text) for text in TEXTS}
+    return Preview((Change("", texts_of(cluster, *_place(arguments)), after),), None)
+
+
+def carry_out(cluster: Cluster, arguments: Describe, preview: Preview[None]) -> Iterator[ItemOutcome]:
+    """Writes the row."""
+    (change,) = preview.changes
+    if not change.is_change:
+        yield change.unchanged()
+        return
+    kind, name = _place(arguments)
+    Ownership.objects.update_or_create(cluster=cluster, kind=kind, name=name, defaults=dict(change.after))
+    yield change.done()
+
+
+def undo(arguments: Describe, outcomes: Sequence[ItemOutcome]) -> Undo | None:
+    """Returns the same action with the texts before."""
+    (outcome,) = outcomes
+    if outcome.state != ItemState.DONE or outcome.before is None:
+        return None
+    kind, name = _place(arguments)
+    return Undo(f"describe_{kind}", {kind: name, **outcome.before})
+
+
+def adapt_topic(form: forms.Form, cluster: Cluster, topic: str) -> None:
+    _adapt(form, cluster, Described.TOPIC, topic)
+
+
+def adapt_group(form: forms.Form, cluster: Cluster, group: str) -> None:
+    _adapt(form, cluster, Described.GROUP, group)
+
+
+def _adapt(form: forms.Form, cluster: Cluster, kind: str, name: str) -> None:
+    """Sets the present texts in the form."""
+    for text, value in texts_of(cluster, kind, name).items():
+        form.fields[text].initial = value
+
+
+def _place(arguments: Describe) -> tuple[str, str]:
+    if isinstance(arguments, DescribeTopic):
+        return Described.TOPIC, arguments.topic
+    return Described.GROUP, arguments.group
+
+
+TOPIC_DECLARATION: Action[DescribeTopic, None] = Action(
+    name="describe_topic",
+    title=gettext_lazy("Say whose a topic is"),
+    permission="mq_ownership.change_ownership",
+    arguments=DescribeTopic,
+    subject="topic",
+    preview=preview,
+    carry_out=carry_out,
+    undo=undo,
+    adapt=adapt_topic,
+)
+GROUP_DECLARATION: Action[DescribeGroup, None] = Action(
+    name="describe_group",
+    title=gettext_lazy("Say whose a group is"),
+    permission="mq_ownership.change_ownership",
+    arguments=DescribeGroup,
+    subject="group",
+    preview=preview,
+    carry_out=carry_out,
+    undo=undo,
+    adapt=adapt_group,
+)
