@@ -455,6 +455,7 @@ async def test_what_is_asked_of_many_says_who_did_not_answer(house: House) -> No
 
 
 async def test_only_our_broker_is_watched(house: House) -> None:
+    assert await house.admin.our_broker.is_at(house.broker) == (house.kind == OURS)
     if house.kind != OURS:
         await not_supported(house.admin.our_broker.watch(house.broker), house)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from remoting.client.admin.requests import Requests
+from remoting.client.admin.requests import Requests, read_aside
 from remoting.client.errors import BrokerRefused
 from remoting.wire.bodies.document import read_body
 from remoting.wire.bodies.kv_config import read_kv_table
@@ -70,7 +70,7 @@ class Brokers:
         """Returns the progress of every group of the broker, in one answer (317)."""
         header = BrokerConsumeStatsHeader(is_order=orderly_only)
         answer = await self._requests.ask(address, RequestCode.GET_BROKER_CONSUME_STATS, header)
-        return read_broker_consume_stats(answer.body)
+        return await read_aside(read_broker_consume_stats, answer.body)
 
     async def system_topics(self, address: str) -> list[str]:
         """Returns the topics that the broker keeps for itself (305)."""

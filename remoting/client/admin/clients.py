@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from remoting.client.admin.partial import Partial, ask_each
-from remoting.client.admin.requests import Requests
+from remoting.client.admin.requests import Requests, read_aside
 from remoting.client.errors import BrokerRefused
 from remoting.wire.bodies.consume_directly import ConsumeDirectlyResult
 from remoting.wire.bodies.document import read_body
@@ -77,7 +77,7 @@ class Clients:
         about = f"client {client_id!r} of group {group!r}"
         code = RequestCode.GET_CONSUMER_RUNNING_INFO
         answer = await self._requests.ask_relayed(address, code, header, about=about)
-        return read_running_info(answer.body)
+        return await read_aside(read_running_info, answer.body)
 
     async def running_infos(
         self, address: str, group: str, client_ids: list[str], *, timeout_ms: int = MEMBERS_ROUND_MS

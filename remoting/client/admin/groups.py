@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from remoting.client.admin.requests import Requests
+from remoting.client.admin.requests import Requests, read_aside
 from remoting.client.admin.table_pages import GROUP_PAGES
 from remoting.client.errors import GroupNotFound
 from remoting.wire.bodies.document import convert, read_body, read_object, write_body
@@ -44,7 +45,7 @@ class Groups:
         """Returns all groups of a broker (201)."""
         table = SubscriptionGroupTable()
         async for page in self._requests.pages(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, GROUP_PAGES):
-            part = read_body(SubscriptionGroupTable, page)
+            part = await read_aside(partial(read_body, SubscriptionGroupTable), page)
             table.data_version = part.data_version
             table.forbidden_table.update(part.forbidden_table)
             table.subscription_group_table.update(part.subscription_group_table)
@@ -92,7 +93,8 @@ class Groups:
 
     async def _raw_config(self, address: str, group: str) -> dict[str, Any] | None:
         async for page in self._requests.pages(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, GROUP_PAGES):
-            table = read_object("SubscriptionGroupWrapper", page).get("subscriptionGroupTable", {})
+            wrapper = await read_aside(partial(read_object, "SubscriptionGroupWrapper"), page)
+            table = wrapper.get("subscriptionGroupTable", {})
             found = convert(dict[str, dict[str, Any]], table).get(group)
             if found is not None:
                 return found

@@ -5,7 +5,7 @@ A committed offset is the next to consume, a max offset one past the last messag
 
 from __future__ import annotations
 
-from remoting.client.admin.requests import Requests
+from remoting.client.admin.requests import Requests, read_aside
 from remoting.client.errors import BrokerRefused
 from remoting.wire.bodies.consume_stats import (
     CommittedOffsets,
@@ -102,12 +102,12 @@ class Offsets:
         """
         header = GetConsumeStatsHeader(consumer_group=group, topic=topic)
         answer = await self._requests.ask(address, RequestCode.GET_CONSUME_STATS, header, about=f"group {group!r}")
-        return read_consume_stats(answer.body)
+        return await read_aside(read_consume_stats, answer.body)
 
     async def all_committed(self, address: str) -> CommittedOffsets:
         """Returns every committed offset of every group on a broker (43)."""
         answer = await self._requests.ask(address, RequestCode.GET_ALL_CONSUMER_OFFSET)
-        return read_committed_offsets(answer.body)
+        return await read_aside(read_committed_offsets, answer.body)
 
     async def time_spans(self, address: str, group: str, topic: str) -> dict[MessageQueue, QueueTimeSpan]:
         """Returns per queue when its messages, and the group's last one, were stored, and how old its next is (303)."""

@@ -7,9 +7,11 @@ in total. What a server doesn't know raises NotSupported with its version.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from remoting.client.admin.table_pages import PAGES_MAX, TABLE_BYTES_MAX, Paging, next_page
 from remoting.client.connections import Connections
@@ -25,6 +27,8 @@ ADMIN_TIMEOUT_MS = 5000
 RELAYED_TIMEOUT_MS = 12_000
 # Added to the time that a parked request asks the broker to wait.
 PARKED_GRACE_MS = 5000
+# From here on an answer is read in a thread: 16 MiB of fastjson's dialect take about a second.
+ASIDE_BYTES_MIN = 256 * 1024
 _SUCCESS = (ResponseCode.SUCCESS,)
 RELAYED = frozenset(
     {
@@ -33,6 +37,16 @@ RELAYED = frozenset(
         RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
     }
 )
+
+
+R = TypeVar("R")
+
+
+async def read_aside(read: Callable[[Body], R], body: Body) -> R:
+    """Returns what `read` makes of a body; one that may be large must not keep the event loop waiting."""
+    if len(body) < ASIDE_BYTES_MIN:
+        return read(body)
+    return await asyncio.to_thread(read, body)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +122,7 @@ class Requests:
             if size_bytes > TABLE_BYTES_MAX:
                 raise BodyError(f"{address}: {paging.table} has more than {TABLE_BYTES_MAX} bytes")
             yield answer.body
-            fields = next_page(paging, fields, answer)
+            fields = await read_aside(partial(_next_page, paging, fields, answer), answer.body)
 
     async def _answer(
         self,
@@ -161,6 +175,10 @@ class Requests:
                 await free.acquire()
         except TimeoutError as error:
             raise NoTurn(address, self._limits.turn_timeout_ms) from error
+
+
+def _next_page(paging: Paging, fields: dict[str, str], answer: Command, _: Body) -> dict[str, str] | None:
+    return next_page(paging, fields, answer)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from remoting.client.admin.requests import Requests
+from functools import partial
+
+from remoting.client.admin.requests import Requests, read_aside
 from remoting.client.admin.table_pages import TOPIC_PAGES
 from remoting.client.errors import BrokerRefused, NotSupported
 from remoting.wire.bodies.document import read_body
@@ -24,7 +26,7 @@ class Topics:
         """Returns all topics of a broker (21)."""
         table = TopicTable()
         async for page in self._requests.pages(address, RequestCode.GET_ALL_TOPIC_CONFIG, TOPIC_PAGES):
-            part = read_body(TopicTable, page)
+            part = await read_aside(partial(read_body, TopicTable), page)
             table.data_version = part.data_version
             table.topic_config_table.update(part.topic_config_table)
         return table
@@ -67,7 +69,7 @@ class Topics:
         """Returns min and max offset of the topic's queues on a broker (202)."""
         code = RequestCode.GET_TOPIC_STATS_INFO
         answer = await self._requests.ask(address, code, TopicHeader(topic=topic), about=f"topic {topic!r}")
-        return read_topic_stats(answer.body)
+        return await read_aside(read_topic_stats, answer.body)
 
     async def groups(self, address: str, topic: str) -> list[str]:
         """Returns the groups that subscribe to the topic now, and those that committed an offset on it once (300)."""

@@ -93,6 +93,7 @@ CALLS: dict[str, Call] = {
     "messages.queue_entries": lambda admin, at: admin.messages.queue_entries(at, "t", 0, 0),
     "messages.trace": lambda admin, at: admin.messages.trace(at, ID),
     "messages.resume_check": lambda admin, at: admin.messages.resume_check(at, ID),
+    "our_broker.is_at": lambda admin, at: admin.our_broker.is_at(at),
     "our_broker.watch": lambda admin, at: admin.our_broker.watch(at),
     "our_broker.scheduler_lease": lambda admin, at: admin.our_broker.scheduler_lease(at, "d", 1),
     "our_broker.scheduler_step": lambda admin, at: admin.our_broker.scheduler_step(at, 1, "delay", "1", 1),

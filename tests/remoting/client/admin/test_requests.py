@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -8,7 +9,7 @@ import pytest_asyncio
 
 from remoting.client.admin import Admin
 from remoting.client.admin.partial import NotAnswered, ask_each
-from remoting.client.admin.requests import Limits
+from remoting.client.admin.requests import ASIDE_BYTES_MIN, Limits, read_aside
 from remoting.client.connections import Connections
 from remoting.client.errors import BrokerRefused, NotConnected, NotSupported, NoTurn
 from remoting.connection import Connection
@@ -146,3 +147,15 @@ async def test_a_mistake_of_our_own_is_raised_and_no_servers_error() -> None:
 
     with pytest.raises(KeyError):
         await ask_each(["a", "b"], call)
+
+
+async def test_a_large_answer_is_read_while_the_event_loop_goes_on() -> None:
+    threads = []
+
+    def read(body: bytes) -> int:
+        threads.append(threading.current_thread())
+        return len(body)
+
+    assert await read_aside(read, b"x") == 1
+    assert await read_aside(read, bytes(ASIDE_BYTES_MIN)) == ASIDE_BYTES_MIN
+    assert [thread is threading.main_thread() for thread in threads] == [True, False]
