@@ -45,7 +45,7 @@ class Broker:
         self.groups = ConsumerGroups(config=config, events=self.watch, clock=clock)
         self.kv_config = KVConfig(config.config_dir)
         self.name_server_settings = name_server_settings(config)
-        self.accepting = Accepting(store, levels, clock, config)
+        self.accepting = Accepting(store, levels, clock, config, self.stats)
         self.scheduling = Scheduling(
             config=config,
             settings=settings,

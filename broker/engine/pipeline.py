@@ -99,7 +99,8 @@ def _processors(broker: Broker) -> Processors:
             settings=broker.settings,
             store=store,
             stats=stats,
-            waiting_count=broker.scheduling.waiting_count,
+            delays=broker.scheduling.delays,
+            timers=broker.scheduling.timers,
             clock=clock,
         ),
     }

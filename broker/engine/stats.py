@@ -7,7 +7,8 @@ Counts lie in buckets of ten seconds, ten minutes and one hour; RocketMQ's `Stat
 from __future__ import annotations
 
 import time
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import Generic, TypeVar
@@ -16,8 +17,28 @@ from broker.engine.store.values import Appended
 
 BUCKET_S = 10
 BUCKETS = 6
+# Ten minutes of buckets, the one that is counted in, and the one in which the ten minutes begin.
+TOTALS_KEPT = 62
 # How often the date is checked, so that a midnight is noticed in time.
 MIDNIGHT_CHECK_INTERVAL_S = 30.0
+
+# Upper ends of RocketMQ's ranges of durations, in ms, and what it calls them.
+RANGES_MS = (0, 9, 49, 99, 199, 499, 999, 1999, 2999, 3999, 4999, 9999)
+RANGE_NAMES = (
+    "<=0ms",
+    "0~10ms",
+    "10~50ms",
+    "50~100ms",
+    "100~200ms",
+    "200~500ms",
+    "500ms~1s",
+    "1~2s",
+    "2~3s",
+    "3~4s",
+    "4~5s",
+    "5~10s",
+    "10s~",
+)
 
 K = TypeVar("K", bound=Hashable)
 
@@ -46,6 +67,8 @@ class Rates(Generic[K]):
         self._buckets: dict[int, dict[K, int]] = {}
         # Where the buckets of a finished minute are added up: window → bucket → counts.
         self._older: dict[Window, dict[int, dict[K, int]]] = {Window.HOUR: {}, Window.DAY: {}}
+        # (bucket of ten seconds, `total` before it), of the last ten minutes.
+        self._totals: deque[tuple[int, int]] = deque(maxlen=TOTALS_KEPT)
         self.total = 0
 
     def count(self, key: K, number: int = 1) -> None:
@@ -54,6 +77,7 @@ class Rates(Generic[K]):
         if bucket is None:
             self._put_away(now)
             bucket = self._buckets[now] = {}
+            self._totals.append((now, self.total))
         bucket[key] = bucket.get(key, 0) + number
         self.total += number
 
@@ -78,6 +102,14 @@ class Rates(Generic[K]):
     def all_per_second(self, window: Window = Window.MINUTE) -> float:
         """Returns the rate of all keys together."""
         return self._over(self._sum(window, lambda bucket: sum(bucket.values())), window, self._clock())
+
+    def recent_per_second(self, seconds: int) -> float:
+        """Returns the rate of all keys together over the last `seconds`, at most 600, up to a bucket of ten seconds."""
+        now_s = self._clock()
+        first = int((now_s - seconds) // BUCKET_S)
+        before = next((total for bucket, total in self._totals if bucket >= first), self.total)
+        window_s = min(now_s - self._started_s, now_s - first * BUCKET_S)
+        return (self.total - before) / max(window_s, 1.0)
 
     def sum_of(self, key: K, window: Window) -> int:
         return self._sum(window, lambda bucket: bucket.get(key, 0))
@@ -139,15 +171,57 @@ class DailyTotals:
         return moment.tm_year, moment.tm_yday
 
 
+class Durations:
+    """How long something took each time: a count for each range of RocketMQ's (`StoreStatsService`), and the longest.
+
+    A share of the durations (the 99th percentile) is known to a power of two.
+    """
+
+    def __init__(self) -> None:
+        self._ranges = [0] * (len(RANGES_MS) + 1)
+        self._powers = [0] * 40
+        self.max_ms = 0.0
+
+    def add(self, seconds: float, number: int = 1) -> None:
+        """Counts `number` cases that took so long each."""
+        ms = seconds * 1000
+        self._ranges[bisect_left(RANGES_MS, int(ms))] += number
+        self._powers[min(int(ms * 1000).bit_length(), len(self._powers) - 1)] += number
+        if ms > self.max_ms:
+            self.max_ms = ms
+
+    @property
+    def ranges(self) -> list[int]:
+        """Returns the counts: up to and with each of `RANGES_MS`, and above the last."""
+        return list(self._ranges)
+
+    def percentile_ms(self, share: float) -> float:
+        """Returns a duration that `share` of the cases did not exceed, at most twice too long; 0.0 without any."""
+        left = share * sum(self._powers)
+        for power, number in enumerate(self._powers):
+            left -= number
+            if number and left <= 0:
+                return min((1 << power) / 1000, self.max_ms)
+        return 0.0
+
+
 class BrokerStats:
     """Counts messages stored (`put`, by topic), given out (`got`, by topic and group). `clock`: ms since the epoch.
 
+    `put_bytes`: their sizes in the log. `put_failures`: messages that were not stored. `put_times`, `get_times`: of
+    writes, one for the messages of a read, and of reads. `found`, `missed`: pulls with and without messages.
     `seconds`: of a clock that never jumps.
     """
 
     def __init__(self, clock: Callable[[], int], seconds: Callable[[], float] = time.monotonic) -> None:
         self.put: Rates[str] = Rates(seconds)
         self.got: Rates[tuple[str, str]] = Rates(seconds)
+        self.found: Rates[None] = Rates(seconds)
+        self.missed: Rates[None] = Rates(seconds)
+        self.put_bytes = 0
+        self.put_failures = 0
+        self.put_times = Durations()
+        self.get_times = Durations()
         self.put_daily = DailyTotals(lambda: self.put.total, clock)
         self.got_daily = DailyTotals(lambda: self.got.total, clock)
 
@@ -155,6 +229,7 @@ class BrokerStats:
         """Counts messages that were stored."""
         for topic, number in Counter([one.topic for one in appended]).items():
             self.put.count(topic, number)
+        self.put_bytes += sum([one.total_bytes for one in appended])
 
     async def roll_daily_counters(self) -> None:
         self.put_daily.roll()

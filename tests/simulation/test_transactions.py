@@ -25,6 +25,7 @@ from broker.engine.groups.offsets import Offsets
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.sending.accepting import Accepting
+from broker.engine.stats import BrokerStats
 from broker.engine.store.message_store import MessageStore
 from broker.engine.transactions import transactions as transactions_module
 from broker.engine.transactions.progress import ProgressKeeper
@@ -115,7 +116,13 @@ class Life:
         settings = BrokerConfig(
             store=self.path, port=10_911, transaction_check_max=10_000, file_reserved_hours=1_000_000
         )
-        self.accepting = Accepting(self.store, LevelHistory(self.path / "config", DEFAULT_LEVELS), self.clock, settings)
+        self.accepting = Accepting(
+            self.store,
+            LevelHistory(self.path / "config", DEFAULT_LEVELS),
+            self.clock,
+            settings,
+            BrokerStats(self.clock),
+        )
         members = Members(self.clock, watch, lambda _: False, self.clock)
         members._producers["p"] = {self.wire: Client("c", self.wire, 0, 479, 0, 0, 0)}  # type: ignore[dict-item]
         self.transactions = Transactions(

@@ -18,7 +18,7 @@ from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.sending.accepting import Accepting
 from broker.engine.serving.held_pulls import HeldPulls
 from broker.engine.serving.requests import Processor, Request
-from broker.engine.stats import Rates
+from broker.engine.stats import BrokerStats
 from broker.engine.topics.topic_configs import Topics
 from broker.engine.transactions.progress import ProgressKeeper
 from broker.engine.transactions.transactions import Transactions
@@ -76,12 +76,12 @@ class BrokerParts:
         self.members = Members(self.clock, self.watch, lambda _: False, self.clock)
         self.locks = QueueLocks(self.clock)
         self.offsets = Offsets(folder / "config", self.watch.committed)
-        self.got: Rates[tuple[str, str]] = Rates()
+        self.stats = BrokerStats(self.clock)
         self.held_pulls = HeldPulls(self.store.max_offset, self.store.properties_of)
         self.filters = SubscriptionFilters(has_sql=self.config.property_filter)
         self.store.add_append_listeners(self.held_pulls.appended)
         self.levels = LevelHistory(folder / "config", DEFAULT_LEVELS)
-        self.accepting = Accepting(self.store, self.levels, self.clock, self.config)
+        self.accepting = Accepting(self.store, self.levels, self.clock, self.config, self.stats)
         self.transactions = Transactions(
             self.store,
             self.accepting,
@@ -126,7 +126,7 @@ class BrokerParts:
             store=self.store,
             held_pulls=self.held_pulls,
             watch=self.watch,
-            got=self.got,
+            stats=self.stats,
             filters=self.filters,
             config=self.config,
         )

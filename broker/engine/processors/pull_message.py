@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 from broker.engine.config import BrokerConfig
 from broker.engine.filters.subscriptions import MessageFilter, SubscriptionFilters
@@ -18,7 +19,7 @@ from broker.engine.groups.members import Members
 from broker.engine.groups.offsets import Offsets
 from broker.engine.serving.held_pulls import EXPRESSION_BYTES_PER_CHAR, PULL_BYTES, HeldPull, HeldPulls
 from broker.engine.serving.requests import Request
-from broker.engine.stats import Rates
+from broker.engine.stats import BrokerStats
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import ReadResult, ReadStatus
 from broker.engine.topics.topic_configs import Topics
@@ -70,11 +71,11 @@ class PullMessage:
         store: MessageStore,
         held_pulls: HeldPulls,
         watch: Watch,
-        got: Rates[tuple[str, str]],
+        stats: BrokerStats,
         filters: SubscriptionFilters,
         config: BrokerConfig,
     ) -> None:
-        """`got` counts messages given out, keyed (topic, group)."""
+        """`stats` counts pulls, and the messages that they are given."""
         self._topics = topics
         self._groups = groups
         self._members = members
@@ -82,7 +83,7 @@ class PullMessage:
         self._store = store
         self._held_pulls = held_pulls
         self._watch = watch
-        self._got = got
+        self._stats = stats
         self._filters = filters
         self._config = config
 
@@ -164,6 +165,7 @@ class PullMessage:
             first, end = (edge(header.topic, header.queue_id) for edge in edges)
             result = ReadResult(ReadStatus.OFFSET_RESET, reset, first, end)
         else:
+            began_s = time.perf_counter()
             result = self._store.read(
                 header.topic,
                 header.queue_id,
@@ -173,9 +175,13 @@ class PullMessage:
                 matches=message_filter.codes,
                 properties_match=message_filter.properties,
             )
+            self._stats.get_times.add(time.perf_counter() - began_s)
         self._offsets.pulled(header.consumer_group, header.topic, header.queue_id, result.next_begin_offset)
         if result.message_count:
-            self._got.count((header.topic, header.consumer_group), result.message_count)
+            self._stats.got.count((header.topic, header.consumer_group), result.message_count)
+            self._stats.found.count(None)
+        else:
+            self._stats.missed.count(None)
         return result
 
     def _hold(self, request: Request, header: PullMessageHeader, message_filter: MessageFilter) -> bool:

@@ -17,7 +17,7 @@ No message is delivered early: an entry is due by the broker's own clock, whatev
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from broker.engine.schedule.copies import STEP_BYTES_MAX, STEP_MESSAGES_MAX, append_copies, delivered_copy
 from broker.engine.schedule.delay_saving import DelaySaving, Tables
@@ -120,6 +120,11 @@ class DelayedDelivery:
         return encode_progress(
             DelayProgress(self._tables().next_offsets, counter=saved.counter, changed_ms=saved.changed_ms)
         )
+
+    @property
+    def next_offsets(self) -> Mapping[int, int]:
+        """Returns the queue offset of each level's next entry."""
+        return self._tables().next_offsets
 
     @property
     def next_due_ms(self) -> int | None:

@@ -33,6 +33,7 @@ from broker.engine.schedule.due_tasks import StepResult
 from broker.engine.schedule.timer_index import TimerIndex, timer_of
 from broker.engine.schedule.timer_progress import Delivered, TimerProgress, TimerProgressFile
 from broker.engine.schedule.timer_runs import Timer, TimerOrder
+from broker.engine.stats import Rates
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
 from remoting.wire.bodies.scheduler import AgendaEntry
@@ -81,6 +82,7 @@ class TimerDelivery:
         self._delivered = Delivered()
         self._index = TimerIndex(store, self._order, self._delivered)
         self._waiting_count = 0
+        self.delivered: Rates[None] = Rates()
         self._markers = DeleteMarkers()
         self._late_ms = -1
         self._counted_to = 0
@@ -160,6 +162,7 @@ class TimerDelivery:
         taken = self._collect(int(key), min(until_ms, now_ms), now_ms)
         try:
             appended_count = self._append(taken)
+            self.delivered.count(None, appended_count)
         except Exception:
             self._order.put_back(one.timer for one in taken if one.timer.queue_offset not in self._delivered)
             raise

@@ -11,6 +11,7 @@ does not affect the others.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from broker.engine.config import BrokerConfig
 from broker.engine.schedule.entering import delay_level, enter_schedule, enter_timer, wants_timer
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.sending.flush_waiting import Answer, FlushWaiting
+from broker.engine.stats import BrokerStats
 from broker.engine.store.errors import RecordRefused, StoreClosed, StoreError, StoreFailed, StoreFull
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
@@ -49,13 +51,20 @@ class Accepting:
     """Checks submitted messages, redirects delayed ones to the schedule topics, stores them and answers."""
 
     def __init__(
-        self, store: MessageStore, levels: LevelHistory, clock: Callable[[], int], config: BrokerConfig
+        self,
+        store: MessageStore,
+        levels: LevelHistory,
+        clock: Callable[[], int],
+        config: BrokerConfig,
+        stats: BrokerStats,
     ) -> None:
-        """`levels`: the tables of delay levels. `clock`: ms since the epoch."""
+        """`levels`: the tables of delay levels. `clock`: ms since the epoch. `stats` gets the times of writes, and what
+        was not stored."""
         self._store = store
         self._levels = levels
         self._clock = clock
         self._config = config
+        self._stats = stats
         self._flush_waiting = FlushWaiting(store, refusal)
         self._submitted: list[_Submission] = []
         self._submitted_bytes = 0
@@ -107,14 +116,18 @@ class Accepting:
     def _append(self, submitted: list[_Submission]) -> list[list[Appended] | MessageError]:
         """Appends all submissions with one write or, if that is refused, each on its own; returns a result for each."""
         if self._store.full_because is not None:
+            self._stats.put_failures += sum([len(submission.drafts) for submission in submitted])
             return [MessageError(self._store.full_because, ResponseCode.SERVICE_NOT_AVAILABLE) for _ in submitted]
+        began_s = time.perf_counter()
         try:
             appended = self._store.append_batch([draft for submission in submitted for draft in submission.drafts])
         except StoreError as error:
             if len(submitted) > 1:
                 return [result for submission in submitted for result in self._append([submission])]
             logger.warning("a message was not stored: %s", error)
+            self._stats.put_failures += len(submitted[0].drafts)
             return [refusal(error)]
+        self._stats.put_times.add(time.perf_counter() - began_s, len(appended))
         if len(appended) == len(submitted):
             return [[one] for one in appended]
         each = iter(appended)

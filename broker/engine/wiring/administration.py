@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from broker.engine.config import BrokerConfig
 from broker.engine.processors.broker_config import GetBrokerConfig, UpdateBrokerConfig
 from broker.engine.processors.get_broker_runtime_info import GetBrokerRuntimeInfo
 from broker.engine.processors.view_broker_stats_data import ViewBrokerStatsData
+from broker.engine.schedule.delay import DelayedDelivery
+from broker.engine.schedule.timer import TimerDelivery
 from broker.engine.serving.requests import Processors
 from broker.engine.settings import Settings
 from broker.engine.stats import BrokerStats
@@ -21,15 +21,16 @@ def administration_processors(
     settings: Settings,
     store: MessageStore,
     stats: BrokerStats,
-    waiting_count: Callable[[], int],
+    delays: DelayedDelivery,
+    timers: TimerDelivery,
     clock: Clock,
 ) -> Processors:
-    """Returns the processors of settings and figures. `waiting_count()`: messages that wait for their time."""
+    """Returns the processors of settings and figures."""
     return {
         Code.GET_BROKER_CONFIG: GetBrokerConfig(settings),
         Code.UPDATE_BROKER_CONFIG: UpdateBrokerConfig(settings),
         Code.GET_BROKER_RUNTIME_INFO: GetBrokerRuntimeInfo(
-            store=store, stats=stats, waiting_count=waiting_count, clock=clock
+            store=store, stats=stats, delays=delays, timers=timers, clock=clock
         ),
         Code.VIEW_BROKER_STATS_DATA: ViewBrokerStatsData(stats.put, stats.got, config.cluster),
     }

@@ -42,7 +42,7 @@ def pulling_processors(
         store=store,
         held_pulls=held_pulls,
         watch=watch,
-        got=stats.got,
+        stats=stats,
         filters=filters,
         config=config,
     )

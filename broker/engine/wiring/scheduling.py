@@ -145,10 +145,6 @@ class Scheduling:
         await self.timers.stop()
         await self.transactions.stop()
 
-    def waiting_count(self) -> int:
-        """Returns the number of messages that wait for their time."""
-        return self.delays.waiting_count + self.timers.waiting_count
-
     async def _drive(self) -> None:
         """Runs the internal driver; no other would take over, so what ends it must not end the deliveries."""
         while True:

@@ -33,7 +33,7 @@ def ask(parts: BrokerParts, **fields: str) -> ConsumeStats:
         members=parts.members,
         offsets=parts.offsets,
         store=parts.store,
-        got=parts.got,
+        got=parts.stats.got,
         broker_name=parts.config.name,
     )
     request = Command(code=RequestCode.GET_CONSUME_STATS, ext_fields={"consumerGroup": "billing"} | fields)
