@@ -40,7 +40,7 @@ class Broker:
         self.clock = clock
         self.watch = Watch(clock)
         self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
-        self.stats = BrokerStats(clock)
+        self.stats = BrokerStats(clock, own_topics=(config.cluster, config.name))
         self.topics = Topics(config.config_dir, config, self._topic_changed)
         self.groups = ConsumerGroups(config=config, events=self.watch, clock=clock)
         self.kv_config = KVConfig(config.config_dir)
@@ -55,6 +55,7 @@ class Broker:
             topics=self.topics,
             groups=self.groups,
             watch=self.watch,
+            stats=self.stats,
             clock=clock,
         )
         self.lag_monitor = EventLoopLagMonitor()

@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from enum import Enum
 from typing import Generic, TypeVar
 
 from broker.engine.store.values import Appended
+from remoting.wire.names import is_system_topic
 
 BUCKET_S = 10
 BUCKETS = 6
@@ -210,26 +211,46 @@ class BrokerStats:
 
     `put_bytes`: their sizes in the log. `put_failures`: messages that were not stored. `put_times`, `get_times`: of
     writes, one for the messages of a read, and of reads. `found`, `missed`: pulls with and without messages.
-    `seconds`: of a clock that never jumps.
+    `timers_delivered`: messages that were delivered at their own time. `seconds`: of a clock that never jumps.
     """
 
-    def __init__(self, clock: Callable[[], int], seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], int],
+        seconds: Callable[[], float] = time.monotonic,
+        *,
+        own_topics: Collection[str] = (),
+    ) -> None:
+        """`own_topics`: those of the broker's own whose names do not tell so; messages in them do not count as traffic
+        of a day, as in RocketMQ."""
+        self._own_topics = own_topics
+        self._put_total = self._got_total = 0
         self.put: Rates[str] = Rates(seconds)
         self.got: Rates[tuple[str, str]] = Rates(seconds)
         self.found: Rates[None] = Rates(seconds)
         self.missed: Rates[None] = Rates(seconds)
+        self.timers_delivered: Rates[None] = Rates(seconds)
         self.put_bytes = 0
         self.put_failures = 0
         self.put_times = Durations()
         self.get_times = Durations()
-        self.put_daily = DailyTotals(lambda: self.put.total, clock)
-        self.got_daily = DailyTotals(lambda: self.got.total, clock)
+        self.put_daily = DailyTotals(lambda: self._put_total, clock)
+        self.got_daily = DailyTotals(lambda: self._got_total, clock)
 
     def appended(self, appended: list[Appended]) -> None:
         """Counts messages that were stored."""
         for topic, number in Counter([one.topic for one in appended]).items():
             self.put.count(topic, number)
+            self._put_total += number * self._is_traffic(topic)
         self.put_bytes += sum([one.total_bytes for one in appended])
+
+    def given_out(self, topic: str, group: str, number: int) -> None:
+        """Counts messages that a pull is answered with."""
+        self.got.count((topic, group), number)
+        self._got_total += number * self._is_traffic(topic)
+
+    def _is_traffic(self, topic: str) -> bool:
+        return topic not in self._own_topics and not is_system_topic(topic)
 
     async def roll_daily_counters(self) -> None:
         self.put_daily.roll()

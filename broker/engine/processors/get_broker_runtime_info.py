@@ -69,7 +69,7 @@ class GetBrokerRuntimeInfo:
             "timerOffsetBehind": "0",
             "timerCongestNum": str(self._timers.waiting_count),
             "timerEnqueueTps": str(self._stats.put.per_second(TIMER_TOPIC)),
-            "timerDequeueTps": str(self._timers.delivered.per_second(None)),
+            "timerDequeueTps": str(self._stats.timers_delivered.per_second(None)),
             **{
                 f"scheduleMessageOffset_{level}": f"{offset},{self._store.max_offset(SCHEDULE_TOPIC, level - 1)}"
                 for level, offset in offsets

@@ -178,7 +178,7 @@ class PullMessage:
             self._stats.get_times.add(time.perf_counter() - began_s)
         self._offsets.pulled(header.consumer_group, header.topic, header.queue_id, result.next_begin_offset)
         if result.message_count:
-            self._stats.got.count((header.topic, header.consumer_group), result.message_count)
+            self._stats.given_out(header.topic, header.consumer_group, result.message_count)
             self._stats.found.count(None)
         else:
             self._stats.missed.count(None)

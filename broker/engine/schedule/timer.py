@@ -33,7 +33,6 @@ from broker.engine.schedule.due_tasks import StepResult
 from broker.engine.schedule.timer_index import TimerIndex, timer_of
 from broker.engine.schedule.timer_progress import Delivered, TimerProgress, TimerProgressFile
 from broker.engine.schedule.timer_runs import Timer, TimerOrder
-from broker.engine.stats import Rates
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
 from remoting.wire.bodies.scheduler import AgendaEntry
@@ -70,11 +69,18 @@ class TimerDelivery:
     """
 
     def __init__(
-        self, store: MessageStore, folder: Path, on_earlier_due: Callable[[], None], clock: Callable[[], int]
+        self,
+        store: MessageStore,
+        folder: Path,
+        on_earlier_due: Callable[[], None],
+        clock: Callable[[], int],
+        *,
+        on_delivered: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`folder`: the store's. `on_earlier_due` is called when a new timer falls due before all others that wait.
-        `clock`: ms since the epoch."""
+        """`folder`: the store's. `on_earlier_due` is called when a new timer falls due before all others that wait,
+        `on_delivered` with the number of messages that a step delivered. `clock`: ms since the epoch."""
         self._store = store
+        self._on_delivered = on_delivered
         self._on_earlier_due = on_earlier_due
         self._clock = clock
         self._order = TimerOrder(folder / FOLDER_NAME)
@@ -82,7 +88,6 @@ class TimerDelivery:
         self._delivered = Delivered()
         self._index = TimerIndex(store, self._order, self._delivered)
         self._waiting_count = 0
-        self.delivered: Rates[None] = Rates()
         self._markers = DeleteMarkers()
         self._late_ms = -1
         self._counted_to = 0
@@ -162,7 +167,7 @@ class TimerDelivery:
         taken = self._collect(int(key), min(until_ms, now_ms), now_ms)
         try:
             appended_count = self._append(taken)
-            self.delivered.count(None, appended_count)
+            self._on_delivered(appended_count)
         except Exception:
             self._order.put_back(one.timer for one in taken if one.timer.queue_offset not in self._delivered)
             raise

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from broker.engine.config import BrokerConfig
 from broker.engine.processors.broker_config import GetBrokerConfig, UpdateBrokerConfig
+from broker.engine.processors.broker_ha_status import (
+    GetBrokerEpochCache,
+    GetBrokerHAStatus,
+    ResetMasterFlushOffset,
+)
 from broker.engine.processors.get_broker_runtime_info import GetBrokerRuntimeInfo
 from broker.engine.processors.view_broker_stats_data import ViewBrokerStatsData
 from broker.engine.schedule.delay import DelayedDelivery
@@ -32,5 +37,8 @@ def administration_processors(
         Code.GET_BROKER_RUNTIME_INFO: GetBrokerRuntimeInfo(
             store=store, stats=stats, delays=delays, timers=timers, clock=clock
         ),
+        Code.GET_BROKER_HA_STATUS: GetBrokerHAStatus(store),
+        Code.RESET_MASTER_FLUSH_OFFSET: ResetMasterFlushOffset(),
+        Code.GET_BROKER_EPOCH_CACHE: GetBrokerEpochCache(),
         Code.VIEW_BROKER_STATS_DATA: ViewBrokerStatsData(stats.put, stats.got, config.cluster),
     }

@@ -36,6 +36,7 @@ from broker.engine.schedule.timer import TimerDelivery
 from broker.engine.sending.accepting import Accepting
 from broker.engine.serving.requests import Processors
 from broker.engine.settings import Settings
+from broker.engine.stats import BrokerStats
 from broker.engine.store.message_store import Clock, MessageStore
 from broker.engine.topics.topic_configs import Topics
 from broker.engine.transactions.check_back import KIND as TRANSACTION_KIND
@@ -63,6 +64,7 @@ class Scheduling:
         topics: Topics,
         groups: ConsumerGroups,
         watch: Watch,
+        stats: BrokerStats,
         clock: Clock,
     ) -> None:
         self._config = config
@@ -74,7 +76,13 @@ class Scheduling:
         self.delays = DelayedDelivery(
             store, levels, ProgressFile(config.config_dir / "delayOffset.json"), self._reschedule, clock
         )
-        self.timers = TimerDelivery(store, store.path, self._reschedule, clock)
+        self.timers = TimerDelivery(
+            store,
+            store.path,
+            self._reschedule,
+            clock,
+            on_delivered=lambda number: stats.timers_delivered.count(None, number),
+        )
         self.transactions = Transactions(
             store,
             accepting,
