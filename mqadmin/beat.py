@@ -26,6 +26,7 @@ ENTRIES = (
     Entry("end abandoned actions", "mqadmin.actions.tasks.end_abandoned_runs", 300, "jobs"),
     Entry("follow and poll clusters", "mqadmin.observing.tasks.ensure_observing", 5, "jobs"),
     Entry("read brokers' figures", "mqadmin.metrics.tasks.sample_brokers", 60, "jobs"),
+    Entry("forget ended log-ins", "mqadmin.people.tasks.forget_ended_log_ins", 3600, "jobs"),
     Entry("prune the rebalance history", "mqadmin.rebalances.tasks.prune_history", 3600, "jobs"),
 )
 

@@ -128,6 +128,7 @@ INSTALLED_APPS = [
     "mqadmin.audit",
     "mqadmin.actions",
     "mqadmin.people",
+    "mqadmin.jobs",
     "mqadmin.hosting",
     "mqadmin.brokers",
     "mqadmin.cluster_settings",

@@ -118,6 +118,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
         "mqadmin.rebalances",
     ),
     "mqadmin.groups": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.jobs": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
     "examples": ("broker", "mqadmin", "bench", "consumer.engine"),
 }
 # An engine may import itself. The words for what changed are spoken by those who tell and those who show.

@@ -32,7 +32,7 @@ from mqadmin.actions.declaration import (
 )
 from mqadmin.actions.models import ActionRun
 from mqadmin.actions.runs import Attempt, Conflict, InProgress, Refusal, Result
-from mqadmin.audit.models import Outcome
+from mqadmin.audit.models import ACTION_CHARS_MAX, ACTOR_CHARS_MAX, CLUSTER_CHARS_MAX, Outcome
 from mqadmin.clusters.models import Cluster
 from mqadmin.people import access
 
@@ -124,6 +124,25 @@ def run(
         case Result() | InProgress():
             return claimed
     return _run_claimed(action, cluster, arguments, claimed, fingerprint, confirmation)
+
+
+def refuse_unknown(
+    caller: Caller, actor: str, action_name: str, cluster_name: str, values: Mapping[str, Any], reason: str
+) -> Result:
+    """Audits a wish that could not even be asked: an action, a cluster or an account that is not there.
+
+    For ways in that have nobody to tell, such as a scheduled job.
+    """
+    attempt = Attempt(
+        actor=actor[:ACTOR_CHARS_MAX],
+        action=action_name[:ACTION_CHARS_MAX],
+        cluster=cluster_name[:CLUSTER_CHARS_MAX],
+        subject_kind="",
+        subject="",
+        arguments=runs.shortened(values),
+        origin=caller.origin,
+    )
+    return replace(runs.refused(attempt, reason), refusal=Refusal.ARGUMENTS)
 
 
 def _run_claimed(

@@ -7,6 +7,9 @@ import uuid
 from django.db import models
 from django.utils import timezone
 
+ACTOR_CHARS_MAX = 150
+ACTION_CHARS_MAX = 60
+CLUSTER_CHARS_MAX = 100
 SUBJECT_CHARS_MAX = 255
 REASON_CHARS_MAX = 2000
 # SHA-256 in hexadecimal digits.
@@ -39,9 +42,9 @@ class AuditEntry(models.Model):
 
     run = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     at = models.DateTimeField(default=timezone.now, db_index=True)
-    actor = models.CharField(max_length=150)
-    action = models.CharField(max_length=60)
-    cluster = models.CharField(max_length=100)
+    actor = models.CharField(max_length=ACTOR_CHARS_MAX)
+    action = models.CharField(max_length=ACTION_CHARS_MAX)
+    cluster = models.CharField(max_length=CLUSTER_CHARS_MAX)
     subject = models.CharField(max_length=SUBJECT_CHARS_MAX)
     arguments = models.JSONField(default=dict, blank=True)
     before = models.JSONField(default=dict, blank=True)

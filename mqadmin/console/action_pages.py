@@ -190,6 +190,20 @@ END_LOG_INS = ActionPage(
 SET_READ_ONLY = ActionPage(
     action="set_read_only", url_name="set_read_only", section="overview", subject_url_name="cluster", has_cluster=False
 )
+MAKE_JOB = ActionPage(
+    action="make_job",
+    url_name="make_job",
+    section="jobs",
+    subject_url_name="",
+    has_subject=False,
+    has_cluster=False,
+)
+SET_JOB_RUNNING = ActionPage(
+    action="set_job_running", url_name="set_job_running", section="jobs", subject_url_name="", has_cluster=False
+)
+DELETE_JOB = ActionPage(
+    action="delete_job", url_name="delete_job", section="jobs", subject_url_name="", has_cluster=False
+)
 EXPIRE_AUDIT = ActionPage(
     action="expire_audit",
     url_name="expire_audit",
@@ -219,6 +233,9 @@ PAGES: Mapping[str, ActionPage] = {
         SET_PERSON_ACTIVE,
         END_LOG_INS,
         SET_READ_ONLY,
+        MAKE_JOB,
+        SET_JOB_RUNNING,
+        DELETE_JOB,
         EXPIRE_AUDIT,
         DESCRIBE_TOPIC,
         DESCRIBE_GROUP,

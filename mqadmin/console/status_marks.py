@@ -45,7 +45,8 @@ MARKS: dict[str, Mark] = {
     "late": Mark(gettext_lazy("LATE"), _TRIANGLE, "slow"),
     "not_running": Mark(gettext_lazy("NOT RUNNING"), _SQUARE, "stalled"),
     "differs": Mark(gettext_lazy("DIFFERS"), _DIAMOND, "slow"),
-    # an account
+    # a job, an account
+    "paused": Mark(gettext_lazy("PAUSED"), _RING, "stopped"),
     "shut": Mark(gettext_lazy("SHUT"), _RING, "stopped"),
     # what became of an action
     "done": Mark(gettext_lazy("DONE"), _DISC, "ok"),

@@ -13,6 +13,7 @@ from mqadmin.console.views.broker import broker
 from mqadmin.console.views.cluster import cluster
 from mqadmin.console.views.group import group_rebalances, health, members, subscriptions
 from mqadmin.console.views.groups import groups
+from mqadmin.console.views.jobs import jobs
 from mqadmin.console.views.log_in import LogIn, shut_account, sso_callback, sso_log_in
 from mqadmin.console.views.overview import overview
 from mqadmin.console.views.people import people, person
@@ -126,6 +127,10 @@ urlpatterns = [
     path("people/<name:person>/log-ins/", action, {"page": action_pages.END_LOG_INS}, name="end_log_ins"),
     path("people/<name:person>/", person, name="person"),
     path("read-only/<slug:of>/", action, {"page": action_pages.SET_READ_ONLY}, name="set_read_only"),
+    path("jobs/", jobs, name="jobs"),
+    path("jobs/make/", action, {"page": action_pages.MAKE_JOB}, name="make_job"),
+    path("jobs/<name:job>/running/", action, {"page": action_pages.SET_JOB_RUNNING}, name="set_job_running"),
+    path("jobs/<name:job>/delete/", action, {"page": action_pages.DELETE_JOB}, name="delete_job"),
     path("audit/", audit, name="audit"),
     path("audit/export.jsonl", audit_export, name="audit_export"),
     path("audit/expire/", action, {"page": action_pages.EXPIRE_AUDIT}, name="expire_audit"),

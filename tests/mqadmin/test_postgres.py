@@ -18,6 +18,7 @@ SUITES = (
     "clusters",
     "configuration",
     "hosting",
+    "jobs",
     "lag",
     "live",
     "management",

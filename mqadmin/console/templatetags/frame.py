@@ -78,6 +78,7 @@ def live_region(context: Context, name: str) -> SafeString:
 def _console_sections() -> tuple[tuple[str, str, str], ...]:
     """Returns the pages about the console itself: the name of each in the addresses, its word, and its permission."""
     return (
+        ("jobs", gettext("Jobs"), "django_celery_beat.view_periodictask"),
         ("people", gettext("People"), "auth.view_user"),
         ("audit", gettext("Audit"), "mq_audit.view_auditentry"),
     )

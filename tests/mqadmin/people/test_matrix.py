@@ -120,7 +120,7 @@ def test_a_page_is_refused_unless_the_row_says_otherwise(
     if who not in ("nobody", "shut admin"):
         client.force_login(asked)
     make_person("bob")
-    subjects = {"topic": "orders", "group": "billing", "person": "bob", "cluster": "mine"}
+    subjects = {"topic": "orders", "group": "billing", "person": "bob", "cluster": "mine", "job": "nightly"}
     wrong = []
     for name, page in PAGES.items():
         action = registry.ACTIONS[name]

@@ -13,7 +13,7 @@ from mqadmin.actions import runner
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
-from mqadmin.people import access, persons
+from mqadmin.people import access, persons, tasks
 from mqadmin.people.models import LogIn
 from mqadmin.people.roles import Role
 from tests.support.callers import caller
@@ -117,6 +117,15 @@ def test_log_ins_are_noted_and_ended(root: AbstractUser) -> None:
     assert run(root, "end_log_ins", person="ann", log_in=str(one.pk)).refusal == Refusal.ARGUMENTS
     run(root, "end_log_ins", person="ann")
     assert not is_in(second)
+
+
+def test_log_ins_that_ended_by_themselves_are_forgotten(root: AbstractUser) -> None:
+    make_person("ann", Role.VIEWER)
+    client, _other = logged_in("ann"), logged_in("ann")
+    client.logout()
+    assert LogIn.objects.count() == 2
+    tasks.forget_ended_log_ins()
+    assert LogIn.objects.count() == 1
 
 
 def test_a_shut_account_is_logged_out_everywhere(root: AbstractUser) -> None:
