@@ -72,11 +72,11 @@ async def asking():
     await asking.close()
 
 
-async def drives(asking: Asking, runtime: BrokerRuntime, name: str, within_s: float = 5) -> None:
+async def drives(asking: Asking, runtime: BrokerRuntime, name: str) -> None:
     async def is_so() -> bool:
         return await asking.driver_of(runtime) == name
 
-    await eventually(is_so, within_s, f"{name!r} drives")
+    await eventually(is_so, what=f"{name!r} drives")
 
 
 async def test_driver_finds_the_broker_behind_the_name_server_and_drives_it(tmp_path, asking):
@@ -100,9 +100,9 @@ async def test_standby_takes_over_at_once_when_the_driver_closes(tmp_path, askin
             await standby.__aenter__()
             await asyncio.sleep(0.1)
             assert await asking.driver_of(runtime) == "one"
-        await drives(asking, runtime, "two", within_s=1)
+        await drives(asking, runtime, "two")
         await standby.__aexit__(None, None, None)
-        await drives(asking, runtime, "", within_s=1)
+        await drives(asking, runtime, "")
 
 
 async def test_driver_comes_back_to_a_broker_that_was_restarted(tmp_path, asking):
@@ -112,7 +112,7 @@ async def test_driver_comes_back_to_a_broker_that_was_restarted(tmp_path, asking
         await drivers.__aenter__()
         await drives(asking, runtime, "one")
     async with broker(tmp_path / "store", **ports) as again:
-        await drives(asking, again, "one", within_s=3)
+        await drives(asking, again, "one")
         await drivers.__aexit__(None, None, None)
 
 
