@@ -1,4 +1,4 @@
-"""Creating 1,250 topics and 10,000 groups through the admin client, 64 requests in flight and one after the other.
+"""Creating 1,250 topics and 10,000 groups through the admin client: 64 requests in flight, 4, and one after the other.
 
 Every answer comes once its change would survive a power cut: the broker calls `fdatasync`, in a thread, once for all
 changes that came during the call before. Beside it the disk's own figure: a line of the same length, written and
@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from remoting.client.admin import Admin
+from remoting.client.admin.requests import Limits
 from remoting.client.connections import Connections
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig
@@ -24,7 +25,8 @@ from tests.support.our_broker import OurBroker
 
 TOPIC_COUNT = 1_250
 GROUP_COUNT = 10_000
-IN_FLIGHT = 64
+# As many as one read of a connection hands over, what the admin client allows itself at one broker, one.
+IN_FLIGHT = (64, Limits().per_server, 1)
 LINE_BYTES = 300
 FLUSHES = 500
 # Each answer, on a disk that is busy otherwise.
@@ -33,7 +35,7 @@ TIMEOUT_MS = 60_000
 
 def main() -> None:
     print(f"{TOPIC_COUNT:,} topics and {GROUP_COUNT:,} groups, each on the disk before it is answered")
-    for in_flight in (IN_FLIGHT, 1):
+    for in_flight in IN_FLIGHT:
         with tempfile.TemporaryDirectory(prefix="bench-") as folder:
             flush_ms = fdatasync_ms(Path(folder))
             with OurBroker(Path(folder) / "store") as broker:
@@ -68,7 +70,7 @@ def fdatasync_ms(folder: Path) -> float:
 async def create_all(address: str, in_flight: int) -> float:
     """Returns the seconds that it takes."""
     connections = Connections()
-    admin = Admin(connections, timeout_ms=TIMEOUT_MS)
+    admin = Admin(connections, timeout_ms=TIMEOUT_MS, limits=Limits(per_server=in_flight))
     creations: list[Callable[[], Awaitable[None]]] = [
         *(_topic(admin, address, number) for number in range(TOPIC_COUNT)),
         *(_group(admin, address, number) for number in range(GROUP_COUNT)),
@@ -88,11 +90,11 @@ async def create_all(address: str, in_flight: int) -> float:
 
 
 def _topic(admin: Admin, address: str, number: int) -> Callable[[], Awaitable[None]]:
-    return lambda: admin.create_topic(address, TopicConfig(topic_name=f"topic-{number}"))
+    return lambda: admin.topics.create(address, TopicConfig(topic_name=f"topic-{number}"))
 
 
 def _group(admin: Admin, address: str, number: int) -> Callable[[], Awaitable[None]]:
-    return lambda: admin.create_group(address, SubscriptionGroupConfig(group_name=f"group-{number}"))
+    return lambda: admin.groups.create(address, SubscriptionGroupConfig(group_name=f"group-{number}"))
 
 
 if __name__ == "__main__":
