@@ -105,7 +105,13 @@ def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing_behind(tmp_path: Path
 def test_up_killed_leaves_nothing_behind_within_15_s_and_starts_again(tmp_path: Path) -> None:
     with Install(tmp_path / "data") as install:
         install.signal(signal.SIGKILL)
-        wait_until(lambda: nothing_is_left(install), within_s=15, what="all gone after kill -9 of the parent")
+
+        def is_gone() -> bool:
+            # The kernel may send its signal once per thread of the parent, and by a second SIGINT Redis ends without
+            # removing its socket; the next one removes it.
+            return not install.left_behind() and not ports_open(install)
+
+        wait_until(is_gone, within_s=15, what="all gone after kill -9 of the parent")
         install.start()
         assert has_route(install.namesrv)
 
