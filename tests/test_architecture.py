@@ -119,6 +119,15 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     ),
     "mqadmin.groups": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.jobs": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
+    "mqadmin.tokens": (
+        *FACES,
+        "mqadmin.hosting",
+        "mqadmin.topics",
+        "mqadmin.groups",
+        "mqadmin.lag",
+        "mqadmin.rebalances",
+        *TALKING,
+    ),
     "examples": ("broker", "mqadmin", "bench", "consumer.engine"),
 }
 # An engine may import itself. The words for what changed are spoken by those who tell and those who show.
@@ -152,6 +161,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "consumer.engine": ("consumer.engine",),
     "mqadmin.console": ("mqadmin.live.events", "mqadmin.live.revisions", "mqadmin.live.subscriptions"),
+    "mqadmin.api": ("mqadmin.live.events", "mqadmin.live.revisions"),
     "mqadmin.clusters": ("mqadmin.clusters",),
     "mqadmin.observing": ("mqadmin.observing", "mqadmin.clusters"),
     # They hear of what was observed, and know nothing of how.

@@ -130,6 +130,11 @@ def _is_missing(field: forms.Field, value: Any) -> bool:
     return not field.required and value in field.empty_values
 
 
+def declared_form(action: AnyAction) -> forms.Form:
+    """Returns the form as it is declared, without what depends on a cluster."""
+    return _form_class(action.arguments)()
+
+
 def _form_class(arguments: type[Any]) -> type[forms.Form]:
     hints = get_type_hints(arguments, include_extras=True)
     fields = {one.name: _form_field(one, hints[one.name]) for one in dataclasses.fields(arguments)}

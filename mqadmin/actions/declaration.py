@@ -149,7 +149,8 @@ class Declared(Generic[A, P]):
     `name` is a documented contract (audit, REST, Celery), `title` its words, `permission` one of Django's. `arguments`
     is a frozen dataclass whose fields are annotated with form fields; `subject` names the argument that says which
     topic, group or person it is about. With `is_confirmed_by_name` the person types the subject's name: for what
-    nothing can take back.
+    nothing can take back. `own_argument` names the argument that holds an account's name where nobody needs the
+    permission for their own account.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Declared(Generic[A, P]):
     subject: str
     undo: Callable[[A, Sequence[ItemOutcome]], Undo | None] = no_undo
     is_confirmed_by_name: bool = False
+    own_argument: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,11 +50,15 @@ class WrongTarget(LookupError):
 
 
 def may(caller: Caller, action_name: str, cluster_name: str) -> bool:
-    """Returns whether the caller has the action's permission on the cluster. Raises UnknownAction, WrongTarget."""
+    """Returns whether the caller may run the action on the cluster, at least for their own account.
+
+    Raises UnknownAction, WrongTarget.
+    """
     action = registry.find(action_name)
     _check_target(action, cluster_name)
     cluster = Cluster.objects.filter(name=cluster_name).first()
-    return (cluster is not None or not cluster_name) and _may(caller, action, cluster)
+    own = {action.own_argument: caller.name} if action.own_argument else {}
+    return (cluster is not None or not cluster_name) and _may(caller, action, cluster, own)
 
 
 def form(action_name: str, cluster_name: str, subject: str = "", data: Mapping[str, Any] | None = None) -> Form:
@@ -71,7 +75,7 @@ def preview(caller: Caller, action_name: str, cluster_name: str, values: Mapping
     """
     action = registry.find(action_name)
     cluster = _target(action, cluster_name)
-    _check_permission(caller, action, cluster)
+    _check_permission(caller, action, cluster, values)
     _check_read_only(cluster)
     return _preview(action, cluster, read_arguments(action, cluster, values))
 
@@ -106,7 +110,7 @@ def run(
         batch=batch,
     )
     try:
-        _check_permission(caller, action, cluster)
+        _check_permission(caller, action, cluster, values)
         _check_read_only(cluster)
         arguments = read_arguments(action, cluster, values)
     except PermissionRefused as error:
@@ -233,12 +237,14 @@ def _items(action: AnyAction, cluster: Cluster | None, arguments: Any, found: Pr
     return action.carry_out(arguments, found)
 
 
-def _may(caller: Caller, action: AnyAction, cluster: Cluster | None) -> bool:
+def _may(caller: Caller, action: AnyAction, cluster: Cluster | None, values: Mapping[str, Any]) -> bool:
+    if action.own_argument and caller.person.is_active and values.get(action.own_argument) == caller.name:
+        return caller.scope is None or caller.scope.allows(action.permission, cluster)
     return access.may(caller.person, action.permission, cluster, caller.scope)
 
 
-def _check_permission(caller: Caller, action: AnyAction, cluster: Cluster | None) -> None:
-    if not _may(caller, action, cluster):
+def _check_permission(caller: Caller, action: AnyAction, cluster: Cluster | None, values: Mapping[str, Any]) -> None:
+    if not _may(caller, action, cluster, values):
         words = _("Your account lacks the right to do this (%(title)s): ask an administrator of this console for it.")
         raise PermissionRefused(words % {"title": action.title})
 

@@ -165,6 +165,21 @@ REMOVE_CLUSTER = ActionPage(
     subject_url_name="cluster",
     has_cluster=False,
 )
+CREATE_TOKEN = ActionPage(
+    action="create_token",
+    url_name="create_token",
+    section="tokens",
+    subject_url_name="",
+    has_subject=False,
+    has_cluster=False,
+)
+REVOKE_TOKEN = ActionPage(
+    action="revoke_token",
+    url_name="revoke_token",
+    section="tokens",
+    subject_url_name="",
+    has_cluster=False,
+)
 
 ADD_PERSON = ActionPage(
     action="add_person",
@@ -239,6 +254,8 @@ PAGES: Mapping[str, ActionPage] = {
         EXPIRE_AUDIT,
         DESCRIBE_TOPIC,
         DESCRIBE_GROUP,
+        CREATE_TOKEN,
+        REVOKE_TOKEN,
     )
 }
 

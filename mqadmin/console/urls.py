@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from django.contrib.auth.views import LogoutView
-from django.urls import path, register_converter
-from django.urls.converters import StringConverter
+from django.urls import path
 
+from mqadmin import path_names  # noqa: F401 - the converter `name`
 from mqadmin.console import action_pages
 from mqadmin.console.views.action import action, action_run
 from mqadmin.console.views.audit import audit, audit_entry, audit_export
@@ -19,16 +19,8 @@ from mqadmin.console.views.overview import overview
 from mqadmin.console.views.people import people, person
 from mqadmin.console.views.rebalances import rebalances
 from mqadmin.console.views.theme import theme
+from mqadmin.console.views.tokens import tokens
 from mqadmin.console.views.topics import topic, topics
-
-
-class NameConverter(StringConverter):
-    """A topic's or group's name as a broker reports it, even one with "/" or a line break in it."""
-
-    regex = r"[\s\S]+?"
-
-
-register_converter(NameConverter, "name")
 
 urlpatterns = [
     path("", overview, name="overview"),
@@ -119,6 +111,9 @@ urlpatterns = [
     ),
     path("clusters/<slug:cluster>/groups/<name:group>/", health, name="group"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
+    path("tokens/", tokens, name="tokens"),
+    path("tokens/create/", action, {"page": action_pages.CREATE_TOKEN}, name="create_token"),
+    path("tokens/<name:token>/revoke/", action, {"page": action_pages.REVOKE_TOKEN}, name="revoke_token"),
     path("actions/<uuid:run>/", action_run, name="action_run"),
     path("people/", people, name="people"),
     path("people/add/", action, {"page": action_pages.ADD_PERSON}, name="add_person"),

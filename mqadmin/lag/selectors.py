@@ -10,6 +10,7 @@ from django.db.models import prefetch_related_objects
 
 from mqadmin.clusters.models import Group
 from mqadmin.lag import history
+from mqadmin.lag.models import LagHistory
 
 
 class LagPoint(NamedTuple):
@@ -22,6 +23,11 @@ class LagPoint(NamedTuple):
 def prefetch_histories(groups: Sequence[Group]) -> None:
     """Reads the last hour of each group's lag with one query; `lag_points` finds it there."""
     prefetch_related_objects(groups, "lag_history")
+
+
+def packed_history(group: Group) -> bytes:
+    """Returns the last hour of a group's lag as it is stored; empty before the first sample."""
+    return bytes(LagHistory.objects.filter(group=group).values_list("samples", flat=True).first() or b"")
 
 
 def lag_points(packed: bytes | memoryview, now: datetime) -> list[LagPoint]:

@@ -48,6 +48,11 @@ def of_cluster(cluster_id: int, *, before: str = "", size: int = PAGE_SIZE) -> R
     return _page(RebalanceEvent.objects.filter(cluster_id=cluster_id), before, size)
 
 
+def cursor_of(row: RebalanceRow) -> str:
+    """Returns what to hand back as `before` for the events that came before this one."""
+    return f"{row.at.isoformat()}_{row.id}"
+
+
 def _page(events: QuerySet[RebalanceEvent], before: str, size: int) -> RebalancePage:
     position = _read_cursor(before)
     if position is not None:
@@ -55,8 +60,7 @@ def _page(events: QuerySet[RebalanceEvent], before: str, size: int) -> Rebalance
         events = events.filter(Q(at__lt=at) | Q(at=at, id__lt=event_id))
     found = list(events.select_related("group").order_by("-at", "-id")[: size + 1])
     rows = tuple(_row(event) for event in found[:size])
-    last = found[size - 1] if len(found) > size else None
-    return RebalancePage(rows, f"{last.at.isoformat()}_{last.pk}" if last else "")
+    return RebalancePage(rows, cursor_of(rows[-1]) if len(found) > size else "")
 
 
 def _read_cursor(cursor: str) -> tuple[datetime, int] | None:

@@ -24,7 +24,9 @@ from mqadmin.clusters.selectors.of_groups import (
     DEPARTED_WITHIN,
     GROUP_SORTS,
     GroupPage,
+    group_head,
     group_page,
+    group_rows,
     groups,
     verdict_counts,
 )
@@ -34,6 +36,7 @@ from mqadmin.clusters.selectors.of_topics import (
     TopicPage,
     TopicReader,
     topic_page,
+    topic_rows,
     topics,
 )
 
@@ -58,11 +61,14 @@ __all__ = [
     "cluster_names",
     "cluster_page",
     "existing",
+    "group_head",
     "group_page",
+    "group_rows",
     "groups",
     "overview",
     "sorted_by",
     "topic_page",
+    "topic_rows",
     "topics",
     "verdict_counts",
 ]

@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription
 from mqadmin.clusters.progress import attach_ends
-from mqadmin.clusters.selectors.lists import ListPage, page_of, sorted_by
+from mqadmin.clusters.selectors.lists import ListPage, page_of
 from mqadmin.clusters.selectors.of_clusters import cluster_head
+from mqadmin.clusters.selectors.sorted_rows import SortedRows
 
 DEPARTED_WITHIN = timedelta(days=1)
 DEPARTED_MAX = 20
@@ -53,17 +54,16 @@ def groups(
 ) -> ListPage[Group]:
     """Reads a page of groups. `verdict` "" shows all; an unknown `sort` sorts by verdict, the most urgent first."""
     cluster = cluster_head(cluster_name)
-    found = cluster.groups.all()
-    if not is_system_shown:
-        found = found.filter(is_system=False)
-    if filter:
-        found = found.filter(name__icontains=filter)
-    if verdict:
-        found = found.filter(verdict=verdict)
     sort = sort if sort in GROUP_SORTS else "verdict"
-    # The longest behind is the one with the earliest moment.
-    is_reversed = is_descending != (sort == "behind")
-    rows, number, page_count, total = page_of(sorted_by(found, GROUP_SORTS[sort], is_descending=is_reversed), page)
+    found = group_rows(
+        cluster,
+        filter=filter,
+        verdict=verdict,
+        is_system_shown=is_system_shown,
+        sort=sort,
+        is_descending=is_descending,
+    )
+    rows, number, page_count, total = page_of(found.ordered, page)
     return ListPage(
         now=timezone.now(),
         cluster=cluster,
@@ -75,6 +75,31 @@ def groups(
         is_descending=is_descending,
         filter=filter,
     )
+
+
+def group_rows(
+    cluster: Cluster,
+    *,
+    filter: str = "",
+    verdict: str = "",
+    is_system_shown: bool = False,
+    sort: str = "verdict",
+    is_descending: bool = False,
+) -> SortedRows[Group]:
+    """Returns the rows of the list of groups, to be cut. `sort` is one of GROUP_SORTS."""
+    found = cluster.groups.all()
+    if not is_system_shown:
+        found = found.filter(is_system=False)
+    if filter:
+        found = found.filter(name__icontains=filter)
+    if verdict:
+        found = found.filter(verdict=verdict)
+    # The longest behind is the one with the earliest moment.
+    return SortedRows(found, GROUP_SORTS[sort], is_descending != (sort == "behind"))
+
+
+def group_head(cluster_name: str, group_name: str) -> Group:
+    return cluster_head(cluster_name).groups.get(name=group_name)
 
 
 def verdict_counts(cluster_name: str) -> dict[str, int]:

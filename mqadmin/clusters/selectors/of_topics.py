@@ -14,8 +14,9 @@ from django.utils import timezone
 from mqadmin.clusters.figures import Behind, Figure
 from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicKind, TopicQueue
 from mqadmin.clusters.progress import attach_ends
-from mqadmin.clusters.selectors.lists import ListPage, page_of, sorted_by
+from mqadmin.clusters.selectors.lists import ListPage, page_of
 from mqadmin.clusters.selectors.of_clusters import cluster_head
+from mqadmin.clusters.selectors.sorted_rows import SortedRows
 
 # More groups than a topic's page can show with use.
 TOPIC_GROUPS_MAX = 100
@@ -60,16 +61,10 @@ def topics(
 ) -> ListPage[Topic]:
     """Reads a page of topics. `kind` "" shows all kinds; an unknown `sort` sorts by name."""
     cluster = cluster_head(cluster_name)
-    found = cluster.topics.all()
-    if kind:
-        found = found.filter(kind=kind)
-    if filter:
-        found = found.filter(name__icontains=filter)
-    if sort == "groups":
-        found = found.annotate(reader_count=_group_count(cluster))
     sort = sort if sort in TOPIC_SORTS else "name"
-    rows, number, page_count, total = page_of(sorted_by(found, TOPIC_SORTS[sort], is_descending=is_descending), page)
-    _count_groups(cluster, rows)
+    found = topic_rows(cluster, filter=filter, kind=kind, sort=sort, is_descending=is_descending)
+    rows, number, page_count, total = page_of(found.ordered, page)
+    found.complete(rows)
     return ListPage(
         now=timezone.now(),
         cluster=cluster,
@@ -81,6 +76,20 @@ def topics(
         is_descending=is_descending,
         filter=filter,
     )
+
+
+def topic_rows(
+    cluster: Cluster, *, filter: str = "", kind: str = TopicKind.NORMAL, sort: str = "name", is_descending: bool = False
+) -> SortedRows[Topic]:
+    """Returns the rows of the list of topics, to be cut. `sort` is one of TOPIC_SORTS."""
+    found = cluster.topics.all()
+    if kind:
+        found = found.filter(kind=kind)
+    if filter:
+        found = found.filter(name__icontains=filter)
+    if sort == "groups":
+        found = found.annotate(reader_count=_group_count(cluster))
+    return SortedRows(found, TOPIC_SORTS[sort], is_descending, lambda rows: _count_groups(cluster, rows))
 
 
 def topic_page(cluster_name: str, topic_name: str) -> TopicPage:

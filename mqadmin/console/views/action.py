@@ -20,14 +20,15 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from mqadmin.actions import registry, runner, runs
-from mqadmin.actions.arguments import InvalidArguments
+from mqadmin.actions.arguments import InvalidArguments, arguments_json, read_arguments
 from mqadmin.actions.caller import page_caller
-from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Preview
+from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, AnyAction, Preview
 from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.clusters import selectors
 from mqadmin.console import sentences
 from mqadmin.console.action_pages import PAGES, ActionPage, undo_address
 from mqadmin.console.action_values import item_line
+from mqadmin.console.curl import curl_command
 from mqadmin.console.live_page import or_404
 from mqadmin.people import access
 
@@ -39,6 +40,7 @@ SECTION_WORDS = {
     "audit": gettext_lazy("Audit"),
     "people": gettext_lazy("People"),
     "jobs": gettext_lazy("Jobs"),
+    "tokens": gettext_lazy("API tokens"),
     "overview": gettext_lazy("All clusters"),
     "cluster": gettext_lazy("Brokers"),
 }
@@ -136,11 +138,12 @@ def _show(
 ) -> HttpResponse:
     declared = registry.find(page.action)
     preview: Preview[Any] | None = None
-    reason = ""
+    reason = curl = ""
     if form.is_bound and form.is_valid():
         try:
             values = _values(page, cluster, subject, form.data)
             preview = runner.preview(page_caller(request), page.action, cluster, values)
+            curl = _curl(request, declared, cluster, values)
         except InvalidArguments as error:
             _add_errors(form, error.errors)
         except (ActionRefused, ActionUnavailable) as error:
@@ -156,6 +159,7 @@ def _show(
         "fields": [form[name] for name in _asked(page, form, subject if page.has_subject else "")],
         "hidden": [form[name].as_hidden() for name in form.fields],
         "preview": preview,
+        "curl": curl,
         "items": [
             (change, item_line(subject, change.item, change.before, change.after))
             for change in (preview.changes if preview else ())
@@ -170,6 +174,12 @@ def _show(
     refusal = refused.refusal if refused is not None else None
     status = HTTP_STATUS.get(refusal, REFUSED_HTTP_STATUS) if refusal is not None else 200
     return _page(request, "console/action.html", context, status)
+
+
+def _curl(request: HttpRequest, action: AnyAction, cluster: str, values: Mapping[str, Any]) -> str:
+    arguments = arguments_json(read_arguments(action, selectors.cluster_head(cluster) if cluster else None, values))
+    confirmation = arguments[action.subject] if action.is_confirmed_by_name else ""
+    return curl_command(request, action.name, cluster, arguments, confirmation=confirmation)
 
 
 def _asked(page: ActionPage, form: Form, subject: str) -> list[str]:

@@ -199,3 +199,17 @@ def test_the_page_of_the_instances_previews_too(http, group, settings):
     HostedGroup.objects.update(wanted_instances=3)
     assert "has changed since" in text_of(http.post(address, hidden(preview), follow=True))
     assert HostedGroup.objects.get().wanted_instances == 3
+
+
+def test_a_token_is_made_on_a_page_that_shows_it_once(http: Client) -> None:
+    create = http.get("/tokens/").content.decode().split('href="/tokens/create/?')[1].split('"')[0]
+    page = http.get(f"/tokens/create/?{create}&token=nightly&role=viewer&days=3")
+    assert "curl --fail-with-body" in page.content.decode()
+    values = {"token": "nightly", "person": "admin", "role": "viewer", "days": "3", "key": "k"}
+    made = http.post("/tokens/create/", values).content.decode()
+    assert "mqa_" in made
+    assert "mqa_" not in http.post("/tokens/create/", values, follow=True).content.decode()
+    assert "nightly" in http.get("/tokens/").content.decode()
+    revoke = {"token": "nightly", "person": "admin", "key": "k2"}
+    assert http.post("/tokens/nightly/revoke/?person=admin", revoke).status_code == 302
+    assert "nightly" not in http.get("/tokens/").content.decode()

@@ -1,0 +1,69 @@
+"""Shapes of clusters and brokers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from mqadmin.api.serializers.figures import FigureField
+from mqadmin.clusters.models import Broker, ClusterKind, ClusterState
+from mqadmin.clusters.versions import version_name
+
+
+class ClusterSerializer(serializers.Serializer[Any]):
+    """A cluster with the sums over what is in it, from a `ClusterCard`."""
+
+    name = serializers.CharField(source="head.name")
+    namesrv = serializers.CharField(source="head.namesrv", help_text="Its name servers: host:port;host:port.")
+    rocketmq_name = serializers.CharField(source="head.rocketmq_name", help_text="What its brokers call it.")
+    kind = serializers.ChoiceField(source="head.kind", choices=ClusterKind.choices)
+    state = serializers.ChoiceField(source="head.state", choices=ClusterState.choices)
+    state_since = serializers.DateTimeField(source="head.state_since")
+    observed_until = serializers.DateTimeField(
+        source="head.observed_until", allow_null=True, help_text="Until when its figures are true."
+    )
+    last_error = serializers.CharField(source="head.last_error", allow_blank=True)
+    broker_count = serializers.IntegerField()
+    answering_broker_count = serializers.IntegerField()
+    topic_count = serializers.IntegerField(help_text="Without those of RocketMQ itself.")
+    group_count = serializers.IntegerField(help_text="Without those of RocketMQ itself.")
+    attention_count = serializers.IntegerField(help_text="Groups that are stalled, stopped or slow.")
+    lag = FigureField()
+    in_per_s = FigureField()
+    out_per_s = FigureField()
+
+
+class DueKindSerializer(serializers.Serializer[Any]):
+    """One kind of things that come at their time on one of our brokers."""
+
+    kind = serializers.CharField(help_text="delay, timer, transaction or retention")
+    next_due_at = serializers.DateTimeField(allow_null=True)
+    waiting_count = serializers.IntegerField()
+    late_ms = serializers.IntegerField(allow_null=True)
+
+
+class SchedulerSerializer(serializers.Serializer[Any]):
+    """The scheduler of one of our brokers."""
+
+    driver = serializers.CharField(allow_blank=True, help_text="Who drives it; empty: nobody does.")
+    since = serializers.DateTimeField(allow_null=True)
+    late_ms = serializers.IntegerField(allow_null=True)
+    waiting_count = serializers.IntegerField(allow_null=True)
+    kinds = DueKindSerializer(many=True)
+
+
+class BrokerSerializer(serializers.Serializer[Any]):
+    """A broker; `scheduler` null on Apache's."""
+
+    name = serializers.CharField()
+    broker_id = serializers.IntegerField(help_text="0 is a master.")
+    address = serializers.CharField()
+    version = serializers.SerializerMethodField(help_text="Empty where it is not known.")
+    is_answering = serializers.BooleanField()
+    last_error = serializers.CharField(allow_blank=True)
+    seen_at = serializers.DateTimeField(allow_null=True)
+    scheduler = SchedulerSerializer(allow_null=True)
+
+    def get_version(self, broker: Broker) -> str:
+        return version_name(broker.version)

@@ -1,0 +1,61 @@
+"""Figures with their age, and moments, as every document has them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from mqadmin.clusters.figures import Behind, Drain, DrainKind, Figure
+
+
+class FigureSerializer(serializers.Serializer[Any]):
+    """A number and until when it is true; both null where it was never seen."""
+
+    value = serializers.FloatField(allow_null=True)
+    seen_at = serializers.DateTimeField(allow_null=True)
+
+
+class BehindSerializer(serializers.Serializer[Any]):
+    """Since when the next message has been waiting; `is_at_least`: it may have waited longer, for we looked later."""
+
+    since = serializers.DateTimeField(allow_null=True)
+    is_at_least = serializers.BooleanField()
+
+
+class DrainSerializer(serializers.Serializer[Any]):
+    """When the lag will be gone at the present rates; `seconds` for `in` alone."""
+
+    when = serializers.ChoiceField(choices=[kind.value for kind in DrainKind])
+    seconds = serializers.FloatField(allow_null=True)
+
+
+@extend_schema_field(FigureSerializer)
+class FigureField(serializers.ReadOnlyField):
+    """Writes a Figure."""
+
+    def to_representation(self, value: Figure) -> dict[str, Any]:
+        return {"value": value.value, "seen_at": moment(value.seen_at)}
+
+
+@extend_schema_field(BehindSerializer)
+class BehindField(serializers.ReadOnlyField):
+    """Writes a Behind."""
+
+    def to_representation(self, value: Behind) -> dict[str, Any]:
+        return {"since": moment(value.since), "is_at_least": value.is_at_least}
+
+
+@extend_schema_field(DrainSerializer)
+class DrainField(serializers.ReadOnlyField):
+    """Writes a Drain."""
+
+    def to_representation(self, value: Drain) -> dict[str, Any]:
+        return {"when": value.kind, "seconds": value.seconds}
+
+
+def moment(value: datetime | None) -> str | None:
+    """Writes a moment as the other fields do: ISO 8601, in UTC."""
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if value is not None else None

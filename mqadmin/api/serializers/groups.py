@@ -1,0 +1,125 @@
+"""Shapes of consumer groups, their members, queues, subscriptions, rebalances and lag."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from mqadmin.api.serializers.figures import BehindField, DrainField, FigureField
+from mqadmin.clusters.models import Verdict
+from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
+
+
+class GroupSerializer(serializers.Serializer[Any]):
+    """A consumer group with the sums over its queues."""
+
+    name = serializers.CharField()
+    verdict = serializers.ChoiceField(choices=Verdict.choices)
+    verdict_since = serializers.DateTimeField(allow_null=True)
+    verdict_rule = serializers.CharField(allow_blank=True, help_text="The rule that gave the verdict.")
+    verdict_numbers = serializers.DictField(help_text="The numbers behind the verdict.")
+    lag = FigureField(source="lag_figure")
+    unknown_queue_count = serializers.IntegerField(
+        allow_null=True, help_text="Queues whose lag is not known: `lag` is the sum of the others."
+    )
+    queue_count = serializers.IntegerField(allow_null=True)
+    behind = BehindField()
+    in_per_s = FigureField(source="in_figure")
+    out_per_s = FigureField(source="out_figure")
+    drain = DrainField()
+    members = FigureField(source="members_figure")
+    message_model = serializers.CharField(allow_blank=True)
+    is_consume_enabled = serializers.BooleanField(allow_null=True)
+    retry_times_max = serializers.IntegerField(allow_null=True)
+
+
+class GroupDetailSerializer(GroupSerializer):
+    """A consumer group with its settings."""
+
+    consume_type = serializers.CharField(allow_blank=True)
+    consume_from_where = serializers.CharField(allow_blank=True)
+    is_system = serializers.BooleanField()
+    moved_at = serializers.DateTimeField(allow_null=True, help_text="When a committed offset was last seen to move.")
+
+
+class GroupQueueSerializer(serializers.Serializer[Any]):
+    """Progress of a group on one queue. Offsets are queue offsets: the next to read, the next to be written."""
+
+    topic = serializers.CharField(source="topic_name")
+    broker_name = serializers.CharField()
+    queue_id = serializers.IntegerField()
+    committed_offset = serializers.IntegerField(allow_null=True)
+    max_offset = serializers.IntegerField(allow_null=True)
+    lag = serializers.IntegerField(allow_null=True)
+    behind = BehindField()
+    owner = serializers.CharField(allow_null=True, allow_blank=True, help_text="Empty: nobody; null: not known.")
+    owner_since = serializers.DateTimeField(allow_null=True)
+    last_pull_at = serializers.DateTimeField(allow_null=True)
+    moved_at = serializers.DateTimeField(allow_null=True)
+    is_subscribed = serializers.BooleanField(
+        allow_null=True, help_text="False: no member subscribes to the topic any more, and it is no lag."
+    )
+    seen_at = serializers.DateTimeField(source="true_until", allow_null=True)
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    """Where a member subscribes otherwise than others of its group."""
+
+    topic = serializers.CharField()
+    expression = serializers.CharField(allow_null=True, help_text="Null: it does not subscribe.")
+    expression_type = serializers.CharField(allow_null=True)
+    sub_version = serializers.IntegerField()
+    since = serializers.DateTimeField(allow_null=True)
+    last_seen_at = serializers.DateTimeField(allow_null=True)
+    is_over = serializers.BooleanField()
+    others = serializers.ListField(child=serializers.CharField(), help_text="Some members that differ from it now.")
+
+
+class MemberSerializer(serializers.Serializer[Any]):
+    """A client of a group: online while `left_at` is null."""
+
+    client_id = serializers.CharField()
+    address = serializers.CharField(allow_blank=True)
+    language = serializers.CharField(allow_blank=True)
+    version = serializers.CharField(source="version_name", allow_blank=True)
+    online_since = serializers.DateTimeField(allow_null=True)
+    last_heartbeat_at = serializers.DateTimeField(allow_null=True)
+    first_seen_at = serializers.DateTimeField()
+    left_at = serializers.DateTimeField(allow_null=True)
+    queue_count = serializers.SerializerMethodField(help_text="Queues that it was seen to pull last.")
+    differences = DifferenceSerializer(many=True, source="subscription_differences")
+
+    def get_queue_count(self, member: Any) -> int:
+        return len(member.queues)
+
+
+class SubscriptionSerializer(serializers.Serializer[Any]):
+    """A subscription in force; `client_id` empty is the one table that the broker keeps for the group."""
+
+    client_id = serializers.CharField(allow_blank=True)
+    topic = serializers.CharField(source="topic_name")
+    expression = serializers.CharField(allow_blank=True)
+    expression_type = serializers.CharField(allow_blank=True)
+    sub_version = serializers.IntegerField()
+    first_seen_at = serializers.DateTimeField()
+    seen_at = serializers.DateTimeField()
+
+
+class RebalanceSerializer(serializers.Serializer[Any]):
+    """An observed fact: a member that came or went, queues that moved. `details` are what its kind needs."""
+
+    id = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    group = serializers.CharField(source="group_name")
+    kind = serializers.ChoiceField(choices=RebalanceKind.choices)
+    client_id = serializers.CharField(allow_blank=True)
+    details = serializers.DictField()
+    source = serializers.ChoiceField(choices=RebalanceSource.choices)  # type: ignore[assignment]
+
+
+class LagPointSerializer(serializers.Serializer[Any]):
+    """From `at` on the lag was this; null: not known."""
+
+    at = serializers.DateTimeField()
+    lag = serializers.IntegerField(allow_null=True)

@@ -1,0 +1,52 @@
+"""The tree of `/api/v1/`: that of the pages, without a "/" at the end."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.urls import path, re_path
+from drf_spectacular.views import SpectacularSwaggerSplitView
+
+from mqadmin import path_names  # noqa: F401 - the converter `name`
+from mqadmin.api.views.actions import ClusterActions, InstallationActions, PreviewAction, RunAction, RunDetail
+from mqadmin.api.views.clusters import Brokers, ClusterDetail, ClusterLag, Clusters
+from mqadmin.api.views.description import JsonDescription, YamlDescription
+from mqadmin.api.views.groups import GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
+from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
+from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
+from mqadmin.api.views.tokens import Tokens
+from mqadmin.api.views.topics import TopicDetail, Topics
+
+CLUSTER = "clusters/<slug:cluster>"
+GROUP = f"{CLUSTER}/groups/<name:group>"
+
+app_name = "api"
+urlpatterns = [
+    path("clusters", Clusters.as_view()),
+    path(CLUSTER, ClusterDetail.as_view()),
+    path(f"{CLUSTER}/brokers", Brokers.as_view()),
+    path(f"{CLUSTER}/lag-history", ClusterLag.as_view()),
+    path(f"{CLUSTER}/rebalances", ClusterRebalances.as_view()),
+    path(f"{CLUSTER}/topics", Topics.as_view()),
+    path(f"{CLUSTER}/topics/<name:topic>", TopicDetail.as_view()),
+    path(f"{CLUSTER}/groups", Groups.as_view()),
+    path(f"{GROUP}/queues", GroupQueues.as_view()),
+    path(f"{GROUP}/members", Members.as_view()),
+    path(f"{GROUP}/subscriptions", Subscriptions.as_view()),
+    path(f"{GROUP}/rebalances", GroupRebalances.as_view()),
+    path(f"{GROUP}/lag-history", GroupLag.as_view()),
+    path(GROUP, GroupDetail.as_view()),
+    path(f"{CLUSTER}/actions", ClusterActions.as_view()),
+    path(f"{CLUSTER}/actions/<slug:action>/preview", PreviewAction.as_view(), name="preview_on_cluster"),
+    path(f"{CLUSTER}/actions/<slug:action>/run", RunAction.as_view(), name="run_on_cluster"),
+    path("actions", InstallationActions.as_view()),
+    path("actions/<slug:action>/preview", PreviewAction.as_view(), name="preview"),
+    path("actions/<slug:action>/run", RunAction.as_view(), name="run"),
+    path("runs/<uuid:run>", RunDetail.as_view()),
+    path("tokens", Tokens.as_view()),
+    path("problems", Problems.as_view()),
+    path("problems/<slug:problem>", ProblemDetail.as_view()),
+    path("openapi.json", JsonDescription.as_view(), name="openapi_json"),
+    path("openapi.yaml", YamlDescription.as_view()),
+    path("docs", login_required(SpectacularSwaggerSplitView.as_view(url_name="api:openapi_json")), name="docs"),
+    re_path(r"", Nothing.as_view()),
+]

@@ -1,0 +1,1 @@
+"""The addresses of `/api/v1/`, a file per subject."""

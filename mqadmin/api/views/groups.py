@@ -1,0 +1,115 @@
+"""`…/groups`: consumer groups, those that need attention first, and what is in one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from mqadmin.api.listing import ListQuery, ListResource, described, filter_field, sort_field
+from mqadmin.api.resource import Resource
+from mqadmin.api.rows import Rows, RowsInMemory
+from mqadmin.api.serializers.groups import (
+    GroupDetailSerializer,
+    GroupQueueSerializer,
+    GroupSerializer,
+    LagPointSerializer,
+    MemberSerializer,
+    SubscriptionSerializer,
+)
+from mqadmin.api.views.clusters import lag_rows
+from mqadmin.clusters import selectors
+from mqadmin.clusters.models import Group, Member, QueueOffset, Subscription, Verdict
+from mqadmin.lag.selectors import LagPoint, packed_history
+
+
+class GroupsQuery(ListQuery):
+    q = filter_field("name")
+    status = serializers.ChoiceField(
+        choices=Verdict.choices, default="", allow_blank=True, help_text="Groups of one verdict alone."
+    )
+    sort = sort_field(selectors.GROUP_SORTS, "verdict")
+
+
+@described("list_groups", "List groups")
+class Groups(ListResource):
+    """Consumer groups of a cluster, without those of RocketMQ itself; those that need attention first."""
+
+    row = GroupSerializer
+    query = GroupsQuery
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Group]:
+        return selectors.group_rows(
+            selectors.cluster_head(names["cluster"]),
+            filter=query["q"].strip(),
+            verdict=query["status"],
+            sort=query["sort"].removeprefix("-"),
+            is_descending=query["sort"].startswith("-"),
+        )
+
+
+class GroupDetail(Resource):
+    """A consumer group with its settings."""
+
+    @extend_schema(operation_id="get_group", summary="Get a group", responses=GroupDetailSerializer)
+    def get(self, request: Request, cluster: str, group: str) -> Response:
+        return self.when_changed(
+            request,
+            {"cluster": cluster, "group": group},
+            lambda: Response(GroupDetailSerializer(selectors.group_head(cluster, group)).data),
+        )
+
+
+@described("list_group_queues", "List the queues of a group")
+class GroupQueues(ListResource):
+    """Progress of a group on each queue that it reads."""
+
+    row = GroupQueueSerializer
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[QueueOffset]:
+        page = selectors.group_page(names["cluster"], names["group"])
+        return RowsInMemory(page.queues, lambda row: [row.topic_name, row.broker_name, row.queue_id])
+
+
+class MembersQuery(ListQuery):
+    departed = serializers.BooleanField(
+        default=False, help_text="The last 20 that left within a day instead of those that are online."
+    )
+
+
+@described("list_group_members", "List the members of a group")
+class Members(ListResource):
+    """Members of a group that are online, by client id."""
+
+    row = MemberSerializer
+    query = MembersQuery
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Member]:
+        page = selectors.group_page(names["cluster"], names["group"])
+        found = sorted(page.departed, key=lambda one: one.client_id) if query["departed"] else page.members
+        return RowsInMemory(found, lambda member: [member.client_id])
+
+
+@described("list_group_subscriptions", "List the subscriptions of a group")
+class Subscriptions(ListResource):
+    """Subscriptions of a group that are in force: the broker's one table, then each member's own."""
+
+    row = SubscriptionSerializer
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Subscription]:
+        page = selectors.group_page(names["cluster"], names["group"])
+        return RowsInMemory(page.subscriptions, lambda one: [one.topic_name, one.client_id, one.pk])
+
+
+@described("get_group_lag", "Get the lag of a group")
+class GroupLag(ListResource):
+    """The last hour of a group's lag: the moments at which it changed, the oldest first."""
+
+    row = LagPointSerializer
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[LagPoint]:
+        return lag_rows(packed_history(selectors.group_head(names["cluster"], names["group"])))

@@ -1,0 +1,64 @@
+"""`…/topics`: topics with their queues, and the groups that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from mqadmin.api.listing import ListQuery, ListResource, described, filter_field, sort_field
+from mqadmin.api.resource import Resource
+from mqadmin.api.rows import Rows
+from mqadmin.api.serializers.topics import (
+    TopicDetailSerializer,
+    TopicQueueSerializer,
+    TopicReaderSerializer,
+    TopicSerializer,
+)
+from mqadmin.clusters import selectors
+from mqadmin.clusters.models import Topic, TopicKind
+
+ALL_KINDS = "all"
+
+
+class TopicsQuery(ListQuery):
+    q = filter_field("name")
+    kind = serializers.ChoiceField(choices=[*TopicKind.values, ALL_KINDS], default=TopicKind.NORMAL)
+    sort = sort_field(selectors.TOPIC_SORTS, "name")
+
+
+@described("list_topics", "List topics")
+class Topics(ListResource):
+    """Topics of a cluster: normal ones, unless another kind is asked for."""
+
+    row = TopicSerializer
+    query = TopicsQuery
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Topic]:
+        return selectors.topic_rows(
+            selectors.cluster_head(names["cluster"]),
+            filter=query["q"].strip(),
+            kind="" if query["kind"] == ALL_KINDS else query["kind"],
+            sort=query["sort"].removeprefix("-"),
+            is_descending=query["sort"].startswith("-"),
+        )
+
+
+class TopicDetail(Resource):
+    """A topic with its queues, and the first 100 groups that read it, the most urgent first."""
+
+    @extend_schema(operation_id="get_topic", summary="Get a topic", responses=TopicDetailSerializer)
+    def get(self, request: Request, cluster: str, topic: str) -> Response:
+        return self.when_changed(request, {"cluster": cluster}, lambda: self._document(cluster, topic))
+
+    def _document(self, cluster: str, topic: str) -> Response:
+        page = selectors.topic_page(cluster, topic)
+        shown = {
+            "queues": TopicQueueSerializer(page.queues, many=True).data,
+            "readers": TopicReaderSerializer(page.readers, many=True).data,
+        }
+        return Response(TopicSerializer(page.topic).data | shown)
