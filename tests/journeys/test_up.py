@@ -86,6 +86,13 @@ def test_up_says_the_password_only_the_first_time_and_ctrl_c_leaves_nothing_behi
         assert "with the password" not in install.output()
 
 
+# On a busy machine 0.3 s may fall before the first line of `main`, where only Python itself can answer Ctrl-C.
+AMONG_FIRST_IMPORTS = re.compile(
+    r'^Traceback \(most recent call last\):\n  File ".*manage\.py", line \d+, in <module>\n    import \w+$',
+    re.MULTILINE,
+)
+
+
 @pytest.mark.parametrize("after_s", [0.3, 0.7, 1.1, 1.5, 2.5])
 def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing_behind(tmp_path: Path, after_s: float) -> None:
     """Wherever the start is by then: among imports, migrating, or with some children already running."""
@@ -97,7 +104,7 @@ def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing_behind(tmp_path: Path
         install.signal(signal.SIGINT)
         assert install.wait(15) in (0, -signal.SIGINT)
         assert nothing_is_left(install), (install.left_behind(), ports_open(install))
-        assert "Traceback" not in install.output()
+        assert "Traceback" not in AMONG_FIRST_IMPORTS.sub("", install.output(), count=1)
     finally:
         install.kill_hard()
 

@@ -11,14 +11,16 @@ from remoting.wire.frames import FrameReader, encode_frame
 
 # So many small requests fit into the socket's buffers: nobody waits for a peer that waits.
 UNDER_WAY_MAX = 100
+# A broker that is gone refuses at once; one that is busy answers in the end.
+ANSWER_WITHIN_S = 30.0
 
 
-def ask(address: str, request: Command, timeout_s: float = 3.0) -> Command:
+def ask(address: str, request: Command, timeout_s: float = ANSWER_WITHIN_S) -> Command:
     """The answer of `address` ("host:port"). Raises OSError when it cannot be had."""
     return ask_in_turn(address, [request], timeout_s)[0]
 
 
-def ask_in_turn(address: str, requests: list[Command], timeout_s: float = 3.0) -> list[Command]:
+def ask_in_turn(address: str, requests: list[Command], timeout_s: float = ANSWER_WITHIN_S) -> list[Command]:
     """As `ask`, one after the other on one connection: a member is its connection."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout_s) as connection:
@@ -29,7 +31,7 @@ def ask_in_turn(address: str, requests: list[Command], timeout_s: float = 3.0) -
 def ask_pages(address: str, request: Command, following: Callable[[Command], Command | None]) -> list[Command]:
     """As `ask`, on one connection, until `following` has no further request for the last answer."""
     host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port)), 3.0) as connection:
+    with socket.create_connection((host, int(port)), ANSWER_WITHIN_S) as connection:
         reader, answers = FrameReader(), []
         next_request: Command | None = request
         while next_request is not None:
@@ -38,7 +40,7 @@ def ask_pages(address: str, request: Command, following: Callable[[Command], Com
     return answers
 
 
-def ask_at_once(address: str, requests: list[Command], timeout_s: float = 10.0) -> list[Command]:
+def ask_at_once(address: str, requests: list[Command], timeout_s: float = ANSWER_WITHIN_S) -> list[Command]:
     """As `ask_in_turn`, with `UNDER_WAY_MAX` requests under way at a time."""
     host, _, port = address.rpartition(":")
     answers: dict[int, Command] = {}
