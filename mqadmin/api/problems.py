@@ -99,6 +99,12 @@ STALE = Kind(
     gettext_lazy("What the preview showed has changed since"),
     gettext_lazy("Preview again, and decide anew; nothing was done."),
 )
+READ_ONLY = Kind(
+    "read-only",
+    409,
+    gettext_lazy("The cluster is read-only here"),
+    gettext_lazy("An administrator can lift that; nothing was done."),
+)
 RULE = Kind(
     "refused-by-rule",
     409,
@@ -166,6 +172,7 @@ KINDS: Mapping[str, Kind] = {
         BUSY,
         IN_PROGRESS,
         STALE,
+        READ_ONLY,
         RULE,
         TOO_LARGE,
         UNSUPPORTED_MEDIA_TYPE,

@@ -49,6 +49,7 @@ KIND_OF_REFUSAL: Mapping[Refusal, Kind] = {
     Refusal.STALE: problems.STALE,
     Refusal.BUSY: problems.BUSY,
     Refusal.KEY_REUSED: problems.KEY_REUSED,
+    Refusal.READ_ONLY: problems.READ_ONLY,
     Refusal.RULE: problems.RULE,
 }
 

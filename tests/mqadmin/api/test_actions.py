@@ -12,7 +12,10 @@ from django.test import Client
 
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable
 from mqadmin.actions.models import ActionRun
+from mqadmin.actions.runs import Refusal
+from mqadmin.api.views.actions import KIND_OF_REFUSAL
 from mqadmin.audit.models import AuditEntry
+from mqadmin.people.models import ReadOnlyCluster
 from tests.mqadmin.actions.conftest import NAME, House
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cluster")]
@@ -257,3 +260,15 @@ def test_a_token_runs_what_its_role_and_clusters_allow(
     assert {entry.outcome for entry in AuditEntry.objects.all()} == {"refused"}
     assert status("operator", "local") == 200
     assert status("admin") == 200
+
+
+def test_every_refusal_is_a_kind_of_problem() -> None:
+    assert set(KIND_OF_REFUSAL) == set(Refusal)
+
+
+def test_a_read_only_cluster_is_not_changed(http: Client, house: House, cluster: Any) -> None:
+    ReadOnlyCluster.objects.create(cluster=cluster)
+    answer = post(http, f"{HERE}/run", RED)
+    assert (answer.status_code, answer.json()["type"]) == (409, "/api/v1/problems/read-only")
+    assert post(http, f"{HERE}/preview", RED).status_code == 409
+    assert not house.painted
