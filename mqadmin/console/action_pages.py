@@ -26,23 +26,29 @@ from mqadmin.console import sentences
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionPage:
-    """The page of one action. `url_name` takes the cluster where `has_cluster`, and the subject where `has_subject`.
+    """The page of one action. Its address takes the cluster where `has_cluster`, and the subject where `has_subject`.
 
-    `section` is that of the navigation, `subject_url_name` the page of the subject. `ends` answers a run in its own
-    way; else the run's own page does. `require` raises ObjectDoesNotExist for a subject that the console does not know.
+    The address is named as the action, or `url_name`. `section` is that of the navigation, `subject_url_name` the page
+    of the subject. `ends` answers a run in its own way; else the run's own page does. `require` raises
+    ObjectDoesNotExist for a subject that the console does not know.
     """
 
     action: str
-    url_name: str
     section: str
     subject_url_name: str
+    url_name: str = ""
     has_subject: bool = True
     has_cluster: bool = True
     ends: Callable[[HttpRequest, Result], HttpResponse] | None = None
     require: Callable[[str, str], object] | None = None
 
+    @property
+    def address_name(self) -> str:
+        """The name of its address in `urls.py`."""
+        return self.url_name or self.action
+
     def address(self, cluster: str, subject: str = "") -> str:
-        return reverse(self.url_name, args=[*self._place(cluster), *([subject] if self.has_subject else [])])
+        return reverse(self.address_name, args=[*self._place(cluster), *([subject] if self.has_subject else [])])
 
     def subject_address(self, cluster: str, subject: str) -> str:
         """The address of the subject's page; "" where it has none."""
@@ -69,193 +75,47 @@ def _back_with_notice(request: HttpRequest, result: Result) -> HttpResponse:
     return redirect("group_members", result.cluster, result.subject)
 
 
-SET_WANTED_INSTANCES = ActionPage(
-    action="set_wanted_instances",
-    url_name="group_instances",
-    section="groups",
-    subject_url_name="group",
-    ends=_back_with_notice,
-    require=selectors.group_page,
-)
-
-CREATE_TOPIC = ActionPage(
-    action="create_topic",
-    url_name="create_topic",
-    section="topics",
-    subject_url_name="topic",
-    has_subject=False,
-)
-DELETE_TOPIC = ActionPage(
-    action="delete_topic",
-    url_name="delete_topic",
-    section="topics",
-    subject_url_name="topic",
-)
-SET_TOPIC_PERMISSION = ActionPage(
-    action="set_topic_permission",
-    url_name="set_topic_permission",
-    section="topics",
-    subject_url_name="topic",
-)
-
-DESCRIBE_TOPIC = ActionPage(
-    action="describe_topic",
-    url_name="describe_topic",
-    section="topics",
-    subject_url_name="topic",
-)
-DESCRIBE_GROUP = ActionPage(
-    action="describe_group",
-    url_name="describe_group",
-    section="groups",
-    subject_url_name="group",
-)
-
-CREATE_GROUP = ActionPage(
-    action="create_group",
-    url_name="create_group",
-    section="groups",
-    subject_url_name="group",
-    has_subject=False,
-)
-SET_GROUP_CONSUMPTION = ActionPage(
-    action="set_group_consumption",
-    url_name="set_group_consumption",
-    section="groups",
-    subject_url_name="group",
-)
-DELETE_GROUP = ActionPage(
-    action="delete_group",
-    url_name="delete_group",
-    section="groups",
-    subject_url_name="group",
-)
-CHANGE_BROKER_CONFIG = ActionPage(
-    action="change_broker_config",
-    url_name="change_broker_config",
-    section="cluster",
-    subject_url_name="broker",
-)
-SET_BROKER_WRITE_PERMISSION = ActionPage(
-    action="set_broker_write_permission",
-    url_name="set_broker_write_permission",
-    section="cluster",
-    subject_url_name="broker",
-)
-
-ADD_CLUSTER = ActionPage(
-    action="add_cluster",
-    url_name="add_cluster",
-    section="overview",
-    subject_url_name="cluster",
-    has_subject=False,
-    has_cluster=False,
-)
-CHANGE_CLUSTER = ActionPage(
-    action="change_cluster",
-    url_name="change_cluster",
-    section="overview",
-    subject_url_name="cluster",
-    has_cluster=False,
-)
-REMOVE_CLUSTER = ActionPage(
-    action="remove_cluster",
-    url_name="remove_cluster",
-    section="overview",
-    subject_url_name="cluster",
-    has_cluster=False,
-)
-CREATE_TOKEN = ActionPage(
-    action="create_token",
-    url_name="create_token",
-    section="tokens",
-    subject_url_name="",
-    has_subject=False,
-    has_cluster=False,
-)
-REVOKE_TOKEN = ActionPage(
-    action="revoke_token",
-    url_name="revoke_token",
-    section="tokens",
-    subject_url_name="",
-    has_cluster=False,
-)
-
-ADD_PERSON = ActionPage(
-    action="add_person",
-    url_name="add_person",
-    section="people",
-    subject_url_name="person",
-    has_subject=False,
-    has_cluster=False,
-)
-GIVE_ROLE = ActionPage(
-    action="give_role", url_name="give_role", section="people", subject_url_name="person", has_cluster=False
-)
-SET_PERSON_ACTIVE = ActionPage(
-    action="set_person_active",
-    url_name="set_person_active",
-    section="people",
-    subject_url_name="person",
-    has_cluster=False,
-)
-END_LOG_INS = ActionPage(
-    action="end_log_ins", url_name="end_log_ins", section="people", subject_url_name="person", has_cluster=False
-)
-SET_READ_ONLY = ActionPage(
-    action="set_read_only", url_name="set_read_only", section="overview", subject_url_name="cluster", has_cluster=False
-)
-MAKE_JOB = ActionPage(
-    action="make_job",
-    url_name="make_job",
-    section="jobs",
-    subject_url_name="",
-    has_subject=False,
-    has_cluster=False,
-)
-SET_JOB_RUNNING = ActionPage(
-    action="set_job_running", url_name="set_job_running", section="jobs", subject_url_name="", has_cluster=False
-)
-DELETE_JOB = ActionPage(
-    action="delete_job", url_name="delete_job", section="jobs", subject_url_name="", has_cluster=False
-)
-EXPIRE_AUDIT = ActionPage(
-    action="expire_audit",
-    url_name="expire_audit",
-    section="audit",
-    subject_url_name="",
-    has_subject=False,
-    has_cluster=False,
-)
-
 PAGES: Mapping[str, ActionPage] = {
     page.action: page
     for page in (
-        SET_WANTED_INSTANCES,
-        CREATE_TOPIC,
-        SET_TOPIC_PERMISSION,
-        DELETE_TOPIC,
-        CREATE_GROUP,
-        SET_GROUP_CONSUMPTION,
-        DELETE_GROUP,
-        CHANGE_BROKER_CONFIG,
-        SET_BROKER_WRITE_PERMISSION,
-        ADD_CLUSTER,
-        CHANGE_CLUSTER,
-        REMOVE_CLUSTER,
-        ADD_PERSON,
-        GIVE_ROLE,
-        SET_PERSON_ACTIVE,
-        END_LOG_INS,
-        SET_READ_ONLY,
-        MAKE_JOB,
-        SET_JOB_RUNNING,
-        DELETE_JOB,
-        EXPIRE_AUDIT,
-        DESCRIBE_TOPIC,
-        DESCRIBE_GROUP,
-        CREATE_TOKEN,
-        REVOKE_TOKEN,
+        # Of a cluster.
+        ActionPage(
+            action="set_wanted_instances",
+            section="groups",
+            subject_url_name="group",
+            url_name="group_instances",
+            ends=_back_with_notice,
+            require=selectors.group_page,
+        ),
+        ActionPage(action="create_topic", section="topics", subject_url_name="topic", has_subject=False),
+        ActionPage(action="delete_topic", section="topics", subject_url_name="topic"),
+        ActionPage(action="set_topic_permission", section="topics", subject_url_name="topic"),
+        ActionPage(action="describe_topic", section="topics", subject_url_name="topic"),
+        ActionPage(action="describe_group", section="groups", subject_url_name="group"),
+        ActionPage(action="create_group", section="groups", subject_url_name="group", has_subject=False),
+        ActionPage(action="set_group_consumption", section="groups", subject_url_name="group"),
+        ActionPage(action="delete_group", section="groups", subject_url_name="group"),
+        ActionPage(action="change_broker_config", section="cluster", subject_url_name="broker"),
+        ActionPage(action="set_broker_write_permission", section="cluster", subject_url_name="broker"),
+        # Of the installation.
+        ActionPage(
+            action="add_cluster", section="overview", subject_url_name="cluster", has_subject=False, has_cluster=False
+        ),
+        ActionPage(action="change_cluster", section="overview", subject_url_name="cluster", has_cluster=False),
+        ActionPage(action="remove_cluster", section="overview", subject_url_name="cluster", has_cluster=False),
+        ActionPage(action="create_token", section="tokens", subject_url_name="", has_subject=False, has_cluster=False),
+        ActionPage(action="revoke_token", section="tokens", subject_url_name="", has_cluster=False),
+        ActionPage(
+            action="add_person", section="people", subject_url_name="person", has_subject=False, has_cluster=False
+        ),
+        ActionPage(action="give_role", section="people", subject_url_name="person", has_cluster=False),
+        ActionPage(action="set_person_active", section="people", subject_url_name="person", has_cluster=False),
+        ActionPage(action="end_log_ins", section="people", subject_url_name="person", has_cluster=False),
+        ActionPage(action="set_read_only", section="overview", subject_url_name="cluster", has_cluster=False),
+        ActionPage(action="make_job", section="jobs", subject_url_name="", has_subject=False, has_cluster=False),
+        ActionPage(action="set_job_running", section="jobs", subject_url_name="", has_cluster=False),
+        ActionPage(action="delete_job", section="jobs", subject_url_name="", has_cluster=False),
+        ActionPage(action="expire_audit", section="audit", subject_url_name="", has_subject=False, has_cluster=False),
     )
 }
 
