@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.declaration import ActionUnavailable, Change, ItemOutcome, ItemState
+from mqadmin.actions.declaration import ActionUnavailable, Change, ItemOutcome, ItemState, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.observing.gateway import ChangeFailure, Gateway, GatewayError, Master, ask
 
@@ -81,3 +81,19 @@ def common_before(outcomes: Sequence[ItemOutcome]) -> Mapping[str, Any] | None:
     if any(one.state != ItemState.DONE or one.before != before for one in outcomes):
         return None
     return before
+
+
+def undo_of_creation(
+    create: str, delete: str, subject: Mapping[str, str], brokers: Sequence[str], outcomes: Sequence[ItemOutcome]
+) -> Undo | None:
+    """Returns what takes back a creation or change: the deletion where no broker had it, else the settings before.
+
+    `create` and `delete` are names of actions, `subject` the argument that names the topic or group. None where the
+    brokers had different settings, or where only some brokers were chosen: others may have it, too.
+    """
+    before = common_before(outcomes)
+    if before is None:
+        return None
+    if before:
+        return Undo(create, {**subject, **before, **({"brokers": list(brokers)} if brokers else {})})
+    return None if brokers else Undo(delete, subject)

@@ -19,10 +19,10 @@ from mqadmin.actions.brokers import (
     BrokersField,
     ask_cluster,
     chosen_masters,
-    common_before,
     offer_brokers,
     outcomes_by_address,
     refuse_when_none_answers,
+    undo_of_creation,
 )
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview, Undo
 from mqadmin.clusters.models import Cluster
@@ -153,14 +153,13 @@ def carry_out(cluster: Cluster, arguments: CreateGroup, preview: Preview[Plan]) 
 
 def undo(arguments: CreateGroup, outcomes: Sequence[ItemOutcome]) -> Undo | None:
     """Returns the deletion of a group that no broker had, or the settings that all brokers had alike."""
-    before = common_before(outcomes)
-    if before is None:
-        return None
-    if before:
-        brokers = list(arguments.brokers)
-        return Undo(DECLARATION.name, {"group": arguments.group, **before, **({"brokers": brokers} if brokers else {})})
-    # On chosen brokers alone it may be elsewhere, too.
-    return None if arguments.brokers else Undo(delete_group.DECLARATION.name, {"group": arguments.group})
+    return undo_of_creation(
+        DECLARATION.name,
+        delete_group.DECLARATION.name,
+        {"group": arguments.group},
+        arguments.brokers,
+        outcomes,
+    )
 
 
 def _creation(

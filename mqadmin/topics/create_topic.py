@@ -19,10 +19,10 @@ from mqadmin.actions.brokers import (
     BrokersField,
     ask_cluster,
     chosen_masters,
-    common_before,
     offer_brokers,
     outcomes_by_address,
     refuse_when_none_answers,
+    undo_of_creation,
 )
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview, Undo
 from mqadmin.clusters.models import Cluster
@@ -111,14 +111,13 @@ def carry_out(cluster: Cluster, _arguments: CreateTopic, preview: Preview[Plan])
 
 def undo(arguments: CreateTopic, outcomes: Sequence[ItemOutcome]) -> Undo | None:
     """Returns the deletion of a topic that no broker had, or the settings that all brokers had alike."""
-    before = common_before(outcomes)
-    if before is None:
-        return None
-    if before:
-        brokers = list(arguments.brokers)
-        return Undo(DECLARATION.name, {"topic": arguments.topic, **before, **({"brokers": brokers} if brokers else {})})
-    # Where only some brokers were chosen, others may have it, too.
-    return None if arguments.brokers else Undo(delete_topic.DECLARATION.name, {"topic": arguments.topic})
+    return undo_of_creation(
+        DECLARATION.name,
+        delete_topic.DECLARATION.name,
+        {"topic": arguments.topic},
+        arguments.brokers,
+        outcomes,
+    )
 
 
 def _refuse_reserved(topic: str, masters: Sequence[Master]) -> None:
