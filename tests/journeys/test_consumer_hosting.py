@@ -9,7 +9,6 @@ import contextlib
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -22,13 +21,13 @@ from remoting.wire.bodies.watch import GroupState
 from tests.support.broker_probe import BrokerProbe
 from tests.support.celery_worker import CeleryWorker
 from tests.support.children import Child
+from tests.support.install import ROOT, manage
 from tests.support.our_broker import OurBroker
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis]
 
-ROOT = Path(__file__).parents[2]
 GROUPS = ("billing", "mailing")
 QUEUES = {0, 1, 2, 3}
 # As soon as the others hear of it, not only at the next regular rebalance, after 20 s.
@@ -55,17 +54,7 @@ class Stage:
         }
 
     def manage(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env={**os.environ, **self.env},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return manage(self.env, *arguments)
 
     def worker(self, name: str, queue: str, concurrency: int) -> CeleryWorker:
         return CeleryWorker(name, queue, self.folder, self.env, concurrency)

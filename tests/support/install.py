@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -20,6 +21,21 @@ READY_WITHIN_S = 90.0
 STOPPED_WITHIN_S = 45.0
 _ADDRESS = re.compile(r"the console is at (http://\S+/)")
 _PASSWORD = re.compile(r"with the password (\S+)")
+
+
+def manage(environment: Mapping[str, str], *arguments: str) -> str:
+    """Runs a management command with these variables beside the test's own; returns what it prints."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 class Install:
@@ -78,17 +94,7 @@ class Install:
 
     def manage(self, *arguments: str) -> str:
         """Runs a management command beside it; returns what it prints."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env={**os.environ, **self.environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return manage(self.environment, *arguments)
 
     def start(self) -> Install:
         """Returns when all children are ready."""
