@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription
 from mqadmin.clusters.progress import attach_ends
-from mqadmin.clusters.selectors.lists import ListPage, page_of
+from mqadmin.clusters.selectors.lists import ListPage
 from mqadmin.clusters.selectors.of_clusters import cluster_head
 from mqadmin.clusters.selectors.sorted_rows import SortedRows
 
@@ -63,18 +63,7 @@ def groups(
         sort=sort,
         is_descending=is_descending,
     )
-    rows, number, page_count, total = page_of(found.ordered, page)
-    return ListPage(
-        now=timezone.now(),
-        cluster=cluster,
-        rows=tuple(rows),
-        number=number,
-        page_count=page_count,
-        total_count=total,
-        sort=sort,
-        is_descending=is_descending,
-        filter=filter,
-    )
+    return found.page(cluster, page, sort=sort, is_descending=is_descending, filter=filter)
 
 
 def group_rows(

@@ -14,7 +14,7 @@ from django.utils import timezone
 from mqadmin.clusters.figures import Behind, Figure
 from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicKind, TopicQueue
 from mqadmin.clusters.progress import attach_ends
-from mqadmin.clusters.selectors.lists import ListPage, page_of
+from mqadmin.clusters.selectors.lists import ListPage
 from mqadmin.clusters.selectors.of_clusters import cluster_head
 from mqadmin.clusters.selectors.sorted_rows import SortedRows
 
@@ -63,19 +63,7 @@ def topics(
     cluster = cluster_head(cluster_name)
     sort = sort if sort in TOPIC_SORTS else "name"
     found = topic_rows(cluster, filter=filter, kind=kind, sort=sort, is_descending=is_descending)
-    rows, number, page_count, total = page_of(found.ordered, page)
-    found.complete(rows)
-    return ListPage(
-        now=timezone.now(),
-        cluster=cluster,
-        rows=tuple(rows),
-        number=number,
-        page_count=page_count,
-        total_count=total,
-        sort=sort,
-        is_descending=is_descending,
-        filter=filter,
-    )
+    return found.page(cluster, page, sort=sort, is_descending=is_descending, filter=filter)
 
 
 def topic_rows(

@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
+from django.utils import timezone
 
-from mqadmin.clusters.selectors.lists import NEVER_NULL, sorted_by
+from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.selectors.lists import NEVER_NULL, ListPage, page_of, sorted_by
 
 M = TypeVar("M", bound=Model)
 
@@ -43,6 +45,22 @@ class SortedRows(Generic[M]):
         """Returns the position of a row, as plain JSON."""
         value = getattr(row, self.column)
         return [value.isoformat() if isinstance(value, datetime) else value, getattr(row, "name")]  # noqa: B009
+
+    def page(self, cluster: Cluster, number: int, *, sort: str, is_descending: bool, filter: str) -> ListPage[M]:
+        """Returns the page of that number (the nearest that exists), with what the viewer chose."""
+        rows, number, page_count, total = page_of(self.ordered, number)
+        self.complete(rows)
+        return ListPage(
+            now=timezone.now(),
+            cluster=cluster,
+            rows=tuple(rows),
+            number=number,
+            page_count=page_count,
+            total_count=total,
+            sort=sort,
+            is_descending=is_descending,
+            filter=filter,
+        )
 
     def total_count(self) -> int:
         """Returns how many rows there are."""
