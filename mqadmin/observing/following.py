@@ -1,9 +1,9 @@
 """Following our own clusters: what their brokers answer to a watch goes into the rows, within a second.
 
 One process follows all clusters (`Follower`), each by a task of its own (`ClusterFollower`): its requests run on the
-event loop, its database work in one thread of its own, so that neither a slow broker nor one cluster's large snapshot
-holds up another. It ends at once when the lease is lost or its process shuts down. A broker that does not answer is
-asked again with a growing pause, and the cluster's row has the reason.
+event loop, its database work in a few threads that all share (`database_threads.py`), so that neither a slow broker
+nor one cluster's large snapshot holds up another. It ends at once when the lease is lost or its process shuts down. A
+broker that does not answer is asked again with a growing pause, and the cluster's row has the reason.
 
 A watch waits up to 30 s for news, so an idle cluster costs a request per half minute; and nothing is written
 without news. The position (`boot`, `revision`) is written in the last transaction of the rows that it stands for, so
@@ -18,22 +18,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
 
 import msgspec
 from django.db import Error as DatabaseError
-from django.db import connections
 from django.utils import timezone
 
 from mqadmin.clusters.models import Broker, Cluster, ClusterKind, ClusterState
 from mqadmin.observing import leases, synchroniser
+from mqadmin.observing.database_threads import SHARED_COUNT, DatabaseSteps, DatabaseThreads
 from mqadmin.observing.gateway import Gateway, GatewayError, NotWatchable
 from mqadmin.observing.observation import BrokerObserved
 from mqadmin.observing.reachability import note_reachable, note_resumed, note_unreachable
@@ -44,8 +41,6 @@ from remoting.wire.bodies.watch import SchedulerState, WatchBody
 from remoting.wire.headers.watch import WatchResponseHeader
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +64,6 @@ class NotFollowable(Exception):
     """The cluster is polled instead: it is Apache's, or has several masters."""
 
 
-class Interrupted(Exception):
-    """A large answer is left half written, since the process shuts down. Its position was not written."""
-
-
 class Follower:
     """All clusters that are not polled. `stopping` returns when the process has to stop."""
 
@@ -85,7 +76,10 @@ class Follower:
         self._pace = pace
         self._true_until: datetime | None = None
         self._tasks: dict[tuple[int, str], asyncio.Task[None]] = {}
-        self._database = DatabaseThread("follower lease")
+        self._threads = DatabaseThreads("follow", SHARED_COUNT)
+        # The lease is renewed in time, however much there is to write.
+        self._lease_thread = DatabaseThreads("follower lease", 1)
+        self._database = DatabaseSteps(self._lease_thread)
 
     async def run(self) -> None:
         """Returns when the lease is lost, or when it has to stop; then the lease is another's to take."""
@@ -102,6 +96,8 @@ class Follower:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._database.run(leases.release, self._holder, timezone.now())
             await self._database.close()
+            await self._lease_thread.close()
+            await self._threads.close()
 
     async def _keep_lease(self) -> None:
         """Returns when the lease is lost. What cannot be written now (a busy database) is tried again."""
@@ -124,21 +120,28 @@ class Follower:
             elif key not in wanted:
                 task.cancel()
         for cluster_id, namesrv in wanted - self._tasks.keys():
-            following = ClusterFollower(cluster_id, namesrv, self._pace, true_until=self._true_until).run()
-            self._tasks[cluster_id, namesrv] = asyncio.create_task(following, name=f"follow {namesrv}")
+            following = ClusterFollower(cluster_id, namesrv, self._threads, self._pace, true_until=self._true_until)
+            self._tasks[cluster_id, namesrv] = asyncio.create_task(following.run(), name=f"follow {namesrv}")
 
 
 class ClusterFollower:
     """One cluster behind one address. `true_until`: up to when an earlier follower kept its rows true."""
 
-    def __init__(self, cluster_id: int, namesrv: str, pace: Pace = PACE, true_until: datetime | None = None) -> None:
+    def __init__(
+        self,
+        cluster_id: int,
+        namesrv: str,
+        threads: DatabaseThreads,
+        pace: Pace = PACE,
+        true_until: datetime | None = None,
+    ) -> None:
         self._cluster_id = cluster_id
         self._namesrv = namesrv
         self._pace = pace
         self._true_until = true_until
         # On the present connection.
         self._has_answered = False
-        self._database = DatabaseThread(f"follow {namesrv}")
+        self._database = DatabaseSteps(threads)
 
     async def run(self) -> None:
         """Runs until it is cancelled, or the cluster is left to polling, or gone."""
@@ -213,7 +216,7 @@ class ClusterFollower:
         except (DatabaseError, Cluster.DoesNotExist) as error:
             logger.warning("cluster %d: %s; and that cannot be written: %s", self._cluster_id, reason, error)
 
-    # in the database's thread
+    # in a database thread
 
     def _begin(self, masters: list[BrokerData]) -> tuple[Cluster, Broker]:
         """Returns the cluster's row, and that of its one master."""
@@ -283,33 +286,6 @@ class ClusterFollower:
 
     def _tick(self, cluster: Cluster) -> int:
         return publish(ticked, Ticked(cluster, timezone.now(), is_watched=True))
-
-
-class DatabaseThread:
-    """A thread with a database connection of its own: Django's ORM is synchronous. What runs in it runs in turn."""
-
-    def __init__(self, name: str) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
-        self._closing = threading.Event()
-
-    async def run(self, step: Callable[..., T], *arguments: Any) -> T:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, step, *arguments)
-        except DatabaseError:
-            # A connection that broke is not used again.
-            await asyncio.get_running_loop().run_in_executor(self._executor, connections.close_all)
-            raise
-
-    def raise_if_closing(self) -> None:
-        """Raises Interrupted, between two parts of a long step, when the thread is to end."""
-        if self._closing.is_set():
-            raise Interrupted
-
-    async def close(self) -> None:
-        """Waits for the step in progress, up to its next part."""
-        self._closing.set()
-        await asyncio.get_running_loop().run_in_executor(self._executor, connections.close_all)
-        self._executor.shutdown(wait=False)
 
 
 def _followable_clusters() -> set[tuple[int, str]]:

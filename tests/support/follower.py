@@ -11,7 +11,8 @@ from django.db import connections
 from django.utils import timezone
 
 from mqadmin.observing import leases
-from mqadmin.observing.following import PACE, Follower, Pace
+from mqadmin.observing.database_threads import DatabaseThreads
+from mqadmin.observing.following import PACE, ClusterFollower, Follower, Pace
 from remoting.shutdown_signal import ShutdownSignal
 
 
@@ -38,3 +39,16 @@ def follower_thread(*, stopped_within_s: float, pace: Pace = PACE) -> Iterator[t
         is_stopped = not thread.is_alive()
     shutdown.close()
     assert is_stopped
+
+
+def follow_one(cluster_id: int, namesrv: str) -> None:
+    """Follows one cluster until its follower ends by itself."""
+
+    async def run() -> None:
+        threads = DatabaseThreads("follow", 1)
+        try:
+            await ClusterFollower(cluster_id, namesrv, threads).run()
+        finally:
+            await threads.close()
+
+    asyncio.run(run())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from django.utils import timezone
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
 from mqadmin.clusters.progress import attach_ends
 from mqadmin.observing import sampling
-from mqadmin.observing.following import ClusterFollower
 from tests.support.apache import BROKER_NAME, CLUSTER, ApacheRocketMQ
+from tests.support.follower import follow_one
 from tests.support.java import require_apache, require_driver
 from tests.support.java_client import JavaClient
 from tests.support.waiting import wait_until
@@ -37,7 +36,7 @@ def java(tmp_path: Path, apache: ApacheRocketMQ) -> Iterator[JavaClient]:
 
 def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClient) -> None:
     cluster = Cluster.objects.create(name="prod", namesrv=apache.namesrv)
-    asyncio.run(ClusterFollower(cluster.pk, apache.namesrv).run())
+    follow_one(cluster.pk, apache.namesrv)
     cluster.refresh_from_db()
     assert cluster.kind == "apache", "it does not know the watch request"
 

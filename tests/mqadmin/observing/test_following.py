@@ -16,7 +16,7 @@ from mqadmin.clusters.models import Broker, Cluster, Group, Member, QueueOffset,
 from mqadmin.clusters.progress import attach_ends
 from mqadmin.lag.models import LagHistory
 from mqadmin.observing import leases
-from mqadmin.observing.following import ClusterFollower, Follower, Pace
+from mqadmin.observing.following import Follower, Pace
 from mqadmin.observing.signals import Ticked, ticked
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.shutdown_signal import ShutdownSignal
@@ -32,7 +32,7 @@ from remoting.wire.bodies.watch import (
     WatchBody,
     WatchEvent,
 )
-from tests.support.follower import follower_thread
+from tests.support.follower import follow_one, follower_thread
 from tests.support.scripted_broker import ScriptedBroker, empty_body
 from tests.support.waiting import wait_until
 
@@ -245,7 +245,7 @@ def test_follower_without_the_lease_ends_at_once(cluster: Cluster, broker: Scrip
 def test_removed_cluster_ends_its_follower(cluster: Cluster, broker: ScriptedBroker) -> None:
     namesrv = cluster.namesrv
     cluster.delete()
-    asyncio.run(ClusterFollower(4711, namesrv).run())
+    follow_one(4711, namesrv)
 
 
 def _follow_until(holds: Callable[[], object]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 
 import pytest
 
 from mqadmin.clusters.models import Cluster, Topic
+from mqadmin.observing.database_threads import SHARED_COUNT
 from mqadmin.observing.following import Pace
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, request_name
@@ -33,6 +35,9 @@ def test_fifty_clusters_are_followed_and_idle_they_cost_one_waiting_request_each
             watch, names = request_name(RequestCode.WATCH), request_name(RequestCode.GET_BROKER_CLUSTER_INFO)
             wait_until(lambda: Counter(broker.asked) == {names: COUNT, watch: 2 * COUNT}, 30, "each waits for news")
             assert Topic.objects.count() == COUNT
+            # Each of these threads has a connection to the database.
+            names_of_threads = [thread.name for thread in threading.enumerate()]
+            assert sum(name.startswith("follow") for name in names_of_threads) <= SHARED_COUNT + 1
             assert Cluster.objects.get(name="away").state == "unreachable"
             Cluster.objects.filter(name="shop-7").delete()
             more = empty_body()
