@@ -139,6 +139,7 @@ INSTALLED_APPS = [
     "mqadmin.topics",
     "mqadmin.metrics",
     "mqadmin.ownership",
+    "mqadmin.producers",
     "mqadmin.tokens",
     "mqadmin.live",
     "mqadmin.console",

@@ -98,6 +98,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.ownership": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
     "mqadmin.configuration": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", *TALKING),
     "mqadmin.metrics": (*FACES, "mqadmin.actions", *TALKING),
+    "mqadmin.producers": (*FACES, "mqadmin.actions", "mqadmin.lag", "mqadmin.rebalances", *TALKING),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.brokers": (

@@ -13,6 +13,7 @@ from mqadmin.clusters.models import NEEDS_ATTENTION, Broker, Cluster, ClusterSta
 from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
 from mqadmin.hosting.hosted import HostedInstances
+from mqadmin.producers.asking import ProducersAnswer
 
 
 def headline(overview: Overview, attention_count: int) -> str:
@@ -51,6 +52,34 @@ def overview_sentence(overview: Overview) -> str:
             _groups_sentence(sum(card.group_count for card in cards)),
         ]
     )
+
+
+def producers_sentence(answer: ProducersAnswer, topic: str, group: str) -> str:
+    """Returns how many producers were found, and what that means."""
+    if not answer.broker_count:
+        return gettext("No broker of this cluster is known yet that could be asked.")
+    if len(answer.failures) == answer.broker_count:
+        return gettext("No broker told who is connected to send.")
+    numbers = {"n": count_text(answer.total_count), "topic": topic, "group": group}
+    if group:
+        return (
+            ngettext(
+                "One producer of the group %(group)s is connected to the brokers that have %(topic)s.",
+                "%(n)s producers of the group %(group)s are connected to the brokers that have %(topic)s.",
+                answer.total_count,
+            )
+            if answer.total_count
+            else gettext("No producer of the group %(group)s is connected to the brokers that have %(topic)s.")
+        ) % numbers
+    return (
+        ngettext(
+            "One producer is connected to the brokers that have %(topic)s.",
+            "%(n)s producers are connected to the brokers that have %(topic)s.",
+            answer.total_count,
+        )
+        if answer.total_count
+        else gettext("No producer is connected to the brokers that have %(topic)s.")
+    ) % numbers
 
 
 def brokers_sentence(answering: int, known: int) -> str:

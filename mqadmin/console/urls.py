@@ -20,7 +20,7 @@ from mqadmin.console.views.people import people, person
 from mqadmin.console.views.rebalances import rebalances
 from mqadmin.console.views.theme import theme
 from mqadmin.console.views.tokens import tokens
-from mqadmin.console.views.topics import topic, topics
+from mqadmin.console.views.topics import producers, topic, topics
 
 
 def action_path(route: str, name: str) -> URLPattern:
@@ -51,6 +51,7 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/topics/<name:topic>/delete/", "delete_topic"),
     action_path("clusters/<slug:cluster>/topics/<name:topic>/permission/", "set_topic_permission"),
     action_path("clusters/<slug:cluster>/topics/<name:topic>/describe/", "describe_topic"),
+    path("clusters/<slug:cluster>/topics/<name:topic>/producers/", producers, name="topic_producers"),
     path("clusters/<slug:cluster>/topics/<name:topic>/", topic, name="topic"),
     path("clusters/<slug:cluster>/groups/", groups, name="groups"),
     action_path("clusters/<slug:cluster>/create-group/", "create_group"),

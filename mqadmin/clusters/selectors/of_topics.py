@@ -80,6 +80,10 @@ def topic_rows(
     return SortedRows(found, TOPIC_SORTS[sort], is_descending, lambda rows: _count_groups(cluster, rows))
 
 
+def topic_head(cluster_name: str, topic_name: str) -> Topic:
+    return cluster_head(cluster_name).topics.get(name=topic_name)
+
+
 def topic_page(cluster_name: str, topic_name: str) -> TopicPage:
     cluster = cluster_head(cluster_name)
     topic = cluster.topics.get(name=topic_name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -19,19 +18,12 @@ from mqadmin.console import sentences
 from mqadmin.console.group_tables import member_lines, queue_lines
 from mqadmin.console.live_page import live_page
 from mqadmin.console.subscription_matrix import difference_lines, subscription_matrix
+from mqadmin.console.tabs import Tab
 from mqadmin.console.timeline import timeline
 from mqadmin.hosting import set_wanted_instances
 from mqadmin.hosting.hosted import hosted_instances
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.rebalances import selectors as rebalances
-
-
-@dataclass(frozen=True, slots=True)
-class Tab:
-    name: str
-    url: str
-    word: str
-    note: str
 
 
 @require_safe
@@ -108,8 +100,8 @@ def _hosted(page: GroupPage) -> dict[str, Any]:
 def _tabs(page: GroupPage) -> list[Tab]:
     names = [page.cluster.name, page.group.name]
     return [
-        Tab("health", reverse("group", args=names), gettext("Health"), ""),
+        Tab("health", reverse("group", args=names), gettext("Health")),
         Tab("members", reverse("group_members", args=names), gettext("Members"), str(len(page.members))),
-        Tab("subscriptions", reverse("group_subscriptions", args=names), gettext("Subscriptions"), ""),
-        Tab("rebalances", reverse("group_rebalances", args=names), gettext("Rebalances"), ""),
+        Tab("subscriptions", reverse("group_subscriptions", args=names), gettext("Subscriptions")),
+        Tab("rebalances", reverse("group_rebalances", args=names), gettext("Rebalances")),
     ]

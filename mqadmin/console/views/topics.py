@@ -1,22 +1,28 @@
-"""`…/topics/` and `…/topics/<topic>/`: topics with their queues, and the groups that read them."""
+"""`…/topics/` and `…/topics/<topic>/` with its tabs: queues, the groups that read them, the producers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import TopicKind
 from mqadmin.console import sentences
-from mqadmin.console.listing import Listing, read_listing
-from mqadmin.console.live_page import live_page
+from mqadmin.console.listing import FILTER_CHARS_MAX, Listing, read_listing
+from mqadmin.console.live_page import live_page, or_404
+from mqadmin.console.tabs import Tab
 from mqadmin.console.templatetags.marks import topic_kind
 from mqadmin.lag.selectors import prefetch_histories
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
+from mqadmin.producers.asking import producers_of
 
 ALL_KINDS = "all"
 # The list shows normal topics unless one of these is chosen.
@@ -71,4 +77,36 @@ def topic(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
 def _topic(cluster: str, topic: str) -> dict[str, Any]:
     page = selectors.topic_page(cluster, topic)
     prefetch_histories([reader.group for reader in page.readers])
-    return {"page": page, "summary": sentences.topic_sentence(page)}
+    return {"page": page, "summary": sentences.topic_sentence(page), "tab": "topic", "tabs": _tabs(cluster, topic)}
+
+
+@require_safe
+def producers(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
+    """Asks the topic's brokers, while the viewer waits, who is connected to send."""
+    group = request.GET.get("group", "").strip().replace("\0", "")[:FILTER_CHARS_MAX]
+    with or_404():
+        head = selectors.cluster_head(cluster)
+        found = selectors.topic_head(cluster, topic)
+    now = timezone.now()
+    answer = producers_of(head, found, group, now)
+    context = {
+        "here": cluster,
+        "section": "topics",
+        "now": now,
+        "topic": found,
+        "group": group,
+        "answer": answer,
+        "summary": sentences.producers_sentence(answer, topic, group),
+        "tab": "producers",
+        "tabs": _tabs(cluster, topic),
+    }
+    response = render(request, "console/producers.html", context)
+    add_never_cache_headers(response)
+    return response
+
+
+def _tabs(cluster: str, topic: str) -> list[Tab]:
+    return [
+        Tab("topic", reverse("topic", args=[cluster, topic]), gettext("Readers and queues")),
+        Tab("producers", reverse("topic_producers", args=[cluster, topic]), gettext("Producers")),
+    ]

@@ -8,6 +8,7 @@ Every call is bounded: each request by its time-out, a sample by its deadline an
 some brokers did not answer is still a sample: it comes with a `PartialError` that names them (nsq's `PartialErr`).
 """
 
+from mqadmin.observing.gateway.clients import ConnectedProducer
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures, GatewayError, NotWatchable, PartialError
 from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, Master, ask
 from mqadmin.observing.gateway.groups import GroupOnBroker
@@ -18,6 +19,7 @@ __all__ = [
     "BrokerProbe",
     "BrokerTables",
     "ChangeFailure",
+    "ConnectedProducer",
     "Failures",
     "Gateway",
     "GatewayError",

@@ -22,9 +22,13 @@ V = TypeVar("V")
 
 
 async def fan_out(
-    calls: Mapping[K, Callable[[K], Awaitable[V]]], address_of: Callable[[K], str], failures: Failures
+    calls: Mapping[K, Callable[[K], Awaitable[V]]],
+    address_of: Callable[[K], str],
+    failures: Failures,
+    *,
+    timeout_s: float = SAMPLE_TIMEOUT_S,
 ) -> dict[K, V]:
-    """Makes all calls, few at once; a broker that failed once is not asked again in this round."""
+    """Makes all calls, few at once, within `timeout_s`; a broker that failed once is not asked again in this round."""
     answers: dict[K, V] = {}
     slots = asyncio.Semaphore(IN_FLIGHT_MAX)
 
@@ -40,10 +44,10 @@ async def fan_out(
 
     tasks = {asyncio.ensure_future(ask(key, call)): address_of(key) for key, call in calls.items()}
     if tasks:
-        _, late = await asyncio.wait(tasks, timeout=SAMPLE_TIMEOUT_S)
+        _, late = await asyncio.wait(tasks, timeout=timeout_s)
         for task in late:
             task.cancel()
-            failures.note(tasks[task], TimeoutError(f"{tasks[task]} did not answer within {SAMPLE_TIMEOUT_S:.0f} s"))
+            failures.note(tasks[task], TimeoutError(f"{tasks[task]} did not answer within {timeout_s:.0f} s"))
         # Raises what is our own mistake, after all have ended.
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(outcome, Exception):

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from mqadmin.observing.gateway.broker_settings import BrokerRequests
+from mqadmin.observing.gateway.clients import ClientRequests
 from mqadmin.observing.gateway.failures import Failures, NotWatchable, as_gateway_error
 from mqadmin.observing.gateway.fan_out import fan_out
 from mqadmin.observing.gateway.groups import GroupRequests
@@ -111,6 +112,11 @@ class Gateway:
         """What concerns brokers. Raises GatewayError for name servers that are no addresses."""
         with as_gateway_error():
             return BrokerRequests(self._admin, NameServers(self._namesrv, self._connections).addresses)
+
+    @property
+    def clients(self) -> ClientRequests:
+        """Returns the requests about connected clients."""
+        return ClientRequests(self._admin)
 
     @property
     def groups(self) -> GroupRequests:
