@@ -6,15 +6,17 @@ import gc
 import logging
 import os
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import psutil
 import pytest
 from django.conf import settings
 from hypothesis import settings as hypothesis_settings
+from pytest_django import DjangoDbBlocker
 
 from tests.support import parallel
-from tests.support.flushing import flushable_audit
+from tests.support.flushing import flushable_database
 
 # A busy machine is no failure of what is tested; pytest's own time-out ends what hangs.
 hypothesis_settings.register_profile("daily", deadline=None, max_examples=30)
@@ -36,8 +38,9 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def pytest_configure() -> None:
-    """Has Django hash passwords quickly, and SQLite not wait for the disk: neither is what a test is about."""
+    """Spares tests slow password hashes, waits for the disk, and a list of all static files for each client."""
     gc.disable()
+    settings.WHITENOISE_AUTOREFRESH = True
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
@@ -105,7 +108,10 @@ def _no_process_left_behind() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Lets the tests' own clean-up empty the audit, which refuses every deletion."""
-    with flushable_audit():
+    with django_db_blocker.unblock():
+        restoring = ExitStack()
+        restoring.enter_context(flushable_database())
+    with restoring:
         yield

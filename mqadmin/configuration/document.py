@@ -30,6 +30,8 @@ import yaml
 FILE_BYTES_MAX = 4 * 1024 * 1024
 # Each is asked of every broker, one after the other.
 ENTRIES_MAX = 10_000
+# The time that a scanner takes for a token grows with its depth.
+DEPTH_MAX = 8
 
 TEXTS = ("owner", "description", "runbook")
 TOPIC_SETTINGS = ("read_queues", "write_queues", "perm")
@@ -50,6 +52,14 @@ _SCALARS: Mapping[str, type] = {
     "tag:yaml.org,2002:int": int,
     "tag:yaml.org,2002:bool": bool,
 }
+
+_OPENING = (
+    yaml.BlockMappingStartToken,
+    yaml.BlockSequenceStartToken,
+    yaml.FlowMappingStartToken,
+    yaml.FlowSequenceStartToken,
+)
+_CLOSING = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
 
 
 class DocumentError(Exception):
@@ -77,7 +87,7 @@ def read(text: bytes) -> list[Entry]:
         raise DocumentError(f"the file is larger than {FILE_BYTES_MAX} bytes: split it")
     try:
         decoded = text.decode()
-        _refuse_anchors(decoded)
+        _refuse_tokens(decoded)
         root = yaml.compose(decoded, yaml.SafeLoader)
     except UnicodeDecodeError as error:
         raise DocumentError(f"the file is not UTF-8: byte {error.start}") from error
@@ -86,8 +96,6 @@ def read(text: bytes) -> list[Entry]:
         raise DocumentError(f"line {line}: {error.problem}") from error
     except yaml.YAMLError as error:
         raise DocumentError(f"the file is not YAML: {error}") from error
-    except RecursionError as error:
-        raise DocumentError("the file is nested too deeply: topics and groups are three levels deep") from error
     if root is None:
         return []
     entries = [
@@ -109,10 +117,17 @@ def write(entries: list[Entry]) -> str:
     return yaml.safe_dump(document, allow_unicode=False, sort_keys=False, width=100)
 
 
-def _refuse_anchors(text: str) -> None:
+def _refuse_tokens(text: str) -> None:
+    """Raises DocumentError for what would make the file grow, or take long, while it is read."""
+    depth = 0
     for token in yaml.scan(text, yaml.SafeLoader):
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken | yaml.TagToken):
             raise DocumentError(f"line {token.start_mark.line + 1}: anchors, aliases and tags are not read")
+        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+        if depth > DEPTH_MAX:
+            raise DocumentError(
+                f"line {token.start_mark.line + 1}: nested too deeply: topics and groups are three levels deep"
+            )
 
 
 def _is_section(section: str, line: int) -> bool:

@@ -42,11 +42,11 @@ SORTS = ["verdict", "name", "lag", "behind", "in", "out", "members"]
 
 @pytest.mark.usefixtures("groups")
 @pytest.mark.parametrize("sort", [*SORTS, *(f"-{sort}" for sort in SORTS)])
-@pytest.mark.parametrize("limit", [1, 2, 3, 7])
-def test_pages_of_any_size_make_the_list_of_the_page(http: Client, sort: str, limit: int) -> None:
+def test_pages_of_any_size_make_the_list_of_the_page(http: Client, sort: str) -> None:
     whole = [row["name"] for row in http.get(GROUPS, {"sort": sort}).json()["items"]]
     assert len(whole) == 7
-    assert walk(http, GROUPS, sort=sort, limit=limit) == whole
+    for limit in (1, 2, 3, 7):
+        assert walk(http, GROUPS, sort=sort, limit=limit) == whole, limit
 
 
 @pytest.mark.usefixtures("groups")

@@ -19,6 +19,11 @@ ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "docs" / "openapi.yaml"
 
 
+def read(text: bytes) -> dict:
+    # The reader in C: ten times as fast, and the file has thousands of lines.
+    return yaml.load(text, yaml.CSafeLoader)
+
+
 @pytest.fixture(scope="module")
 def description() -> dict:
     GENERATOR_STATS.reset()
@@ -52,15 +57,11 @@ def test_every_action_has_its_own_addresses(description: dict) -> None:
     assert {f"{verb}_{name}" for verb in ("preview", "run") for name in registry.ACTIONS} <= operations
 
 
-def test_the_kept_description_can_be_read() -> None:
-    assert yaml.safe_load(KEPT.read_text(encoding="utf-8"))["paths"]
-
-
 def test_the_description_is_served_as_json_and_yaml_and_for_people(http: Client) -> None:
     served = http.get("/api/v1/openapi.json")
     assert (served.status_code, served["Content-Type"]) == (200, "application/json")
-    assert served.json()["paths"].keys() == yaml.safe_load(KEPT.read_text(encoding="utf-8"))["paths"].keys()
-    assert yaml.safe_load(http.get("/api/v1/openapi.yaml").content)["openapi"].startswith("3.1")
+    assert served.json()["paths"].keys() == read(KEPT.read_bytes())["paths"].keys()
+    assert read(http.get("/api/v1/openapi.yaml").content)["openapi"].startswith("3.1")
     page = http.get("/api/v1/docs").content.decode()
     assert "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle.js" in page
     assert "<style" not in page
