@@ -17,9 +17,10 @@ from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import Action, ActionUnavailable, Change, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.brokers.defaults import Defaults, defaults_of
 from mqadmin.brokers.rules import BrokerField, master_named
 from mqadmin.clusters.models import Cluster
-from mqadmin.observing.gateway import ChangeFailure, Gateway, Master
+from mqadmin.observing.gateway import ChangeFailure, Gateway, Master, ToldSettings
 
 SETTINGS_MAX = 50
 SETTINGS_CHARS_MAX = 10_000
@@ -65,15 +66,17 @@ def preview(cluster: Cluster, arguments: ChangeBrokerConfig) -> Preview[Master]:
     """Reads the broker's settings. Raises ActionRefused, ActionUnavailable, and ValidationError for unknown names."""
     wanted = _read_lines(arguments.settings)
 
-    async def ask(gateway: Gateway) -> tuple[Master, dict[str, str]]:
+    async def ask(gateway: Gateway) -> tuple[Master, ToldSettings]:
         master = await master_named(gateway, arguments.broker)
         return master, await gateway.broker_settings.config(master.address)
 
-    master, present = ask_cluster(cluster, ask)
+    master, told = ask_cluster(cluster, ask)
+    present = told.values
     if unknown := sorted(set(wanted) - set(present)):
         words = _("%(broker)s has no setting %(names)s.")
         raise ValidationError({"settings": words % {"broker": master.name, "names": ", ".join(unknown)[:200]}})
-    changes = tuple(Change(name, {"value": present[name]}, {"value": value}) for name, value in wanted.items())
+    defaults = defaults_of(cluster.kind, told.version)
+    changes = tuple(_change(name, present[name], value, defaults) for name, value in wanted.items())
     return Preview(changes, master, tuple(_warnings(wanted)))
 
 
@@ -86,7 +89,7 @@ def carry_out(cluster: Cluster, _arguments: ChangeBrokerConfig, preview: Preview
     settings = {change.item: change.after["value"] for change in changes}
     address = preview.plan.address
 
-    async def change_and_read(gateway: Gateway) -> ChangeFailure | dict[str, str]:
+    async def change_and_read(gateway: Gateway) -> ChangeFailure | ToldSettings:
         failure = await gateway.broker_settings.change_config(address, settings)
         return failure or await gateway.broker_settings.config(address)
 
@@ -99,7 +102,7 @@ def carry_out(cluster: Cluster, _arguments: ChangeBrokerConfig, preview: Preview
         if isinstance(found, ChangeFailure):
             yield change.unknown(found.reason) if found.is_unknown else change.failed(found.reason)
         else:
-            yield _outcome(change, found.get(change.item, ""))
+            yield _outcome(change, found.values.get(change.item, ""))
 
 
 def undo(arguments: ChangeBrokerConfig, outcomes: Sequence[ItemOutcome]) -> Undo | None:
@@ -114,7 +117,13 @@ def _outcome(change: Change, value: str) -> ItemOutcome:
     """Returns the outcome by what the broker has now; it may write a value otherwise than it was sent."""
     if change.before is not None and value == change.before["value"]:
         return change.failed(_("The broker took the request and kept the value: it cannot change while it runs."))
-    return ItemOutcome(change.item, ItemState.DONE, change.before, {"value": value})
+    return ItemOutcome(change.item, ItemState.DONE, change.before, {**change.after, "value": value})
+
+
+def _change(name: str, present: str, value: str, defaults: Defaults | None) -> Change:
+    """Returns the change of a setting, with its default beside both values where that is known."""
+    known = {"default": defaults.values[name]} if defaults is not None and name in defaults.values else {}
+    return Change(name, {"value": present, **known}, {"value": value, **known})
 
 
 def _read_lines(text: str) -> dict[str, str]:

@@ -33,6 +33,7 @@ LABELS: dict[str, Promise] = {
     "retries": gettext_lazy("messages in the retry topic"),
     "dead_letters": gettext_lazy("dead letters"),
     "value": gettext_lazy("value"),
+    "default": gettext_lazy("default"),
     "writing": gettext_lazy("producers may write"),
     "namesrv": gettext_lazy("name servers"),
     "note": gettext_lazy("note"),

@@ -9,6 +9,7 @@ from django.utils.translation import gettext, ngettext
 from mqadmin.actions.declaration import ItemState
 from mqadmin.actions.runs import Result
 from mqadmin.audit.models import Outcome
+from mqadmin.brokers.settings import BrokerSettings
 from mqadmin.clusters.models import NEEDS_ATTENTION, Broker, Cluster, ClusterState, Group, Topic
 from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
@@ -52,6 +53,26 @@ def overview_sentence(overview: Overview) -> str:
             _groups_sentence(sum(card.group_count for card in cards)),
         ]
     )
+
+
+def settings_sentence(found: BrokerSettings) -> str:
+    """Returns how many settings differ from their defaults, and where the defaults are known from."""
+    if found.defaults is None:
+        words = gettext(
+            "What differs from the defaults is not known: those of RocketMQ %(version)s were never measured."
+        )
+        return words % {"version": found.version}
+    differ = (
+        ngettext(
+            "One setting differs from its default.", "%(n)s settings differ from their defaults.", found.changed_count
+        )
+        if found.changed_count
+        else gettext("All settings are at their defaults.")
+    ) % {"n": count_text(found.changed_count)}
+    if not found.defaults.version:
+        return differ
+    source = gettext("The defaults are what a fresh broker of Apache RocketMQ %(version)s answered.")
+    return f"{differ} {source % {'version': found.defaults.version}}"
 
 
 def producers_sentence(answer: ProducersAnswer, topic: str, group: str) -> str:

@@ -9,7 +9,7 @@ from mqadmin import path_names  # noqa: F401 - the converter `name`
 from mqadmin.console.action_pages import PAGES
 from mqadmin.console.views.action import action, action_run
 from mqadmin.console.views.audit import audit, audit_entry, audit_export
-from mqadmin.console.views.broker import broker
+from mqadmin.console.views.broker import broker, broker_settings
 from mqadmin.console.views.cluster import cluster
 from mqadmin.console.views.group import group_rebalances, health, members, subscriptions
 from mqadmin.console.views.groups import groups
@@ -45,6 +45,7 @@ urlpatterns = [
     action_path("clusters/<slug:name>/remove/", "remove_cluster"),
     action_path("clusters/<slug:cluster>/brokers/<name:broker>/configuration/", "change_broker_config"),
     action_path("clusters/<slug:cluster>/brokers/<name:broker>/writing/", "set_broker_write_permission"),
+    path("clusters/<slug:cluster>/brokers/<name:broker>/settings/", broker_settings, name="broker_settings"),
     path("clusters/<slug:cluster>/brokers/<name:broker>/", broker, name="broker"),
     path("clusters/<slug:cluster>/topics/", topics, name="topics"),
     action_path("clusters/<slug:cluster>/create-topic/", "create_topic"),

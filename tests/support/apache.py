@@ -76,6 +76,11 @@ class ApacheRocketMQ:
         wait_until(lambda: self._is_routed(), READY_WITHIN_S, "Apache's broker in the routes")
 
     @property
+    def given(self) -> Mapping[str, str]:
+        """The settings that its broker is started with."""
+        return {**self._broker_settings(), **self._settings}
+
+    @property
     def children(self) -> list[Child]:
         return [child for child in (self._broker_child, self._namesrv_child) if child is not None]
 
@@ -96,7 +101,7 @@ class ApacheRocketMQ:
             for program in ("broker", "namesrv"):
                 (logging / f"logback_{program}.xml").write_text("<configuration/>\n")
         _write_properties(self.folder / "namesrv.conf", {"listenPort": self.namesrv.rpartition(":")[2]})
-        _write_properties(self.folder / "broker.conf", {**self._broker_settings(), **self._settings})
+        _write_properties(self.folder / "broker.conf", self.given)
 
     def _broker_settings(self) -> dict[str, str]:
         store = self.folder / "store"

@@ -8,6 +8,7 @@ Every call is bounded: each request by its time-out, a sample by its deadline an
 some brokers did not answer is still a sample: it comes with a `PartialError` that names them (nsq's `PartialErr`).
 """
 
+from mqadmin.observing.gateway.broker_settings import ToldSettings
 from mqadmin.observing.gateway.clients import ConnectedProducer
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures, GatewayError, NotWatchable, PartialError
 from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, Master, ask
@@ -29,6 +30,7 @@ __all__ = [
     "NotWatchable",
     "PartialError",
     "Probe",
+    "ToldSettings",
     "TopicOnBroker",
     "ask",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures, as_gateway_error
 from mqadmin.observing.gateway.fan_out import change_all, fan_out
@@ -12,6 +13,14 @@ from remoting.wire.bodies.topics import PERM_WRITE
 from remoting.wire.codes import ResponseCode
 
 
+@dataclass(frozen=True, slots=True)
+class ToldSettings:
+    """What a broker tells: `values` by RocketMQ's names, and the number of its version."""
+
+    values: dict[str, str]
+    version: int
+
+
 class BrokerRequests:
     """Questions about brokers, and changes of them; `name_servers` are addresses."""
 
@@ -19,10 +28,11 @@ class BrokerRequests:
         self._admin = admin
         self._name_servers = name_servers
 
-    async def config(self, address: str) -> dict[str, str]:
-        """Returns the broker's settings by RocketMQ's names. Raises GatewayError."""
+    async def config(self, address: str) -> ToldSettings:
+        """Returns the broker's settings. Raises GatewayError."""
         with as_gateway_error():
-            return (await self._admin.brokers.config(address)).settings
+            config = await self._admin.brokers.config(address)
+        return ToldSettings(config.settings, config.broker_version)
 
     async def change_config(self, address: str, settings: Mapping[str, str]) -> ChangeFailure | None:
         """Changes settings of a broker, all or none; returns why that failed."""

@@ -22,10 +22,14 @@ _NOTHING_COUNTED = "not exist"
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """`settings` by name; `version` counts their changes, None where the broker doesn't say."""
+    """`settings` by name; `version` counts their changes, None where the broker doesn't say.
+
+    `broker_version` is the number of the broker's own version (`remoting.wire.versions`).
+    """
 
     settings: dict[str, str]
     version: DataVersion | None
+    broker_version: int
 
 
 class Brokers:
@@ -42,7 +46,9 @@ class Brokers:
         answer = await self._requests.ask(address, RequestCode.GET_BROKER_CONFIG)
         version = answer.ext_fields.get("version")
         return BrokerConfig(
-            read_settings(answer.body), read_body(DataVersion, version.encode()) if version is not None else None
+            read_settings(answer.body),
+            read_body(DataVersion, version.encode()) if version is not None else None,
+            answer.version,
         )
 
     async def update_config(self, address: str, changes: Mapping[str, str]) -> None:

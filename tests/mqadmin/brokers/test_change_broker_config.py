@@ -24,10 +24,10 @@ def test_settings_change_and_are_taken_back(settings_of_broker, ann) -> None:
     result = change(ann, "fileReservedTime = 48\r\n\nautoCreateTopicEnable=true")
     assert settings_of_broker["fileReservedTime"] == "48"
     assert {one.item: (one.state, one.after) for one in result.items} == {
-        "fileReservedTime": ("done", {"value": "48"}),
-        "autoCreateTopicEnable": ("unchanged", {"value": "true"}),
+        "fileReservedTime": ("done", {"value": "48", "default": "72"}),
+        "autoCreateTopicEnable": ("unchanged", {"value": "true", "default": "true"}),
     }
-    assert AuditEntry.objects.get().before["fileReservedTime"] == {"value": "72"}
+    assert AuditEntry.objects.get().before["fileReservedTime"] == {"value": "72", "default": "72"}
     assert result.undo == Undo("change_broker_config", {"broker": "broker-a", "settings": "fileReservedTime=72"})
     runner.run(caller(ann), result.undo.action, "prod", result.undo.arguments)
     assert settings_of_broker["fileReservedTime"] == "72"

@@ -12,6 +12,7 @@ from mqadmin.clusters.models import Topic
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.groups import ProducerInfo, ProducerTable
 from remoting.wire.codes import RequestCode, ResponseCode
+from tests.mqadmin.console.pages import text_of
 from tests.support import console_rows as seed
 from tests.support.people import make_person
 from tests.support.topic_brokers import TopicBrokers
@@ -35,10 +36,6 @@ def connects(broker, *client_ids: str) -> None:
         ProducerInfo(client_id=one, language="JAVA", version=493, remote_ip="/10.0.0.7:41") for one in client_ids
     ]
     broker.server.succeed(RequestCode.GET_ALL_PRODUCER_INFO, write_body(ProducerTable(data={"shop": clients})))
-
-
-def text_of(response) -> str:
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode())))
 
 
 def test_it_says_who_is_connected_and_the_topic_leads_there(http, brokers):

@@ -1,0 +1,69 @@
+"""The settings of a broker as it has them now, each with its default where that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqadmin.brokers.defaults import BY_PROCESSORS, OWN, Defaults, defaults_of
+from mqadmin.clusters.models import Broker, Cluster, ClusterKind
+from mqadmin.clusters.versions import version_name
+from mqadmin.observing.gateway import ask
+
+# Apache's brokers have about 460.
+SETTINGS_SHOWN_MAX = 2000
+# In the names of settings whose values are passwords or hold them.
+SECRET_WORDS = ("password", "secret", "credential", "authenticationuser")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSetting:
+    """`default` None: not known. `is_own`: each broker has its own; `is_by_processors`: it depends on the machine."""
+
+    name: str
+    value: str
+    default: str | None
+    is_own: bool
+    is_by_processors: bool
+
+    @property
+    def is_secret(self) -> bool:
+        """Tells whether its value is nothing to be shown; Apache's brokers tell passwords like any other setting."""
+        return any(word in self.name.lower() for word in SECRET_WORDS)
+
+    @property
+    def is_changed(self) -> bool:
+        """Tells whether it is known to differ from its default."""
+        return self.default is not None and self.value != self.default
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """`defaults` None: those of this broker's version are not known."""
+
+    settings: tuple[BrokerSetting, ...]
+    version: str
+    defaults: Defaults | None
+
+    @property
+    def changed_count(self) -> int:
+        return sum(one.is_changed for one in self.settings)
+
+
+def settings_of(cluster: Cluster, broker: Broker) -> BrokerSettings:
+    """Asks the broker for its settings. Raises GatewayError."""
+    told = ask(cluster.namesrv, lambda gateway: gateway.broker_settings.config(broker.address))
+    defaults = defaults_of(cluster.kind, told.version)
+    return BrokerSettings(
+        tuple(
+            BrokerSetting(
+                name,
+                told.values[name],
+                defaults.values.get(name) if defaults is not None else None,
+                name in OWN,
+                cluster.kind != ClusterKind.OURS and name in BY_PROCESSORS,
+            )
+            for name in sorted(told.values)[:SETTINGS_SHOWN_MAX]
+        ),
+        version_name(told.version),
+        defaults,
+    )
