@@ -245,6 +245,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
     "ENUM_NAME_OVERRIDES": {
+        "DescribedKind": "mqadmin.ownership.models.Described",
         "ClusterKind": "mqadmin.clusters.models.ClusterKind",
         "ClusterState": "mqadmin.clusters.models.ClusterState",
         "TopicKind": "mqadmin.clusters.models.TopicKind",

@@ -80,7 +80,7 @@ def run_many(
     """
     action = registry.find(action_name)
     subjects = checked(subjects)
-    batch = uuid.uuid5(uuid.NAMESPACE_OID, f"{caller.name}\n{key}") if key else uuid.uuid4()
+    batch = batch_of(caller, key)
     is_confirmed = confirmation == str(len(subjects))
     started = clock()
     results: dict[str, Result | InProgress] = {}
@@ -98,6 +98,11 @@ def run_many(
             batch=batch,
         )
     return ManyResult(batch, results, tuple(subjects[len(results) :]))
+
+
+def batch_of(caller: Caller, key: str) -> uuid.UUID:
+    """Returns what the runs of one request have in common: the same for the same key of the same person."""
+    return uuid.uuid5(uuid.NAMESPACE_OID, f"{caller.name}\n{key}") if key else uuid.uuid4()
 
 
 def checked(subjects: Sequence[str]) -> list[str]:

@@ -167,9 +167,9 @@ def find(run_id: uuid.UUID) -> Result | InProgress | None:
     return None if run is None else _in_progress(run)
 
 
-def find_batch(batch: uuid.UUID) -> tuple[Result, ...]:
+def find_batch(batch: uuid.UUID, count_max: int = BATCH_RUNS_MAX) -> tuple[Result, ...]:
     """Returns the ends of the runs that were asked for together, in the order in which they ended."""
-    return tuple(result_of(entry) for entry in AuditEntry.objects.filter(batch=batch).order_by("pk")[:BATCH_RUNS_MAX])
+    return tuple(result_of(entry) for entry in AuditEntry.objects.filter(batch=batch).order_by("pk")[:count_max])
 
 
 def audit_abandoned(now: datetime) -> int:

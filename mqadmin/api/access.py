@@ -11,6 +11,8 @@ from mqadmin.people import access
 from mqadmin.people.access import Scope
 from mqadmin.tokens.models import ApiToken
 
+AUDIT = "mq_audit.view_auditentry"
+
 
 def token_of(request: Request) -> ApiToken | None:
     """Returns the token of the request; None where a session stands for the account."""
@@ -37,6 +39,11 @@ def may_see(request: Request, cluster: str) -> bool:
     return clusters_seen(request).filter(name=cluster).exists()
 
 
+def may(request: Request, permission: str) -> bool:
+    """Returns whether the caller has a permission on the installation."""
+    return access.may(request.user, permission, None, scope_of(request))
+
+
 def clusters_seen(request: Request) -> QuerySet[Cluster]:
     """Returns the clusters that the caller may see."""
     return access.visible_clusters(request.user, scope_of(request))
@@ -47,5 +54,5 @@ def may_read_run(request: Request, actor: str, cluster: str) -> bool:
     scope = scope_of(request)
     if scope is not None and scope.clusters is not None and cluster not in scope.clusters:
         return False
-    readable = access.clusters_where(request.user, "mq_audit.view_auditentry")
+    readable = access.clusters_where(request.user, AUDIT, scope)
     return actor == request.user.get_username() or readable is None or cluster in readable

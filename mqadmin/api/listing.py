@@ -24,6 +24,7 @@ from mqadmin.api.cursors import CURSOR_CHARS_MAX, read_cursor, write_cursor
 from mqadmin.api.exports import EXPORTS, CsvRenderer, JsonLinesRenderer, export
 from mqadmin.api.resource import Resource
 from mqadmin.api.rows import Rows
+from mqadmin.ownership.models import OWNER_CHARS_MAX
 
 # Rows of one page, at most; as many as are read and written in some tens of milliseconds.
 LIMIT_MAX = 500
@@ -50,6 +51,13 @@ def filter_field(what: str) -> serializers.CharField:
     """Returns the parameter `q` of a list whose names can be searched."""
     return serializers.CharField(
         max_length=FILTER_CHARS_MAX, default="", allow_blank=True, help_text=f"Part of the {what}, in any case."
+    )
+
+
+def owner_filter() -> serializers.CharField:
+    """Returns the parameter `owner` of a list whose rows somebody may own."""
+    return serializers.CharField(
+        max_length=OWNER_CHARS_MAX, default="", allow_blank=True, help_text="Those of this owner alone."
     )
 
 

@@ -49,7 +49,7 @@ def _by_action(path: str, regex: str, method: str, callback: Any) -> list[Endpoi
     return [
         (path.replace("{action}", name), regex, method, described_action(callback.cls, action).as_view())
         for name, action in sorted(registry.ACTIONS.items())
-        if isinstance(action, Action) == ("{cluster}" in path)
+        if isinstance(action, Action) == ("{cluster}" in path) and callback.cls.serves(action)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Reads JSON bodies: bounded, and strict where Python's own decoder is not (NaN, lone surrogates, depth)."""
+"""Reads bodies. JSON: bounded, and strict where Python's own decoder is not (NaN, lone surrogates, depth)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,26 @@ class JsonParser(BaseParser):
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         """Returns the document. Raises ParseError, Problem for a body that is too large."""
-        text = stream.read(BODY_BYTES_MAX + 1)
-        if len(text) > BODY_BYTES_MAX:
-            words = _("A body may have %(bytes)d bytes.") % {"bytes": BODY_BYTES_MAX}
-            raise Problem(TOO_LARGE, words)
         try:
-            return msgspec.json.decode(text)
+            return msgspec.json.decode(_bounded(stream))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ParseError(_("The body is not valid JSON: %(reason)s") % {"reason": error}) from error
+
+
+class YamlParser(BaseParser):
+    """application/yaml up to BODY_BYTES_MAX, as bytes: `configuration/document.py` reads it."""
+
+    media_type = "application/yaml"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Returns the text. Raises Problem for a body that is too large."""
+        return _bounded(stream)
+
+
+def _bounded(stream: IO[Any]) -> bytes:
+    text: bytes = stream.read(BODY_BYTES_MAX + 1)
+    if len(text) > BODY_BYTES_MAX:
+        raise Problem(TOO_LARGE, _("A body may have %(bytes)d bytes.") % {"bytes": BODY_BYTES_MAX})
+    return text

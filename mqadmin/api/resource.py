@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, ClassVar
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import parse_etags
@@ -20,7 +21,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mqadmin.api.access import may_see
+from mqadmin.api.access import may, may_see
 from mqadmin.live.events import live_group
 from mqadmin.live.revisions import revision_of
 
@@ -33,11 +34,15 @@ class Resource(APIView):
 
     # A refused change has its entry in the audit, which the runner writes.
     scope_is_left_to_the_runner: ClassVar[bool] = False
+    # On the installation, of what is about no cluster; "": whoever is known may ask.
+    permission: ClassVar[str] = ""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         if not self.scope_is_left_to_the_runner and not may_see(request, kwargs.get("cluster", "")):
             raise Http404
+        if self.permission and not may(request, self.permission):
+            raise PermissionDenied
         # No name has this character, and PostgreSQL takes it in no text.
         if any("\0" in name for name in kwargs.values() if isinstance(name, str)):
             raise Http404

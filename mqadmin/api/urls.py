@@ -8,9 +8,14 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from mqadmin import path_names  # noqa: F401 - the converter `name`
 from mqadmin.api.views.actions import ClusterActions, InstallationActions, PreviewAction, RunAction, RunDetail
+from mqadmin.api.views.audit import Audit, AuditCheck, AuditEntryDetail
 from mqadmin.api.views.clusters import Brokers, ClusterDetail, ClusterLag, Clusters
+from mqadmin.api.views.configuration import ConfigurationApply, ConfigurationExport, ConfigurationPlan
 from mqadmin.api.views.description import JsonDescription, YamlDescription
 from mqadmin.api.views.groups import GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
+from mqadmin.api.views.jobs import JobDetail, Jobs
+from mqadmin.api.views.many import PreviewMany, RunMany
+from mqadmin.api.views.people import LogIns, People, PersonDetail
 from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
 from mqadmin.api.views.tokens import Tokens
@@ -38,10 +43,23 @@ urlpatterns = [
     path(f"{CLUSTER}/actions", ClusterActions.as_view()),
     path(f"{CLUSTER}/actions/<slug:action>/preview", PreviewAction.as_view(), name="preview_on_cluster"),
     path(f"{CLUSTER}/actions/<slug:action>/run", RunAction.as_view(), name="run_on_cluster"),
+    path(f"{CLUSTER}/actions/<slug:action>/preview-many", PreviewMany.as_view()),
+    path(f"{CLUSTER}/actions/<slug:action>/run-many", RunMany.as_view()),
+    path(f"{CLUSTER}/configuration", ConfigurationExport.as_view()),
+    path(f"{CLUSTER}/configuration/plan", ConfigurationPlan.as_view()),
+    path(f"{CLUSTER}/configuration/apply", ConfigurationApply.as_view()),
     path("actions", InstallationActions.as_view()),
     path("actions/<slug:action>/preview", PreviewAction.as_view(), name="preview"),
     path("actions/<slug:action>/run", RunAction.as_view(), name="run"),
     path("runs/<uuid:run>", RunDetail.as_view()),
+    path("audit", Audit.as_view()),
+    path("audit/check", AuditCheck.as_view()),
+    path("audit/<int:number>", AuditEntryDetail.as_view()),
+    path("people", People.as_view()),
+    path("people/<name:person>/log-ins", LogIns.as_view()),
+    path("people/<name:person>", PersonDetail.as_view()),
+    path("jobs", Jobs.as_view()),
+    path("jobs/<name:job>", JobDetail.as_view()),
     path("tokens", Tokens.as_view()),
     path("problems", Problems.as_view()),
     path("problems/<slug:problem>", ProblemDetail.as_view()),

@@ -70,13 +70,17 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a check found. `fault` is "" where all is well; else `broken` is the number of the first entry it names."""
+    """What a check found. `fault` is "" where all is well; else `broken` is the number of the first entry it names.
+
+    `head` is the last entry that was checked; `is_whole`: no entry follows it.
+    """
 
     head: Head
     checked_count: int
     cut: AuditCut | None
     broken: int | None = None
     fault: str = ""
+    is_whole: bool = True
 
 
 def append(entry: AuditEntry) -> AuditEntry:
@@ -126,14 +130,17 @@ def cut_before(moment: datetime) -> AuditCut | None:
         return cut
 
 
-def check(known: Head | None = None) -> Report:
-    """Goes through the whole chain. `known` is a head that was noted before, and must be in it."""
+def check(known: Head | None = None, *, after: Head | None = None, count_max: int | None = None) -> Report:
+    """Goes through the chain: all of it, or at most `count_max` entries behind the head of an earlier check.
+
+    `known` is a head that was noted before, and must be in it; so must `after` be.
+    """
     cut = AuditCut.objects.order_by("-through").first()
     last = Head(0, "") if cut is None else Head(cut.through, cut.hash)
     count = 0
 
     def broken(number: int | None, fault: str) -> Report:
-        return Report(last, count, cut, number, fault)
+        return Report(last, count, cut, number, fault, is_whole=False)
 
     missing = triggers.missing(connection)
     if missing:
@@ -144,17 +151,24 @@ def check(known: Head | None = None) -> Report:
             return broken(
                 one.through, _("The cut after entry %(number)d is not signed by us.") % {"number": one.through}
             )
-    for entry in AuditEntry.objects.order_by("number").iterator(_CHUNK):
+    entries = AuditEntry.objects.order_by("number")
+    if after is not None and after.number >= last.number:
+        if fault := _fault_of_start(after, last):
+            return broken(after.number, fault)
+        last = after
+        entries = entries.filter(number__gt=last.number)
+    for entry in entries[:count_max].iterator(_CHUNK):
         if fault := _fault(entry, last):
             return broken(entry.number, fault)
         count += 1
         last = Head(entry.number, entry.hash)
         if known is not None and known.number == last.number and known.hash != last.hash:
-            return broken(last.number, _("Entry %(number)d is another one than was noted.") % {"number": last.number})
+            return broken(last.number, _another(last.number))
     if known is not None and known.number > last.number:
         words = _("Entry %(number)d was noted, and the chain ends at %(last)d: its end was cut off.")
         return broken(last.number + 1, words % {"number": known.number, "last": last.number})
-    return broken(None, "")
+    is_whole = count != count_max or not AuditEntry.objects.filter(number__gt=last.number).exists()
+    return Report(last, count, cut, is_whole=is_whole)
 
 
 def entry_hash(entry: AuditEntry, key: str) -> str:
@@ -178,6 +192,20 @@ def _fault(entry: AuditEntry, last: Head) -> str:
     if not _is_signed(entry.hash, [entry_hash(entry, key) for key in _keys()]):
         return _("Entry %(number)d does not say what it said when it was written.") % {"number": entry.number}
     return ""
+
+
+def _fault_of_start(start: Head, oldest: Head) -> str:
+    """Returns the fault of a head to begin behind; `oldest` is where the chain itself begins."""
+    if start.number == oldest.number:
+        return "" if start.hash == oldest.hash else _another(start.number)
+    found = AuditEntry.objects.filter(number=start.number).values_list("hash", flat=True).first()
+    if found is None:
+        return _("Entry %(number)d was noted, and is not there.") % {"number": start.number}
+    return "" if found == start.hash else _another(start.number)
+
+
+def _another(number: int) -> str:
+    return _("Entry %(number)d is another one than was noted.") % {"number": number}
 
 
 def _keys() -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mqadmin.actions import runner
+from django.db.models import QuerySet
+
+from mqadmin.actions import declaration, many, runner
 from mqadmin.actions.arguments import InvalidArguments
 from mqadmin.actions.caller import Caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Change, Preview
@@ -14,10 +17,20 @@ from mqadmin.actions.runs import InProgress, Result
 from mqadmin.clusters.models import Cluster, Group, Topic, TopicKind
 from mqadmin.configuration.document import SETTINGS, TEXTS, Entry
 from mqadmin.ownership.describe import texts_of
+from mqadmin.ownership.models import Described
+from mqadmin.ownership.selectors import names_of_owner
 
 
 class PlanError(Exception):
-    """The file asks for something that an action refuses, or nobody answers; the text names line and key."""
+    """The file asks for something that an action refuses, or nobody answers; the text names line and key.
+
+    `action` and `arguments` are what was asked; the cause is the exception of its preview.
+    """
+
+    def __init__(self, words: str, action: str, arguments: Mapping[str, Any]) -> None:
+        super().__init__(words)
+        self.action = action
+        self.arguments = arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +53,62 @@ def plan(caller: Caller, cluster: Cluster, entries: list[Entry]) -> list[Step]:
     return [step for step in steps if step.preview.has_changes]
 
 
-def apply(caller: Caller, cluster: Cluster, steps: list[Step]) -> Iterator[tuple[Step, Result | InProgress]]:
-    """Runs the steps one by one; a step whose subject changed since the plan is refused, and the next one is run."""
+def fingerprint(steps: Sequence[Step]) -> str:
+    """Returns a digest of what a plan rests on: equal digests mean that applying would do the same."""
+    rests_on = {f"{step.action}\n{step.entry.name}": [step.preview.fingerprint, step.arguments] for step in steps}
+    return declaration.fingerprint(rests_on)
+
+
+def apply(
+    caller: Caller, cluster: Cluster, steps: Sequence[Step], batch: uuid.UUID | None = None
+) -> Iterator[tuple[Step, Result | InProgress]]:
+    """Runs the steps one by one; a step whose subject changed since the plan is refused, and the next one is run.
+
+    `batch` is by what the audit finds the runs together; each step is carried out once of it.
+    """
+    batch = batch or uuid.uuid4()
     for step in steps:
         yield (
             step,
-            runner.run(caller, step.action, cluster.name, step.arguments, fingerprint=step.preview.fingerprint),
+            runner.run(
+                caller,
+                step.action,
+                cluster.name,
+                step.arguments,
+                key=str(uuid.uuid5(batch, f"{cluster.name}\n{step.action}\n{step.entry.name}")),
+                fingerprint=step.preview.fingerprint,
+                batch=batch,
+            ),
         )
 
 
-def export(caller: Caller, cluster: Cluster) -> tuple[list[Entry], list[str]]:
+def batch_of(caller: Caller, key: str) -> uuid.UUID:
+    """Returns what the runs of one application have in common: the same for the same key of the same person."""
+    return many.batch_of(caller, f"configuration\n{key}" if key else "")
+
+
+def names(cluster: Cluster, text: str = "", owner: str = "") -> list[tuple[str, str]]:
+    """Returns kind and name of the topics and groups that people made: all, or those with a text or of an owner."""
+    topics = Topic.objects.filter(cluster=cluster, kind=TopicKind.NORMAL)
+    groups = Group.objects.filter(cluster=cluster, is_system=False)
+    found: list[tuple[str, str]] = []
+    for kind, rows in ((Described.TOPIC, topics), (Described.GROUP, groups)):
+        chosen: QuerySet[Any] = rows.filter(name__icontains=text) if text else rows
+        if owner:
+            chosen = chosen.filter(name__in=names_of_owner(cluster, kind, owner))
+        found += [(kind.value, name) for name in chosen.order_by("name").values_list("name", flat=True)]
+    return found
+
+
+def export(
+    caller: Caller, cluster: Cluster, chosen: Sequence[tuple[str, str]] | None = None
+) -> tuple[list[Entry], list[str]]:
     """Returns the topics and groups that people made, as their brokers have them, and what could not be read.
 
-    A setting that brokers have differently is left out, and said. Raises PlanError.
+    `chosen` are some of `names`. A setting that brokers have differently is left out, and said.
     """
-    topics = Topic.objects.filter(cluster=cluster, kind=TopicKind.NORMAL).order_by("name")
-    groups = Group.objects.filter(cluster=cluster, is_system=False).order_by("name")
-    names = [("topic", name) for name in topics.values_list("name", flat=True)]
-    names += [("group", name) for name in groups.values_list("name", flat=True)]
     entries, left_out = [], []
-    for kind, name in names:
+    for kind, name in names(cluster) if chosen is None else chosen:
         empty = Entry(kind, name, 0, {}, {})
         try:
             found = _preview(caller, f"create_{kind}", cluster, {kind: name}, empty)
@@ -98,6 +147,7 @@ def _preview(caller: Caller, action: str, cluster: Cluster, arguments: Mapping[s
     except InvalidArguments as error:
         key, words = next(iter(error.errors.items()))
         line = entry.lines.get(key, entry.line)
-        raise PlanError(f"line {line}: {place}: {key or action}: {' '.join(words)}") from error
+        sentence = f"line {line}: {place}: {key or action}: {' '.join(words)}"
+        raise PlanError(sentence, action, arguments) from error
     except (ActionRefused, ActionUnavailable) as error:
-        raise PlanError(f"line {entry.line}: {place}: {error}") from error
+        raise PlanError(f"line {entry.line}: {place}: {error}", action, arguments) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,9 +38,20 @@ class Job:
 
 def jobs() -> list[Job]:
     """Returns the jobs by name. Three queries."""
-    rows = list(
-        PeriodicTask.objects.filter(task=tasks.NAME).select_related("crontab", "interval").order_by("name")[:JOBS_MAX]
-    )
+    return _with_last(_rows().order_by("name")[:JOBS_MAX])
+
+
+def job(name: str) -> Job | None:
+    """Returns one job; None where there is none of that name."""
+    return next(iter(_with_last(_rows().filter(name=name))), None)
+
+
+def _rows() -> Any:
+    return PeriodicTask.objects.filter(task=tasks.NAME).select_related("crontab", "interval")
+
+
+def _with_last(found: Iterable[Any]) -> list[Job]:
+    rows = list(found)
     newest = (
         AuditEntry.objects.filter(way=Way.CELERY, via__in=[row.name for row in rows])
         .values("via")
@@ -56,19 +68,28 @@ def find(name: str) -> Any:
 
 
 def _job(row: Any, last: AuditEntry | None) -> Job:
-    kwargs = json.loads(row.kwargs or "{}")
+    kwargs = _object(row.kwargs)
     return Job(
         name=row.name,
         action=str(kwargs.get("action", "")),
         cluster=str(kwargs.get("cluster", "")),
         identity=str(kwargs.get("identity", "")),
-        arguments=dict(kwargs.get("arguments") or {}),
+        arguments=arguments if isinstance(arguments := kwargs.get("arguments"), dict) else {},
         schedule=schedule_text(row),
         is_running=row.enabled,
         next_at=next_at(row) if row.enabled else None,
         last_sent_at=row.last_run_at,
         last=last,
     )
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Returns what a row is sent with; nothing where somebody else wrote what is no JSON object."""
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def schedule_text(row: Any) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.db.models.signals import post_save
 from django.dispatch import receiver
 
+from mqadmin.actions import registry
+from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Group
 from mqadmin.lag.signals import GroupsMeasured, groups_measured
 from mqadmin.live.events import Change, ChangeKind, publish_after_commit
@@ -34,3 +39,21 @@ def send_rebalances(event: EventsRecorded, **_: object) -> None:
     groups = Group.objects.filter(pk__in={one.group_id for one in event.events}).values_list("name", flat=True)
     changes = [Change(ChangeKind.REBALANCE, name, group) for group in groups]
     publish_after_commit([*changes, Change(ChangeKind.REBALANCES, name)])
+
+
+@receiver(post_save, sender=AuditEntry)
+def send_run(instance: AuditEntry, **_: Any) -> None:
+    """Publishes what a run was about: owners and notes are known to no broker, so nobody would observe the change."""
+    action = registry.ACTIONS.get(instance.action)
+    if action is None or instance.outcome == Outcome.REFUSED:
+        return
+    changes = {
+        "topic": [Change(ChangeKind.TOPICS, instance.cluster)],
+        "group": [
+            Change(ChangeKind.GROUP, instance.cluster, instance.subject),
+            Change(ChangeKind.GROUPS, instance.cluster),
+        ],
+        "broker": [Change(ChangeKind.CLUSTER, instance.cluster)],
+        "cluster": [Change(ChangeKind.CLUSTER, instance.subject)],
+    }
+    publish_after_commit(changes.get(action.subject, []))

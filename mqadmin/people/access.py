@@ -72,11 +72,11 @@ def visible_clusters(person: Person, scope: Scope | None = None) -> QuerySet[Clu
     return clusters
 
 
-def clusters_where(person: Person, permission: str) -> list[str] | None:
+def clusters_where(person: Person, permission: str, scope: Scope | None = None) -> list[str] | None:
     """Returns the names of the clusters on which a person has a permission; None for all and the installation."""
-    if may(person, permission, None):
+    if may(person, permission, None, scope):
         return None
-    return [one.name for one in visible_clusters(person) if may(person, permission, one)]
+    return [one.name for one in visible_clusters(person, scope) if may(person, permission, one, scope)]
 
 
 def may_anywhere(person: Person, permission: str) -> bool:

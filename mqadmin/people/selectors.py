@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from mqadmin.people import access, log_ins, persons
 from mqadmin.people.models import ClusterRole, LogIn
@@ -43,12 +43,19 @@ class PersonPage:
 
 def people(text: str = "", after: str = "") -> tuple[list[PersonRow], str]:
     """Returns accounts by name, those after a name, and the name to go on from ("": the end). Four queries."""
-    found = persons.accounts().filter(username__gt=after).order_by("username")
-    if text:
-        found = found.filter(username__icontains=text)
-    accounts = list(found.prefetch_related("groups")[: PAGE_SIZE + 1])
-    rows = _rows(accounts[:PAGE_SIZE])
-    return rows, rows[-1].name if len(accounts) > PAGE_SIZE else ""
+    rows = rows_after(matching(text), after, PAGE_SIZE + 1)
+    return rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].name if len(rows) > PAGE_SIZE else ""
+
+
+def matching(text: str = "") -> QuerySet[User]:
+    """Returns the accounts with the text in their names, in no order."""
+    found: QuerySet[User] = persons.accounts().all()
+    return found.filter(username__icontains=text) if text else found
+
+
+def rows_after(found: QuerySet[User], after: str, size: int) -> list[PersonRow]:
+    """Returns at most `size` of the accounts by name, behind a name. Four queries."""
+    return _rows(list(found.filter(username__gt=after).order_by("username").prefetch_related("groups")[:size]))
 
 
 def person(name: str) -> PersonPage:

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from mqadmin.actions.declaration import AnyAction, ItemState
 from mqadmin.actions.runs import InProgress, Result
+from mqadmin.api.serializers.problems import ProblemSerializer
 from mqadmin.audit.models import Outcome
 
 ITEM_STATES = [(state.value, state.value) for state in ItemState]
@@ -77,6 +78,46 @@ class PreviewSerializer(serializers.Serializer[Any]):
     warnings = serializers.ListField(child=serializers.CharField())
     has_changes = serializers.BooleanField()
     fingerprint = serializers.CharField()
+
+
+class SubjectPreviewSerializer(serializers.Serializer[Any]):
+    """What a run would do to one of many subjects; `preview` null: it would be refused, and `reason` says why."""
+
+    subject = serializers.CharField(allow_blank=True)
+    preview = PreviewSerializer(allow_null=True)
+    reason = serializers.CharField(allow_blank=True)
+
+
+class PreviewManySerializer(serializers.Serializer[Any]):
+    """A preview for each subject."""
+
+    items = SubjectPreviewSerializer(many=True)
+    not_begun = serializers.ListField(child=serializers.CharField(), help_text="For these no time was left.")
+
+
+class RunItemSerializer(serializers.Serializer[Any]):
+    """What a run of one of many subjects would have answered by itself: its status, and one of the two documents."""
+
+    status = serializers.IntegerField()
+    run = RunSerializer(allow_null=True)
+    problem = ProblemSerializer(allow_null=True)
+
+
+class SubjectRunSerializer(RunItemSerializer):
+    """What became of one of many subjects."""
+
+    subject = serializers.CharField(allow_blank=True)
+
+
+class RunManySerializer(serializers.Serializer[Any]):
+    """What became of each subject; `batch` is by what the audit finds the runs together."""
+
+    batch = serializers.UUIDField()
+    items = SubjectRunSerializer(many=True)
+    not_begun = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="For these no time was left: the same request with the same key goes on with them.",
+    )
 
 
 class ActionSerializer(serializers.Serializer[Any]):

@@ -16,6 +16,7 @@ class ClusterSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(source="head.name")
     namesrv = serializers.CharField(source="head.namesrv", help_text="Its name servers: host:port;host:port.")
+    note = serializers.CharField(source="head.note", allow_blank=True, help_text="What people noted of it.")
     rocketmq_name = serializers.CharField(source="head.rocketmq_name", help_text="What its brokers call it.")
     kind = serializers.ChoiceField(source="head.kind", choices=ClusterKind.choices)
     state = serializers.ChoiceField(source="head.state", choices=ClusterState.choices)

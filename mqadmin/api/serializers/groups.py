@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mqadmin.api.serializers.figures import BehindField, DrainField, FigureField
+from mqadmin.api.serializers.ownership import description_field, owner_field, runbook_field
 from mqadmin.clusters.models import Verdict
 from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
 
@@ -32,6 +33,9 @@ class GroupSerializer(serializers.Serializer[Any]):
     message_model = serializers.CharField(allow_blank=True)
     is_consume_enabled = serializers.BooleanField(allow_null=True)
     retry_times_max = serializers.IntegerField(allow_null=True)
+    owner = owner_field()
+    description = description_field()
+    runbook = runbook_field()
 
 
 class GroupDetailSerializer(GroupSerializer):

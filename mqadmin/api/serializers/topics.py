@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mqadmin.api.serializers.figures import BehindField, FigureField
+from mqadmin.api.serializers.ownership import description_field, owner_field, runbook_field
 from mqadmin.clusters.models import TopicKind, Verdict
 
 
@@ -22,6 +23,9 @@ class TopicSerializer(serializers.Serializer[Any]):
     in_per_s = FigureField(source="in_figure")
     last_stored_at = serializers.DateTimeField(allow_null=True)
     group_count = serializers.IntegerField(help_text="Groups that read it.")
+    owner = owner_field()
+    description = description_field()
+    runbook = runbook_field()
 
 
 class TopicQueueSerializer(serializers.Serializer[Any]):

@@ -6,11 +6,11 @@ each, a problem when it was refused or nobody answered, and so nothing was done.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
 from django.core.exceptions import PermissionDenied
+from django.forms import Form
 from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
@@ -19,15 +19,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mqadmin.actions import registry, runner, runs
-from mqadmin.actions.arguments import InvalidArguments, arguments_form, declared_form
-from mqadmin.actions.declaration import Action, ActionRefused, ActionUnavailable, AnyAction
+from mqadmin.actions.arguments import arguments_form, declared_form
+from mqadmin.actions.declaration import Action, AnyAction
 from mqadmin.actions.json_schema import Schema, arguments_schema, check_types
 from mqadmin.actions.models import KEY_CHARS_MAX
-from mqadmin.actions.runs import InProgress, Refusal, Result
-from mqadmin.api import problems
 from mqadmin.api.access import caller_of, may_read_run
-from mqadmin.api.problems import FieldError, Kind, Problem
 from mqadmin.api.resource import Resource
+from mqadmin.api.run_answers import (
+    IDEMPOTENCY_KEY,
+    PREVIEW_ERRORS,
+    invalid_arguments,
+    key_of,
+    preview_problem,
+    run_answer,
+)
 from mqadmin.api.serializers.actions import (
     ActionSerializer,
     PreviewSerializer,
@@ -35,23 +40,14 @@ from mqadmin.api.serializers.actions import (
     action_document,
     run_document,
 )
-from mqadmin.audit.models import Outcome
 from mqadmin.clusters import selectors
 
-IDEMPOTENCY_KEY = "Idempotency-Key"
-# The caller of a run that is still going on asks again after this.
-RETRY_AFTER_S = 1
-
-KIND_OF_REFUSAL: Mapping[Refusal, Kind] = {
-    Refusal.PERMISSION: problems.PERMISSION_DENIED,
-    Refusal.ARGUMENTS: problems.INVALID_ARGUMENTS,
-    Refusal.CONFIRMATION: problems.NOT_CONFIRMED,
-    Refusal.STALE: problems.STALE,
-    Refusal.BUSY: problems.BUSY,
-    Refusal.KEY_REUSED: problems.KEY_REUSED,
-    Refusal.READ_ONLY: problems.READ_ONLY,
-    Refusal.RULE: problems.RULE,
-}
+KEY_PARAMETER = OpenApiParameter(
+    IDEMPOTENCY_KEY,
+    {"type": "string", "maxLength": KEY_CHARS_MAX},
+    OpenApiParameter.HEADER,
+    description="Any text of the caller's own: the same key never carries anything out twice, for seven days.",
+)
 
 
 class PreviewRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -115,7 +111,24 @@ class ActionResource(Resource):
 
     verb: ClassVar[str]
     body: ClassVar[type[msgspec.Struct]]
+    responses: ClassVar[dict[Any, Any]]
+    parameters: ClassVar[tuple[OpenApiParameter, ...]] = ()
     scope_is_left_to_the_runner = True
+
+    @classmethod
+    def body_schema(cls, action: AnyAction) -> Schema:
+        """Returns the schema of the body, for OpenAPI."""
+        raise NotImplementedError
+
+    @classmethod
+    def serves(cls, _action: AnyAction) -> bool:
+        """Returns whether the address is there for an action."""
+        return True
+
+    @classmethod
+    def arguments_schema(cls, _action: AnyAction, form: Form) -> Schema:
+        """Returns the schema of the arguments that the body has."""
+        return arguments_schema(form)
 
     def read(self, request: Request, action: str, cluster: str) -> Any:
         """Returns the body. Raises ParseError, Problem, UnknownAction, ObjectDoesNotExist."""
@@ -123,11 +136,13 @@ class ActionResource(Resource):
             form = runner.form(action, cluster)
         except (registry.UnknownAction, runner.WrongTarget) as error:
             raise Http404 from error
+        if not self.serves(registry.find(action)):
+            raise Http404
         try:
             body: Any = msgspec.convert(request.data, self.body)
         except msgspec.ValidationError as error:
             raise ParseError(_("The body is not what this address takes: %(reason)s") % {"reason": error}) from error
-        if errors := check_types(arguments_schema(form), body.arguments):
+        if errors := check_types(self.arguments_schema(registry.find(action), form), body.arguments):
             raise invalid_arguments(errors)
         return body
 
@@ -137,19 +152,18 @@ class PreviewAction(ActionResource):
 
     verb = "preview"
     body = PreviewRequest
+    responses: ClassVar[dict[Any, Any]] = {200: PreviewSerializer}
+
+    @classmethod
+    def body_schema(cls, action: AnyAction) -> Schema:
+        return body_of({"arguments": arguments_schema(declared_form(action))}, ["arguments"])
 
     def post(self, request: Request, action: str, cluster: str = "") -> Response:
         asked: PreviewRequest = self.read(request, action, cluster)
         try:
             found = runner.preview(caller_of(request), action, cluster, asked.arguments)
-        except runner.PermissionRefused as error:
-            raise Problem(problems.PERMISSION_DENIED, str(error)) from error
-        except InvalidArguments as error:
-            raise invalid_arguments(error.errors) from error
-        except ActionRefused as error:
-            raise Problem(problems.RULE, str(error)) from error
-        except ActionUnavailable as error:
-            raise Problem(problems.UNAVAILABLE, str(error)) from error
+        except PREVIEW_ERRORS as error:
+            raise preview_problem(error) from error
         return Response(PreviewSerializer(found).data)
 
 
@@ -158,6 +172,11 @@ class RunAction(ActionResource):
 
     verb = "run"
     body = RunRequest
+    parameters = (KEY_PARAMETER,)
+    responses: ClassVar[dict[Any, Any]] = {
+        200: OpenApiResponse(RunSerializer, "Everything is as wanted."),
+        207: OpenApiResponse(RunSerializer, "It has ended otherwise: `items` say what became of each."),
+    }
 
     def post(self, request: Request, action: str, cluster: str = "") -> Response:
         asked: RunRequest = self.read(request, action, cluster)
@@ -166,71 +185,40 @@ class RunAction(ActionResource):
             action,
             cluster,
             asked.arguments,
-            key=_key(request),
+            key=key_of(request),
             fingerprint=asked.fingerprint,
             confirmation=asked.confirmation,
         )
-        match result:
-            case InProgress():
-                words = _("Another request with this key is being carried out.")
-                headers = {"Retry-After": str(RETRY_AFTER_S)}
-                raise Problem(problems.IN_PROGRESS, words, run=str(result.run_id), headers=headers)
-            case Result(refusal=Refusal() as refusal):
-                raise Problem(
-                    KIND_OF_REFUSAL[refusal], result.reason, errors=_errors(result.errors), run=str(result.run_id)
-                )
-            case Result(outcome=Outcome.FAILED, items=()):
-                raise Problem(problems.UNAVAILABLE, result.reason, run=str(result.run_id))
-        return Response(run_document(result), 200 if result.outcome == Outcome.DONE else 207)
+        http_status, document = run_answer(result)
+        return Response(document, http_status)
+
+    @classmethod
+    def body_schema(cls, action: AnyAction) -> Schema:
+        properties: Schema = {
+            "arguments": arguments_schema(declared_form(action)),
+            "fingerprint": {
+                "type": ["string", "null"],
+                "description": "Of the preview that was decided on: the run refuses when it no longer holds.",
+            },
+            "confirmation": {"type": "string", "description": "The subject's name, where it must be typed."},
+        }
+        return body_of(properties, ["arguments", *(["confirmation"] if action.is_confirmed_by_name else [])])
 
 
-def _key(request: Request) -> str:
-    key = request.headers.get(IDEMPOTENCY_KEY, "").strip()
-    if len(key) > KEY_CHARS_MAX:
-        words = _("An idempotency key may have %(chars)d characters.") % {"chars": KEY_CHARS_MAX}
-        raise Problem(problems.BAD_REQUEST, words, errors=[FieldError(IDEMPOTENCY_KEY, words)])
-    return key
-
-
-def invalid_arguments(errors: Mapping[str, Any]) -> Problem:
-    """Returns the problem that names the arguments that are not valid."""
-    found = _errors(errors)
-    return Problem(problems.INVALID_ARGUMENTS, " ".join(one.detail for one in found), errors=found)
-
-
-def _errors(errors: Mapping[str, Any]) -> list[FieldError]:
-    return [FieldError(name, str(sentence)) for name, sentences in errors.items() for sentence in sentences]
+def body_of(properties: Schema, required: list[str]) -> Schema:
+    """Returns the schema of a body that takes nothing else."""
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def described_action(resource: type[ActionResource], action: AnyAction) -> type[ActionResource]:
     """Returns the resource with the description of one action, for OpenAPI."""
-    schema: Schema = arguments_schema(declared_form(action))
-    properties: Schema = {"arguments": schema}
-    required = ["arguments"]
-    parameters: list[OpenApiParameter] = []
-    responses: dict[Any, Any] = {200: PreviewSerializer}
-    if resource.body is RunRequest:
-        properties["fingerprint"] = {
-            "type": ["string", "null"],
-            "description": "Of the preview that was decided on: the run refuses when it no longer holds.",
-        }
-        properties["confirmation"] = {"type": "string", "description": "The subject's name, where it must be typed."}
-        required += ["confirmation"] if action.is_confirmed_by_name else []
-        limit = {"type": "string", "maxLength": KEY_CHARS_MAX}
-        words = "Any text of the caller's own: the same key never carries anything out twice, for seven days."
-        parameters = [OpenApiParameter(IDEMPOTENCY_KEY, limit, OpenApiParameter.HEADER, description=words)]
-        responses = {
-            200: OpenApiResponse(RunSerializer, "Everything is as wanted."),
-            207: OpenApiResponse(RunSerializer, "It has ended otherwise: `items` say what became of each."),
-        }
-    body = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     description = extend_schema(
         operation_id=f"{resource.verb}_{action.name}",
-        summary=f"{action.title}: {resource.verb}",
+        summary=f"{action.title}: {resource.verb.replace('_', ' ')}",
         description=resource.__doc__,
-        request={"application/json": body},
-        parameters=parameters,
-        responses=responses,
+        request={"application/json": resource.body_schema(action)},
+        parameters=list(resource.parameters),
+        responses=resource.responses,
     )
     return extend_schema_view(post=description)(type(f"{resource.__name__}_{action.name}", (resource,), {}))
 

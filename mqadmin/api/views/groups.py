@@ -10,7 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mqadmin.api.listing import ListQuery, ListResource, described, filter_field, sort_field
+from mqadmin.api.listing import ListQuery, ListResource, described, filter_field, owner_filter, sort_field
+from mqadmin.api.owners import attach_owners, with_owners
 from mqadmin.api.resource import Resource
 from mqadmin.api.rows import Rows, RowsInMemory
 from mqadmin.api.serializers.groups import (
@@ -24,7 +25,9 @@ from mqadmin.api.serializers.groups import (
 from mqadmin.api.views.clusters import lag_rows
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Group, Member, QueueOffset, Subscription, Verdict
+from mqadmin.clusters.selectors.sorted_rows import SortedRows
 from mqadmin.lag.selectors import LagPoint, packed_history
+from mqadmin.ownership.models import Described
 
 
 class GroupsQuery(ListQuery):
@@ -32,6 +35,7 @@ class GroupsQuery(ListQuery):
     status = serializers.ChoiceField(
         choices=Verdict.choices, default="", allow_blank=True, help_text="Groups of one verdict alone."
     )
+    owner = owner_filter()
     sort = sort_field(selectors.GROUP_SORTS, "verdict")
 
 
@@ -43,13 +47,20 @@ class Groups(ListResource):
     query = GroupsQuery
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Group]:
-        return selectors.group_rows(
-            selectors.cluster_head(names["cluster"]),
-            filter=query["q"].strip(),
-            verdict=query["status"],
-            sort=query["sort"].removeprefix("-"),
-            is_descending=query["sort"].startswith("-"),
-        )
+        return group_rows(names["cluster"], query)
+
+
+def group_rows(cluster: str, query: Mapping[str, Any]) -> SortedRows[Group]:
+    """Returns the groups that the query string of the list asks for. Raises Cluster.DoesNotExist."""
+    head = selectors.cluster_head(cluster)
+    found = selectors.group_rows(
+        head,
+        filter=query["q"].strip(),
+        verdict=query["status"],
+        sort=query["sort"].removeprefix("-"),
+        is_descending=query["sort"].startswith("-"),
+    )
+    return with_owners(found, head, Described.GROUP, query["owner"])
 
 
 class GroupDetail(Resource):
@@ -60,8 +71,13 @@ class GroupDetail(Resource):
         return self.when_changed(
             request,
             {"cluster": cluster, "group": group},
-            lambda: Response(GroupDetailSerializer(selectors.group_head(cluster, group)).data),
+            lambda: self._document(cluster, group),
         )
+
+    def _document(self, cluster: str, group: str) -> Response:
+        head = selectors.group_head(cluster, group)
+        attach_owners([head], head.cluster, Described.GROUP)
+        return Response(GroupDetailSerializer(head).data)
 
 
 @described("list_group_queues", "List the queues of a group")

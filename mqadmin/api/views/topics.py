@@ -10,7 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mqadmin.api.listing import ListQuery, ListResource, described, filter_field, sort_field
+from mqadmin.api.listing import ListQuery, ListResource, described, filter_field, owner_filter, sort_field
+from mqadmin.api.owners import attach_owners, with_owners
 from mqadmin.api.resource import Resource
 from mqadmin.api.rows import Rows
 from mqadmin.api.serializers.topics import (
@@ -21,6 +22,8 @@ from mqadmin.api.serializers.topics import (
 )
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Topic, TopicKind
+from mqadmin.clusters.selectors.sorted_rows import SortedRows
+from mqadmin.ownership.models import Described
 
 ALL_KINDS = "all"
 
@@ -28,6 +31,7 @@ ALL_KINDS = "all"
 class TopicsQuery(ListQuery):
     q = filter_field("name")
     kind = serializers.ChoiceField(choices=[*TopicKind.values, ALL_KINDS], default=TopicKind.NORMAL)
+    owner = owner_filter()
     sort = sort_field(selectors.TOPIC_SORTS, "name")
 
 
@@ -39,13 +43,20 @@ class Topics(ListResource):
     query = TopicsQuery
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Topic]:
-        return selectors.topic_rows(
-            selectors.cluster_head(names["cluster"]),
-            filter=query["q"].strip(),
-            kind="" if query["kind"] == ALL_KINDS else query["kind"],
-            sort=query["sort"].removeprefix("-"),
-            is_descending=query["sort"].startswith("-"),
-        )
+        return topic_rows(names["cluster"], query)
+
+
+def topic_rows(cluster: str, query: Mapping[str, Any]) -> SortedRows[Topic]:
+    """Returns the topics that the query string of the list asks for. Raises Cluster.DoesNotExist."""
+    head = selectors.cluster_head(cluster)
+    found = selectors.topic_rows(
+        head,
+        filter=query["q"].strip(),
+        kind="" if query["kind"] == ALL_KINDS else query["kind"],
+        sort=query["sort"].removeprefix("-"),
+        is_descending=query["sort"].startswith("-"),
+    )
+    return with_owners(found, head, Described.TOPIC, query["owner"])
 
 
 class TopicDetail(Resource):
@@ -57,6 +68,7 @@ class TopicDetail(Resource):
 
     def _document(self, cluster: str, topic: str) -> Response:
         page = selectors.topic_page(cluster, topic)
+        attach_owners([page.topic], page.cluster, Described.TOPIC)
         shown = {
             "queues": TopicQueueSerializer(page.queues, many=True).data,
             "readers": TopicReaderSerializer(page.readers, many=True).data,

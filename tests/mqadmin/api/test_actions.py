@@ -13,7 +13,7 @@ from django.test import Client
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable
 from mqadmin.actions.models import ActionRun
 from mqadmin.actions.runs import Refusal
-from mqadmin.api.views.actions import KIND_OF_REFUSAL
+from mqadmin.api.run_answers import KIND_OF_REFUSAL
 from mqadmin.audit.models import AuditEntry
 from mqadmin.people.models import ReadOnlyCluster
 from tests.mqadmin.actions.conftest import NAME, House

@@ -1,0 +1,233 @@
+"""Topics and groups as a file: exported, planned and applied, an outcome for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AbstractUser
+from django.test import Client
+
+from mqadmin.api.views import configuration
+from mqadmin.audit.models import AuditEntry
+from mqadmin.clusters.models import Cluster
+from mqadmin.ownership.models import Ownership
+from mqadmin.people.models import ReadOnlyCluster
+from remoting.wire.bodies.topics import TopicConfig
+from tests.support import console_rows as seed
+from tests.support.group_brokers import GroupBrokers
+
+HERE = "/api/v1/clusters/prod/configuration"
+FILE = """\
+topics:
+  orders:
+    owner: shop
+    read_queues: 8
+    write_queues: 8
+    perm: 6
+groups:
+  billing:
+    retry_times_max: 3
+"""
+
+
+@pytest.fixture
+def brokers() -> Iterator[GroupBrokers]:
+    with GroupBrokers("broker-a", "broker-b") as brokers:
+        yield brokers
+
+
+@pytest.fixture
+def prod(db: None, brokers: GroupBrokers, now: datetime) -> Cluster:
+    cluster = seed.make_cluster("prod", now=now, namesrv=brokers.namesrv)
+    for name in brokers.brokers:
+        seed.make_broker(cluster, name, now=now)
+    return cluster
+
+
+def post(http: Client, path: str, text: str | bytes = FILE, **headers: str) -> Any:
+    return http.post(f"{HERE}/{path}", text, content_type="application/yaml", headers=headers)
+
+
+@pytest.mark.usefixtures("prod")
+def test_a_file_is_planned_applied_and_then_does_not_differ(http: Client, brokers: GroupBrokers) -> None:
+    plan = post(http, "plan")
+    assert plan.status_code == 200, plan.content
+    assert [(one["kind"], one["name"], one["action"]) for one in plan.json()["items"]] == [
+        ("topic", "orders", "create_topic"),
+        ("topic", "orders", "describe_topic"),
+        ("group", "billing", "create_group"),
+    ]
+    assert plan.json()["items"][1]["changes"][0]["after"]["owner"] == "shop"
+    assert not AuditEntry.objects.exists()
+    done = post(http, f"apply?fingerprint={plan.json()['fingerprint']}")
+    assert done.status_code == 200, done.content
+    assert [one["run"]["outcome"] for one in done.json()["items"]] == ["done", "done", "done"]
+    for broker in brokers.brokers.values():
+        assert broker.topics["orders"].read_queue_nums == 8
+        assert broker.groups["billing"].retry_max_times == 3
+    assert Ownership.objects.get().owner == "shop"
+    assert AuditEntry.objects.filter(batch=done.json()["batch"], way="rest").count() == 3
+    assert post(http, "plan").json()["items"] == []
+    assert (post(http, "apply").status_code, post(http, "apply").json()["items"]) == (200, [])
+
+
+@pytest.mark.usefixtures("prod")
+def test_the_same_key_tells_what_was_done_and_does_nothing(http: Client, brokers: GroupBrokers) -> None:
+    first = post(http, "apply", **{"Idempotency-Key": "k"})
+    brokers["broker-a"].topics.clear()
+    second = post(http, "apply", **{"Idempotency-Key": "k"})
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert [one["run"]["is_repeat"] for one in second.json()["items"]] == [True] * 3
+    assert sorted(one["run"]["run"] for one in first.json()["items"]) == sorted(
+        one["run"]["run"] for one in second.json()["items"]
+    )
+    assert AuditEntry.objects.count() == 3
+    assert "orders" not in brokers["broker-a"].topics
+    other = post(http, "apply", FILE.replace("8", "4"), **{"Idempotency-Key": "k"})
+    assert other.status_code == 207
+    assert other.json()["items"][-1]["problem"]["type"] == "/api/v1/problems/key-reused"
+    assert post(http, "apply").status_code == 200
+    assert "orders" in brokers["broker-a"].topics
+
+
+@pytest.mark.usefixtures("prod")
+def test_what_no_time_was_left_for_is_named_and_done_the_next_time(
+    http: Client, brokers: GroupBrokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = configuration._differing
+    monkeypatch.setattr(configuration, "_differing", lambda *asked: _then(plan(*asked), monkeypatch))
+    first = post(http, "apply", **{"Idempotency-Key": "k"})
+    assert first.status_code == 207
+    assert [one["action"] for one in first.json()["items"]] == ["create_topic"]
+    assert [one["action"] for one in first.json()["not_begun"]] == ["describe_topic", "create_group"]
+    monkeypatch.undo()
+    second = post(http, "apply", **{"Idempotency-Key": "k"})
+    assert [(one["action"], one["run"]["is_repeat"]) for one in second.json()["items"]] == [
+        ("create_topic", True),
+        ("describe_topic", False),
+        ("create_group", False),
+    ]
+
+
+def _then(steps: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(configuration, "BEGIN_WITHIN_S", -1.0)
+    return steps
+
+
+@pytest.mark.usefixtures("prod")
+def test_a_plan_that_no_longer_holds_refuses_the_application(http: Client, brokers: GroupBrokers) -> None:
+    fingerprint = post(http, "plan").json()["fingerprint"]
+    brokers["broker-a"].topics["orders"] = TopicConfig(topic_name="orders", perm=4)
+    answer = post(http, f"apply?fingerprint={fingerprint}")
+    assert (answer.status_code, answer.json()["type"]) == (409, "/api/v1/problems/stale")
+    assert str(AuditEntry.objects.get().run) == answer.json()["run"]
+    assert brokers["broker-a"].topics["orders"].perm == 4
+    assert not brokers["broker-b"].topics
+
+
+@pytest.mark.usefixtures("prod")
+def test_a_broker_that_refuses_is_said_and_the_rest_is_done(http: Client, brokers: GroupBrokers) -> None:
+    brokers["broker-b"].refusal = "the disk is full"
+    answer = post(http, "apply")
+    assert answer.status_code == 207
+    assert [one["status"] for one in answer.json()["items"]] == [207, 200, 207]
+    assert "the disk is full" in answer.content.decode()
+    assert Ownership.objects.get().owner == "shop"
+
+
+@pytest.mark.usefixtures("prod")
+@pytest.mark.parametrize(
+    ("text", "status", "words"),
+    [
+        ("topics: [1]", 422, "line 1"),
+        ("topics:\n  orders:\n    colour: red\n", 422, "line 3: 'colour' is unknown"),
+        ("a: &b 1", 422, "anchors"),
+        (b"\xff", 422, "not UTF-8"),
+        (b"\0", 422, ""),
+        ("topics:\n  orders:\n    runbook: javascript:alert(1)\n", 422, "line 3: topic orders: runbook: "),
+        (
+            "topics:\n  a b:\n    perm: 6\n    read_queues: 1\n    write_queues: 1\n",
+            422,
+            "line 2: topic a b: topic: ",
+        ),
+        ("x" * ((1 << 20) + 1), 413, "1048576"),
+        ("topics:\n" + "".join(f"  t{n}:\n" for n in range(501)), 413, "501"),
+    ],
+)
+def test_an_error_names_line_and_key_and_nothing_is_changed(
+    http: Client, brokers: GroupBrokers, text: str | bytes, status: int, words: str
+) -> None:
+    for path in ("plan", "apply"):
+        answer = post(http, path, text)
+        assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json"), answer.content
+        assert words in answer.json()["detail"]
+    assert not any(broker.topics or broker.groups for broker in brokers.brokers.values())
+    # What an action refused is in the audit, as everywhere; what could not be read is not.
+    assert AuditEntry.objects.count() == ("topic " in words)
+    assert http.post(f"{HERE}/plan", FILE, content_type="text/plain").status_code == 415
+    assert post(http, "plan", "").json()["items"] == []
+
+
+def test_what_is_exported_does_not_differ(http: Client, prod: Cluster, brokers: GroupBrokers, now: datetime) -> None:
+    for broker in brokers.brokers.values():
+        broker.topics["orders"] = TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=4, perm=6)
+    brokers["broker-a"].topics["mixed"] = TopicConfig(topic_name="mixed", perm=6)
+    brokers["broker-b"].topics["mixed"] = TopicConfig(topic_name="mixed", perm=4)
+    for name in ("orders", "mixed"):
+        seed.make_topic(prod, name, now=now)
+    said = {"owner": "shop", "description": "It is\n\u202eodd: # no"}
+    Ownership.objects.create(cluster=prod, kind="topic", name="orders", **said)
+    answer = http.get(HERE)
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/yaml; charset=utf-8")
+    text = answer.content.decode()
+    assert text.startswith("# topic mixed: its brokers differ")
+    assert "owner: shop" in text
+    assert post(http, "plan", text).json()["items"] == []
+    assert "mixed" not in http.get(HERE, {"owner": "shop"}).content.decode()
+    assert "orders" not in http.get(HERE, {"q": "MIX"}).content.decode()
+
+
+def test_an_export_is_bounded(http: Client, prod: Cluster, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(configuration, "ENTRIES_MAX", 1)
+    for name in ("orders", "refunds"):
+        seed.make_topic(prod, name, now=now)
+    answer = http.get(HERE)
+    assert (answer.status_code, answer.json()["errors"][0]["name"]) == (400, "q")
+    assert http.get(HERE, {"q": "refunds"}).status_code == 200
+
+
+@pytest.mark.usefixtures("cluster")
+def test_who_may_not_is_refused_and_audited(
+    prod: Cluster, brokers: GroupBrokers, ann: AbstractUser, token_of: Callable[..., Client]
+) -> None:
+    viewer, elsewhere = token_of(ann, "viewer"), token_of(ann, clusters=["local"])
+    assert [client.get(HERE).status_code for client in (viewer, elsewhere)] == [403, 404]
+    for client in (viewer, elsewhere):
+        assert post(client, "plan").status_code == 403
+        before = AuditEntry.objects.count()
+        refused = post(client, "apply")
+        assert (refused.status_code, AuditEntry.objects.count()) == (403, before + 1)
+        assert refused.json()["run"]
+    ReadOnlyCluster.objects.create(cluster=prod)
+    answer = post(token_of(ann), "apply")
+    assert (answer.status_code, answer.json()["type"]) == (409, "/api/v1/problems/read-only")
+    assert not any(broker.topics for broker in brokers.brokers.values())
+    assert http_status_of_missing(token_of(ann)) == (404, 404, 404)
+
+
+def http_status_of_missing(client: Client) -> tuple[int, ...]:
+    path = "/api/v1/clusters/nowhere/configuration"
+    plan, apply = (client.post(f"{path}/{verb}", FILE, content_type="application/yaml") for verb in ("plan", "apply"))
+    return client.get(path).status_code, plan.status_code, apply.status_code
+
+
+def test_brokers_that_are_away_are_said(http: Client, prod: Cluster, brokers: GroupBrokers) -> None:
+    for name in brokers.brokers:
+        brokers.vanish(name)
+    for path in ("plan", "apply"):
+        answer = post(http, path)
+        assert (answer.status_code, answer.json()["type"]) == (503, "/api/v1/problems/unavailable")
+        assert answer.json()["detail"].startswith("line 2: topic orders: ")
