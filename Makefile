@@ -9,13 +9,14 @@ UNIT := not (journey or crash or simulation or java or postgres or browser)
 PARALLEL := -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check lint format bench torture clean
+.PHONY: help install run test check lint format words bench torture clean
 
 help:
 	@echo "make run      install what is missing, start everything with the example shop"
 	@echo "make test     install what is missing, run the whole test suite"
 	@echo "make install  .venv with the pinned, hash-checked requirements"
 	@echo "make check    format, lint, types, architecture and unit tests"
+	@echo "make words    bring the catalogue of the pages' texts up to date, and compile it"
 	@echo "make bench    the benchmarks, beside what a user would pick instead"
 	@echo "make torture  the long forms of the crash and simulation tests"
 
@@ -47,6 +48,9 @@ check: lint
 format: $(VENV)/dev.done
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+words: $(VENV)/dev.done
+	$(BIN)/python manage.py words
 
 bench: $(VENV)/dev.done
 	$(BIN)/python -m bench

@@ -24,7 +24,6 @@ import os
 from pathlib import Path
 
 from csp.constants import NONE, SELF
-from django.utils.translation import gettext_lazy as _
 
 from mqadmin import environment
 from mqadmin.data_folder import open_data_folder, secret_key
@@ -154,7 +153,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
+    "mqadmin.people.language.PersonLocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -293,7 +292,10 @@ CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 # Language and time
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+# Each under its own name, for people who read no other.
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LANGUAGE_COOKIE_NAME = "mqadmin_language"
+LANGUAGE_COOKIE_AGE = 365 * 86_400
 LOCALE_PATHS = [BASE_DIR / "mqadmin" / "locale"]
 USE_I18N = True
 USE_TZ = True

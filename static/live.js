@@ -31,20 +31,24 @@
   const words = (document.getElementById("live-texts") || document.createElement("i")).dataset;
 
   function roughly(seconds) {
-    if (seconds < 60) return `${seconds} s`;
-    if (seconds < 3600) return `${Math.floor(seconds / 60)} m`;
-    if (seconds < 86400) return `${Math.floor(seconds / 3600)} h`;
-    return `${Math.floor(seconds / 86400)} d`;
+    if (seconds < 60) return `${seconds} ${words.second}`;
+    if (seconds < 3600) return `${Math.floor(seconds / 60)} ${words.minute}`;
+    if (seconds < 86400) return `${Math.floor(seconds / 3600)} ${words.hour}`;
+    return `${Math.floor(seconds / 86400)} ${words.day}`;
   }
 
   const twoDigits = (number) => String(number).padStart(2, "0");
 
+  function inTwo(large, largeUnit, small, smallUnit) {
+    return `${Math.floor(large)} ${largeUnit} ${twoDigits(Math.floor(small))} ${smallUnit}`;
+  }
+
   /* As figures.py writes durations: two units at most. */
   function exactly(seconds) {
-    if (seconds < 60) return `${seconds} s`;
-    if (seconds < 3600) return `${Math.floor(seconds / 60)} m ${twoDigits(seconds % 60)} s`;
-    if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ${twoDigits(Math.floor((seconds % 3600) / 60))} m`;
-    return `${Math.floor(seconds / 86400)} d ${twoDigits(Math.floor((seconds % 86400) / 3600))} h`;
+    if (seconds < 60) return `${seconds} ${words.second}`;
+    if (seconds < 3600) return inTwo(seconds / 60, words.minute, seconds % 60, words.second);
+    if (seconds < 86400) return inTwo(seconds / 3600, words.hour, (seconds % 3600) / 60, words.minute);
+    return inTwo(seconds / 86400, words.day, (seconds % 86400) / 3600, words.hour);
   }
 
   function updateTimes(root) {

@@ -13,7 +13,9 @@ from typing import Any, cast
 
 from django import forms
 from django.core import validators
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 Schema = dict[str, Any]
 
@@ -60,13 +62,13 @@ def check_types(schema: Schema, values: Mapping[str, Any]) -> dict[str, list[str
     return errors
 
 
-_TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    "string": (str, "a text"),
-    "integer": (int, "a whole number"),
-    "number": ((int, float), "a number"),
-    "boolean": (bool, "true or false"),
-    "array": (list, "a list"),
-    "object": (dict, "an object"),
+_TYPES: Mapping[str, tuple[type | tuple[type, ...], Promise]] = {
+    "string": (str, gettext_lazy("a text")),
+    "integer": (int, gettext_lazy("a whole number")),
+    "number": ((int, float), gettext_lazy("a number")),
+    "boolean": (bool, gettext_lazy("true or false")),
+    "array": (list, gettext_lazy("a list")),
+    "object": (dict, gettext_lazy("an object")),
 }
 
 

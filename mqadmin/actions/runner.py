@@ -17,6 +17,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.forms import Form
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 
 from mqadmin.actions import registry, runs
 from mqadmin.actions.arguments import InvalidArguments, arguments_form, arguments_json, read_arguments
@@ -38,6 +39,8 @@ from mqadmin.people import access
 
 logger = logging.getLogger(__name__)
 
+# What the audit is written in, and everything else that is read by people of several languages.
+AUDIT_LANGUAGE = "en"
 _AS_WANTED = (ItemState.DONE, ItemState.UNCHANGED)
 
 
@@ -96,7 +99,23 @@ def run(
     `fingerprint` is that of the preview which the person decided on; None where nobody looked at one. `confirmation` is
     the subject's name where the action asks for it. `batch` is what runs of one `run_many` have in common. Raises
     UnknownAction, WrongTarget and Cluster.DoesNotExist.
+
+    The result's sentences are English, whoever asks: they are the audit's, which people of all languages read.
     """
+    with override(AUDIT_LANGUAGE):
+        return _run(caller, action_name, cluster_name, values, key, fingerprint, confirmation, batch)
+
+
+def _run(
+    caller: Caller,
+    action_name: str,
+    cluster_name: str,
+    values: Mapping[str, Any],
+    key: str,
+    fingerprint: str | None,
+    confirmation: str,
+    batch: uuid.UUID | None,
+) -> Result | InProgress:
     action = registry.find(action_name)
     cluster = _target(action, cluster_name)
     attempt = Attempt(

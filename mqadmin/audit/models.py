@@ -6,6 +6,7 @@ import uuid
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 ACTOR_CHARS_MAX = 150
 ACTION_CHARS_MAX = 60
@@ -19,11 +20,11 @@ HASH_CHARS = 64
 class Outcome(models.TextChoices):
     """The outcome of a run; UNKNOWN where no answer came, so that it may have been carried out."""
 
-    DONE = "done", "done"
-    PARTIAL = "partial", "done in part"
-    FAILED = "failed", "failed"
-    UNKNOWN = "unknown", "not known"
-    REFUSED = "refused", "refused"
+    DONE = "done", _("done")
+    PARTIAL = "partial", _("done in part")
+    FAILED = "failed", _("failed")
+    UNKNOWN = "unknown", _("not known")
+    REFUSED = "refused", _("refused")
 
 
 class AuditEntry(models.Model):

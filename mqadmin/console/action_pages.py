@@ -15,13 +15,14 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 
 from mqadmin.actions.runs import Result
 from mqadmin.audit.models import Outcome
 from mqadmin.clusters import selectors
 from mqadmin.console import sentences
+from mqadmin.console.going_back import address_to_go_back_to
+from mqadmin.console.stored_words import in_viewers_language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +69,10 @@ def _back_with_notice(request: HttpRequest, result: Result) -> HttpResponse:
         link = format_html('<a href="{}">{}</a>', run_address(result), gettext("What was done"))
         messages.success(request, format_html("{} {}", words, link))
     else:
-        messages.error(request, gettext("%(reason)s Nothing was changed.") % {"reason": result.reason})
-    back = request.POST.get("next", "")
-    if url_has_allowed_host_and_scheme(back, allowed_hosts=None):
+        messages.error(
+            request, gettext("%(reason)s Nothing was changed.") % {"reason": in_viewers_language(result.reason)}
+        )
+    if back := address_to_go_back_to(request):
         return redirect(back)
     return redirect("group_members", result.cluster, result.subject)
 

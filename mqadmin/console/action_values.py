@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +10,12 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
+from mqadmin.actions import registry
 from mqadmin.actions.declaration import Values
 from mqadmin.console.figures import count_text
+from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.console.templatetags.numbers import permission
+from mqadmin.people.words import ROLE_WORDS, YES_NO
 
 LABELS: dict[str, Promise] = {
     "wanted_instances": gettext_lazy("instances wanted"),
@@ -117,4 +121,30 @@ def _plain(value: Any) -> str:
     return str(value) or gettext("none")
 
 
-_WRITERS: dict[str, Callable[[Any], str]] = {"perm": permission}
+def _role(value: Any) -> str:
+    return str({role.value: word for role, word in ROLE_WORDS.items()}.get(value, value))
+
+
+def _yes_or_no(value: Any) -> str:
+    return _plain(value) if isinstance(value, bool) else str(dict(YES_NO).get(value, value))
+
+
+def _action(value: Any) -> str:
+    action = registry.ACTIONS.get(value)
+    return str(value if action is None else action.title)
+
+
+def _found(value: Any) -> str:
+    """Writes what was found behind name servers: stored words, joined by signs (cluster_settings/finding_out.py)."""
+    return "".join(in_viewers_language(one) for one in re.split(r"(; | \+ )", str(value)))
+
+
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "perm": permission,
+    "role": _role,
+    "active": _yes_or_no,
+    "read_only": _yes_or_no,
+    "running": _yes_or_no,
+    "action": _action,
+    "found": _found,
+}

@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 
 from mqadmin.clusters.models import Broker, Cluster, ClusterState, Group
 from mqadmin.console.figures import count_text
+from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.lag import verdicts
 
 UNWELL = (ClusterState.PARTIAL, ClusterState.UNREACHABLE)
@@ -40,7 +41,7 @@ def cluster_lines(heads: Iterable[Cluster]) -> Iterator[AttentionLine]:
                 url=reverse("cluster", args=[head.name]),
                 name=head.name,
                 cluster="",
-                reason=head.last_error or gettext("Its figures are those of its last answer."),
+                reason=in_viewers_language(head.last_error) or gettext("Its figures are those of its last answer."),
                 note="",
                 since=head.state_since,
             )

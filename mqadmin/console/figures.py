@@ -1,4 +1,4 @@
-"""Counts, rates, durations and ages as text. Pure; knows no HTML.
+"""Counts, rates, durations and ages as text, in the language that is active. Pure; knows no HTML.
 
 Each has one spelling, so that a lag reads the same on every page. A figure that is not known never gets here: pages
 write "unknown" for it, never 0.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 SECOND_MS = 1000
 MINUTE_MS = 60 * SECOND_MS
@@ -38,14 +38,38 @@ def duration_text(duration_ms: int) -> str:
         return f"−{duration_text(-duration_ms)}"
     if duration_ms < TENTHS_BELOW_MS:
         tenths = f"{duration_ms / SECOND_MS:.1f}".removesuffix(".0")
-        return f"{tenths} s"
+        return f"{tenths} {second()}"
     if duration_ms < MINUTE_MS:
-        return f"{duration_ms // SECOND_MS} s"
+        return f"{duration_ms // SECOND_MS} {second()}"
     if duration_ms < HOUR_MS:
-        return f"{duration_ms // MINUTE_MS} m {duration_ms % MINUTE_MS // SECOND_MS:02} s"
+        return f"{duration_ms // MINUTE_MS} {minute()} {duration_ms % MINUTE_MS // SECOND_MS:02} {second()}"
     if duration_ms < DAY_MS:
-        return f"{duration_ms // HOUR_MS} h {duration_ms % HOUR_MS // MINUTE_MS:02} m"
-    return f"{duration_ms // DAY_MS} d {duration_ms % DAY_MS // HOUR_MS:02} h"
+        return f"{duration_ms // HOUR_MS} {hour()} {duration_ms % HOUR_MS // MINUTE_MS:02} {minute()}"
+    return f"{duration_ms // DAY_MS} {day()} {duration_ms % DAY_MS // HOUR_MS:02} {hour()}"
+
+
+def lateness_text(late_ms: int) -> str:
+    """Writes how late something was, in milliseconds below a second."""
+    if late_ms < SECOND_MS:
+        return f"{late_ms:,} {pgettext('unit of time', 'ms')}"
+    return duration_text(late_ms)
+
+
+def second() -> str:
+    """Returns the unit as it stands behind a number; live.js gets the same four."""
+    return pgettext("unit of time", "s")
+
+
+def minute() -> str:
+    return pgettext("unit of time", "m")
+
+
+def hour() -> str:
+    return pgettext("unit of time", "h")
+
+
+def day() -> str:
+    return pgettext("unit of time", "d")
 
 
 def milliseconds(duration: timedelta) -> int:
@@ -57,18 +81,18 @@ def rough_text(duration: timedelta) -> str:
     """Writes a duration with one unit, for an age: "4 s", "12 m", "3 h", "5 d"."""
     seconds = max(0, int(duration.total_seconds()))
     if seconds < 60:
-        return f"{seconds} s"
+        return f"{seconds} {second()}"
     if seconds < 3600:
-        return f"{seconds // 60} m"
+        return f"{seconds // 60} {minute()}"
     if seconds < 86_400:
-        return f"{seconds // 3600} h"
-    return f"{seconds // 86_400} d"
+        return f"{seconds // 3600} {hour()}"
+    return f"{seconds // 86_400} {day()}"
 
 
 def age_text(moment: datetime, now: datetime) -> str:
     """Writes an age: "4 s ago". A moment less than a minute ahead of our clock is "now"."""
     if now - moment < timedelta(seconds=1) and moment - now < timedelta(minutes=1):
-        return gettext("now")
+        return pgettext("age", "now")
     if moment > now:
         return gettext("in %(duration)s") % {"duration": rough_text(moment - now)}
     return gettext("%(duration)s ago") % {"duration": rough_text(now - moment)}

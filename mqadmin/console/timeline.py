@@ -8,7 +8,7 @@ from datetime import date
 
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext
 
 from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
 from mqadmin.rebalances.selectors import RebalanceRow
@@ -61,7 +61,7 @@ def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
                 tone=TONES.get(event.kind, ""),
                 changes=queue_changes(event.details.get("moves", [])),
                 note=gettext("noticed between two samples") if event.source == RebalanceSource.POLL else "",
-                day=date_format(day, "l, j F Y") if day != last_day else "",
+                day=date_format(day, pgettext("date format", "l, j F Y")) if day != last_day else "",
             )
         )
         last_day = day
@@ -72,9 +72,9 @@ def event_text(event: RebalanceRow) -> str:
     """Returns the event in words, without the member that it is about."""
     match event.kind:
         case RebalanceKind.JOINED:
-            return _with_member_count(gettext("joined"), event)
+            return _with_member_count(pgettext("a member", "joined"), event)
         case RebalanceKind.LEFT:
-            return _with_member_count(gettext("left"), event)
+            return _with_member_count(pgettext("a member", "left"), event)
         case RebalanceKind.LOST:
             return _with_member_count(gettext("lost its connection"), event)
         case RebalanceKind.GONE:
@@ -128,7 +128,7 @@ def _with_member_count(words: str, event: RebalanceRow) -> str:
     if not isinstance(count, int):
         return words
     after = ngettext("%(n)d member after that", "%(n)d members after that", count) % {"n": count}
-    return f"{words}, {after}"
+    return gettext("%(event)s, %(members)s") % {"event": words, "members": after}
 
 
 def _topic_change_text(change: dict[str, str]) -> str:

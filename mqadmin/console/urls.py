@@ -14,6 +14,7 @@ from mqadmin.console.views.cluster import cluster
 from mqadmin.console.views.group import group_rebalances, health, members, subscriptions
 from mqadmin.console.views.groups import groups
 from mqadmin.console.views.jobs import jobs
+from mqadmin.console.views.language import language
 from mqadmin.console.views.log_in import LogIn, shut_account, sso_callback, sso_log_in
 from mqadmin.console.views.overview import overview
 from mqadmin.console.views.people import people, person
@@ -39,6 +40,7 @@ urlpatterns = [
     path("login/<slug:provider_id>/login/callback/", sso_callback, name="openid_connect_callback"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("theme/", theme, name="theme"),
+    path("language/", language, name="language"),
     path("clusters/<slug:cluster>/", cluster, name="cluster"),
     action_path("add-cluster/", "add_cluster"),
     action_path("clusters/<slug:name>/settings/", "change_cluster"),

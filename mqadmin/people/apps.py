@@ -16,6 +16,7 @@ class PeopleConfig(AppConfig):
             add_person,
             end_log_ins,
             give_role,
+            language,
             log_ins,
             set_person_active,
             set_read_only,
@@ -29,6 +30,7 @@ class PeopleConfig(AppConfig):
             set_read_only.DECLARATION,
         )
         user_logged_in.connect(log_ins.note)
+        user_logged_in.connect(language.remember)
         # Django makes an app's permissions at the signal of that app: by the last one all are there.
         last = [config for config in apps.get_app_configs() if config.models_module is not None][-1]
         post_migrate.connect(access.sync_groups, sender=last)

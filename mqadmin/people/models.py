@@ -1,4 +1,4 @@
-"""Roles for single clusters, read-only clusters, and log-ins.
+"""Roles for single clusters, read-only clusters, chosen languages, and log-ins.
 
 A role for all clusters is a membership in Django's group of that name.
 """
@@ -34,6 +34,18 @@ class ReadOnlyCluster(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} is read-only"
+
+
+class ChosenLanguage(models.Model):
+    """The language that a person chose for the pages; without one their browser decides."""
+
+    person = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="chosen_language"
+    )
+    code = models.CharField(max_length=10)
+
+    def __str__(self) -> str:
+        return f"{self.person}: {self.code}"
 
 
 class LogIn(models.Model):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from channels.layers import channel_layers
 from django.core.cache import cache
+from django.utils import translation
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +19,13 @@ def memory_layer(settings: Any) -> Iterator[None]:
     yield
     cache.clear()
     channel_layers.backends.clear()
+
+
+@pytest.fixture(autouse=True)
+def english_again() -> Iterator[None]:
+    """A request leaves its language to the thread, which in a test goes on to the next one."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(autouse=True)

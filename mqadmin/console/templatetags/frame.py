@@ -1,16 +1,17 @@
-"""Template tags of the page layout: navigation, breadcrumbs, theme, live regions. `{% load frame %}`."""
+"""Template tags of the page layout: navigation, breadcrumbs, theme, language, live regions. `{% load frame %}`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.template.context import Context
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from mqadmin.clusters import selectors
 from mqadmin.console.views.theme import theme_of
@@ -35,6 +36,16 @@ def theme_choice(context: Context) -> dict[str, Any]:
         "csrf_token": context["csrf_token"],
         "theme": theme_of(request),
         "themes": (("", gettext("System")), ("light", gettext("Light")), ("dark", gettext("Dark"))),
+    }
+
+
+@register.inclusion_tag("components/language_choice.html", takes_context=True)
+def language_choice(context: Context) -> dict[str, Any]:
+    return {
+        "request": context["request"],
+        "csrf_token": context["csrf_token"],
+        "language": get_language(),
+        "languages": settings.LANGUAGES,
     }
 
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from mqadmin.clusters.models import ClusterState, Group, TopicKind
 from mqadmin.console import sparkline, status_marks
 from mqadmin.console.listing import Listing
+from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.console.templatetags.numbers import dash
 from mqadmin.lag import verdicts
 from mqadmin.lag.selectors import lag_points
@@ -37,6 +38,12 @@ def status(name: str) -> SafeString:
         mark.shape,
         mark.word,
     )
+
+
+@register.filter
+def stored_words(text: str) -> str:
+    """Returns a sentence that a row keeps, in the viewer's language."""
+    return in_viewers_language(text)
 
 
 @register.filter

@@ -66,7 +66,7 @@ def stored(queue: TopicQueue) -> int:
 @register.filter
 def lateness(late_ms: int) -> str:
     """Writes how late a delivery was, in milliseconds below a second."""
-    return f"{late_ms:,} ms" if late_ms < figures.SECOND_MS else figures.duration_text(late_ms)
+    return figures.lateness_text(late_ms)
 
 
 @register.filter
@@ -105,6 +105,12 @@ def next_due(moment: datetime | None, now: datetime) -> SafeString:
         return dash(gettext("nothing is waiting"))
     text = figures.age_text(moment, now) if moment > now else gettext("now")
     return format_html('<span title="{}">{}</span>', _full(moment), text)
+
+
+@register.simple_tag
+def units_of_time() -> dict[str, str]:
+    """Returns the units in which live.js goes on counting."""
+    return {"s": figures.second(), "m": figures.minute(), "h": figures.hour(), "d": figures.day()}
 
 
 @register.simple_tag

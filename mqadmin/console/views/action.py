@@ -30,6 +30,7 @@ from mqadmin.console.action_pages import PAGES, ActionPage, undo_address
 from mqadmin.console.action_values import item_line
 from mqadmin.console.curl import curl_command
 from mqadmin.console.live_page import or_404
+from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.people import access
 
 HTTP_STATUS = {Refusal.ARGUMENTS: 422, Refusal.CONFIRMATION: 422}
@@ -166,9 +167,12 @@ def _show(
         ],
         "is_confirmed_by_name": declared.is_confirmed_by_name,
         "key": uuid.uuid4(),
-        "reason": reason or (refused.reason if refused and refused.refusal not in HTTP_STATUS else ""),
+        "reason": reason
+        or (in_viewers_language(refused.reason) if refused and refused.refusal not in HTTP_STATUS else ""),
         "confirmation": request.POST.get("confirmation", ""),
-        "confirmation_error": refused.reason if refused and refused.refusal == Refusal.CONFIRMATION else "",
+        "confirmation_error": in_viewers_language(refused.reason)
+        if refused and refused.refusal == Refusal.CONFIRMATION
+        else "",
         **_frame(page, cluster),
     }
     refusal = refused.refusal if refused is not None else None
@@ -199,7 +203,7 @@ def _values(page: ActionPage, cluster: str, subject: str, data: QueryDict | Mapp
 def _add_errors(form: Form, errors: Mapping[str, Any]) -> None:
     for name, words in errors.items():
         if name not in form.errors:
-            form.add_error(name or None, list(words))
+            form.add_error(name or None, [in_viewers_language(one) for one in words])
 
 
 def _page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:

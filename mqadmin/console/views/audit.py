@@ -46,7 +46,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "audit",
         "now": timezone.now(),
-        "rows": [(entry, action_words(entry.action)) for entry in found.entries],
+        "rows": [(entry, action_words(entry.action), way_words(entry.way)) for entry in found.entries],
         "query": request.GET,
         "actions": [("", gettext("any action")), *((name, action_words(name)) for name in registry.ACTIONS)],
         "clusters": [
@@ -75,7 +75,7 @@ def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
         "now": timezone.now(),
         "entry": entry,
         "action": action_words(entry.action),
-        "way": {str(way): word for way, word in WAYS}.get(entry.way, entry.way),
+        "way": way_words(entry.way),
         "arguments": [(name, _text(value)) for name, value in entry.arguments.items()],
         "items": [(one, item_line(entry.subject, one.item, one.before, one.after)) for one in result.items],
     }
@@ -95,6 +95,11 @@ def action_words(name: str) -> str:
     """Returns the words of an action; its name where an older version had it."""
     action = registry.ACTIONS.get(name)
     return name if action is None else str(action.title)
+
+
+def way_words(name: str) -> str:
+    """Returns the words of a way in; its name where an older version had it."""
+    return str({str(way): word for way, word in WAYS}.get(name, name))
 
 
 def _readable(request: HttpRequest) -> list[str] | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
+
+from mqadmin.console.going_back import address_to_go_back_to
 
 THEME_COOKIE = "mqadmin_theme"
 THEME_COOKIE_AGE_S = 365 * 86_400
@@ -24,10 +25,7 @@ def theme_of(request: HttpRequest) -> str:
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
     """Sets the cookie and returns to the page on which the theme was chosen."""
-    back = request.POST.get("next", "/")
-    if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
-        back = "/"
-    response = redirect(back)
+    response = redirect(address_to_go_back_to(request) or "/")
     chosen = request.POST.get("theme", "")
     if chosen in THEMES and chosen:
         response.set_cookie(

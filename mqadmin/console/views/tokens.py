@@ -11,6 +11,8 @@ from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
+from mqadmin.people.roles import Role
+from mqadmin.people.words import ROLE_WORDS
 from mqadmin.tokens.selectors import tokens_of
 
 
@@ -21,7 +23,10 @@ def tokens(request: HttpRequest) -> HttpResponse:
     context = {
         "now": timezone.now(),
         "section": "tokens",
-        "rows": [(token, f"{reverse('revoke_token', args=[token.name])}?{whose}") for token in tokens_of(request.user)],
+        "rows": [
+            (token, ROLE_WORDS[Role(token.role)], f"{reverse('revoke_token', args=[token.name])}?{whose}")
+            for token in tokens_of(request.user)
+        ],
         "create_url": f"{reverse('create_token')}?{whose}",
     }
     response = render(request, "console/tokens.html", context)

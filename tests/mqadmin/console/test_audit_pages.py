@@ -37,7 +37,7 @@ def test_the_list_shows_the_newest_first_with_who_what_and_from_where(http: Clie
     page = http.get("/audit/")
     assert rows(page) == [2, 1]
     said = text(page)
-    for word in ("Create a topic", "REFUSED", "bob", "through nightly", "rest 192.0.2.7"):
+    for word in ("Create a topic", "REFUSED", "bob", "through nightly", "REST 192.0.2.7"):
         assert word in said
     assert "<b>x</b>" not in page.content.decode()
 

@@ -14,7 +14,7 @@ from mqadmin.clusters.models import Cluster
 from tests.support import console_rows as seed
 
 HOSTILE = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
-OPEN_PAGES = {"login", "logout", "theme", "set_language", "account_login", "account_inactive"}
+OPEN_PAGES = {"login", "logout", "theme", "language", "account_login", "account_inactive"}
 OPEN_PAGES |= {"openid_connect_login", "openid_connect_callback"}
 GROUP_TABS = ("group", "group_members", "group_subscriptions", "group_rebalances")
 EVERY_PAGE = [

@@ -1,0 +1,138 @@
+"""Sentences that rows keep, in the viewer's language.
+
+The audit, runs and what went wrong with a broker are kept as English sentences: whoever reads, exports or checks them
+gets the same text, whoever wrote it. A page shows such a sentence in its viewer's language all the same. It was made
+from a text of the catalogue with names and numbers put in; that text is found again, and its translation gets the same
+names and numbers. What no text matches (a broker's own words, an older version's sentence) stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from django.conf import settings
+from django.utils.translation import get_language, to_locale
+from django.utils.translation import gettext as translated
+
+# Of one stored text: what is longer is not taken apart.
+SENTENCES_MAX = 12
+CHARS_MAX = 2000
+# A text that says less outside its placeholders would match anything.
+LETTERS_MIN = 8
+# Sentences that the pages of an install show are few, and repeated in each row.
+REMEMBERED_MAX = 2048
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)(?:\.\d)?[sdf]|%%")
+_SENTENCE_END = re.compile(r"(?<=[.:;?]) ")
+_MO_MAGIC = 0x950412DE
+_CONTEXT_END = "\x04"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A text of the catalogue as it looks with values in it, and its translation."""
+
+    matcher: re.Pattern[str]
+    # The longest piece without a placeholder: what lacks it needs no matching.
+    longest: str
+    letter_count: int
+    translation: str
+
+
+def in_viewers_language(text: str) -> str:
+    """Returns a stored English text in the active language; the text itself where it is none of ours."""
+    language = get_language() or settings.LANGUAGE_CODE
+    if not text or len(text) > CHARS_MAX or language == settings.LANGUAGE_CODE:
+        return text
+    return _translated(text, language)
+
+
+@lru_cache(REMEMBERED_MAX)
+def _translated(text: str, language: str) -> str:
+    """Translates the longest runs of sentences that are one text of the catalogue."""
+    sentences = _SENTENCE_END.split(text)[:SENTENCES_MAX]
+    if " ".join(sentences) != text:
+        return text
+    told: list[str] = []
+    while sentences:
+        for count in range(len(sentences), 0, -1):
+            run = " ".join(sentences[:count])
+            if (found := _whole(run, language)) is not None or count == 1:
+                told.append(run if found is None else found)
+                del sentences[:count]
+                break
+    return " ".join(told)
+
+
+def _whole(text: str, language: str) -> str | None:
+    """Returns the translation of a text that is one of the catalogue's; None for any other."""
+    if (same := translated(text)) != text:
+        return same
+    for pattern in _patterns(language):
+        if pattern.longest in text and (match := pattern.matcher.fullmatch(text)):
+            # A value may be such a sentence again: the reason that another one quotes.
+            values = {name: _value(value, language) for name, value in match.groupdict().items()}
+            return pattern.translation % values
+    return None
+
+
+def _value(value: str, language: str) -> str:
+    return _translated(value, language) if " " in value else value
+
+
+@cache
+def _patterns(language: str) -> tuple[Pattern, ...]:
+    """Returns the texts with placeholders, those first that say most besides them."""
+    found = []
+    for folder in settings.LOCALE_PATHS:
+        path = Path(folder) / to_locale(language) / "LC_MESSAGES" / "django.mo"
+        if path.exists():
+            found += [one for text, words in _entries(path.read_bytes()) if (one := _pattern(text, words)) is not None]
+    return tuple(sorted(found, key=lambda pattern: -pattern.letter_count))
+
+
+def _pattern(text: str, translation: str) -> Pattern | None:
+    pieces = _PLACEHOLDER.split(text)
+    literals, names = pieces[::2], pieces[1::2]
+    letter_count = sum(character.isalpha() for literal in literals for character in literal)
+    if not any(names) or letter_count < LETTERS_MIN:
+        return None
+    regex = re.escape(literals[0])
+    seen: set[str] = set()
+    for name, literal in zip(names, literals[1:], strict=True):
+        if name is None:
+            regex += "%"
+        else:
+            regex += f"(?P={name})" if name in seen else f"(?P<{name}>.+?)"
+            seen.add(name)
+        regex += re.escape(literal)
+    # Numbers are put in as they stood.
+    return Pattern(
+        re.compile(regex, re.DOTALL),
+        max(literals, key=len),
+        letter_count,
+        _PLACEHOLDER.sub(lambda match: f"%({match[1]})s" if match[1] else "%%", translation),
+    )
+
+
+def _entries(compiled: bytes) -> Iterator[tuple[str, str]]:
+    """Yields the texts and translations of a compiled catalogue (GNU gettext's .mo), singular and plural each."""
+    order = "<" if struct.unpack_from("<I", compiled)[0] == _MO_MAGIC else ">"
+    _version, count, texts_at, translations_at = struct.unpack_from(f"{order}4I", compiled, 4)
+    for number in range(count):
+        text, translation = (
+            _string(compiled, *struct.unpack_from(f"{order}2I", compiled, at + 8 * number))
+            for at in (texts_at, translations_at)
+        )
+        forms, translations = text.rpartition(_CONTEXT_END)[2].split("\0"), translation.split("\0")
+        for index, form in enumerate(forms):
+            yield form, translations[min(index, len(translations) - 1)]
+
+
+def _string(compiled: bytes, length: int, offset: int) -> str:
+    return compiled[offset : offset + length].decode()
