@@ -8,21 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
+from mqadmin.actions.present import OnBrokers
 from mqadmin.actions.runs import Result
 from mqadmin.audit.models import Outcome
 from mqadmin.clusters import selectors
+from mqadmin.clusters.models import Cluster
 from mqadmin.console import sentences
 from mqadmin.console.going_back import address_to_go_back_to
 from mqadmin.console.stored_words import in_viewers_language
+from mqadmin.groups import settings as group_settings
+from mqadmin.topics import settings as topic_settings
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +38,8 @@ class ActionPage:
 
     The address is named as the action, or `url_name`. `section` is that of the navigation, `subject_url_name` the page
     of the subject. `ends` answers a run in its own way; else the run's own page does. `require` raises
-    ObjectDoesNotExist for a subject that the console does not know.
+    ObjectDoesNotExist for a subject that the console does not know. `present` asks the brokers for what the form starts
+    with, and `title` stands there for the action's own.
     """
 
     action: str
@@ -42,6 +50,8 @@ class ActionPage:
     has_cluster: bool = True
     ends: Callable[[HttpRequest, Result], HttpResponse] | None = None
     require: Callable[[str, str], object] | None = None
+    present: Callable[[Cluster, str], OnBrokers] | None = None
+    title: _StrOrPromise = ""
 
     @property
     def address_name(self) -> str:
@@ -120,6 +130,27 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="expire_audit", section="audit", subject_url_name="", has_subject=False, has_cluster=False),
     )
 }
+
+
+# Changing what is there is creating it with other settings, from a form that starts at the present ones.
+CHANGE_TOPIC = ActionPage(
+    action="create_topic",
+    section="topics",
+    subject_url_name="topic",
+    url_name="change_topic",
+    require=selectors.topic_head,
+    present=topic_settings.settings_on_brokers,
+    title=gettext_lazy("Change the settings of a topic"),
+)
+CHANGE_GROUP = ActionPage(
+    action="create_group",
+    section="groups",
+    subject_url_name="group_settings",
+    url_name="change_group",
+    require=selectors.group_head,
+    present=group_settings.settings_on_brokers,
+    title=gettext_lazy("Change the settings of a group"),
+)
 
 
 def run_address(result: Result) -> str:

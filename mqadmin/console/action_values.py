@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +33,10 @@ LABELS: dict[str, Promise] = {
     "retry_queues": gettext_lazy("queues for retries"),
     "consume_timeout_minutes": gettext_lazy("minutes to consume"),
     "notifies_members": gettext_lazy("members notified of others"),
+    "broker_when_slow": gettext_lazy("broker for members that are slow"),
+    "from_min": gettext_lazy("may begin at the oldest message"),
+    "retry_policy": gettext_lazy("delays between retries"),
+    "attributes": gettext_lazy("attributes"),
     "members": gettext_lazy("members online"),
     "lag": gettext_lazy("lag"),
     "retries": gettext_lazy("messages in the retry topic"),
@@ -87,6 +92,11 @@ class ItemLine:
     values: tuple[ValueLine, ...]
 
 
+def value_text(name: str, value: Any) -> str:
+    """Returns a value in words."""
+    return _text(name, {name: value})
+
+
 def item_line(subject: str, item: str, before: Values | None, after: Values | None) -> ItemLine:
     """Returns an item's values side by side; the subject itself stands for item ""."""
     names = list(dict.fromkeys([*(before or {}), *(after or {})]))
@@ -116,6 +126,10 @@ def _plain(value: Any) -> str:
         return gettext("yes") if value else gettext("no")
     if isinstance(value, int):
         return count_text(value)
+    if value is None:
+        return gettext("none")
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False) if value else gettext("none")
     if isinstance(value, list):
         return ", ".join(str(one) for one in value) or gettext("none")
     return str(value) or gettext("none")

@@ -1,4 +1,4 @@
-"""The tables on a group's tabs: its queues, and its members with the queues that each of them pulls."""
+"""The tables on a group's tabs: its queues, its members with the queues that each of them pulls, its settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from mqadmin.actions.present import OnBrokers
 from mqadmin.clusters.models import Member, QueueOffset
+from mqadmin.console.action_values import LABELS, value_text
+from mqadmin.groups.settings import default_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +65,39 @@ def _lag(queues: Iterable[QueueOffset]) -> int | None:
             return None
         total += queue.lag
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class SettingLine:
+    """A setting of a group in words. `values`: by broker where they differ, else one for "" (all of them)."""
+
+    name: str
+    label: str
+    values: list[tuple[str, str]]
+    default: str
+    is_changed: bool
+
+    @property
+    def is_different(self) -> bool:
+        """Tells whether brokers have it differently."""
+        return len(self.values) > 1
+
+
+def setting_lines(found: OnBrokers) -> list[SettingLine]:
+    """Returns the settings that brokers have of a group, beside those of a new one."""
+    having, differing, defaults = found.having, found.differing, default_values()
+    if not having:
+        return []
+    first = next(iter(having.values()))
+    return [
+        SettingLine(
+            name,
+            str(LABELS.get(name, name)),
+            [(broker, value_text(name, values[name])) for broker, values in having.items()]
+            if name in differing
+            else [("", value_text(name, first[name]))],
+            value_text(name, default),
+            any(values[name] != default for values in having.values()),
+        )
+        for name, default in defaults.items()
+    ]

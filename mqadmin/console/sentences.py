@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext, ngettext
 
 from mqadmin.actions.declaration import ItemState
+from mqadmin.actions.present import OnBrokers
 from mqadmin.actions.runs import Result
 from mqadmin.audit.models import Outcome
 from mqadmin.brokers.settings import BrokerSettings
@@ -53,6 +54,18 @@ def overview_sentence(overview: Overview) -> str:
             _groups_sentence(sum(card.group_count for card in cards)),
         ]
     )
+
+
+def group_settings_sentence(found: OnBrokers) -> str:
+    """Returns which brokers have the group, and whether they have it alike."""
+    having = list(found.having)
+    if not having:
+        return gettext("No broker that answered has settings of it: a new group is made with the defaults.")
+    if len(having) == 1:
+        return gettext("%(broker)s has these settings of it.") % {"broker": having[0]}
+    if found.differing:
+        return gettext("The brokers that have it differ.")
+    return gettext("All %(n)s brokers that have it have the same settings.") % {"n": count_text(len(having))}
 
 
 def settings_sentence(found: BrokerSettings) -> str:

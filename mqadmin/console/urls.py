@@ -6,12 +6,12 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 
 from mqadmin import path_names  # noqa: F401 - the converter `name`
-from mqadmin.console.action_pages import PAGES
+from mqadmin.console.action_pages import CHANGE_GROUP, CHANGE_TOPIC, PAGES, ActionPage
 from mqadmin.console.views.action import action, action_run
 from mqadmin.console.views.audit import audit, audit_entry, audit_export
 from mqadmin.console.views.broker import broker, broker_settings
 from mqadmin.console.views.cluster import cluster
-from mqadmin.console.views.group import group_rebalances, health, members, subscriptions
+from mqadmin.console.views.group import group_rebalances, group_settings, health, members, subscriptions
 from mqadmin.console.views.groups import groups
 from mqadmin.console.views.jobs import jobs
 from mqadmin.console.views.language import language
@@ -26,7 +26,11 @@ from mqadmin.console.views.topics import producers, topic, topics
 
 def action_path(route: str, name: str) -> URLPattern:
     """Returns the address of the page of the action of that name."""
-    page = PAGES[name]
+    return page_path(route, PAGES[name])
+
+
+def page_path(route: str, page: ActionPage) -> URLPattern:
+    """Returns the address of a page that runs an action."""
     return path(route, action, {"page": page}, name=page.address_name)
 
 
@@ -54,6 +58,7 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/topics/<name:topic>/delete/", "delete_topic"),
     action_path("clusters/<slug:cluster>/topics/<name:topic>/permission/", "set_topic_permission"),
     action_path("clusters/<slug:cluster>/topics/<name:topic>/describe/", "describe_topic"),
+    page_path("clusters/<slug:cluster>/topics/<name:topic>/change/", CHANGE_TOPIC),
     path("clusters/<slug:cluster>/topics/<name:topic>/producers/", producers, name="topic_producers"),
     path("clusters/<slug:cluster>/topics/<name:topic>/", topic, name="topic"),
     path("clusters/<slug:cluster>/groups/", groups, name="groups"),
@@ -61,6 +66,8 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/groups/<name:group>/consumption/", "set_group_consumption"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/delete/", "delete_group"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/describe/", "describe_group"),
+    page_path("clusters/<slug:cluster>/groups/<name:group>/change/", CHANGE_GROUP),
+    path("clusters/<slug:cluster>/groups/<name:group>/settings/", group_settings, name="group_settings"),
     path("clusters/<slug:cluster>/groups/<name:group>/members/", members, name="group_members"),
     path("clusters/<slug:cluster>/groups/<name:group>/subscriptions/", subscriptions, name="group_subscriptions"),
     path("clusters/<slug:cluster>/groups/<name:group>/rebalances/", group_rebalances, name="group_rebalances"),

@@ -30,9 +30,12 @@ from mqadmin.console.action_pages import PAGES, ActionPage, undo_address
 from mqadmin.console.action_values import item_line
 from mqadmin.console.curl import curl_command
 from mqadmin.console.live_page import or_404
+from mqadmin.console.present_values import start_form, start_lines, start_sentence
 from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.people import access
 
+# The argument that names the brokers to be changed, where an action has one.
+BROKERS = "brokers"
 HTTP_STATUS = {Refusal.ARGUMENTS: 422, Refusal.CONFIRMATION: 422}
 REFUSED_HTTP_STATUS = 409
 SECTION_WORDS = {
@@ -62,10 +65,26 @@ def action(request: HttpRequest, page: ActionPage, cluster: str = "", **names: s
         raise PermissionDenied
     empty = runner.form(page.action, cluster, subject)
     values = _values(page, cluster, subject, request.GET)
+    if page.present is not None and not set(request.GET) & (set(empty.fields) - {BROKERS}):
+        return _show_present(request, page, cluster, subject, empty)
     if set(values) & set(request.GET) or not any(empty.fields[name].required for name in _asked(page, empty, subject)):
         defaults = {name: field.initial for name, field in empty.fields.items() if field.initial is not None}
         return _show(request, page, cluster, subject, runner.form(page.action, cluster, subject, defaults | values))
     return _show(request, page, cluster, subject, empty)
+
+
+def _show_present(request: HttpRequest, page: ActionPage, cluster: str, subject: str, form: Form) -> HttpResponse:
+    """Shows a form that starts at what the brokers have."""
+    assert page.present is not None
+    offered = {name for name, _word in form.fields[BROKERS].choices}  # type: ignore[attr-defined]
+    chosen = [name for name in request.GET.getlist(BROKERS) if name in offered]
+    try:
+        found = page.present(selectors.cluster_head(cluster), subject)
+    except ActionUnavailable as error:
+        return _show(request, page, cluster, subject, form, further={"reason": str(error)})
+    start_form(form, found, chosen)
+    further = {"start_words": start_sentence(found, chosen), "start_lines": start_lines(found)}
+    return _show(request, page, cluster, subject, form, further=further)
 
 
 @require_safe
@@ -135,7 +154,14 @@ def _run(request: HttpRequest, page: ActionPage, cluster: str, subject: str) -> 
 
 
 def _show(
-    request: HttpRequest, page: ActionPage, cluster: str, subject: str, form: Form, refused: Result | None = None
+    request: HttpRequest,
+    page: ActionPage,
+    cluster: str,
+    subject: str,
+    form: Form,
+    refused: Result | None = None,
+    *,
+    further: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
     declared = registry.find(page.action)
     preview: Preview[Any] | None = None
@@ -152,7 +178,7 @@ def _show(
     subject = subject or str(form.data.get(declared.subject, "")).strip()
     context = {
         "page": page,
-        "title": declared.title,
+        "title": page.title or declared.title,
         "cluster": cluster,
         "subject": subject,
         "subject_url": page.subject_address(cluster, subject) if page.has_subject else "",
@@ -174,6 +200,7 @@ def _show(
         if refused and refused.refusal == Refusal.CONFIRMATION
         else "",
         **_frame(page, cluster),
+        **(further or {}),
     }
     refusal = refused.refusal if refused is not None else None
     status = HTTP_STATUS.get(refusal, REFUSED_HTTP_STATUS) if refusal is not None else 200

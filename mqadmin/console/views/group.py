@@ -1,4 +1,4 @@
-"""`…/groups/<group>/` and its tabs: health, members, subscriptions, rebalances."""
+"""`…/groups/<group>/` and its tabs: health, members, subscriptions, rebalances, settings."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from mqadmin.actions.declaration import fingerprint
+from mqadmin.actions.declaration import ActionUnavailable, fingerprint
 from mqadmin.clusters import selectors
 from mqadmin.clusters.selectors import GroupPage
 from mqadmin.console import sentences
-from mqadmin.console.group_tables import member_lines, queue_lines
-from mqadmin.console.live_page import live_page
+from mqadmin.console.group_tables import member_lines, queue_lines, setting_lines
+from mqadmin.console.live_page import live_page, or_404
 from mqadmin.console.subscription_matrix import difference_lines, subscription_matrix
 from mqadmin.console.tabs import Tab
 from mqadmin.console.timeline import timeline
+from mqadmin.groups.settings import settings_on_brokers
 from mqadmin.hosting import set_wanted_instances
 from mqadmin.hosting.hosted import hosted_instances
 from mqadmin.live.subscriptions import Subscription
@@ -56,6 +59,32 @@ def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResp
         return {"events": events, "entries": timeline(events.rows), "now": page.now}
 
     return _tab(request, "rebalances", cluster, group, context)
+
+
+@require_safe
+def group_settings(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    """Asks the brokers, while the viewer waits, for the group's settings."""
+    with or_404():
+        page = selectors.group_page(cluster, group)
+    found, error = None, ""
+    try:
+        found = settings_on_brokers(page.cluster, group)
+    except ActionUnavailable as caught:
+        error = str(caught)
+    context = {
+        "here": cluster,
+        "section": "groups",
+        "page": page,
+        "found": found,
+        "lines": setting_lines(found) if found is not None else [],
+        "error": error,
+        "summary": sentences.group_settings_sentence(found) if found is not None else "",
+        "tab": "settings",
+        "tabs": _tabs(page),
+    }
+    response = render(request, "console/group_settings.html", context)
+    add_never_cache_headers(response)
+    return response
 
 
 def _tab(
@@ -104,4 +133,5 @@ def _tabs(page: GroupPage) -> list[Tab]:
         Tab("members", reverse("group_members", args=names), gettext("Members"), str(len(page.members))),
         Tab("subscriptions", reverse("group_subscriptions", args=names), gettext("Subscriptions")),
         Tab("rebalances", reverse("group_rebalances", args=names), gettext("Rebalances")),
+        Tab("settings", reverse("group_settings", args=names), gettext("Settings")),
     ]
