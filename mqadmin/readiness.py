@@ -19,7 +19,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 from redis import Redis, RedisError
 
-from mqadmin.clusters.models import Cluster, ClusterKind, FollowerLease
+from mqadmin.clusters.models import POLLED_KINDS, Cluster, FollowerLease
 
 ANSWERS_WITHIN_S = 5.0
 KEPT_S = 1.0
@@ -125,12 +125,12 @@ def _following() -> str:
     except DatabaseError:
         return "not known: the database does not answer"
     is_followed = renewed_at is not None and now - renewed_at < FOLLOWED_WITHIN
-    if any(kind != ClusterKind.APACHE for kind, _, _ in kinds) and not is_followed:
+    if any(kind not in POLLED_KINDS for kind, _, _ in kinds) and not is_followed:
         return "nobody follows the clusters; is a worker of the queue following running, with beat and jobs?"
     late = [
         name
         for kind, name, tried_at in kinds
-        if kind == ClusterKind.APACHE and (tried_at is None or now - tried_at > POLLED_WITHIN)
+        if kind in POLLED_KINDS and (tried_at is None or now - tried_at > POLLED_WITHIN)
     ]
     return f"{len(late)} clusters are not polled; is a worker of the queue jobs running, with beat?" if late else "ok"
 

@@ -11,7 +11,7 @@ from mqadmin.actions.present import OnBrokers
 from mqadmin.actions.runs import Result
 from mqadmin.audit.models import Outcome
 from mqadmin.brokers.settings import BrokerSettings
-from mqadmin.clusters.models import NEEDS_ATTENTION, Broker, Cluster, ClusterState, Group, Topic
+from mqadmin.clusters.models import NEEDS_ATTENTION, Broker, Cluster, ClusterKind, ClusterState, Group, Topic
 from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
 from mqadmin.hosting.hosted import HostedInstances
@@ -129,6 +129,8 @@ def brokers_sentence(answering: int, known: int) -> str:
 
 def cluster_sentence(card: ClusterCard, brokers: Sequence[Broker]) -> str:
     words = [brokers_sentence(card.answering_broker_count, card.broker_count)]
+    if card.head.kind == ClusterKind.MIXED:
+        words.append(gettext("It is polled, because some of its brokers are Apache’s and cannot be watched."))
     if any(broker.scheduler is not None and not broker.scheduler.driver for broker in brokers):
         words.append(gettext("No worker runs the scheduler, so delayed messages and retries wait."))
     if card.group_count:

@@ -8,7 +8,7 @@ its half minute), null when nothing can. Only rows whose figures changed are wri
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -84,23 +84,24 @@ class Measured:
 
 
 def measure_groups(
-    cluster_id: int, groups: Iterable[Group], now: datetime, *, is_changed: bool, is_watched: bool
+    cluster: Cluster, groups: Iterable[Group], now: datetime, *, is_changed: bool, is_watched: bool
 ) -> Measured:
     """Writes sums, rates, verdicts and histories of groups of one cluster.
 
     `is_changed`: their rows were changed just now, so each counts as changed whatever its sums say. `is_watched`: rows
-    are true up to now; else up to when they were seen.
+    are true up to now, but those of brokers that are away; else up to when they were seen.
     """
     found = list(groups)
     measured = Measured()
-    queues = _queues(cluster_id, found)
+    queues = _queues(cluster.pk, found)
     histories = dict(LagHistory.objects.filter(group__in=found).values_list("group_id", "samples"))
     written, written_histories, kept = [], [], []
     has_other_lag = False
     for group in found:
         shown, before = _values(group, _SHOWN_FIELDS), _values(group, _MEASURED_FIELDS)
         lag = group.lag
-        longer = _measure(group, queues[group.pk], histories.get(group.pk, b""), now, is_watched=is_watched)
+        packed = histories.get(group.pk, b"")
+        longer = _measure(group, queues[group.pk], packed, now, is_watched=is_watched, away=cluster.brokers_away)
         has_other_lag |= lag != group.lag
         if is_changed or shown != _values(group, _SHOWN_FIELDS):
             group.revision += 1
@@ -119,12 +120,12 @@ def measure_groups(
         update_fields=["samples", "updated_at"],
     )
     if has_other_lag:
-        Cluster.objects.filter(pk=cluster_id, lag_due_at=None).update(lag_due_at=now)
+        Cluster.objects.filter(pk=cluster.pk, lag_due_at=None).update(lag_due_at=now)
     measured.written_count = len(written) + len(kept) + len(written_histories)
     return measured
 
 
-def measure_topics(topics: Iterable[Topic], now: datetime, *, is_watched: bool) -> int:
+def measure_topics(cluster: Cluster, topics: Iterable[Topic], now: datetime, *, is_watched: bool) -> int:
     """Writes the sums over the queues of each topic, and how much comes in; returns how many rows that were."""
     written_count = 0
     for batch in chunks(topics):
@@ -134,7 +135,7 @@ def measure_topics(topics: Iterable[Topic], now: datetime, *, is_watched: bool) 
             if topic.pk not in sums:
                 continue
             before = [getattr(topic, name) for name in _MEASURED_TOPIC_FIELDS]
-            _measure_topic(topic, sums[topic.pk], now, is_watched=is_watched)
+            _measure_topic(topic, sums[topic.pk], now, is_watched=is_watched, away=cluster.brokers_away)
             if before != [getattr(topic, name) for name in _MEASURED_TOPIC_FIELDS]:
                 written.append(topic)
         update(Topic, written, _MEASURED_TOPIC_FIELDS)
@@ -155,10 +156,15 @@ def _queue_sums(topics: Sequence[Topic]) -> Iterable[Mapping[str, Any]]:
     )
 
 
-def _measure_topic(topic: Topic, sums: Mapping[str, Any], now: datetime, *, is_watched: bool) -> None:
-    """Sets the fields of _MEASURED_TOPIC_FIELDS."""
+def _measure_topic(
+    topic: Topic, sums: Mapping[str, Any], now: datetime, *, is_watched: bool, away: Container[str]
+) -> None:
+    """Sets the fields of _MEASURED_TOPIC_FIELDS. What comes in while a broker is away is not known, so not 0."""
     topic.message_count, topic.max_total = sums["stored"], sums["total"]
     topic.last_stored_at, topic.offsets_seen_at = sums["stored_last"], sums["seen_first"]
+    if any(broker in away for broker in topic.of_brokers):
+        topic.due_at = None
+        return
     at = now if is_watched else sums["seen_first"]
     known = Rate(topic.rate_base_at, topic.rate_base_total, topic.in_per_s)
     topic.rate_base_at, topic.rate_base_total, topic.in_per_s = rate(known, sums["total"], at)
@@ -179,9 +185,18 @@ def _values(group: Group, names: Sequence[str]) -> list[object]:
 
 
 def _measure(
-    group: Group, queues: Sequence[QueueOffset], packed: bytes | memoryview, now: datetime, *, is_watched: bool
+    group: Group,
+    queues: Sequence[QueueOffset],
+    packed: bytes | memoryview,
+    now: datetime,
+    *,
+    is_watched: bool,
+    away: Container[str],
 ) -> bytes | None:
-    """Sets the fields of _MEASURED_FIELDS but `revision`; returns the history where it has a further sample."""
+    """Sets the fields of _MEASURED_FIELDS but `revision`; returns the history where it has a further sample.
+
+    Whether a queue of a broker that is away stands is not known: it bears on the sums, and on no verdict or rate.
+    """
     known = [queue for queue in queues if queue.lag is not None]
     group.queue_count = len(queues)
     group.unknown_queue_count = len(queues) - len(known)
@@ -196,13 +211,19 @@ def _measure(
     group.offsets_seen_at = min((queue.seen_at for queue in queues), default=group.offsets_seen_at)
     group.max_total = sum(queue.max_offset or 0 for queue in known)
     group.committed_total = sum(queue.committed_offset or 0 for queue in known)
-    _measure_rates(group, known, now if is_watched else group.offsets_seen_at or now)
-    standing_since = _standing_since(known)
-    _judge(group, standing_since, packed, now)
+    answering = [queue for queue in known if queue.broker_name not in away]
+    is_any_away = len(answering) < len(known)
+    if not is_any_away:
+        _measure_rates(group, known, now if is_watched else group.offsets_seen_at or now)
+    standing_since = _standing_since(answering)
+    _judge(group, standing_since, packed, now, is_any_away=is_any_away)
     sample = history.LagSample(int(now.timestamp()), group.lag)
     is_news, is_room = history.is_news(packed, sample), history.has_room(packed, sample.at_s)
     group.due_at = min(
-        _due_moments(group, standing_since, packed, now, is_sample_waiting=is_news and not is_room), default=None
+        _due_moments(
+            group, standing_since, packed, now, is_sample_waiting=is_news and not is_room, has_rates=not is_any_away
+        ),
+        default=None,
     )
     return history.appended(packed, sample) if is_news and is_room else None
 
@@ -226,7 +247,9 @@ def _fingerprint(queues: Sequence[QueueOffset]) -> int:
     return crc32("\n".join(names).encode())
 
 
-def _judge(group: Group, standing_since: datetime | None, packed: bytes | memoryview, now: datetime) -> None:
+def _judge(
+    group: Group, standing_since: datetime | None, packed: bytes | memoryview, now: datetime, *, is_any_away: bool
+) -> None:
     judgement = judge(
         VerdictInput(
             now=now,
@@ -237,6 +260,7 @@ def _judge(group: Group, standing_since: datetime | None, packed: bytes | memory
             behind_since=group.behind_since,
             standing_since=standing_since,
             moved_at=group.moved_at,
+            is_any_broker_away=is_any_away,
         )
     )
     if group.verdict_since is None or group.verdict != judgement.verdict:
@@ -256,11 +280,17 @@ def _standing_since(known: Sequence[QueueOffset]) -> datetime | None:
 
 
 def _due_moments(
-    group: Group, standing_since: datetime | None, packed: bytes | memoryview, now: datetime, *, is_sample_waiting: bool
+    group: Group,
+    standing_since: datetime | None,
+    packed: bytes | memoryview,
+    now: datetime,
+    *,
+    is_sample_waiting: bool,
+    has_rates: bool,
 ) -> Iterator[datetime]:
     """Yields when time alone may change a figure: a rate, a verdict by its rules, the history."""
     rate_due_at = rates.due_at(group.rate_base_at, [group.in_per_s, group.out_per_s], now)
-    if rate_due_at is not None:
+    if has_rates and rate_due_at is not None:
         yield rate_due_at
     for since, after_s in (
         (standing_since, STALLED_AFTER_S),

@@ -8,22 +8,27 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.db import transaction
+from django.db.models import Q
 from django.dispatch import receiver
+from django.utils import timezone
 
 from mqadmin.clusters.bulk import chunks
 from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic
 from mqadmin.lag import cluster_history, measuring
 from mqadmin.lag.signals import GroupsMeasured, groups_measured
+from mqadmin.lag.verdicts import BROKER_AWAY
 from mqadmin.observing.signals import (
     Applied,
     GroupsChanged,
     GroupsCommitted,
     ObservationResumed,
+    ReachabilityChanged,
     Ticked,
     TopicsChanged,
     groups_changed,
     groups_committed,
     observation_resumed,
+    reachability_changed,
     ticked,
     topics_changed,
 )
@@ -45,7 +50,7 @@ def measure_committed_groups(event: GroupsCommitted, **_: object) -> int:
 @receiver(topics_changed)
 def measure_topics_and_their_readers(event: TopicsChanged, **_: object) -> int:
     topics = Topic.objects.filter(pk__in=event.topic_ids)
-    written_count = measuring.measure_topics(topics, event.at, is_watched=event.is_watched)
+    written_count = measuring.measure_topics(event.cluster, topics, event.at, is_watched=event.is_watched)
     readers = QueueOffset.objects.filter(group__cluster=event.cluster, topic_name__in=event.grown)
     group_ids = set(readers.values_list("group_id", flat=True).distinct()) if event.grown else set()
     return written_count + _measure_groups(event, group_ids - event.named_group_ids, is_changed=False)
@@ -60,11 +65,21 @@ def measure_what_is_due(event: Ticked, **_: object) -> int:
     written_count = 0
     if topics or groups:
         with transaction.atomic():
-            written_count = measuring.measure_topics(topics, now, is_watched=event.is_watched)
-            measured = measuring.measure_groups(cluster.pk, groups, now, is_changed=False, is_watched=event.is_watched)
+            written_count = measuring.measure_topics(cluster, topics, now, is_watched=event.is_watched)
+            measured = measuring.measure_groups(cluster, groups, now, is_changed=False, is_watched=event.is_watched)
             _publish(cluster, measured)
             written_count += measured.written_count
     return written_count + cluster_history.append_due(cluster.pk, now)
+
+
+@receiver(reachability_changed)
+def measure_again_where_a_broker_went_or_came(event: ReachabilityChanged, **_: object) -> int:
+    """Makes due what is on brokers that went away, and what was measured without one that came back."""
+    cluster, now = event.cluster, timezone.now()
+    on_those_away = QueueOffset.objects.filter(group__cluster=cluster, broker_name__in=cluster.brokers_away)
+    concerned = Q(pk__in=on_those_away.values("group")) | Q(verdict_rule=BROKER_AWAY)
+    count = cluster.groups.filter(concerned).update(due_at=now)
+    return count + (cluster.topics.update(due_at=now) if count else 0)
 
 
 @receiver(observation_resumed)
@@ -77,7 +92,7 @@ def _measure_groups(event: Applied, group_ids: Collection[int], *, is_changed: b
     for batch in chunks(group_ids):
         groups = Group.objects.filter(pk__in=batch)
         measured = measuring.measure_groups(
-            event.cluster.pk, groups, event.at, is_changed=is_changed, is_watched=event.is_watched
+            event.cluster, groups, event.at, is_changed=is_changed, is_watched=event.is_watched
         )
         _publish(event.cluster, measured)
         written_count += measured.written_count

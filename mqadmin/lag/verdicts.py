@@ -25,14 +25,17 @@ SLOW_AFTER_S = 60
 GROWTH_RATIO_MIN = 1.1
 GROWTH_MESSAGES_MIN = 10
 QUIET_AFTER_S = 600
+# The name of a rule, by which its groups are found again.
+BROKER_AWAY = "broker_away"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictInput:
     """What is known of a group at `now`; None where it is not.
 
-    `behind_since`: since when the longest-waiting next message has been waiting. `standing_since`: since when some
-    queue has had messages waiting while its committed offset stood. `lag_before`: lag GROWTH_WINDOW_S ago.
+    `is_any_broker_away`: a broker that holds some of its queues does not answer. `behind_since`: since when the
+    longest-waiting next message has been waiting. `standing_since`: since when some queue has had messages waiting
+    while its committed offset stood. `lag_before`: lag GROWTH_WINDOW_S ago.
     """
 
     now: datetime
@@ -43,6 +46,7 @@ class VerdictInput:
     behind_since: datetime | None = None
     standing_since: datetime | None = None
     moved_at: datetime | None = None
+    is_any_broker_away: bool = False
 
     @property
     def behind_s(self) -> float:
@@ -81,6 +85,7 @@ RULES: tuple[Rule, ...] = (
     Rule("nobody_online", Verdict.QUIET, lambda group: group.member_count == 0),
     Rule("members_not_known", Verdict.UNKNOWN, lambda group: group.member_count is None and group.is_waiting),
     Rule("offset_stands", Verdict.STALLED, lambda group: group.standing_s >= STALLED_AFTER_S),
+    Rule(BROKER_AWAY, Verdict.UNKNOWN, lambda group: group.is_any_broker_away),
     Rule("lag_grows", Verdict.SLOW, lambda group: group.behind_s >= SLOW_AFTER_S and group.is_growing),
     Rule("catching_up", Verdict.OK, lambda group: group.behind_s >= SLOW_AFTER_S),
     Rule("no_traffic", Verdict.QUIET, lambda group: not group.is_waiting and group.is_at_rest),
@@ -124,6 +129,7 @@ def reason(rule: str, numbers: dict[str, Any]) -> str:
             )
             % {"members": members}
         ),
+        BROKER_AWAY: lambda: _("A broker that holds some of its queues does not answer."),
         "lag_grows": lambda: (
             _("Lag grew from %(before)s to %(lag)s in 5 minutes.")
             % {"before": f"{numbers.get('lag_before') or 0:,}", "lag": f"{lag:,}"}

@@ -111,14 +111,14 @@ class ConsumptionObserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """`is_complete`: topics and groups that are not named here do not exist any more.
+    """`of_broker`: whose word this is, and of what it has alone; "" where it is about the whole cluster.
 
-    `only_broker`: the one broker that holds all of the cluster; "" where there may be several.
+    `is_complete`: what is not named here does not exist any more, there.
     """
 
     at: datetime
     is_complete: bool
-    only_broker: str = ""
+    of_broker: str = ""
     topics: tuple[TopicObserved, ...] = ()
     gone_topics: tuple[str, ...] = ()
     queues: tuple[QueueObserved, ...] = ()

@@ -2,11 +2,15 @@
 
 Rows go in as they are stored; the functions set their fields and return those that changed, new ones among them. The
 synchroniser reads, calls, writes. Unchanged rows are not returned, so a quiet cluster costs no writes.
+
+`broker` names the one whose word an observation is, "" where it is that of the whole cluster. A topic, group, member or
+subscription that several brokers know is one row: it keeps who knows it (`of_brokers`, `known_by`), and ends when the
+last of them says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -57,20 +61,40 @@ def topics(
     observed: Iterable[TopicObserved],
     at: datetime,
     own_names: frozenset[str],
+    broker: str = "",
 ) -> list[Topic]:
     changed = []
     for topic in observed:
         row = rows.get(topic.name) or Topic(cluster_id=cluster_id, name=topic.name)
-        if _set(
-            row,
-            kind=topic_kind(topic.name, own_names),
-            read_queue_count=topic.read_queue_count,
-            write_queue_count=topic.write_queue_count,
-            perm=topic.perm,
-        ):
+        word = [topic.read_queue_count, topic.write_queue_count, topic.perm]
+        of_brokers = {**row.of_brokers, broker: word} if broker else {}
+        counts = _topic_sums(list(of_brokers.values()) or [word])
+        if _set(row, kind=topic_kind(topic.name, own_names), of_brokers=of_brokers, **counts):
             row.seen_at = at
             changed.append(row)
     return changed
+
+
+def forget_topic(row: Topic, broker: str, at: datetime) -> bool:
+    """Takes back what the broker said of the topic; returns whether another broker still has it."""
+    rest = {name: word for name, word in row.of_brokers.items() if name != broker}
+    if not rest:
+        return False
+    if _set(row, of_brokers=rest, **_topic_sums(list(rest.values()))):
+        row.seen_at = at
+    return True
+
+
+def _topic_sums(words: Sequence[Sequence[int]]) -> dict[str, int]:
+    """Returns the sums of [read queues, write queues, perm] of brokers; `perm` is what any of them allows."""
+    perm = 0
+    for word in words:
+        perm |= word[2]
+    return {
+        "read_queue_count": sum(word[0] for word in words),
+        "write_queue_count": sum(word[1] for word in words),
+        "perm": perm,
+    }
 
 
 class QueueIdentity(NamedTuple):
@@ -126,16 +150,26 @@ def unwritten_queues(
     ]
 
 
-def groups(cluster_id: int, rows: Mapping[str, Group], observed: Iterable[GroupObserved], at: datetime) -> list[Group]:
+def groups(
+    cluster_id: int,
+    rows: Mapping[str, Group],
+    observed: Iterable[GroupObserved],
+    at: datetime,
+    broker: str = "",
+    elsewhere: Mapping[str, Collection[str]] | None = None,
+) -> list[Group]:
+    """Returns the changed rows. `elsewhere`: group → the client ids that other brokers know to be online."""
     changed = []
     for group in observed:
         row = rows.get(group.name) or Group(cluster_id=cluster_id, name=group.name)
         values: dict[str, Any] = {"is_system": is_system_group(group.name)}
         if group.settings is not None:
-            values["is_consume_enabled"] = group.settings.is_consume_enabled
-            values["retry_times_max"] = group.settings.retry_times_max
+            word = [group.settings.is_consume_enabled, group.settings.retry_times_max]
+            of_brokers = {**row.of_brokers, broker: word} if broker else {}
+            values |= {"of_brokers": of_brokers, **_group_settings(list(of_brokers.values()) or [word])}
         if group.members is not None:
-            values["member_count"] = len(group.members)
+            online = {member.client_id for member in group.members} | set((elsewhere or {}).get(group.name, ()))
+            values["member_count"] = len(online)
             values["members_seen_at"] = at
         if group.consumption is not None and group.members:
             # Without members online the last known way of consuming stays: the group has not changed it.
@@ -148,6 +182,24 @@ def groups(cluster_id: int, rows: Mapping[str, Group], observed: Iterable[GroupO
     return changed
 
 
+def forget_group(row: Group, broker: str, at: datetime) -> bool:
+    """Takes back what the broker said of the group; returns whether another broker still has it."""
+    rest = {name: word for name, word in row.of_brokers.items() if name != broker}
+    if not rest:
+        return False
+    if _set(row, of_brokers=rest, **_group_settings(list(rest.values()))):
+        row.seen_at = at
+    return True
+
+
+def _group_settings(words: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Returns what [is_consume_enabled, retry_times_max] of brokers come to: one that forbids consuming shows."""
+    return {
+        "is_consume_enabled": all(word[0] for word in words),
+        "retry_times_max": max(word[1] for word in words),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class MemberChanges:
     """`changed` holds all rows to write; `joined` and `gone` are the client ids among them that came and went."""
@@ -158,7 +210,7 @@ class MemberChanges:
 
 
 def members(
-    group_id: int, rows: Mapping[str, Member], observed: Iterable[MemberObserved], at: datetime
+    group_id: int, rows: Mapping[str, Member], observed: Iterable[MemberObserved], at: datetime, broker: str = ""
 ) -> MemberChanges:
     changes = MemberChanges()
     present = {member.client_id: member for member in observed}
@@ -174,21 +226,28 @@ def members(
             online_since=member.online_since,
             last_heartbeat_at=member.last_heartbeat_at,
             differences=[dict(difference) for difference in member.differences],
+            known_by=_with(row.known_by if row.left_at is None else (), broker),
             left_at=None,
         ):
             row.seen_at = at
             changes.changed.append(row)
     for client_id, row in rows.items():
-        if client_id not in present and row.left_at is None:
+        if client_id in present or row.left_at is not None:
+            continue
+        others = _without(row.known_by, broker)
+        if others == row.known_by and others:
+            continue
+        row.known_by = others
+        if not others:
             row.left_at = at
             changes.gone.append(client_id)
-            changes.changed.append(row)
+        changes.changed.append(row)
     return changes
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionChanges:
-    """`ended` are rows of the past now; `begun` are new."""
+    """`ended` are rows of the past now; `begun` are new; `renewed` are in force as before."""
 
     begun: list[Subscription] = field(default_factory=list)
     renewed: list[Subscription] = field(default_factory=list)
@@ -200,6 +259,7 @@ def subscriptions(
     rows: Mapping[SubscriptionKey, Subscription],
     observed: Mapping[SubscriptionKey, int],
     at: datetime,
+    broker: str = "",
 ) -> SubscriptionChanges:
     """Returns the changed rows; `rows` are those in force. A member that left ends its own rows by not being seen."""
     changes = SubscriptionChanges()
@@ -213,28 +273,47 @@ def subscriptions(
                 expression=key.expression,
                 expression_type=key.expression_type,
                 sub_version=version,
+                known_by=_with((), broker),
                 first_seen_at=at,
                 seen_at=at,
             )
             changes.begun.append(begun)
-        elif row.sub_version != version:
-            row.sub_version, row.seen_at = version, at
+        elif _set(row, sub_version=version, known_by=_with(row.known_by, broker)):
+            row.seen_at = at
             changes.renewed.append(row)
     for key, row in rows.items():
-        if key not in observed:
+        if key in observed:
+            continue
+        others = _without(row.known_by, broker)
+        if not others:
             row.ended_at = at
             changes.ended.append(row)
+        elif _set(row, known_by=others):
+            changes.renewed.append(row)
     return changes
+
+
+def _with(names: Iterable[str], broker: str) -> list[str]:
+    return sorted({*names, broker}) if broker else []
+
+
+def _without(names: Iterable[str], broker: str) -> list[str]:
+    """Returns who is left; nobody where the observation is the whole cluster's."""
+    return [name for name in names if name != broker] if broker else []
 
 
 @dataclass(frozen=True, slots=True)
 class GroupProgress:
-    """All that bears on one group's rows of progress. None: not known; of `owners`: not reported this time."""
+    """All that bears on one group's rows of progress. None: not known; of `owners`: not reported this time.
+
+    `broker`: whose queues `owners` is about; "" where it is about all.
+    """
 
     group_id: int
     committed: Mapping[MessageQueue, CommitObserved] = field(default_factory=dict)
     subscribed_topics: frozenset[str] | None = None
     owners: Mapping[MessageQueue, Owner] | None = None
+    broker: str = ""
 
 
 def queue_offsets(
@@ -280,7 +359,7 @@ def _advance(row: QueueOffset, queue: MessageQueue, progress: GroupProgress, at:
             values["behind_method"] = WaitingMethod.STORE_TIME if is_told else WaitingMethod.NONE
     if progress.subscribed_topics is not None:
         values["is_subscribed"] = queue.topic in progress.subscribed_topics
-    if progress.owners is not None:
+    if progress.owners is not None and progress.broker in ("", queue.broker_name):
         owner = progress.owners.get(queue)
         values["owner"] = owner.client_id if owner else ""
         values["owner_since"] = owner.since if owner else None

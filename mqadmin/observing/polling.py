@@ -9,7 +9,7 @@ its older rows, with their age.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -58,10 +58,22 @@ class Sample:
     error: PartialError | None
 
 
-async def sample(gateway: Gateway, cursors: Cursors, now: datetime, budget: int = REQUESTS_PER_CYCLE_MAX) -> Sample:
-    """Asks for one cycle's share. Raises GatewayError when no name server answers."""
+async def sample(
+    gateway: Gateway,
+    cursors: Cursors,
+    now: datetime,
+    budget: int = REQUESTS_PER_CYCLE_MAX,
+    expected: Collection[str] = (),
+) -> Sample:
+    """Asks for one cycle's share. Raises GatewayError when no name server answers.
+
+    `expected`: names of brokers that were listed before; where a name server is silent, a missing one may be its.
+    """
     failures = Failures()
-    known = await gateway.brokers()
+    listed = await gateway.known_brokers()
+    known = listed.brokers
+    if set(expected) - {broker.broker_name for broker in known}:
+        failures.reasons |= listed.silent
     masters = {broker.master_addr: broker.broker_name for broker in known if broker.master_addr}
     tables = await gateway.tables(masters, failures)
     left = max(0, budget - gateway.request_count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState
@@ -22,8 +23,14 @@ SILENCE_MIN = timedelta(seconds=60)
 
 def note_reachable(cluster: Cluster, kind: ClusterKind, now: datetime, *, partly: str = "") -> None:
     """Writes that the cluster answered. `partly`: which brokers did not; rows are true up to `now` only if all did."""
-    cluster.kind = kind
+    cluster.kind, cluster.brokers_away = kind, {}
     cluster.last_synced_at = cluster.last_synced_at if partly else now
+    _note(cluster, ClusterState.PARTIAL if partly else ClusterState.REACHABLE, partly, now)
+
+
+def note_followed(cluster: Cluster, away: Mapping[str, int | None], now: datetime, *, partly: str = "") -> None:
+    """Writes that brokers of ours answered. `away`: those that did not, as `Cluster.brokers_away`; `partly`: why."""
+    cluster.kind, cluster.brokers_away, cluster.last_synced_at = ClusterKind.OURS, dict(away), now
     _note(cluster, ClusterState.PARTIAL if partly else ClusterState.REACHABLE, partly, now)
 
 
@@ -48,6 +55,16 @@ def _note(cluster: Cluster, state: ClusterState, error: str, now: datetime) -> N
         cluster.state_since = now
         logger.info("cluster %s is %s%s", cluster.name, state.label, f": {error}" if error else "")
     cluster.state, cluster.last_error, cluster.last_tried_at = state, error, now
-    cluster.save(update_fields=["state", "state_since", "last_error", "last_tried_at", "kind", "last_synced_at"])
+    cluster.save(
+        update_fields=[
+            "state",
+            "state_since",
+            "last_error",
+            "last_tried_at",
+            "kind",
+            "last_synced_at",
+            "brokers_away",
+        ]
+    )
     if is_news:
         publish(reachability_changed, ReachabilityChanged(cluster))

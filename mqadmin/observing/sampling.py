@@ -27,8 +27,9 @@ def claim(cluster: Cluster, now: datetime) -> bool:
 def sample_once(cluster: Cluster, now: datetime) -> None:
     """Writes what one cycle found, or why it found nothing."""
     cursors = Cursors(cluster.topic_cursor, cluster.group_cursor)
+    expected = set(cluster.brokers.values_list("name", flat=True))
     try:
-        found = ask(cluster.namesrv, lambda gateway: sample(gateway, cursors, now))
+        found = ask(cluster.namesrv, lambda gateway: sample(gateway, cursors, now, expected=expected))
     except GatewayError as error:
         note_unreachable(cluster, str(error), now)
         return
@@ -38,9 +39,10 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     cluster.topic_cursor, cluster.group_cursor = found.cursors.topic, found.cursors.group
     cluster.cycle_request_count = found.request_count
     cluster.save(update_fields=["rocketmq_name", "topic_cursor", "group_cursor", "cycle_request_count"])
-    synchroniser.apply_brokers(cluster, found.brokers, now)
+    is_all_listed = expected <= {broker.name for broker in found.brokers} or found.error is None
+    synchroniser.apply_brokers(cluster, found.brokers, now, deletes=is_all_listed)
     synchroniser.apply(cluster, found.observation, is_watched=False)
     publish(ticked, Ticked(cluster, now, is_watched=False))
     # What was away may come back as something else: then whether it can be followed is asked again.
-    kind = ClusterKind.UNKNOWN if was_unreachable else ClusterKind.APACHE
+    kind = ClusterKind.UNKNOWN if was_unreachable else ClusterKind(cluster.kind)
     note_reachable(cluster, kind, now, partly=str(found.error) if found.error else "")

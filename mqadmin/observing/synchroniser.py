@@ -32,7 +32,14 @@ from mqadmin.clusters.models import (
 )
 from mqadmin.clusters.progress import queue_of
 from mqadmin.observing import plan
-from mqadmin.observing.observation import BrokerObserved, CommitObserved, GroupObserved, Observation, SubscriptionKey
+from mqadmin.observing.observation import (
+    BrokerObserved,
+    CommitObserved,
+    GroupObserved,
+    Observation,
+    ObservedEvent,
+    SubscriptionKey,
+)
 from mqadmin.observing.signals import (
     GroupsChanged,
     GroupsCommitted,
@@ -46,6 +53,7 @@ from mqadmin.observing.signals import (
     topics_changed,
 )
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.watch import ASSIGNMENT_CHANGED
 
 # What says more than this is written in parts.
 WHOLE_SIZE_MAX = 2000
@@ -74,8 +82,11 @@ def apply(
         return application.run(at_the_end)
 
 
-def apply_brokers(cluster: Cluster, observed: Sequence[BrokerObserved], at: datetime) -> None:
-    """Writes the brokers that the name servers list, and deletes those that they do not list any more."""
+def apply_brokers(cluster: Cluster, observed: Sequence[BrokerObserved], at: datetime, *, deletes: bool = True) -> None:
+    """Writes the brokers that the name servers list, and deletes those that they do not list any more.
+
+    `deletes` False: a name server is silent, so one that is not listed may still be there.
+    """
     with transaction.atomic():
         rows = {(row.name, row.broker_id): row for row in cluster.brokers.all()}
         for broker in observed:
@@ -86,7 +97,13 @@ def apply_brokers(cluster: Cluster, observed: Sequence[BrokerObserved], at: date
             row.version = broker.version if broker.version is not None else row.version
             row.seen_at = row.seen_at if broker.error else at
             row.save()
-        Broker.objects.filter(pk__in=[row.pk for row in rows.values()]).delete()
+        if deletes:
+            Broker.objects.filter(pk__in=[row.pk for row in rows.values()]).delete()
+
+
+def forget_broker(cluster: Cluster, name: str, at: datetime) -> None:
+    """Writes that the broker is not one of the cluster's any more: what it alone had is gone."""
+    apply(cluster, Observation(at=at, is_complete=True, of_broker=name), is_watched=True)
 
 
 class _Application:
@@ -98,7 +115,10 @@ class _Application:
         self._cluster = cluster
         self._observation = observation
         self._at = observation.at
+        self._broker = observation.of_broker
         self._is_watched = is_watched
+        # Whether others, too, may know what this broker names.
+        self._is_shared = False
         self._between_parts = between_parts
         self._written_count = 0
         self._topic_ids: set[int] = set()
@@ -110,6 +130,8 @@ class _Application:
         self._memberships: dict[str, MembershipChange] = {}
         # Groups whose members were observed before: only these can be compared with now.
         self._had_members_seen: set[str] = set()
+        # Group → client ids that other brokers know to be online.
+        self._elsewhere: dict[str, set[str]] = {}
 
     def run(self, at_the_end: Callable[[], None]) -> int:
         with self._part():
@@ -151,15 +173,18 @@ class _Application:
     def _topics(self) -> None:
         names = [topic.name for topic in self._observation.topics]
         rows = {topic.name: topic for topic in _by_name(Topic, self._cluster, names)}
-        own_names = frozenset((self._cluster.rocketmq_name, *self._cluster.brokers.values_list("name", flat=True)))
-        changed = plan.topics(self._cluster.pk, rows, self._observation.topics, self._at, own_names)
+        brokers = set(self._cluster.brokers.values_list("name", flat=True))
+        self._is_shared = bool(self._broker) and not brokers <= {self._broker}
+        own_names = frozenset((self._cluster.rocketmq_name, *brokers))
+        changed = plan.topics(
+            self._cluster.pk, rows, self._observation.topics, self._at, own_names, self._observation.of_broker
+        )
         self._has_changed_topics = bool(changed)
         self._upsert(Topic, changed, unique=("cluster", "name"))
 
     def _topic_queues(self) -> None:
-        only_broker = self._observation.only_broker
         names = {queue.queue.topic for queue in self._observation.queues}
-        if only_broker:
+        if self._broker:
             names |= {topic.name for topic in self._observation.topics}
         topics = {topic.name: topic.pk for topic in _by_name(Topic, self._cluster, names)}
         rows = {
@@ -168,9 +193,9 @@ class _Application:
             for row in TopicQueue.objects.filter(topic__in=chunk)
         }
         changed = plan.topic_queues(topics, rows, self._observation.queues, self._at)
-        if only_broker:
+        if self._broker:
             known = {*rows, *(plan.QueueIdentity(row.topic_id, row.broker_name, row.queue_id) for row in changed)}
-            changed += plan.unwritten_queues(topics, known, self._observation.topics, only_broker, self._at)
+            changed += plan.unwritten_queues(topics, known, self._observation.topics, self._broker, self._at)
         widened = {row.topic_id for row in changed if row.pk is None}
         self._widened_topics = {name for name, topic_id in topics.items() if topic_id in widened}
         self._upsert(TopicQueue, changed, unique=plan.QueueIdentity._fields)
@@ -185,14 +210,29 @@ class _Application:
         for commit in self._observation.committed:
             named.setdefault(commit.group, GroupObserved(name=commit.group))
         rows = {group.name: group for group in _by_name(Group, self._cluster, named)}
-        self._had_members_seen = {name for name, group in rows.items() if group.members_seen_at is not None}
-        changed = plan.groups(self._cluster.pk, rows, named.values(), self._at)
+        self._had_members_seen = {name for name, group in rows.items() if self._had_seen_members(group)}
+        self._elsewhere = self._members_elsewhere(rows.values())
+        changed = plan.groups(self._cluster.pk, rows, named.values(), self._at, self._broker, self._elsewhere)
         has_new = any(group.pk is None for group in changed)
         self._upsert(Group, changed, unique=("cluster", "name"))
         if has_new:
             rows = {group.name: group for group in _by_name(Group, self._cluster, named)}
         self._changed_groups |= {rows[group.name].pk for group in changed}
         return rows
+
+    def _had_seen_members(self, group: Group) -> bool:
+        is_of_this_broker = not self._is_shared or self._broker in group.of_brokers
+        return group.members_seen_at is not None and is_of_this_broker
+
+    def _members_elsewhere(self, groups: Iterable[Group]) -> dict[str, set[str]]:
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        if self._is_shared:
+            for chunk in chunks(group.pk for group in groups):
+                online = Member.objects.filter(group__in=chunk, left_at=None)
+                for name, client_id, known_by in online.values_list("group__name", "client_id", "known_by"):
+                    if not {*known_by} <= {self._broker}:
+                        found[name].add(client_id)
+        return found
 
     def _members(self, groups: Mapping[str, Group], observed: Sequence[GroupObserved]) -> None:
         ids = [groups[group.name].pk for group in observed]
@@ -207,23 +247,24 @@ class _Application:
         written: list[Subscription] = []
         for group in observed:
             group_id = groups[group.name].pk
-            of_members = plan.members(group_id, members[group_id], group.members or (), self._at)
+            before = {(row.client_id, row.topic_name): row.expression for row in subscriptions[group_id].values()}
+            of_members = plan.members(group_id, members[group_id], group.members or (), self._at, self._broker)
             of_subscriptions = plan.subscriptions(
-                group_id, subscriptions[group_id], group.subscriptions or {}, self._at
+                group_id, subscriptions[group_id], group.subscriptions or {}, self._at, self._broker
             )
             changed += of_members.changed
             begun += of_subscriptions.begun
             written += of_subscriptions.renewed + of_subscriptions.ended
             self._memberships[group.name] = MembershipChange(
                 group_id=group_id,
-                member_count=len(group.members or ()),
-                subscriptions=_subscription_diff(group, of_members, of_subscriptions),
+                member_count=groups[group.name].member_count,
+                subscriptions=_subscription_diff(group, of_members, of_subscriptions, before),
                 joined=of_members.joined,
                 gone=of_members.gone,
             )
         self._upsert(Member, changed, unique=("group", "client_id"))
         Subscription.objects.bulk_create(begun)
-        update(Subscription, written, ["sub_version", "seen_at", "ended_at"])
+        update(Subscription, written, ["sub_version", "known_by", "seen_at", "ended_at"])
         self._written_count += len(begun) + len(written)
 
     def _readers_of_widened_topics(self) -> set[int]:
@@ -264,7 +305,7 @@ class _Application:
         owners = {group.name: group.owners for group in self._observation.groups if group.members is not None}
         return {
             groups[name].pk: plan.GroupProgress(
-                group_id=groups[name].pk, committed=committed[name], owners=owners.get(name)
+                group_id=groups[name].pk, broker=self._broker, committed=committed[name], owners=owners.get(name)
             )
             for name in {*committed, *owners}
         }
@@ -300,16 +341,53 @@ class _Application:
         if self._observation.is_complete:
             observed_topics = {topic.name for topic in self._observation.topics}
             observed_groups = {group.name for group in self._observation.groups}
-            gone_topics |= set(self._cluster.topics.values_list("name", flat=True)) - observed_topics
-            gone_groups |= set(self._cluster.groups.values_list("name", flat=True)) - observed_groups
+            gone_topics |= self._known(self._cluster.topics.values_list("name", "of_brokers")) - observed_topics
+            gone_groups |= self._known(self._cluster.groups.values_list("name", "of_brokers")) - observed_groups
         for names in chunks(gone_topics):
-            self._cluster.topics.filter(name__in=names).delete()
-            lost = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
-            self._changed_groups |= set(lost.values_list("group_id", flat=True))
-            lost.delete()
-            self._has_changed_topics = True
+            self._forget_topics(names)
         for names in chunks(gone_groups):
-            self._cluster.groups.filter(name__in=names).delete()
+            self._forget_groups(names)
+
+    def _known(self, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:
+        """Returns the names of those that this broker was known to have."""
+        return {name for name, of_brokers in rows if not self._is_shared or self._broker in of_brokers}
+
+    def _forget_topics(self, names: Sequence[str]) -> None:
+        rows = list(_by_name(Topic, self._cluster, names)) if self._is_shared else []
+        kept = [row for row in rows if plan.forget_topic(row, self._broker, self._at)]
+        update(Topic, kept, ["of_brokers", "read_queue_count", "write_queue_count", "perm", "seen_at"])
+        TopicQueue.objects.filter(topic__in=kept, broker_name=self._broker).delete()
+        self._topic_ids |= {row.pk for row in kept}
+        self._cluster.topics.filter(name__in=names).exclude(pk__in=[row.pk for row in kept]).delete()
+        lost = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
+        if self._is_shared:
+            lost = lost.filter(broker_name=self._broker)
+        self._changed_groups |= set(lost.values_list("group_id", flat=True))
+        lost.delete()
+        self._has_changed_topics = True
+
+    def _forget_groups(self, names: Sequence[str]) -> None:
+        rows = list(_by_name(Group, self._cluster, names)) if self._is_shared else []
+        kept = [row for row in rows if plan.forget_group(row, self._broker, self._at)]
+        if kept:
+            nobody = [GroupObserved(name=row.name, members=()) for row in kept]
+            elsewhere = self._members_elsewhere(kept)
+            self._had_members_seen |= {row.name for row in kept}
+            of_name = {row.name: row for row in kept}
+            plan.groups(self._cluster.pk, of_name, nobody, self._at, self._broker, elsewhere)
+            fields = [
+                "of_brokers",
+                "is_consume_enabled",
+                "retry_times_max",
+                "member_count",
+                "members_seen_at",
+                "seen_at",
+            ]
+            update(Group, kept, fields)
+            self._members(of_name, nobody)
+            QueueOffset.objects.filter(group__in=kept, broker_name=self._broker).delete()
+            self._changed_groups |= {row.pk for row in kept}
+        self._cluster.groups.filter(name__in=names).exclude(pk__in=[row.pk for row in kept]).delete()
 
     def _applied(self) -> dict[str, Any]:
         return {"cluster": self._cluster, "at": self._at, "is_watched": self._is_watched}
@@ -327,6 +405,13 @@ class _Application:
         )
         self._written_count += publish(topics_changed, event)
 
+    def _is_news(self, event: ObservedEvent, changes: Mapping[str, MembershipChange]) -> bool:
+        """Tells whether the event is the first word of it: a client connects to every broker of the cluster."""
+        if event.kind == ASSIGNMENT_CHANGED or event.client_id not in self._elsewhere.get(event.group, ()):
+            return True
+        change = changes.get(event.group)
+        return change is not None and event.client_id in change.subscriptions
+
     def _publish_rebalance(self) -> None:
         """Treats the snapshot of a watch as a sample: what happened before it was not reported."""
         is_sampled = not self._is_watched or self._observation.is_complete
@@ -334,20 +419,30 @@ class _Application:
         if is_sampled:
             changes = {name: change for name, change in changes.items() if name in self._had_members_seen}
         if changes:
-            events = () if is_sampled else self._observation.events
+            events = (
+                () if is_sampled else [event for event in self._observation.events if self._is_news(event, changes)]
+            )
             event = RebalanceObserved(**self._applied(), changes=changes, events=events, is_sampled=is_sampled)
             self._written_count += publish(rebalance_observed, event)
 
 
 def _subscription_diff(
-    group: GroupObserved, members: plan.MemberChanges, subscriptions: plan.SubscriptionChanges
+    group: GroupObserved,
+    members: plan.MemberChanges,
+    subscriptions: plan.SubscriptionChanges,
+    before: Mapping[tuple[str, str], str],
 ) -> dict[str, list[dict[str, str]]]:
-    """Returns client id → topics whose expression is another than before, without clients that just came or went."""
+    """Returns client id → topics whose expression is another than before, without clients that just came or went.
+
+    `before`: (client id, topic) → expression in force. One that ended while another broker still tells of the next was
+    told by the first.
+    """
     came_or_went = {*members.joined, *members.gone}
-    before = {(row.client_id, row.topic_name): row.expression for row in subscriptions.ended}
     after = {(row.client_id, row.topic_name): row.expression for row in subscriptions.begun}
+    kept = {(row.client_id, row.topic_name) for row in subscriptions.renewed}
+    ended = {(row.client_id, row.topic_name) for row in subscriptions.ended}
     diff: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
-    for client_id, topic in sorted({*before, *after}):
+    for client_id, topic in sorted({*ended - kept, *after}):
         if client_id in came_or_went or (not client_id and came_or_went):
             continue
         pair = (client_id, topic)

@@ -16,7 +16,7 @@ from celery.signals import worker_init, worker_shutting_down
 from django.utils import timezone
 
 from mqadmin.clusters.default_cluster import ensure_default_cluster
-from mqadmin.clusters.models import Cluster, ClusterKind
+from mqadmin.clusters.models import POLLED_KINDS, Cluster
 from mqadmin.observing import leases, sampling
 from mqadmin.observing.following import Follower
 from remoting.shutdown_signal import ShutdownSignal
@@ -28,7 +28,7 @@ def ensure_observing() -> None:
     now = timezone.now()
     ensure_default_cluster()
     clusters = list(Cluster.objects.all())
-    polled = [cluster for cluster in clusters if cluster.kind == ClusterKind.APACHE]
+    polled = [cluster for cluster in clusters if cluster.kind in POLLED_KINDS]
     for cluster in polled:
         if sampling.claim(cluster, now):
             poll_cluster.delay(cluster.pk)

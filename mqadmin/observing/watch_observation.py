@@ -50,7 +50,7 @@ def observation_of_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: 
     return Observation(
         at=now,
         is_complete=is_snapshot,
-        only_broker=body.broker_name,
+        of_broker=body.broker_name,
         topics=tuple(
             TopicObserved(topic.topic_name, topic.read_queue_nums, topic.write_queue_nums, topic.perm)
             for topic in body.topics

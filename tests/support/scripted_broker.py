@@ -45,7 +45,8 @@ class Tables:
 class ScriptedBroker:
     """Starts on entering. `address` is name server and broker in one; `asked` names the requests so far."""
 
-    def __init__(self, *, is_watched: bool) -> None:
+    def __init__(self, *, is_watched: bool, name: str = BROKER_NAME) -> None:
+        self.name = name
         self.tables = Tables()
         self.asked: list[str] = []
         self.address = ""
@@ -87,7 +88,7 @@ class ScriptedBroker:
         """What the next watch answers; the new revision."""
 
         async def add() -> None:
-            body.broker_addr = self.address
+            body.broker_name, body.broker_addr = self.name, self.address
             self._bodies.append(body)
             for connection, request, timer in self._parked:
                 timer.cancel()
@@ -99,6 +100,7 @@ class ScriptedBroker:
 
     def reboot(self, body: WatchBody) -> None:
         """Another life: what it says now is `body`, whatever was read before."""
+        body.broker_name, body.broker_addr = self.name, self.address
         self._bodies = [body]
         self._boot = "boot-2"
 
@@ -130,7 +132,8 @@ class ScriptedBroker:
     def _watch_answer(self, request: Command) -> Command:
         header = read_header(WatchHeader, request.ext_fields)
         is_snapshot = header.boot != self._boot
-        body = self._bodies[-1] if header.since < len(self._bodies) or is_snapshot else empty_body(self.address)
+        is_news = header.since < len(self._bodies) or is_snapshot
+        body = self._bodies[-1] if is_news else empty_body(self.address, self.name)
         fields = WatchResponseHeader(boot=self._boot, revision=len(self._bodies), is_snapshot=is_snapshot)
         return response(request, ResponseCode.SUCCESS, ext_fields=write_header(fields), body=write_body(body))
 
@@ -155,7 +158,7 @@ class ScriptedBroker:
         return response(request, ResponseCode.SUCCESS, body=body)
 
     def _cluster_info(self) -> ClusterInfo:
-        masters = {BROKER_NAME: self.address} | self.further_masters
+        masters = {self.name: self.address} | self.further_masters
         return ClusterInfo(
             broker_addr_table={
                 name: BrokerData(broker_addrs={"0": address}, broker_name=name, cluster=CLUSTER_NAME)
@@ -177,11 +180,11 @@ class ScriptedBroker:
         return asyncio.run_coroutine_threadsafe(make(), self._loop).result(5)  # type: ignore[arg-type]
 
 
-def empty_body(address: str = "127.0.0.1:1") -> WatchBody:
+def empty_body(address: str = "127.0.0.1:1", name: str = BROKER_NAME) -> WatchBody:
     return WatchBody(
         now_ms=1_700_000_000_000,
         cluster=CLUSTER_NAME,
-        broker_name=BROKER_NAME,
+        broker_name=name,
         broker_addr=address,
         version=479,
     )

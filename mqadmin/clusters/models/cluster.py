@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from django.db import models
 from django.utils import timezone
@@ -18,6 +19,11 @@ class ClusterKind(models.TextChoices):
     UNKNOWN = "", "not known yet"
     OURS = "ours", "this project's broker"
     APACHE = "apache", "Apache RocketMQ"
+    MIXED = "mixed", "this project's brokers and Apache RocketMQ's"
+
+
+# A watch is answered by our brokers alone; where one cannot be watched, all are polled.
+POLLED_KINDS = (ClusterKind.APACHE, ClusterKind.MIXED)
 
 
 class ClusterState(models.TextChoices):
@@ -51,6 +57,9 @@ class Cluster(models.Model):
     last_tried_at = models.DateTimeField(null=True, blank=True)
     last_synced_at = models.DateTimeField(null=True, blank=True)
     last_error = models.TextField(blank=True, default="")
+    # Of a followed cluster, the brokers that do not answer: name → up to when their rows are true, in milliseconds
+    # since the epoch; null where that is not known.
+    brokers_away = models.JSONField(default=dict, blank=True)
     # How many requests the last polling cycle cost; null where the cluster is watched.
     cycle_request_count = models.PositiveIntegerField(null=True, blank=True)
     # Where the next polling cycle goes on: after the last topic and the last group that were asked.
@@ -71,6 +80,7 @@ class Cluster(models.Model):
         self.brokers.all().delete()
         self.namesrv, self.rocketmq_name, self.kind, self.state = namesrv, "", ClusterKind.UNKNOWN, ClusterState.NEW
         self.last_synced_at, self.last_error, self.topic_cursor, self.group_cursor = None, "", "", ""
+        self.brokers_away = {}
         self.save(
             update_fields=[
                 "namesrv",
@@ -81,6 +91,7 @@ class Cluster(models.Model):
                 "last_error",
                 "topic_cursor",
                 "group_cursor",
+                "brokers_away",
             ]
         )
 
@@ -95,15 +106,31 @@ class Cluster(models.Model):
         """Returns up to when the rows of this cluster are true; None before the first answer.
 
         A watch reports all changes, so the rows of a followed cluster that answers are as fresh as the follower's word.
+        Where a broker of several does not answer, it is the moment up to which all rows are.
         """
-        is_followed = self.kind == ClusterKind.OURS and self.state == ClusterState.REACHABLE
-        return _later(self.last_synced_at, self.followed_until) if is_followed else self.last_synced_at
+        away = self._away_since(self.brokers_away)
+        return min(away) if away and self.kind == ClusterKind.OURS else self._vouched_until
 
-    def true_until(self, seen_at: datetime | None) -> datetime | None:
-        """Returns up to when a row of this cluster is true that was last seen at `seen_at` (None: never)."""
+    def true_until(self, seen_at: datetime | None, brokers: Iterable[str] = ()) -> datetime | None:
+        """Returns up to when a row of this cluster is true that was last seen at `seen_at` (None: never).
+
+        `brokers` are those that it is about: it is as old as the one that has been away longest.
+        """
         if seen_at is None or self.kind != ClusterKind.OURS:
             return seen_at
-        return _later(seen_at, self.observed_until)
+        if away := [name for name in brokers if name in self.brokers_away]:
+            return min(self._away_since(away), default=seen_at)
+        return _later(seen_at, self._vouched_until)
+
+    @property
+    def _vouched_until(self) -> datetime | None:
+        """Returns up to when the rows of brokers that answer are true."""
+        is_followed = self.kind == ClusterKind.OURS and self.state in (ClusterState.REACHABLE, ClusterState.PARTIAL)
+        return _later(self.last_synced_at, self.followed_until) if is_followed else self.last_synced_at
+
+    def _away_since(self, names: Iterable[str]) -> list[datetime]:
+        known = (self.brokers_away[name] for name in names)
+        return [datetime.fromtimestamp(ms / 1000, UTC) for ms in known if ms is not None]
 
 
 def _later(first: datetime | None, second: datetime | None) -> datetime | None:

@@ -54,6 +54,8 @@ class Group(models.Model):
     consume_from_where = models.CharField(max_length=60, blank=True, default="")
     is_consume_enabled = models.BooleanField(null=True, blank=True)
     retry_times_max = models.IntegerField(null=True, blank=True)
+    # What each broker that is watched has of it: name → [is_consume_enabled, retry_times_max]. Empty where polled.
+    of_brokers = models.JSONField(default=dict, blank=True)
     member_count = models.PositiveIntegerField(null=True, blank=True)
     members_seen_at = models.DateTimeField(null=True, blank=True)
     lag = models.BigIntegerField(null=True, blank=True)
@@ -111,19 +113,19 @@ class Group(models.Model):
 
     @property
     def lag_figure(self) -> Figure:
-        return Figure(self.lag, self.cluster.true_until(self.offsets_seen_at))
+        return Figure(self.lag, self.cluster.true_until(self.offsets_seen_at, self.of_brokers))
 
     @property
     def in_figure(self) -> Figure:
-        return Figure(self.in_per_s, self.cluster.true_until(self.rate_base_at))
+        return Figure(self.in_per_s, self.cluster.true_until(self.rate_base_at, self.of_brokers))
 
     @property
     def out_figure(self) -> Figure:
-        return Figure(self.out_per_s, self.cluster.true_until(self.rate_base_at))
+        return Figure(self.out_per_s, self.cluster.true_until(self.rate_base_at, self.of_brokers))
 
     @property
     def members_figure(self) -> Figure:
-        return Figure(self.member_count, self.cluster.true_until(self.members_seen_at))
+        return Figure(self.member_count, self.cluster.true_until(self.members_seen_at, self.of_brokers))
 
     @property
     def behind(self) -> Behind:

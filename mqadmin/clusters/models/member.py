@@ -36,6 +36,8 @@ class Member(models.Model):
     # Where the broker saw it subscribe otherwise than other members of the group, as
     # `remoting.wire.bodies.watch.DifferenceState` has it.
     differences = models.JSONField(default=list, blank=True)
+    # The brokers that are watched and say that it is online. Empty where polled.
+    known_by = models.JSONField(default=list, blank=True)
     seen_at = models.DateTimeField()
 
     class Meta:
@@ -66,6 +68,8 @@ class Subscription(models.Model):
     expression = models.TextField(default="*")
     expression_type = models.CharField(max_length=20, default="TAG")
     sub_version = models.BigIntegerField(default=0)
+    # The brokers that are watched and say so. Empty where polled.
+    known_by = models.JSONField(default=list, blank=True)
     first_seen_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField()

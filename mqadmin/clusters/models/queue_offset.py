@@ -62,7 +62,7 @@ class QueueOffset(models.Model):
 
     @property
     def true_until(self) -> datetime | None:
-        return self.group.cluster.true_until(self.seen_at)
+        return self.group.cluster.true_until(self.seen_at, (self.broker_name,))
 
     @property
     def max_offset(self) -> int | None:

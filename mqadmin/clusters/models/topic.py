@@ -29,6 +29,8 @@ class Topic(models.Model):
     read_queue_count = models.PositiveIntegerField(null=True, blank=True)
     write_queue_count = models.PositiveIntegerField(null=True, blank=True)
     perm = models.PositiveSmallIntegerField(null=True, blank=True)
+    # What each broker that is watched has of it: name → [read queues, write queues, perm]. Empty where polled.
+    of_brokers = models.JSONField(default=dict, blank=True)
     message_count = models.BigIntegerField(null=True, blank=True)
     max_total = models.BigIntegerField(null=True, blank=True)
     last_stored_at = models.DateTimeField(null=True, blank=True)
@@ -53,11 +55,11 @@ class Topic(models.Model):
 
     @property
     def messages_figure(self) -> Figure:
-        return Figure(self.message_count, self.cluster.true_until(self.offsets_seen_at))
+        return Figure(self.message_count, self.cluster.true_until(self.offsets_seen_at, self.of_brokers))
 
     @property
     def in_figure(self) -> Figure:
-        return Figure(self.in_per_s, self.cluster.true_until(self.rate_base_at))
+        return Figure(self.in_per_s, self.cluster.true_until(self.rate_base_at, self.of_brokers))
 
 
 class TopicQueue(models.Model):
@@ -82,4 +84,4 @@ class TopicQueue(models.Model):
 
     @property
     def true_until(self) -> datetime | None:
-        return self.topic.cluster.true_until(self.seen_at)
+        return self.topic.cluster.true_until(self.seen_at, (self.broker_name,))

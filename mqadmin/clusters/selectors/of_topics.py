@@ -109,7 +109,9 @@ def _reader(cluster: Cluster, group: Group, rows: Sequence[QueueOffset]) -> Topi
         group=group,
         lag=Figure(
             sum(row.lag or 0 for row in counted) if counted else None,
-            cluster.true_until(min((row.seen_at for row in counted), default=None)),
+            cluster.true_until(
+                min((row.seen_at for row in counted), default=None), {row.broker_name for row in counted}
+            ),
         ),
         behind=min(waiting, key=lambda behind: behind.since or group.seen_at, default=Behind(None, "")),
     )

@@ -11,7 +11,7 @@ some brokers did not answer is still a sample: it comes with a `PartialError` th
 from mqadmin.observing.gateway.broker_settings import ToldSettings
 from mqadmin.observing.gateway.clients import ConnectedProducer
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures, GatewayError, NotWatchable, PartialError
-from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, Master, ask
+from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, KnownBrokers, Master, ask
 from mqadmin.observing.gateway.groups import GroupOnBroker
 from mqadmin.observing.gateway.probing import BrokerProbe, NameServerProbe, Probe
 from mqadmin.observing.gateway.topics import TopicOnBroker
@@ -25,6 +25,7 @@ __all__ = [
     "Gateway",
     "GatewayError",
     "GroupOnBroker",
+    "KnownBrokers",
     "Master",
     "NameServerProbe",
     "NotWatchable",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TypeVar
 
 from mqadmin.observing.gateway.broker_settings import BrokerRequests
 from mqadmin.observing.gateway.clients import ClientRequests
-from mqadmin.observing.gateway.failures import Failures, NotWatchable, as_gateway_error
+from mqadmin.observing.gateway.failures import Failures, GatewayError, NotWatchable, as_gateway_error
 from mqadmin.observing.gateway.fan_out import fan_out
 from mqadmin.observing.gateway.groups import GroupRequests
 from mqadmin.observing.gateway.probing import Probing
@@ -19,15 +19,14 @@ from mqadmin.observing.gateway.topics import TopicRequests
 from remoting.client.admin import Admin
 from remoting.client.connections import REQUEST_TIMEOUT_MS, Connections
 from remoting.client.errors import BrokerRefused
-from remoting.client.name_servers import NameServers, NameServersUnreachable
+from remoting.client.name_servers import NameServers
 from remoting.wire.bodies.consume_stats import CommittedOffsets
-from remoting.wire.bodies.document import read_body
 from remoting.wire.bodies.groups import ConsumerConnection, SubscriptionGroupConfig
 from remoting.wire.bodies.message_queue import MessageQueue
-from remoting.wire.bodies.route import BrokerData, ClusterInfo
+from remoting.wire.bodies.route import BrokerData
 from remoting.wire.bodies.topics import TopicConfig, TopicOffset
 from remoting.wire.bodies.watch import WatchBody
-from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.headers.watch import WatchResponseHeader
 
@@ -43,6 +42,19 @@ class BrokerTables:
     topics: dict[str, TopicConfig]
     groups: dict[str, SubscriptionGroupConfig]
     committed: CommittedOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBrokers:
+    """What the name servers list, by name; of a broker that they list differently, what the first of them says.
+
+    `silent`: name servers that did not answer, with the reason. `contested`: name of a broker → the addresses of its
+    master, where they list more than one.
+    """
+
+    brokers: list[BrokerData]
+    silent: dict[str, str] = field(default_factory=dict)
+    contested: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +137,30 @@ class Gateway:
 
     async def brokers(self) -> list[BrokerData]:
         """Returns the brokers by name. Raises GatewayError when no name server answers."""
+        return (await self.known_brokers()).brokers
+
+    async def known_brokers(self) -> KnownBrokers:
+        """Returns what all name servers together list: each of our brokers is known to its own name server alone.
+
+        Raises GatewayError when none answers.
+        """
+        failures = Failures()
         with as_gateway_error():
-            return await self._brokers()
+            addresses = NameServers(self._namesrv, self._connections).addresses
+        found = await fan_out(dict.fromkeys(addresses, self._admin.cluster.info), str, failures)
+        if not found:
+            reasons = "; ".join(failures.reasons.values())
+            raise GatewayError(f"no name server answers ({reasons}): start one, or correct the address")
+        tables = [found[address].broker_addr_table for address in addresses if address in found]
+        known: dict[str, BrokerData] = {}
+        masters: dict[str, dict[str, None]] = {}
+        for table in tables:
+            for name, broker in table.items():
+                known.setdefault(name, broker)
+                if broker.master_addr:
+                    masters.setdefault(name, {})[broker.master_addr] = None
+        contested = {name: tuple(found) for name, found in masters.items() if len(found) > 1}
+        return KnownBrokers([known[name] for name in sorted(known)], failures.reasons, contested)
 
     async def watch(
         self, address: str, *, boot: str, since: int, wait_ms: int
@@ -139,6 +173,12 @@ class Gateway:
                 if error.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                     raise NotWatchable(f"{address} does not know the watch request") from error
                 raise
+
+    async def ours_among(self, addresses: Iterable[str]) -> list[str]:
+        """Returns those of the addresses at which a broker of ours answers."""
+        is_at = self._admin.our_broker.is_at
+        found = await fan_out(dict.fromkeys(addresses, is_at), str, Failures())
+        return [address for address, is_ours in found.items() if is_ours]
 
     async def tables(self, addresses: Iterable[str], failures: Failures) -> dict[str, BrokerTables]:
         """Returns those of all brokers that answer. Three requests per broker, more where tables come in pages."""
@@ -177,15 +217,6 @@ class Gateway:
             for broker in await self.brokers()
             if broker.master_addr
         ]
-
-    async def _brokers(self) -> list[BrokerData]:
-        servers = NameServers(self._namesrv, self._connections)
-        command = Command(code=RequestCode.GET_BROKER_CLUSTER_INFO)
-        answer = await servers.request(command, timeout_ms=int(REQUEST_TIMEOUT_S * 1000))
-        if answer.code != ResponseCode.SUCCESS:
-            raise NameServersUnreachable([BrokerRefused(str(servers), command.code, answer.code, answer.remark)])
-        table = read_body(ClusterInfo, answer.body).broker_addr_table
-        return sorted(table.values(), key=lambda broker: broker.broker_name)
 
     async def _tables(self, address: str) -> BrokerTables:
         topics = await self._admin.topics.table(address)

@@ -36,6 +36,16 @@ CASES = {
         Verdict.OK,
         "keeps_up",
     ),
+    "a broker with some of its queues is away": (
+        facts(member_count=2, lag=200, lag_before=100, behind_since=ago(70), is_any_broker_away=True),
+        Verdict.UNKNOWN,
+        "broker_away",
+    ),
+    "offset stands on a broker that answers, another is away": (
+        facts(member_count=2, lag=3, standing_since=ago(60), behind_since=ago(90), is_any_broker_away=True),
+        Verdict.STALLED,
+        "offset_stands",
+    ),
     "lag grows": (
         facts(member_count=2, lag=200, lag_before=100, behind_since=ago(70), standing_since=ago(1)),
         Verdict.SLOW,

@@ -212,11 +212,6 @@ def test_apache_broker_is_left_to_polling() -> None:
     assert leases.grant(timezone.now()) is not None, "the lease was released"
 
 
-def test_cluster_of_several_masters_is_left_to_polling(broker: ScriptedBroker, cluster: Cluster) -> None:
-    broker.further_masters = {"broker-b": "127.0.0.1:1"}
-    _follow_until(lambda: Cluster.objects.get().kind == "apache")
-
-
 def test_cluster_that_does_not_answer_holds_up_no_other(cluster: Cluster, follower: threading.Thread) -> None:
     Cluster.objects.create(name="away", namesrv="127.0.0.1:1")
     wait_until(lambda: Cluster.objects.filter(name="local", state="reachable").exists())

@@ -9,7 +9,7 @@ import pytest
 
 from mqadmin.clusters.models import Cluster, Topic
 from mqadmin.observing.database_threads import SHARED_COUNT
-from mqadmin.observing.following import Pace
+from mqadmin.observing.pace import Pace
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, request_name
 from tests.support.follower import follower_thread

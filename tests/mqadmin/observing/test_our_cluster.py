@@ -39,6 +39,19 @@ def followed(broker: OurBroker) -> Iterator[Cluster]:
 
 
 @pytest.fixture
+def other(tmp_path: Path) -> Iterator[OurBroker]:
+    with OurBroker(tmp_path / "other", arguments=("--name=broker-b",)) as broker:
+        yield broker
+
+
+@pytest.fixture
+def followed_both(broker: OurBroker, other: OurBroker) -> Iterator[Cluster]:
+    cluster = Cluster.objects.create(name="both", namesrv=f"{broker.namesrv};{other.namesrv}")
+    with follower_thread(stopped_within_s=10):
+        yield cluster
+
+
+@pytest.fixture
 async def producer(broker: OurBroker) -> AsyncIterator[Producer]:
     producer = Producer(broker.namesrv, "shop", timeout_ms=10_000)
     await producer.start()
@@ -105,3 +118,31 @@ async def test_restarted_broker_is_followed_on(broker: OurBroker, followed: Clus
     await soon(lambda: Cluster.objects.get().state == "reachable", "a reachable cluster")
     await eventually(lambda: producer.send("orders", b"after"))
     await soon(lambda: Topic.objects.filter(name="orders", max_total__gte=2).exists(), "the second message")
+
+
+async def test_two_brokers_are_followed_as_one_cluster_and_one_goes_on_without_the_other(
+    broker: OurBroker, other: OurBroker, followed_both: Cluster, producer: Producer
+) -> None:
+    # One member of the group on each: each name server lists its own broker alone.
+    members = [member(broker), member(other)]
+    to_other = Producer(other.namesrv, "shop", timeout_ms=10_000)
+    await to_other.start()
+    await producer.send("orders", b"here")
+    await to_other.send("orders", b"there")
+    await soon(lambda: Topic.objects.filter(name="orders", max_total=2).exists(), "a message on each broker")
+    count = await database_sync_to_async(lambda: Topic.objects.get(name="orders").read_queue_count)()
+    assert count == 2 * len(QUEUES)
+    for one in members:
+        await one.start()
+    await soon(lambda: Group.objects.filter(name="billing", member_count=2, lag=0).exists(), "two members")
+    other.kill()
+    await soon(lambda: Cluster.objects.filter(state="partial").exists(), "a broker that is away")
+    await producer.send("orders", b"here again")
+    await soon(lambda: Topic.objects.filter(name="orders", max_total=3).exists(), "the other's message")
+    assert await database_sync_to_async(lambda: list(Cluster.objects.get().brokers_away))() == ["broker-b"]
+    other.start()
+    await soon(lambda: Cluster.objects.filter(state="reachable", brokers_away={}).exists(), "both brokers")
+    for one in members:
+        await one.stop()
+    await to_other.close()
+    await soon(lambda: Group.objects.filter(name="billing", member_count=0).exists(), "no members")

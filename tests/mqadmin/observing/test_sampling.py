@@ -116,6 +116,23 @@ def test_broker_that_fails_deletes_nothing_and_is_named(cluster: Cluster, broker
     assert cluster.brokers.get(name="broker-b").seen_at is None
 
 
+def test_broker_whose_name_server_is_silent_keeps_its_rows(cluster: Cluster, broker: ScriptedBroker) -> None:
+    with ScriptedBroker(is_watched=False, name="broker-b") as other:
+        other.tables.topics["refunds"] = TopicConfig(topic_name="refunds")
+        cluster.namesrv = f"{broker.address};{other.address}"
+        cluster.save()
+        sampling.sample_once(cluster, timezone.now())
+        assert set(Topic.objects.values_list("name", flat=True)) == {"orders", "refunds"}
+        other.stop()
+        sampling.sample_once(cluster, timezone.now())
+        cluster.refresh_from_db()
+        assert cluster.state == "partial"
+        assert other.address in cluster.last_error
+        assert Topic.objects.filter(name="refunds").exists()
+        assert cluster.brokers.filter(name="broker-b").exists()
+        other.start()
+
+
 def test_cluster_that_does_not_answer_says_why_and_keeps_its_rows(cluster: Cluster, broker: ScriptedBroker) -> None:
     sampling.sample_once(cluster, timezone.now())
     broker.stop()

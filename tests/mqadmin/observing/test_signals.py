@@ -83,7 +83,7 @@ def snapshot() -> Observation:
     return Observation(
         at=NOW,
         is_complete=True,
-        only_broker="broker-a",
+        of_broker="broker-a",
         topics=(TopicObserved("orders", 1, 1, 6),),
         queues=(QueueObserved(QUEUE, 0, 10, None),),
         groups=(GroupObserved(name="billing", members=(member,), subscriptions={}, owners={}),),
@@ -95,7 +95,7 @@ def progress(end: int = 10, committed: int | None = None) -> Observation:
     return Observation(
         at=NOW,
         is_complete=False,
-        only_broker="broker-a",
+        of_broker="broker-a",
         queues=(QueueObserved(QUEUE, 0, end, None),) if end != 10 else (),
         committed=() if committed is None else (CommitObserved("billing", QUEUE, committed),),
     )

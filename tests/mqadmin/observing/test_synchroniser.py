@@ -70,7 +70,7 @@ def group(name: str = "billing", topic: str = "orders", expression: str = "*", m
 
 
 def seen(seconds: float = 0, **facts: Any) -> Observation:
-    values: dict[str, Any] = {"is_complete": False, "only_broker": "broker-a"}
+    values: dict[str, Any] = {"is_complete": False, "of_broker": "broker-a"}
     return Observation(at=NOW + timedelta(seconds=seconds), **(values | facts))
 
 
