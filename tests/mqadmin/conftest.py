@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from channels.layers import channel_layers
+from django.contrib.auth.models import AbstractUser
 from django.core.cache import cache
 from django.utils import translation
 
@@ -32,3 +33,9 @@ def english_again() -> Iterator[None]:
 def quick_passwords(settings: Any) -> None:
     """Replaces PBKDF2, which takes a third of a second on purpose."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def ann(db: None, django_user_model: type[AbstractUser]) -> AbstractUser:
+    """Somebody who may do everything."""
+    return django_user_model.objects.create_superuser("ann")

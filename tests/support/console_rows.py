@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+
+from django.utils import timezone
 
 from mqadmin.clusters.models import (
     VERDICT_RANKS,
@@ -56,6 +58,15 @@ def make_broker(cluster: Cluster, name: str = "broker-a", *, now: datetime, **ch
         "seen_at": now - timedelta(seconds=1),
     }
     return Broker.objects.create(cluster=cluster, name=name, **(fields | changes))
+
+
+def make_cluster_of(namesrv: str, broker_names: Iterable[str]) -> Cluster:
+    """Makes the rows of the cluster `prod` behind that name server, observed just now."""
+    now = timezone.now()
+    cluster = make_cluster("prod", now=now, namesrv=namesrv)
+    for name in broker_names:
+        make_broker(cluster, name, now=now)
+    return cluster
 
 
 def make_due_kind(

@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import pytest
 from django import forms
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AbstractUser
 from django.core.exceptions import ValidationError
 
 from mqadmin.actions import registry
@@ -84,8 +82,3 @@ def house(monkeypatch: pytest.MonkeyPatch) -> House:
 @pytest.fixture
 def cluster(db: Any) -> Cluster:
     return Cluster.objects.create(name="local", namesrv="127.0.0.1:9876")
-
-
-@pytest.fixture
-def ann(db: Any) -> AbstractUser:
-    return get_user_model().objects.create_superuser("ann")

@@ -23,11 +23,6 @@ def now() -> datetime:
 
 
 @pytest.fixture
-def ann(db: None, django_user_model: type[AbstractUser]) -> AbstractUser:
-    return django_user_model.objects.create_superuser("ann")
-
-
-@pytest.fixture
 def http(ann: AbstractUser) -> Client:
     client = Client()
     client.force_login(ann)

@@ -18,11 +18,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def ann(django_user_model: type[AbstractUser]) -> AbstractUser:
-    return django_user_model.objects.create_superuser("ann")
-
-
-@pytest.fixture
 def aged(write: Callable[..., AuditEntry]) -> None:
     for days in (100, 80, 60, 40, 0):
         write(at=timezone.now() - timedelta(days=days))

@@ -1,12 +1,10 @@
-"""A name server and a broker with settings, over real sockets; somebody who may do everything."""
+"""A name server and a broker with settings, over real sockets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from django.contrib.auth.models import AbstractUser
-from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
 from remoting.connection import Connection
@@ -50,12 +48,4 @@ def brokers(settings_of_broker: Settings) -> Iterator[TopicBrokers]:
 
 @pytest.fixture
 def cluster(db: None, brokers: TopicBrokers) -> Cluster:
-    now = timezone.now()
-    cluster = seed.make_cluster("prod", now=now, namesrv=brokers.namesrv)
-    seed.make_broker(cluster, "broker-a", now=now)
-    return cluster
-
-
-@pytest.fixture
-def ann(db: None, django_user_model: type[AbstractUser]) -> AbstractUser:
-    return django_user_model.objects.create_superuser("ann")
+    return seed.make_cluster_of(brokers.namesrv, brokers.brokers)

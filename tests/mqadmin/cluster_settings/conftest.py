@@ -31,11 +31,6 @@ def brokers() -> Iterator[TopicBrokers]:
 
 
 @pytest.fixture
-def ann(db: None, django_user_model: type[AbstractUser]) -> AbstractUser:
-    return django_user_model.objects.create_superuser("ann")
-
-
-@pytest.fixture
 def act(ann: AbstractUser) -> Act:
     """Runs an action about the installation, its name typed."""
 

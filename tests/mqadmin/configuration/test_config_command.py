@@ -33,11 +33,6 @@ topics:
 
 
 @pytest.fixture
-def ann(db: None, django_user_model: type[AbstractUser]) -> AbstractUser:
-    return django_user_model.objects.create_superuser("ann")
-
-
-@pytest.fixture
 def topic_brokers() -> Iterator[TopicBrokers]:
     with TopicBrokers("broker-a", "broker-b") as brokers:
         yield brokers

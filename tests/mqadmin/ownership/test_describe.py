@@ -23,11 +23,6 @@ def cluster() -> Cluster:
     return console_rows.make_cluster("prod", now=timezone.now())
 
 
-@pytest.fixture
-def ann(django_user_model: type[AbstractUser]) -> AbstractUser:
-    return django_user_model.objects.create_superuser("ann")
-
-
 def run(ann: AbstractUser, action: str, **values: str) -> Result:
     result = runner.run(caller(ann), action, "prod", values)
     assert isinstance(result, Result)
