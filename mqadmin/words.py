@@ -32,7 +32,6 @@ SOURCES = {"mqadmin": "*.py", "templates": "*.html"}
 
 # Name of the function → what its first arguments are.
 _CALLS: Mapping[str, tuple[str, ...]] = {
-    "_": ("text",),
     "gettext": ("text",),
     "gettext_lazy": ("text",),
     "gettext_noop": ("text",),
@@ -83,8 +82,10 @@ def texts() -> dict[Text, list[str]]:
 
 def python_texts(source: str) -> Iterator[Text]:
     """Yields the texts that a Python source passes to gettext. Raises ValueError for one that is no literal."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and (names := _CALLS.get(_name(node.func))):
+    tree = ast.parse(source)
+    functions = _imported_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (names := _CALLS.get(_name(node.func, functions))):
             parts = node.args[: len(names)]
             if not all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in parts):
                 raise ValueError(f"line {node.lineno}: what gettext gets must be written there, in one literal")
@@ -94,7 +95,7 @@ def python_texts(source: str) -> Iterator[Text]:
 def template_texts(source: str) -> Iterator[Text]:
     """Yields the texts that a Django template translates."""
     for call in _TEMPLATE_CALL.finditer(templatize(source)):
-        names = _CALLS[call[1]]
+        names = _CALLS["gettext" if call[1] == "_" else call[1]]
         yield _text(names, [ast.literal_eval(one) for one in call.groups()[1 : 1 + len(names)]])
 
 
@@ -162,8 +163,19 @@ def _text(names: tuple[str, ...], values: list[str]) -> Text:
     return Text(**dict(zip(names, values, strict=True)))
 
 
-def _name(function: ast.expr) -> str:
-    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+def _imported_names(tree: ast.Module) -> dict[str, str]:
+    """Returns the names that a module gives to Django's functions, with their own."""
+    return {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "django.utils.translation"
+        for alias in node.names
+    }
+
+
+def _name(function: ast.expr, functions: Mapping[str, str]) -> str:
+    """Returns which function is called: one by its imported name, or an attribute of Django's module."""
+    return functions.get(function.id, "") if isinstance(function, ast.Name) else getattr(function, "attr", "")
 
 
 def _catalogue(path: Path) -> Catalog:

@@ -16,8 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from django.conf import settings
-from django.utils.translation import get_language, to_locale
-from django.utils.translation import gettext as translated
+from django.utils.translation import get_language, gettext, to_locale
 
 # Of one stored text: what is longer is not taken apart.
 SENTENCES_MAX = 12
@@ -26,6 +25,9 @@ CHARS_MAX = 2000
 LETTERS_MIN = 8
 # Sentences that the pages of an install show are few, and repeated in each row.
 REMEMBERED_MAX = 2048
+
+# It gets stored texts here, never one that is written here.
+_translation_of = gettext
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)(?:\.\d)?[sdf]|%%")
 _SENTENCE_END = re.compile(r"(?<=[.:;?]) ")
@@ -71,7 +73,7 @@ def _translated(text: str, language: str) -> str:
 
 def _whole(text: str, language: str) -> str | None:
     """Returns the translation of a text that is one of the catalogue's; None for any other."""
-    if (same := translated(text)) != text:
+    if (same := _translation_of(text)) != text:
         return same
     for pattern in _patterns(language):
         if pattern.longest in text and (match := pattern.matcher.fullmatch(text)):

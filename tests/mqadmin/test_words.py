@@ -71,7 +71,13 @@ def _words(message: Message) -> tuple[str, ...]:
 
 
 def test_texts_are_found_in_sources_and_templates() -> None:
-    source = 'title=gettext_lazy("Delete"); n = ngettext("%(n)d day", "%(n)d days", 2); pgettext("of a ship", "port")'
+    source = """
+from django.utils.translation import gettext_lazy as called_so, ngettext, pgettext
+title = called_so("Delete")
+n = ngettext("%(n)d day", "%(n)d days", 2)
+side = pgettext("of a ship", "port")
+other = gettext_of_another_module("Not ours")
+"""
     assert set(words.python_texts(source)) == {
         Text("Delete"),
         Text("%(n)d day", plural="%(n)d days"),
@@ -88,7 +94,7 @@ def test_texts_are_found_in_sources_and_templates() -> None:
 
 def test_a_text_that_is_put_together_is_refused() -> None:
     with pytest.raises(ValueError, match="line 1"):
-        list(words.python_texts('gettext("Delete " + name)'))
+        list(words.python_texts('from django.utils.translation import gettext as _; _("Delete " + name)'))
 
 
 def test_rewriting_keeps_what_is_translated_and_changes_nothing_else(tmp_path: Path) -> None:

@@ -1,0 +1,128 @@
+"""A browser that asks for Chinese: no English is left on pages, all of it fits, and the choice goes with the person."""
+
+# ruff: noqa: F811 - fixtures are imported and asked for by the same name
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser import PASSWORD, Site, chromium, site  # noqa: F401 - fixtures
+
+pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]
+
+ADDRESSES = (
+    "/",
+    "/clusters/local/",
+    "/clusters/local/groups/",
+    "/clusters/local/groups/?q=nothing",
+    "/clusters/local/groups/billing/",
+    "/clusters/local/groups/billing/members/",
+    "/clusters/local/groups/billing/subscriptions/",
+    "/clusters/local/groups/billing/rebalances/",
+    "/clusters/local/topics/",
+    "/clusters/local/topics/orders/",
+    "/clusters/local/rebalances/",
+    "/clusters/local/brokers/broker-a/",
+    "/clusters/local/create-topic/",
+    "/clusters/local/create-group/",
+    "/add-cluster/",
+    "/people/",
+    "/people/admin/",
+    "/people/admin/role/",
+    "/people/add/",
+    "/read-only/local/?read_only=yes",
+    "/jobs/",
+    "/jobs/make/",
+    "/tokens/",
+    "/tokens/create/",
+    "/audit/",
+    "/nowhere/",
+)
+# What a reader sees or hears: texts and attributes, without code and without what people typed.
+SHOWN = """() => {
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const parent = walker.currentNode.parentElement;
+    if (parent && !parent.closest("code, pre, script, style, [lang=en]")) found.push(walker.currentNode.data.trim());
+  }
+  for (const one of document.querySelectorAll("[title], [aria-label], [placeholder]"))
+    found.push(one.title, one.ariaLabel, one.placeholder);
+  return [document.title, ...found].filter(Boolean);
+}"""
+ENGLISH = re.compile(r"\b[a-z]{2,} [a-z]{2,}\b")
+# Examples and commands stand inside sentences.
+COMMANDS = re.compile(r"manage\.py \w+|celery -A mqadmin worker -Q scheduler -c 1")
+
+
+def open_page(chromium: Browser, site: Site, *, width: int, theme: str, locale: str = "zh-CN") -> Page:
+    context = chromium.new_context(
+        base_url=site.url, viewport={"width": width, "height": 900}, locale=locale, color_scheme=theme
+    )
+    page = context.new_page()
+    page.goto("/")
+    return page
+
+
+def log_in(page: Page, name: str, password: str, button: str) -> None:
+    page.get_by_label(name).fill("admin")
+    page.get_by_label(password).fill(PASSWORD)
+    page.get_by_role("button", name=button).click()
+    page.wait_for_url("**/")
+
+
+def english_on(page: Page) -> list[str]:
+    return [text for text in page.evaluate(SHOWN) if ENGLISH.search(COMMANDS.sub("", text))]
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+def test_every_page_is_chinese_and_fits(chromium: Browser, site: Site, width: int, theme: str) -> None:
+    site.carry_out("shop")
+    site.carry_out("lag_becomes", group="billing", lag=4_811, verdict="stalled")
+    site.carry_out("member_joins", group="billing", client_id="10.0.3.9@8812")
+    page = open_page(chromium, site, width=width, theme=theme)
+    assert english_on(page) == []
+    log_in(page, "名称", "密码", "登录")
+    for address in ADDRESSES:
+        page.goto(address)
+        assert page.locator("html").get_attribute("lang") == "zh-hans", address
+        assert english_on(page) == [], address
+        wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert wide[0] <= wide[1], f"{address} is wider than the window"
+    page.context.close()
+
+
+def test_ages_go_on_in_chinese_and_so_does_the_live_region(chromium: Browser, site: Site) -> None:
+    site.carry_out("shop")
+    page = open_page(chromium, site, width=1280, theme="light")
+    log_in(page, "名称", "密码", "登录")
+    page.goto("/clusters/local/groups/billing/")
+    expect(page.locator("#live-state")).to_contain_text("实时")
+    site.carry_out("lag_becomes", group="billing", lag=4_811, verdict="slow")
+    expect(page.locator(".page-head .status")).to_have_text("缓慢")
+    expect(page.locator("#figures time.age")).to_have_text(re.compile(r"^(刚刚|\d+ 秒前)$"))
+    expect(page.locator("#figures time.age")).to_have_text(re.compile(r"^[2-9] 秒前$"))
+    page.context.close()
+
+
+def test_the_choice_goes_with_the_person(chromium: Browser, site: Site) -> None:
+    site.carry_out("shop")
+    here = open_page(chromium, site, width=1280, theme="light", locale="en-GB")
+    log_in(here, "Name", "Password", "Log in")
+    here.goto("/clusters/local/topics/?sort=-in")
+    here.get_by_role("button", name="admin").click()
+    here.get_by_role("button", name="简体中文").click()
+    expect(here).to_have_url(f"{site.url}/clusters/local/topics/?sort=-in")
+    expect(here.get_by_role("heading", level=1)).to_have_text("local 的主题")
+    elsewhere = open_page(chromium, site, width=390, theme="dark", locale="en-GB")
+    log_in(elsewhere, "Name", "Password", "Log in")
+    expect(elsewhere.locator("html")).to_have_attribute("lang", "zh-hans")
+    elsewhere.context.close()
+    # The log-in page remembers what was chosen in this browser.
+    here.get_by_role("button", name="admin").click()
+    here.get_by_role("button", name="退出登录", exact=True).click()
+    expect(here.get_by_role("heading", name="登录")).to_be_visible()
+    here.context.close()
