@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -101,3 +102,26 @@ async def test_the_remote_store_names_the_queues_that_it_could_not_persist() -> 
     store.advance(QUEUE, 17)
     assert await store.persist_and_confirm([QUEUE]) == [QUEUE]
     await client.close()
+
+
+async def test_no_commit_of_a_topic_is_under_way_beside_its_first() -> None:
+    """Apache's broker loses one of two that come at once when it has none of the topic and group yet."""
+    under_way: list[MessageQueue] = []
+    seen: list[tuple[str, int]] = []
+
+    class CountingBrokers(Brokers):
+        async def commit(self, queue: MessageQueue, offset: int) -> None:
+            under_way.append(queue)
+            seen.append((queue.topic, sum(one.topic == queue.topic for one in under_way)))
+            await asyncio.sleep(0.01)
+            under_way.remove(queue)
+
+    client = ClientInstance("127.0.0.1:1")
+    store = RemoteOffsetStore(CountingBrokers(client, GROUP))
+    queues = [MessageQueue(topic, "memory", queue_id) for topic in ("orders", "refunds") for queue_id in range(4)]
+    for queue in queues:
+        store.advance(queue, 17)
+    assert await store.persist_and_confirm(queues) == []
+    await client.close()
+    for topic in ("orders", "refunds"):
+        assert [count for name, count in seen if name == topic] == [1, 1, 2, 3]

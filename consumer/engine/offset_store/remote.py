@@ -36,7 +36,16 @@ class RemoteOffsetStore(OffsetStore):
         await self._commit_each(queues, self._brokers.commit_oneway)
 
     async def persist_and_confirm(self, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
-        return await self._commit_each(queues, self._brokers.commit)
+        """Commits one queue of each topic and broker first, then the others together.
+
+        Apache's broker (`ConsumerOffsetManager.commitOffset`) makes the table of a topic and group at its first commit,
+        and of two first commits at the same time it loses one.
+        """
+        queues = list(queues)
+        first = {(queue.broker_name, queue.topic): queue for queue in self._held(queues)}.values()
+        failed = await self._commit_each(first, self._brokers.commit)
+        others = [queue for queue in queues if queue not in first]
+        return failed + await self._commit_each(others, self._brokers.commit)
 
     async def _commit_each(
         self, queues: Iterable[MessageQueue], commit: Callable[[MessageQueue, int], Awaitable[None]]
