@@ -17,7 +17,10 @@ FILTER_CHARS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a query string asks for. `page` counts from 1; `choice` is the value of the page's filter, "" for none."""
+    """What a query string asks for. `page` counts from 1; `choice` is the value of the page's filter, "" for none.
+
+    `owner` is that of the rows, "" for all.
+    """
 
     sort: str
     is_descending: bool
@@ -25,6 +28,7 @@ class Listing:
     page: int
     choice_name: str
     choice: str
+    owner: str = ""
     _query: QueryDict = field(default_factory=QueryDict, repr=False)
 
     def direction_of(self, key: str) -> str:
@@ -51,10 +55,13 @@ class Listing:
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self.text or self.choice)
+        return bool(self.text or self.choice or self.owner)
 
     def without_filters(self) -> str:
-        return self._with(q=None, page=None, **{self.choice_name: None})
+        return self._with(q=None, owner=None, page=None, **{self.choice_name: None})
+
+    def of_owner(self, owner: str) -> str:
+        return self._with(owner=owner, page=None)
 
     def _with(self, **changes: str | None) -> str:
         query = self._query.copy()
@@ -85,5 +92,6 @@ def read_listing(
         page=max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 10 else 1,
         choice_name=choice_name,
         choice=choice if choice in choices else "",
+        owner=query.get("owner", "").strip().replace("\0", "")[:FILTER_CHARS_MAX],
         _query=query,
     )

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mqadmin.api.listing import ListQuery, ListResource, described, filter_field, owner_filter, sort_field
-from mqadmin.api.owners import attach_owners, with_owners
 from mqadmin.api.resource import Resource
 from mqadmin.api.rows import Rows
 from mqadmin.api.serializers.topics import (
@@ -24,6 +23,7 @@ from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Topic, TopicKind
 from mqadmin.clusters.selectors.sorted_rows import SortedRows
 from mqadmin.ownership.models import Described
+from mqadmin.ownership.rows import attach_owners, with_owners
 
 ALL_KINDS = "all"
 

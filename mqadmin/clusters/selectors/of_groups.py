@@ -12,7 +12,7 @@ from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscri
 from mqadmin.clusters.progress import attach_ends
 from mqadmin.clusters.selectors.lists import ListPage
 from mqadmin.clusters.selectors.of_clusters import cluster_head
-from mqadmin.clusters.selectors.sorted_rows import SortedRows
+from mqadmin.clusters.selectors.sorted_rows import Narrowing, SortedRows
 
 DEPARTED_WITHIN = timedelta(days=1)
 DEPARTED_MAX = 20
@@ -51,8 +51,12 @@ def groups(
     sort: str = "verdict",
     is_descending: bool = False,
     page: int = 1,
+    further: Narrowing[Group] | None = None,
 ) -> ListPage[Group]:
-    """Reads a page of groups. `verdict` "" shows all; an unknown `sort` sorts by verdict, the most urgent first."""
+    """Reads a page of groups. `verdict` "" shows all; an unknown `sort` sorts by verdict, the most urgent first.
+
+    `further` leaves out more, by what other subjects know.
+    """
     cluster = cluster_head(cluster_name)
     sort = sort if sort in GROUP_SORTS else "verdict"
     found = group_rows(
@@ -63,6 +67,8 @@ def groups(
         sort=sort,
         is_descending=is_descending,
     )
+    if further is not None:
+        found = further(cluster, found)
     return found.page(cluster, page, sort=sort, is_descending=is_descending, filter=filter)
 
 

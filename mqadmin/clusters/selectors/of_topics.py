@@ -16,7 +16,7 @@ from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicKin
 from mqadmin.clusters.progress import attach_ends
 from mqadmin.clusters.selectors.lists import ListPage
 from mqadmin.clusters.selectors.of_clusters import cluster_head
-from mqadmin.clusters.selectors.sorted_rows import SortedRows
+from mqadmin.clusters.selectors.sorted_rows import Narrowing, SortedRows
 
 # More groups than a topic's page can show with use.
 TOPIC_GROUPS_MAX = 100
@@ -58,11 +58,17 @@ def topics(
     sort: str = "name",
     is_descending: bool = False,
     page: int = 1,
+    further: Narrowing[Topic] | None = None,
 ) -> ListPage[Topic]:
-    """Reads a page of topics. `kind` "" shows all kinds; an unknown `sort` sorts by name."""
+    """Reads a page of topics. `kind` "" shows all kinds; an unknown `sort` sorts by name.
+
+    `further` leaves out more, by what other subjects know.
+    """
     cluster = cluster_head(cluster_name)
     sort = sort if sort in TOPIC_SORTS else "name"
     found = topic_rows(cluster, filter=filter, kind=kind, sort=sort, is_descending=is_descending)
+    if further is not None:
+        found = further(cluster, found)
     return found.page(cluster, page, sort=sort, is_descending=is_descending, filter=filter)
 
 

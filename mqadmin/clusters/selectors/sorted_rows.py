@@ -74,3 +74,6 @@ class SortedRows(Generic[M]):
             return Q(**{f"{self.column}__isnull": True}, name__gt=name)
         behind = Q(**{f"{self.column}__{beyond}": value}) | Q(**{self.column: value}, name__gt=name)
         return behind if self.column in NEVER_NULL else behind | Q(**{f"{self.column}__isnull": True})
+
+
+Narrowing = Callable[[Cluster, SortedRows[M]], SortedRows[M]]

@@ -26,6 +26,8 @@ from mqadmin.groups.settings import settings_on_brokers
 from mqadmin.hosting import set_wanted_instances
 from mqadmin.hosting.hosted import hosted_instances
 from mqadmin.live.subscriptions import Subscription
+from mqadmin.ownership.models import Described
+from mqadmin.ownership.rows import attach_owners
 from mqadmin.rebalances import selectors as rebalances
 
 
@@ -92,6 +94,7 @@ def _tab(
 ) -> HttpResponse:
     def context() -> dict[str, Any]:
         page = selectors.group_page(cluster, group)
+        attach_owners([page.group], page.cluster, Described.GROUP)
         return {
             "page": page,
             "tab": tab,

@@ -16,6 +16,9 @@ from mqadmin.console.live_page import live_page
 from mqadmin.lag.selectors import prefetch_histories
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
+from mqadmin.ownership.models import Described
+from mqadmin.ownership.rows import with_owners
+from mqadmin.ownership.selectors import owners
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,13 @@ def _context(cluster: str, listing: Listing) -> dict[str, Any]:
         sort=listing.sort,
         is_descending=listing.is_descending,
         page=listing.page,
+        further=lambda head, rows: with_owners(rows, head, Described.GROUP, listing.owner),
     )
     prefetch_histories(page.rows)
     return {
         "page": page,
         "listing": listing,
+        "owners": owners(page.cluster, Described.GROUP),
         "verdict_links": _verdict_links(listing, selectors.verdict_counts(cluster)),
         "total_text": sentences.groups_total(page),
         "previous_url": listing.at_page(page.number - 1),

@@ -22,6 +22,9 @@ from mqadmin.console.templatetags.marks import topic_kind
 from mqadmin.lag.selectors import prefetch_histories
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
+from mqadmin.ownership.models import Described
+from mqadmin.ownership.rows import attach_owners, with_owners
+from mqadmin.ownership.selectors import owners
 from mqadmin.producers.asking import producers_of
 
 ALL_KINDS = "all"
@@ -52,10 +55,12 @@ def _topics(cluster: str, listing: Listing) -> dict[str, Any]:
         sort=listing.sort,
         is_descending=listing.is_descending,
         page=listing.page,
+        further=lambda head, rows: with_owners(rows, head, Described.TOPIC, listing.owner),
     )
     return {
         "page": page,
         "listing": listing,
+        "owners": owners(page.cluster, Described.TOPIC),
         "choices": [
             ("", gettext("normal topics")),
             *((kind.value, topic_kind(kind)) for kind in FURTHER_KINDS),
@@ -77,6 +82,7 @@ def topic(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
 def _topic(cluster: str, topic: str) -> dict[str, Any]:
     page = selectors.topic_page(cluster, topic)
     prefetch_histories([reader.group for reader in page.readers])
+    attach_owners([page.topic], page.cluster, Described.TOPIC)
     return {"page": page, "summary": sentences.topic_sentence(page), "tab": "topic", "tabs": _tabs(cluster, topic)}
 
 

@@ -29,4 +29,4 @@ def attach_owners(rows: Sequence[Topic] | Sequence[Group], cluster: Cluster, kin
     """Sets `ownership` of each, an empty one where nobody said anything. One query."""
     texts = texts_by_name(cluster, kind, [row.name for row in rows])
     for row in rows:
-        setattr(row, "ownership", texts.get(row.name) or Ownership())  # noqa: B010 - an attribute of the API alone
+        setattr(row, "ownership", texts.get(row.name) or Ownership())  # noqa: B010 - an attribute of lists alone

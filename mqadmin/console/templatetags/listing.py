@@ -1,0 +1,32 @@
+"""Addresses of a list for its templates: of one owner's rows, of its exports. `{% load listing %}`."""
+
+from __future__ import annotations
+
+from django import template
+from django.template.context import Context
+from django.urls import reverse
+
+from mqadmin.console.listing import Listing
+
+register = template.Library()
+
+# Parameters of a page's address that say where in the list it is.
+PLACE_IN_LIST = ("page", "after", "before")
+
+
+@register.simple_tag
+def of_owner(listing: Listing, owner: str) -> str:
+    """Returns the address of the list with the rows of one owner alone."""
+    return listing.of_owner(owner)
+
+
+@register.inclusion_tag("components/export_links.html", takes_context=True)
+def export_links(context: Context) -> dict[str, str]:
+    """Offers the whole list as files, with the filters and the order of the page: REST has it under the same path."""
+    request = context["request"]
+    query = request.GET.copy()
+    for name in PLACE_IN_LIST:
+        query.pop(name, None)
+    tree = reverse("api:openapi_json").rpartition("/")[0]
+    filters = f"&{query.urlencode()}" if query else ""
+    return {"address": f"{tree}{request.path.rstrip('/')}", "filters": filters}
