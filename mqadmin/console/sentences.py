@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from django.utils.translation import gettext, ngettext
 
@@ -16,6 +17,11 @@ from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPag
 from mqadmin.console.figures import count_text
 from mqadmin.hosting.hosted import HostedInstances
 from mqadmin.producers.asking import ProducersAnswer
+
+
+def one_after_another(sentences: Iterable[str]) -> str:
+    """Returns sentences as one text, with what the language has between two."""
+    return reduce(lambda before, after: gettext("%(before)s %(after)s") % {"before": before, "after": after}, sentences)
 
 
 def headline(overview: Overview, attention_count: int) -> str:
@@ -46,7 +52,7 @@ def overview_sentence(overview: Overview) -> str:
     if all(card.head.state == ClusterState.NEW for card in overview.clusters):
         return gettext("The console has asked the clusters below. Their figures appear within seconds.")
     cards = overview.clusters
-    return " ".join(
+    return one_after_another(
         [
             brokers_sentence(
                 sum(card.answering_broker_count for card in cards), sum(card.broker_count for card in cards)
@@ -135,7 +141,7 @@ def cluster_sentence(card: ClusterCard, brokers: Sequence[Broker]) -> str:
         words.append(gettext("No worker runs the scheduler, so delayed messages and retries wait."))
     if card.group_count:
         words.append(_groups_sentence(card.group_count, card.attention_count))
-    return " ".join(words)
+    return one_after_another(words)
 
 
 def instances_sentence(hosted: HostedInstances) -> str:
@@ -151,7 +157,7 @@ def instances_sentence(hosted: HostedInstances) -> str:
     if hosted.starting:
         starting = hosted.starting
         words.append(ngettext("%(n)s is starting.", "%(n)s are starting.", starting) % {"n": count_text(starting)})
-    return " ".join(words)
+    return one_after_another(words)
 
 
 def instances_set_sentence(group: str, wanted: int) -> str:

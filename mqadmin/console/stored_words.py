@@ -18,6 +18,8 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import get_language, gettext, to_locale
 
+from mqadmin.console.sentences import one_after_another
+
 # Of one stored text: what is longer is not taken apart.
 SENTENCES_MAX = 12
 CHARS_MAX = 2000
@@ -60,15 +62,20 @@ def _translated(text: str, language: str) -> str:
     sentences = _SENTENCE_END.split(text)[:SENTENCES_MAX]
     if " ".join(sentences) != text:
         return text
-    told: list[str] = []
+    told = ""
+    is_translated = False
     while sentences:
         for count in range(len(sentences), 0, -1):
             run = " ".join(sentences[:count])
-            if (found := _whole(run, language)) is not None or count == 1:
-                told.append(run if found is None else found)
-                del sentences[:count]
+            found = _whole(run, language)
+            if found is not None or count == 1:
                 break
-    return " ".join(told)
+        del sentences[:count]
+        # Behind what stays English stands the space that was there.
+        joined = one_after_another([told, found or run]) if is_translated else f"{told} {found or run}"
+        told = joined if told else found or run
+        is_translated = found is not None
+    return told
 
 
 def _whole(text: str, language: str) -> str | None:
@@ -77,14 +84,15 @@ def _whole(text: str, language: str) -> str | None:
         return same
     for pattern in _patterns(language):
         if pattern.longest in text and (match := pattern.matcher.fullmatch(text)):
-            # A value may be such a sentence again: the reason that another one quotes.
+            # The reason that a sentence quotes is one itself.
             values = {name: _value(value, language) for name, value in match.groupdict().items()}
             return pattern.translation % values
     return None
 
 
 def _value(value: str, language: str) -> str:
-    return _translated(value, language) if " " in value else value
+    """Returns a value that is put in: several reasons one by one, a name as it is."""
+    return "; ".join(_translated(part, language) if " " in part else part for part in value.split("; "))
 
 
 @cache

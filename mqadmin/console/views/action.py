@@ -174,7 +174,7 @@ def _show(
         except InvalidArguments as error:
             _add_errors(form, error.errors)
         except (ActionRefused, ActionUnavailable) as error:
-            reason = str(error)
+            reason = in_viewers_language(str(error))
     subject = subject or str(form.data.get(declared.subject, "")).strip()
     context = {
         "page": page,

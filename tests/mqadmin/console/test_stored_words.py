@@ -44,7 +44,7 @@ def test_an_english_page_shows_what_is_stored() -> None:
         ("1 member is online; what now?", "1 member is online; what now?"),
         ("the broker's own words: 100 %s", "the broker's own words: 100 %s"),
         # Several sentences, one of which is the broker's.
-        ("No outcome is known. store is full", "结果未知。 store is full"),
+        ("No outcome is known. store is full", "结果未知。store is full"),
         # A sentence in a sentence.
         (
             "The group is deleted; its topic %RETRY%g is not: No outcome is known.",
