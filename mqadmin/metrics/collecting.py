@@ -10,18 +10,26 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Count
 from django.utils import timezone
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from consumer.models import HostedGroup, InstanceLease, LeaseState, LoopsWorker
-from mqadmin.clusters.models import Broker, Cluster, ClusterState, FollowerLease, Group, TopicKind, Verdict
-from mqadmin.metrics import rows
-from mqadmin.metrics.models import BrokerRuntime
-from mqadmin.metrics.runtime_series import series_of
+from mqadmin.clusters.models import (
+    Broker,
+    Cluster,
+    ClusterState,
+    FollowerLease,
+    Group,
+    TopicKind,
+    Verdict,
+)
+from mqadmin.metrics import broker_series, rows
+from mqadmin.metrics.broker_series import gauge
+from mqadmin.metrics.models import BrokerRuntime, MemberFigures
 from mqadmin.metrics.sampling import FRESH_FOR
 from remoting.wire.names import is_retry_topic
 
@@ -30,7 +38,6 @@ ROWS_MAX = 50_000
 
 _DLQ_PREFIX = "%DLQ%"
 _MODEL_NUMBERS = {"BROADCASTING": "0", "CLUSTERING": "1"}
-_RUNTIME_LABELS = ("cluster", "brokerIP", "brokerHost", "des", "boottime", "broker_version")
 _DIFF_LABELS = ("cluster", "group", "topic", "countOfOnlineConsumers", "msgModel")
 _BROKER_5_LABELS = ("cluster", "node_type", "node_id", "topic", "consumer_group")
 
@@ -49,27 +56,28 @@ class ClustersCollector(Collector):
         ends = rows.ends(self._rows_max + 1)
         groups = rows.groups(self._rows_max + 1)
         yield from _group_diffs(progress[: self._rows_max])
-        yield from _group_offsets(progress[: self._rows_max])
+        yield from _group_offsets(progress[: self._rows_max], now)
         yield from _topic_offsets(ends[: self._rows_max])
         yield from _groups(groups[: self._rows_max], now)
         yield from _clusters(list(Cluster.objects.with_freshness()), now)
         yield from _verdicts()
         yield from _schedulers(Broker.objects.select_related("cluster").filter(scheduler_driver__isnull=False))
         yield from _hosting(now)
-        yield from _runtimes(
-            BrokerRuntime.objects.select_related("broker__cluster").filter(seen_at__gt=now - FRESH_FOR)
+        runtimes = list(BrokerRuntime.objects.select_related("broker__cluster").filter(seen_at__gt=now - FRESH_FOR))
+        yield from broker_series.runtimes(runtimes)
+        yield from broker_series.storage(runtimes)
+        yield from broker_series.rates(runtimes)
+        yield from broker_series.members(
+            MemberFigures.objects.select_related("member__group__cluster").filter(seen_at__gt=now - FRESH_FOR)
         )
-        left_out = _family("mqadmin_metrics_left_out", "1 where there are more rows than a scrape may have.", "rows")
+        yield from broker_series.costs(self._rows_max)
+        left_out = gauge("mqadmin_metrics_left_out", "1 where there are more rows than a scrape may have.", "rows")
         for name, found in (("group_offsets", progress), ("topic_offsets", ends), ("groups", groups)):
             left_out.add_metric([name], int(len(found) > self._rows_max))
         yield left_out
-        seconds = _family("mqadmin_metrics_seconds", "What it took to collect these series.")
+        seconds = gauge("mqadmin_metrics_seconds", "What it took to collect these series.")
         seconds.add_metric([], time.perf_counter() - began_s)
         yield seconds
-
-
-def _family(name: str, text: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, text, labels=labels)
 
 
 def _group_diffs(progress: Iterable[rows.Progress]) -> Iterator[Metric]:
@@ -79,9 +87,9 @@ def _group_diffs(progress: Iterable[rows.Progress]) -> Iterator[Metric]:
         members = "" if row.member_count is None else str(row.member_count)
         model = _MODEL_NUMBERS.get(row.message_model, "")
         sums[row.cluster, row.group, row.topic, members, model].append(row.lag)
-    plain = _family("rocketmq_group_diff", "Messages that the group is behind on a topic.", *_DIFF_LABELS)
-    retry = _family("rocketmq_group_retrydiff", "The same of the group's retry topic.", *_DIFF_LABELS)
-    dead = _family("rocketmq_group_dlqdiff", "The same of a dead-letter topic.", *_DIFF_LABELS)
+    plain = gauge("rocketmq_group_diff", "Messages that the group is behind on a topic.", *_DIFF_LABELS)
+    retry = gauge("rocketmq_group_retrydiff", "The same of the group's retry topic.", *_DIFF_LABELS)
+    dead = gauge("rocketmq_group_dlqdiff", "The same of a dead-letter topic.", *_DIFF_LABELS)
     for labels, lags in sums.items():
         if None in lags:
             continue
@@ -91,25 +99,34 @@ def _group_diffs(progress: Iterable[rows.Progress]) -> Iterator[Metric]:
     yield from (plain, retry, dead)
 
 
-def _group_offsets(progress: Iterable[rows.Progress]) -> Iterator[Metric]:
+def _group_offsets(progress: Iterable[rows.Progress], now: datetime) -> Iterator[Metric]:
     labels = ("cluster", "broker", "topic", "group")
-    committed = _family("rocketmq_consumer_offset", "The sum of the group's committed queue offsets.", *labels)
-    total = _family("rocketmq_group_consume_total_offset", "The same, under the exporter's older name.", *labels)
-    lag = _family("rocketmq_consumer_lag_messages", "Messages that the group is behind.", *_BROKER_5_LABELS)
+    committed = gauge("rocketmq_consumer_offset", "The sum of the group's committed queue offsets.", *labels)
+    total = gauge("rocketmq_group_consume_total_offset", "The same, under the exporter's older name.", *labels)
+    lag = gauge("rocketmq_consumer_lag_messages", "Messages that the group is behind.", *_BROKER_5_LABELS)
+    latency = gauge(
+        "rocketmq_consumer_lag_latency",
+        "How long ago the oldest message that waits was stored, in ms.",
+        *_BROKER_5_LABELS,
+    )
     for row in progress:
+        if row.lag is not None and row.is_behind_known:
+            waited = now - row.behind_since if row.lag and row.behind_since is not None else timedelta()
+            of_row = [row.cluster, "broker", row.broker, row.topic, row.group]
+            latency.add_metric(of_row, max(0, waited // timedelta(milliseconds=1)))
         if row.committed is not None:
             for family in (committed, total):
                 family.add_metric([row.cluster, row.broker, row.topic, row.group], row.committed)
         if row.lag is not None:
             lag.add_metric([row.cluster, "broker", row.broker, row.topic, row.group], row.lag)
-    yield from (committed, total, lag)
+    yield from (committed, total, lag, latency)
 
 
 def _topic_offsets(ends: Iterable[rows.End]) -> Iterator[Metric]:
     labels = ("cluster", "broker", "topic")
-    plain = _family("rocketmq_producer_offset", "The sum of the topic's max queue offsets.", *labels)
-    retry = _family("rocketmq_topic_retry_offset", "The same of a retry topic.", *labels)
-    dead = _family("rocketmq_topic_dlq_offset", "The same of a group's dead letters.", "cluster", "broker", "group")
+    plain = gauge("rocketmq_producer_offset", "The sum of the topic's max queue offsets.", *labels)
+    retry = gauge("rocketmq_topic_retry_offset", "The same of a retry topic.", *labels)
+    dead = gauge("rocketmq_topic_dlq_offset", "The same of a group's dead letters.", "cluster", "broker", "group")
     for end in ends:
         if end.kind == TopicKind.DEAD_LETTER:
             dead.add_metric([end.cluster, end.broker, end.topic.removeprefix(_DLQ_PREFIX)], end.max_offset)
@@ -120,11 +137,11 @@ def _topic_offsets(ends: Iterable[rows.End]) -> Iterator[Metric]:
 
 
 def _groups(groups: Iterable[Group], now: datetime) -> Iterator[Metric]:
-    count = _family("rocketmq_group_count", "Members of the group that are online.", "cluster", "group")
-    behind = _family(
+    count = gauge("rocketmq_group_count", "Members of the group that are online.", "cluster", "group")
+    behind = gauge(
         "mqadmin_group_behind_seconds", "How long the group's longest-waiting message has waited.", "cluster", "group"
     )
-    consumed = _family("mqadmin_group_consumed_per_second", "Messages that the group consumes.", "cluster", "group")
+    consumed = gauge("mqadmin_group_consumed_per_second", "Messages that the group consumes.", "cluster", "group")
     for group in groups:
         labels = [group.cluster.name, group.name]
         if group.member_count is not None:
@@ -139,9 +156,9 @@ def _groups(groups: Iterable[Group], now: datetime) -> Iterator[Metric]:
 
 
 def _clusters(clusters: Iterable[Cluster], now: datetime) -> Iterator[Metric]:
-    up = _family("mqadmin_cluster_up", "1 where all brokers of the cluster answer, else 0.", "cluster", "state")
-    age = _family("mqadmin_cluster_age_seconds", "How old what is known of the cluster is.", "cluster")
-    requests = _family(
+    up = gauge("mqadmin_cluster_up", "1 where all brokers of the cluster answer, else 0.", "cluster", "state")
+    age = gauge("mqadmin_cluster_age_seconds", "How old what is known of the cluster is.", "cluster")
+    requests = gauge(
         "mqadmin_cluster_cycle_requests", "Requests that the last cycle of polling the cluster cost.", "cluster"
     )
     for cluster in clusters:
@@ -151,7 +168,7 @@ def _clusters(clusters: Iterable[Cluster], now: datetime) -> Iterator[Metric]:
         if cluster.cycle_request_count is not None:
             requests.add_metric([cluster.name], cluster.cycle_request_count)
     yield from (up, age, requests)
-    renewed = _family("mqadmin_follower_renewed_age_seconds", "How long ago the follower's lease was renewed.")
+    renewed = gauge("mqadmin_follower_renewed_age_seconds", "How long ago the follower's lease was renewed.")
     for moment in FollowerLease.objects.filter(renewed_at__isnull=False).values_list("renewed_at", flat=True):
         renewed.add_metric([], max(0.0, (now - moment).total_seconds()) if moment else 0.0)
     yield renewed
@@ -159,7 +176,7 @@ def _clusters(clusters: Iterable[Cluster], now: datetime) -> Iterator[Metric]:
 
 def _verdicts() -> Iterator[Metric]:
     """Yields all verdicts of each cluster, so that an alert sees one fall back to 0."""
-    family = _family("mqadmin_groups", "Groups by the console's verdict.", "cluster", "verdict")
+    family = gauge("mqadmin_groups", "Groups by the console's verdict.", "cluster", "verdict")
     counted = (
         Group.objects.filter(is_system=False).order_by().values_list("cluster__name", "verdict").annotate(n=Count("pk"))
     )
@@ -172,9 +189,9 @@ def _verdicts() -> Iterator[Metric]:
 
 def _schedulers(brokers: Iterable[Broker]) -> Iterator[Metric]:
     labels = ("cluster", "broker")
-    driven = _family("mqadmin_scheduler_driven", "1 where a driver holds the scheduler's lease.", *labels)
-    waiting = _family("mqadmin_scheduler_waiting", "What waits for its time.", *labels, "kind")
-    late = _family("mqadmin_scheduler_late_seconds", "How late the last due thing was.", *labels, "kind")
+    driven = gauge("mqadmin_scheduler_driven", "1 where a driver holds the scheduler's lease.", *labels)
+    waiting = gauge("mqadmin_scheduler_waiting", "What waits for its time.", *labels, "kind")
+    late = gauge("mqadmin_scheduler_late_seconds", "How late the last due thing was.", *labels, "kind")
     for broker in brokers:
         names = [broker.cluster.name, broker.name]
         driven.add_metric(names, int(bool(broker.scheduler_driver)))
@@ -186,38 +203,16 @@ def _schedulers(brokers: Iterable[Broker]) -> Iterator[Metric]:
 
 
 def _hosting(now: datetime) -> Iterator[Metric]:
-    wanted = _family("mqadmin_hosted_instances_wanted", "Instances that a hosted group is to have.", "group")
-    running = _family("mqadmin_hosted_instances_running", "Instances of it that run.", "group")
+    wanted = gauge("mqadmin_hosted_instances_wanted", "Instances that a hosted group is to have.", "group")
+    running = gauge("mqadmin_hosted_instances_running", "Instances of it that run.", "group")
     counts = Counter(InstanceLease.objects.filter(state=LeaseState.RUNNING).values_list("group__group", flat=True))
     for name, number in HostedGroup.objects.values_list("group", "wanted_instances"):
         wanted.add_metric([name], number)
         running.add_metric([name], counts[name])
     yield from (wanted, running)
-    age = _family(
+    age = gauge(
         "mqadmin_loops_worker_heartbeat_age_seconds", "Seconds since the last heartbeat of a loops worker.", "worker"
     )
     for worker in LoopsWorker.objects.filter(is_stopping=False):
         age.add_metric([worker.node], max(0.0, (now - worker.heartbeat_at).total_seconds()))
     yield age
-
-
-def _runtimes(runtimes: Iterable[BrokerRuntime]) -> Iterator[Metric]:
-    labels = ("cluster", "brokerIP", "broker")
-    put = _family("rocketmq_broker_tps", "Messages stored a second, over the last minute.", *labels)
-    got = _family("rocketmq_broker_qps", "Messages given out a second, over the last minute.", *labels)
-    families: dict[str, GaugeMetricFamily] = {}
-    for runtime in runtimes:
-        broker, figures = runtime.broker, runtime.figures
-        for family, rate in ((put, runtime.put_per_s), (got, runtime.get_per_s)):
-            if rate is not None:
-                family.add_metric([broker.cluster.name, broker.address, broker.name], rate)
-        of_broker = [
-            *(broker.cluster.name, broker.address, broker.name),
-            *(figures.get(key, "") for key in ("brokerVersionDesc", "bootTimestamp", "brokerVersion")),
-        ]
-        for name, value in series_of(figures):
-            family = families.setdefault(
-                name, _family(f"rocketmq_brokeruntime_{name}", "Of the broker's runtime info.", *_RUNTIME_LABELS)
-            )
-            family.add_metric(of_broker, value)
-    yield from (put, got, *families.values())

@@ -1,20 +1,37 @@
-"""What brokers last told of their run, for `/metrics`. Written by `sampling.py`, once a minute for each broker."""
+"""What brokers and members last told of their run, for `/metrics`. Written by `sampling.py`, once a minute."""
 
 from __future__ import annotations
 
 from django.db import models
 
-from mqadmin.clusters.models import Broker
+from mqadmin.clusters.models import Broker, Member
 
 
 class BrokerRuntime(models.Model):
-    """`figures`: the broker's runtime info (28) as it came, by Apache's names. Rates are of the last minute (315)."""
+    """`figures`: the broker's runtime info (28) as it came, by Apache's names. Rates are of the last minute (315).
+
+    `topic_rates`: topic → statistic → rate a second; `group_rates`: "topic@group" → the same. Statistics are named as
+    315 names them, and lack where the broker counted nothing.
+    """
 
     broker = models.OneToOneField(Broker, on_delete=models.CASCADE, related_name="runtime")
     figures = models.JSONField(default=dict)
     put_per_s = models.FloatField(null=True, blank=True)
     get_per_s = models.FloatField(null=True, blank=True)
+    topic_rates = models.JSONField(default=dict, blank=True)
+    group_rates = models.JSONField(default=dict, blank=True)
     seen_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return f"{self.broker} at {self.seen_at}"
+
+
+class MemberFigures(models.Model):
+    """`statuses`: topic → what the member says of its consuming (307), named as `ConsumeStatus` has it."""
+
+    member = models.OneToOneField(Member, on_delete=models.CASCADE, related_name="figures")
+    statuses = models.JSONField(default=dict)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.member} at {self.seen_at}"

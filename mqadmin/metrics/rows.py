@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from django.db import connection
 from django.db.models import Sum
 
-from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicKind, TopicQueue
+from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicKind, TopicQueue, WaitingMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,9 @@ class Progress:
     broker: str
     committed: int | None
     lag: int | None
+    # Store time of the oldest message that waits; `is_behind_known` False: of some queue it is not known.
+    behind_since: datetime | None
+    is_behind_known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,9 @@ _PROGRESS = """
         THEN SUM(CASE
             WHEN q.max_offset = 0 OR o.committed_offset >= q.max_offset THEN 0
             ELSE q.max_offset - o.committed_offset END)
-        END
+        END,
+        MIN({behind}),
+        SUM(CASE WHEN {waits} AND {behind} IS NULL THEN 1 ELSE 0 END)
     FROM {offsets} o
     JOIN {groups} g ON g.id = o.group_id
     JOIN {clusters} c ON c.id = g.cluster_id
@@ -61,6 +67,15 @@ _PROGRESS = """
     ORDER BY g.verdict_rank, g.id
     LIMIT %s
 """
+
+
+_WAITS = "q.max_offset > 0 AND o.committed_offset < q.max_offset"
+# As `QueueOffset.behind`, where a broker told the store time: the console's own estimates are no latency.
+_BEHIND = f"""
+    CASE WHEN {_WAITS} THEN
+        CASE WHEN o.behind_method = '{WaitingMethod.STORE_TIME}' AND o.behind_since IS NOT NULL THEN o.behind_since
+            WHEN q.max_offset - o.committed_offset = 1 THEN q.last_stored_at END
+    END"""
 
 
 def progress(limit: int) -> list[Progress]:
@@ -75,10 +90,22 @@ def progress(limit: int) -> list[Progress]:
     quote = connection.ops.quote_name
     names = {word: quote(model._meta.db_table) for word, model in models.items()}
     with connection.cursor() as cursor:
-        cursor.execute(_PROGRESS.format(**names), [limit])
+        cursor.execute(_PROGRESS.format(**names, waits=_WAITS, behind=_BEHIND), [limit])
+        found = cursor.fetchall()
         return [
-            Progress(cluster, group, model, members, topic, broker, _whole(committed), _whole(lag))
-            for cluster, group, model, members, topic, broker, committed, lag in cursor.fetchall()
+            Progress(
+                cluster=cluster,
+                group=group,
+                message_model=model,
+                member_count=members,
+                topic=topic,
+                broker=broker,
+                committed=_whole(committed),
+                lag=_whole(lag),
+                behind_since=_moment(behind_since),
+                is_behind_known=not unknown,
+            )
+            for cluster, group, model, members, topic, broker, committed, lag, behind_since, unknown in found
         ]
 
 
@@ -101,6 +128,14 @@ def groups(limit: int) -> Sequence[Group]:
         .only("name", "member_count", "behind_since", "lag", "in_per_s", "out_per_s", "cluster__name")
         .order_by("verdict_rank", "pk")[:limit]
     )
+
+
+def _moment(value: datetime | str | None) -> datetime | None:
+    """Returns a moment as an aware datetime: SQLite has text, without a zone and in UTC."""
+    if not isinstance(value, str):
+        return value
+    found = datetime.fromisoformat(value)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def _whole(value: object) -> int | None:

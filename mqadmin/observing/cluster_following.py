@@ -24,7 +24,7 @@ from django.db import Error as DatabaseError
 from mqadmin.clusters.models import Broker, Cluster, ClusterKind
 from mqadmin.observing.database_threads import DatabaseSteps, DatabaseThreads
 from mqadmin.observing.followed_rows import FollowedRows
-from mqadmin.observing.gateway import Gateway, GatewayError, NotWatchable
+from mqadmin.observing.gateway import Costs, Gateway, GatewayError, NotWatchable
 from mqadmin.observing.pace import PACE, Pace
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,8 @@ class ClusterFollower:
         self._namesrv = namesrv
         self._pace = pace
         self._database = DatabaseSteps(threads)
+        self._costs = Costs()
+        self._next_costs_s = time.monotonic() + self._pace.costs_s
         self._rows = FollowedRows(cluster_id, namesrv, true_until, self._database.raise_if_closing)
         # By the broker's name.
         self._watches: dict[str, asyncio.Task[None]] = {}
@@ -95,13 +97,14 @@ class ClusterFollower:
                 if time.monotonic() >= next_tick_s:
                     row_count = await self._database.run(self._rows.tick)
                     next_tick_s = time.monotonic() + max(self._pace.tick_s, row_count / self._pace.rows_per_s_max)
+                    await self._write_costs()
         finally:
             await self._end_watches(list(self._watches))
 
     async def _keep_watches(self) -> None:
         """Begins to watch the masters that are not watched, and stops at those that are not listed any more."""
         try:
-            async with Gateway(self._namesrv) as gateway:
+            async with Gateway(self._namesrv, self._costs) as gateway:
                 known = await gateway.known_brokers()
         except GatewayError:
             if not self._watches:
@@ -120,7 +123,7 @@ class ClusterFollower:
 
     async def _watch(self, broker: Broker) -> None:
         """Watches until the broker does not answer any more: then raises GatewayError."""
-        async with Gateway(self._namesrv) as gateway:
+        async with Gateway(self._namesrv, self._costs) as gateway:
             while True:
                 header, body = await gateway.watch(
                     broker.address, boot=broker.boot, since=broker.revision, wait_ms=self._pace.watch_wait_ms
@@ -140,6 +143,11 @@ class ClusterFollower:
         await self._database.run(self._rows.note_away, name, str(error))
         self._next_list_s = min(self._next_list_s, time.monotonic() + self._pace.pause_s(self._failures[name]))
 
+    async def _write_costs(self) -> None:
+        if time.monotonic() >= self._next_costs_s:
+            self._next_costs_s = time.monotonic() + self._pace.costs_s
+            await self._database.run(self._rows.note_costs, self._costs.take())
+
     async def _end_watches(self, names: list[str]) -> None:
         ended = [self._watches.pop(name) for name in names]
         for watch in ended:
@@ -147,7 +155,7 @@ class ClusterFollower:
         await asyncio.gather(*ended, return_exceptions=True)
 
     async def _leave_to_polling(self, reason: NotWatchable) -> None:
-        async with Gateway(self._namesrv) as gateway:
+        async with Gateway(self._namesrv, self._costs) as gateway:
             ours = await gateway.ours_among([broker.address for broker in self._watched.values()])
         kind = ClusterKind.MIXED if ours else ClusterKind.APACHE
         logger.info("the cluster behind %s is polled: %s", self._namesrv, reason)
@@ -156,5 +164,6 @@ class ClusterFollower:
     async def _give_reason(self, reason: str) -> None:
         try:
             await self._database.run(self._rows.note_unreachable, reason)
+            await self._write_costs()
         except (DatabaseError, Cluster.DoesNotExist) as error:
             logger.warning("cluster %d: %s; and that cannot be written: %s", self._cluster_id, reason, error)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import msgspec
 from django.utils import timezone
 
 from mqadmin.clusters.models import Broker, Cluster, ClusterKind, ClusterState
-from mqadmin.observing import attributing, synchroniser
-from mqadmin.observing.gateway import GatewayError, KnownBrokers
+from mqadmin.observing import attributing, costs, synchroniser
+from mqadmin.observing.gateway import Cost, GatewayError, KnownBrokers
 from mqadmin.observing.observation import BrokerObserved
 from mqadmin.observing.reachability import note_followed, note_resumed, note_unreachable
 from mqadmin.observing.signals import Ticked, publish, ticked
@@ -136,6 +136,10 @@ class FollowedRows:
         if not self._answering:
             return 0
         return publish(ticked, Ticked(self._loaded(), timezone.now(), is_watched=True))
+
+    def note_costs(self, taken: Mapping[str, Cost]) -> None:
+        """Writes what following has cost the servers since the last call."""
+        costs.write(self._loaded(), taken, timezone.now())
 
     def _load(self) -> Cluster:
         """Returns the cluster's row as it is now. What an earlier follower vouched for counts only if it did."""

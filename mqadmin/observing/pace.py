@@ -16,6 +16,8 @@ class Pace:
     rows_per_s_max: float = 500.0
     # What time alone changes is a matter of seconds.
     tick_s: float = 5.0
+    # Between two writes of what following cost.
+    costs_s: float = 60.0
     backoff_s: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0)
 
     def pause_s(self, failure_count: int) -> float:

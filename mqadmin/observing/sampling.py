@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState
-from mqadmin.observing import synchroniser
-from mqadmin.observing.gateway import GatewayError, ask
+from mqadmin.observing import costs, synchroniser
+from mqadmin.observing.gateway import Costs, GatewayError, ask
 from mqadmin.observing.polling import Cursors, sample
 from mqadmin.observing.reachability import note_reachable, note_resumed, note_unreachable
 from mqadmin.observing.signals import Ticked, publish, ticked
@@ -28,11 +28,14 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     """Writes what one cycle found, or why it found nothing."""
     cursors = Cursors(cluster.topic_cursor, cluster.group_cursor)
     expected = set(cluster.brokers.values_list("name", flat=True))
+    spent = Costs()
     try:
-        found = ask(cluster.namesrv, lambda gateway: sample(gateway, cursors, now, expected=expected))
+        found = ask(cluster.namesrv, lambda gateway: sample(gateway, cursors, now, expected=expected), spent)
     except GatewayError as error:
+        costs.write(cluster, spent.take(), now)
         note_unreachable(cluster, str(error), now)
         return
+    costs.write(cluster, spent.take(), now)
     note_resumed(cluster, now)
     was_unreachable = cluster.state == ClusterState.UNREACHABLE
     cluster.rocketmq_name = found.rocketmq_name or cluster.rocketmq_name

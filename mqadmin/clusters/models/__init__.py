@@ -21,6 +21,7 @@ from mqadmin.clusters.models.cluster import (
 from mqadmin.clusters.models.group import NEEDS_ATTENTION, VERDICT_RANKS, Group, Verdict, WaitingMethod
 from mqadmin.clusters.models.member import CLIENT_ID_CHARS_MAX, Member, Subscription
 from mqadmin.clusters.models.queue_offset import QueueOffset
+from mqadmin.clusters.models.request_cost import RequestCost
 from mqadmin.clusters.models.topic import Topic, TopicKind, TopicQueue
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Group",
     "Member",
     "QueueOffset",
+    "RequestCost",
     "Subscription",
     "Topic",
     "TopicKind",

@@ -10,10 +10,12 @@ some brokers did not answer is still a sample: it comes with a `PartialError` th
 
 from mqadmin.observing.gateway.broker_settings import ToldSettings
 from mqadmin.observing.gateway.clients import ConnectedProducer
+from mqadmin.observing.gateway.counting import Cost, Costs
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures, GatewayError, NotWatchable, PartialError
 from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, KnownBrokers, Master, ask
 from mqadmin.observing.gateway.groups import GroupOnBroker
 from mqadmin.observing.gateway.probing import BrokerProbe, NameServerProbe, Probe
+from mqadmin.observing.gateway.runtime import MemberStatus, Runtime, StatsKey
 from mqadmin.observing.gateway.topics import TopicOnBroker
 
 __all__ = [
@@ -21,16 +23,21 @@ __all__ = [
     "BrokerTables",
     "ChangeFailure",
     "ConnectedProducer",
+    "Cost",
+    "Costs",
     "Failures",
     "Gateway",
     "GatewayError",
     "GroupOnBroker",
     "KnownBrokers",
     "Master",
+    "MemberStatus",
     "NameServerProbe",
     "NotWatchable",
     "PartialError",
     "Probe",
+    "Runtime",
+    "StatsKey",
     "ToldSettings",
     "TopicOnBroker",
     "ask",

@@ -10,14 +10,14 @@ from typing import TypeVar
 
 from mqadmin.observing.gateway.broker_settings import BrokerRequests
 from mqadmin.observing.gateway.clients import ClientRequests
+from mqadmin.observing.gateway.counting import Costs, CountedConnections
 from mqadmin.observing.gateway.failures import Failures, GatewayError, NotWatchable, as_gateway_error
 from mqadmin.observing.gateway.fan_out import fan_out
 from mqadmin.observing.gateway.groups import GroupRequests
 from mqadmin.observing.gateway.probing import Probing
-from mqadmin.observing.gateway.runtime import Runtime, runtime_of
+from mqadmin.observing.gateway.runtime import MemberStatus, Runtime, StatsKey, member_status, rate_of, runtime_of
 from mqadmin.observing.gateway.topics import TopicRequests
 from remoting.client.admin import Admin
-from remoting.client.connections import REQUEST_TIMEOUT_MS, Connections
 from remoting.client.errors import BrokerRefused
 from remoting.client.name_servers import NameServers
 from remoting.wire.bodies.consume_stats import CommittedOffsets
@@ -27,7 +27,6 @@ from remoting.wire.bodies.route import BrokerData
 from remoting.wire.bodies.topics import TopicConfig, TopicOffset
 from remoting.wire.bodies.watch import WatchBody
 from remoting.wire.codes import ResponseCode
-from remoting.wire.command import Command
 from remoting.wire.headers.watch import WatchResponseHeader
 
 REQUEST_TIMEOUT_S = 5.0
@@ -66,32 +65,22 @@ class Master:
     cluster: str
 
 
-class _CountedConnections(Connections):
-    """Counts what a cycle costs the brokers."""
-
-    request_count = 0
-
-    async def request(self, address: str, command: Command, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Command:
-        self.request_count += 1
-        return await super().request(address, command, timeout_ms)
-
-
-def ask(namesrv: str, call: Callable[[Gateway], Awaitable[V]]) -> V:
+def ask(namesrv: str, call: Callable[[Gateway], Awaitable[V]], costs: Costs | None = None) -> V:
     """Returns what `call` returns, with a gateway that is closed afterwards. For synchronous code."""
 
     async def run() -> V:
-        async with Gateway(namesrv) as gateway:
+        async with Gateway(namesrv, costs) as gateway:
             return await call(gateway)
 
     return asyncio.run(run())
 
 
 class Gateway:
-    """To one cluster by its name servers, "host:port;host:port"."""
+    """To one cluster by its name servers, "host:port;host:port". Requests are counted in `costs`."""
 
-    def __init__(self, namesrv: str) -> None:
+    def __init__(self, namesrv: str, costs: Costs | None = None) -> None:
         self._namesrv = namesrv
-        self._connections = _CountedConnections()
+        self._connections = CountedConnections(costs if costs is not None else Costs())
         self._admin = Admin(self._connections, timeout_ms=int(REQUEST_TIMEOUT_S * 1000))
 
     async def __aenter__(self) -> Gateway:
@@ -191,6 +180,28 @@ class Gateway:
             return await runtime_of(self._admin, address, cluster)
 
         return await fan_out(dict.fromkeys(addresses, runtime), str, failures)
+
+    async def rates(
+        self, wanted: Iterable[tuple[str, StatsKey]], failures: Failures
+    ) -> dict[tuple[str, StatsKey], float]:
+        """Returns, by (address, statistic), the rates of the last minute; those of which nothing was counted lack."""
+
+        async def rate(asked: tuple[str, StatsKey]) -> float | None:
+            return await rate_of(self._admin, *asked)
+
+        found = await fan_out(dict.fromkeys(wanted, rate), lambda asked: asked[0], failures)
+        return {asked: number for asked, number in found.items() if number is not None}
+
+    async def member_statuses(
+        self, wanted: Iterable[tuple[str, str, str]], failures: Failures
+    ) -> dict[tuple[str, str, str], MemberStatus]:
+        """Returns, by (address, group, client id), what members say of themselves; those that don't answer lack."""
+
+        async def status(asked: tuple[str, str, str]) -> MemberStatus | None:
+            return await member_status(self._admin, *asked)
+
+        found = await fan_out(dict.fromkeys(wanted, status), lambda asked: asked[0], failures)
+        return {asked: told for asked, told in found.items() if told is not None}
 
     async def topic_stats(
         self, wanted: Iterable[tuple[str, str]], failures: Failures

@@ -1,11 +1,15 @@
-"""What a broker tells of its run: figures of the whole broker, for `/metrics`."""
+"""What brokers and members tell of their run, for `/metrics`."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
 
 from remoting.client.admin import Admin
+from remoting.client.errors import BrokerRefused, RequestTimedOut
 
 # The counts of messages stored and given out, which RocketMQ keeps under the cluster's name.
 PUT = "BROKER_PUT_NUMS"
@@ -33,3 +37,32 @@ async def runtime_of(admin: Admin, address: str, cluster: str) -> Runtime:
         put.stats_minute.tps if put is not None else None,
         got.stats_minute.tps if got is not None else None,
     )
+
+
+class StatsKey(NamedTuple):
+    """One of the broker's statistics (315): its name, as "TOPIC_PUT_NUMS", and a topic or "topic@group"."""
+
+    name: str
+    key: str
+
+
+async def rate_of(admin: Admin, address: str, statistic: StatsKey) -> float | None:
+    """Returns the rate a second over the last minute; None where the broker counted nothing."""
+    try:
+        stats = await admin.brokers.stats(address, *statistic)
+    except BrokerRefused:
+        return None
+    return stats.stats_minute.tps if stats is not None else None
+
+
+# By topic: the figures that members tell, named as `remoting.wire.bodies.running_info.ConsumeStatus` has them.
+MemberStatus = dict[str, dict[str, float]]
+
+
+async def member_status(admin: Admin, address: str, group: str, client_id: str) -> MemberStatus | None:
+    """Returns what a member says of its consuming (307, relayed by the broker); None where it doesn't say."""
+    try:
+        info = await admin.clients.running_info(address, group, client_id)
+    except (BrokerRefused, RequestTimedOut):
+        return None
+    return {topic: msgspec.structs.asdict(status) for topic, status in info.statuses.items()}

@@ -19,6 +19,10 @@ pytestmark = pytest.mark.django_db
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
+# Topic → ms. What only the console noticed is no store time.
+LATENCIES = {"told": 45_000, "estimated": None, "read": 0}
+
+
 @pytest.fixture
 def now() -> datetime:
     return timezone.now()
@@ -64,6 +68,23 @@ def test_a_groups_lag_and_offsets_have_the_names_and_labels_of_rocketmqs_exporte
     lag_labels = {"cluster": "local", "node_type": "broker", "node_id": "broker-a", "topic": "orders"}
     assert value(series, "rocketmq_consumer_lag_messages", consumer_group="billing", **lag_labels) == 7
     assert value(series, "rocketmq_group_count", cluster="local", group="billing") == 2
+
+
+def test_latency_is_the_age_of_the_oldest_message_that_waits_where_its_store_time_is_known(now: datetime) -> None:
+    group = make_group(make_cluster(now=now), "billing", now=now)
+    for topic, lag, changes in (
+        ("told", 9, {"behind_since": now - timedelta(seconds=30), "behind_method": "store_time"}),
+        ("estimated", 9, {"behind_since": now - timedelta(seconds=30), "behind_method": "observed"}),
+        ("read", 0, {}),
+    ):
+        make_queue_offset(group, topic, 0, now=now, lag=lag, **changes)
+    make_queue_offset(
+        group, "told", 1, now=now, lag=3, behind_since=now - timedelta(seconds=45), behind_method="store_time"
+    )
+    series = scrape(now)
+    labels = {"cluster": "local", "node_type": "broker", "node_id": "broker-a", "consumer_group": "billing"}
+    latency = {topic: value(series, "rocketmq_consumer_lag_latency", topic=topic, **labels) for topic in LATENCIES}
+    assert latency == LATENCIES
 
 
 def test_what_is_not_known_is_left_out(now: datetime) -> None:
@@ -158,7 +179,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_groups(
     cluster = make_cluster(now=now)
     for number in range(10):
         make_queue_offset(make_group(cluster, f"group-{number}", now=now), "orders", number, now=now)
-    with django_assert_num_queries(12):  # type: ignore[operator]
+    with django_assert_num_queries(15):  # type: ignore[operator]
         scrape(now)
 
 

@@ -52,6 +52,9 @@ def test_cycle_fills_the_rows_and_says_what_it_cost(cluster: Cluster, broker: Sc
     cluster.refresh_from_db()
     assert (cluster.state, cluster.rocketmq_name) == ("reachable", "DefaultCluster")
     assert cluster.cycle_request_count == len(broker.asked)
+    cost = cluster.request_costs.get()
+    assert (cost.address, cost.request_count, cost.error_count) == (broker.address, len(broker.asked), 0)
+    assert cost.seconds > 0
     assert Topic.objects.get().max_total == 10
     group = Group.objects.get()
     assert (group.lag, group.member_count) == (0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -328,6 +329,18 @@ def test_rows_from_before_several_brokers_were_watched_are_everybodys(cluster: C
     assert Group.objects.get().pk == group.pk
     assert Member.objects.get(client_id="only-b").left_at is None
     assert Member.objects.get(client_id="gone-long-ago").left_at is not None
+
+
+def test_what_following_costs_each_broker_is_counted(
+    cluster: Cluster, first: ScriptedBroker, second: ScriptedBroker
+) -> None:
+    with follower_thread(stopped_within_s=STOPPED_WITHIN_S, pace=replace(QUICK, costs_s=0.2)):
+        counted = cluster.request_costs
+        wait_until(lambda: counted.filter(request_count__gt=5, byte_count__gt=100).count() == 2)
+        assert not counted.filter(error_count__gt=0).exists()
+        second.stop()
+        wait_until(lambda: counted.get(address=second.address).error_count > 2)
+        assert counted.get(address=first.address).error_count == 0
 
 
 def follow_until(holds: Callable[[], object]) -> None:
