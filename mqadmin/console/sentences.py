@@ -188,6 +188,19 @@ def outcome_words(result: Result) -> str:
             return gettext("Nothing was changed.")
 
 
+def together_sentence(results: Sequence[Result], expected: int) -> str:
+    """Sums up what became of the runs of one change of many."""
+    numbers = {
+        "done": count_text(sum(one.outcome == Outcome.DONE for one in results)),
+        "n": count_text(max(expected, len(results))),
+    }
+    if len(results) < expected:
+        return gettext("%(done)s of %(n)s are done so far.") % numbers
+    if all(one.outcome == Outcome.DONE for one in results):
+        return ngettext("It is done.", "All %(n)s are done.", len(results)) % numbers
+    return gettext("%(done)s of %(n)s are done; the others say why they are not.") % numbers
+
+
 def topic_sentence(page: TopicPage) -> str:
     readers = len(page.readers)
     if not readers:

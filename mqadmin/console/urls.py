@@ -16,6 +16,7 @@ from mqadmin.console.views.groups import groups
 from mqadmin.console.views.jobs import jobs
 from mqadmin.console.views.language import language
 from mqadmin.console.views.log_in import LogIn, shut_account, sso_callback, sso_log_in
+from mqadmin.console.views.many import many, many_runs
 from mqadmin.console.views.overview import overview
 from mqadmin.console.views.people import people, person
 from mqadmin.console.views.rebalances import rebalances
@@ -53,6 +54,8 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/brokers/<name:broker>/writing/", "set_broker_write_permission"),
     path("clusters/<slug:cluster>/brokers/<name:broker>/settings/", broker_settings, name="broker_settings"),
     path("clusters/<slug:cluster>/brokers/<name:broker>/", broker, name="broker"),
+    path("clusters/<slug:cluster>/change-topics/", many, {"kind": "topic"}, name="many_topics"),
+    path("clusters/<slug:cluster>/change-groups/", many, {"kind": "group"}, name="many_groups"),
     path("clusters/<slug:cluster>/topics/", topics, name="topics"),
     action_path("clusters/<slug:cluster>/create-topic/", "create_topic"),
     action_path("clusters/<slug:cluster>/topics/<name:topic>/delete/", "delete_topic"),
@@ -77,6 +80,7 @@ urlpatterns = [
     path("tokens/", tokens, name="tokens"),
     action_path("tokens/create/", "create_token"),
     action_path("tokens/<name:token>/revoke/", "revoke_token"),
+    path("actions/together/<uuid:batch>/", many_runs, name="many_runs"),
     path("actions/<uuid:run>/", action_run, name="action_run"),
     path("people/", people, name="people"),
     action_path("people/add/", "add_person"),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from remoting.wire.bodies.topics import TopicConfig
 from tests.support.browser import Site, chromium, log_in, page, site  # noqa: F401 - fixtures
 from tests.support.topic_brokers import TopicBrokers
 
@@ -70,3 +71,20 @@ def test_a_page_that_has_grown_old_shows_what_is_there_now(brokers: TopicBrokers
     expect(prod.get_by_text("refunds has changed since this page was opened")).to_be_visible()
     expect(prod.locator("#changes tr[data-row=broker-a]")).to_contain_text("queues to read 16 → 4")
     assert brokers["broker-a"].topics["refunds"].read_queue_nums == 16
+
+
+def test_many_topics_are_changed_by_a_double_click_once_each(brokers: TopicBrokers, prod: Page) -> None:
+    for broker in brokers.brokers.values():
+        broker.topics["orders"] = TopicConfig(topic_name="orders")
+    prod.get_by_role("link", name="Change many at once").click()
+    prod.get_by_label("What to do").select_option("Set the permission")
+    expect(prod.get_by_role("checkbox", name="orders")).to_be_checked()
+    prod.get_by_role("button", name="Go on").click()
+    prod.get_by_label("Permission").select_option("read only")
+    prod.get_by_role("button", name="Preview").click()
+    expect(prod.locator("#changes tr[data-row=orders]")).to_contain_text("read and write → read only")
+    prod.get_by_role("button", name="Set the permission (1)").dblclick()
+    expect(prod.locator("#items tr[data-row=orders]")).to_contain_text("DONE")
+    assert [one.topics["orders"].perm for one in brokers.brokers.values()] == [4, 4]
+    changed = [code for one in brokers.brokers.values() for code in one.server.asked_codes() if code == 17]
+    assert len(changed) == 2, "a second click asks nobody again"

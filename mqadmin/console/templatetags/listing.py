@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import template
+from django.http import HttpRequest, QueryDict
 from django.template.context import Context
 from django.urls import reverse
 
@@ -24,9 +25,21 @@ def of_owner(listing: Listing, owner: str) -> str:
 def export_links(context: Context) -> dict[str, str]:
     """Offers the whole list as files, with the filters and the order of the page: REST has it under the same path."""
     request = context["request"]
-    query = request.GET.copy()
-    for name in PLACE_IN_LIST:
-        query.pop(name, None)
+    query = _without_place(request)
     tree = reverse("api:openapi_json").rpartition("/")[0]
     filters = f"&{query.urlencode()}" if query else ""
     return {"address": f"{tree}{request.path.rstrip('/')}", "filters": filters}
+
+
+@register.simple_tag(takes_context=True)
+def filters_query(context: Context) -> str:
+    """Returns the query string of the list's filters and order, with its "?"; "" where there are none."""
+    query = _without_place(context["request"])
+    return f"?{query.urlencode()}" if query else ""
+
+
+def _without_place(request: HttpRequest) -> QueryDict:
+    query = request.GET.copy()
+    for name in PLACE_IN_LIST:
+        query.pop(name, None)
+    return query

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
@@ -33,16 +33,17 @@ class VerdictLink:
 
 @require_safe
 def groups(request: HttpRequest, cluster: str) -> HttpResponse:
-    listing = read_listing(
-        request.GET,
-        sorts=selectors.GROUP_SORTS,
-        default_sort="verdict",
-        choice_name="status",
-        choices=Verdict.values,
-    )
+    listing = groups_listing(request.GET)
     shows = [Subscription(cluster, kinds=(ChangeKind.GROUPS,))]
     return live_page(
         request, "groups", lambda: _context(cluster, listing), shows=shows, cluster=cluster, section="groups"
+    )
+
+
+def groups_listing(query: QueryDict) -> Listing:
+    """Reads the query string of the list of groups."""
+    return read_listing(
+        query, sorts=selectors.GROUP_SORTS, default_sort="verdict", choice_name="status", choices=Verdict.values
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -34,24 +34,34 @@ FURTHER_KINDS = tuple(kind for kind in TopicKind if kind != TopicKind.NORMAL)
 
 @require_safe
 def topics(request: HttpRequest, cluster: str) -> HttpResponse:
-    listing = read_listing(
-        request.GET,
-        sorts=selectors.TOPIC_SORTS,
-        default_sort="name",
-        choice_name="kind",
-        choices=[*FURTHER_KINDS, ALL_KINDS],
-    )
+    listing = topics_listing(request.GET)
     shows = [Subscription(cluster, kinds=(ChangeKind.TOPICS,))]
     return live_page(
         request, "topics", lambda: _topics(cluster, listing), shows=shows, cluster=cluster, section="topics"
     )
 
 
+def topics_listing(query: QueryDict) -> Listing:
+    """Reads the query string of the list of topics."""
+    return read_listing(
+        query,
+        sorts=selectors.TOPIC_SORTS,
+        default_sort="name",
+        choice_name="kind",
+        choices=[*FURTHER_KINDS, ALL_KINDS],
+    )
+
+
+def chosen_kind(listing: Listing) -> str:
+    """Returns the kind of topics that a list shows, "" for all."""
+    return "" if listing.choice == ALL_KINDS else listing.choice or TopicKind.NORMAL
+
+
 def _topics(cluster: str, listing: Listing) -> dict[str, Any]:
     page = selectors.topics(
         cluster,
         filter=listing.text,
-        kind="" if listing.choice == ALL_KINDS else listing.choice or TopicKind.NORMAL,
+        kind=chosen_kind(listing),
         sort=listing.sort,
         is_descending=listing.is_descending,
         page=listing.page,
