@@ -13,10 +13,11 @@ since a form leaves an unchecked box out.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from copy import deepcopy
 from datetime import date
-from typing import TYPE_CHECKING, Any, get_type_hints
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -85,7 +86,7 @@ def arguments_form(
 
     `subject` is "" where the form asks for its name.
     """
-    form = _form_class(action.arguments)(data)
+    form = _form_class(cast(Hashable, action.arguments))(data)
     if action.adapt is not None:
         if isinstance(action, Action):
             assert cluster is not None
@@ -132,10 +133,11 @@ def _is_missing(field: forms.Field, value: Any) -> bool:
 
 def declared_form(action: AnyAction) -> forms.Form:
     """Returns the form as it is declared, without what depends on a cluster."""
-    return _form_class(action.arguments)()
+    return _form_class(cast(Hashable, action.arguments))()
 
 
-def _form_class(arguments: type[Any]) -> type[forms.Form]:
+@cache
+def _form_class(arguments: Any) -> type[forms.Form]:
     hints = get_type_hints(arguments, include_extras=True)
     fields = {one.name: _form_field(one, hints[one.name]) for one in dataclasses.fields(arguments)}
     return type(f"{arguments.__name__}Form", (forms.Form,), fields)

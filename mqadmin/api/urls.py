@@ -9,6 +9,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from mqadmin import path_names  # noqa: F401 - the converter `name`
 from mqadmin.api.views.actions import ClusterActions, InstallationActions, PreviewAction, RunAction, RunDetail
 from mqadmin.api.views.audit import Audit, AuditCheck, AuditEntryDetail
+from mqadmin.api.views.brokers import BrokerDetail, Settings
 from mqadmin.api.views.clusters import Brokers, ClusterDetail, ClusterLag, Clusters
 from mqadmin.api.views.configuration import ConfigurationApply, ConfigurationExport, ConfigurationPlan
 from mqadmin.api.views.description import JsonDescription, YamlDescription
@@ -19,7 +20,7 @@ from mqadmin.api.views.people import LogIns, People, PersonDetail
 from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
 from mqadmin.api.views.tokens import Tokens
-from mqadmin.api.views.topics import TopicDetail, Topics
+from mqadmin.api.views.topics import TopicDetail, TopicProducers, Topics
 
 CLUSTER = "clusters/<slug:cluster>"
 GROUP = f"{CLUSTER}/groups/<name:group>"
@@ -29,9 +30,12 @@ urlpatterns = [
     path("clusters", Clusters.as_view()),
     path(CLUSTER, ClusterDetail.as_view()),
     path(f"{CLUSTER}/brokers", Brokers.as_view()),
+    path(f"{CLUSTER}/brokers/<name:broker>/settings", Settings.as_view()),
+    path(f"{CLUSTER}/brokers/<name:broker>", BrokerDetail.as_view()),
     path(f"{CLUSTER}/lag-history", ClusterLag.as_view()),
     path(f"{CLUSTER}/rebalances", ClusterRebalances.as_view()),
     path(f"{CLUSTER}/topics", Topics.as_view()),
+    path(f"{CLUSTER}/topics/<name:topic>/producers", TopicProducers.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>", TopicDetail.as_view()),
     path(f"{CLUSTER}/groups", Groups.as_view()),
     path(f"{GROUP}/queues", GroupQueues.as_view()),

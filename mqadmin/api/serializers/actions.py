@@ -10,7 +10,6 @@ from rest_framework import serializers
 from mqadmin.actions.declaration import AnyAction, ItemState
 from mqadmin.actions.runs import InProgress, Result
 from mqadmin.api.serializers.problems import ProblemSerializer
-from mqadmin.audit.models import Outcome
 
 ITEM_STATES = [(state.value, state.value) for state in ItemState]
 _VALUES = "Values by name; {} is `not there`, null is `not known`."
@@ -24,6 +23,11 @@ class ValuesField(serializers.ReadOnlyField):
 @extend_schema_field({"type": "object", "additionalProperties": {}})
 class DocumentField(serializers.ReadOnlyField):
     """A JSON object whose members the action decides on."""
+
+
+@extend_schema_field({"oneOf": [{"$ref": "#/components/schemas/Outcome"}, {"type": "null"}]})
+class OutcomeOrNone(serializers.ReadOnlyField):
+    """An outcome; null while there is none. An enumeration that is described elsewhere would lack the null."""
 
 
 class UndoSerializer(serializers.Serializer[Any]):
@@ -54,7 +58,7 @@ class RunSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField(allow_blank=True, help_text="Empty: it is about the installation.")
     subject = serializers.CharField(allow_blank=True)
     arguments = DocumentField()
-    outcome = serializers.ChoiceField(choices=Outcome.choices, allow_null=True)
+    outcome = OutcomeOrNone()
     reason = serializers.CharField(allow_blank=True)
     items = ItemSerializer(many=True)
     undo = UndoSerializer(allow_null=True)

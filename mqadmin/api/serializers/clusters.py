@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mqadmin.api.serializers.figures import FigureField
+from mqadmin.brokers.settings import BrokerSetting
 from mqadmin.clusters.models import Broker, ClusterKind, ClusterState
 from mqadmin.clusters.versions import version_name
 
@@ -68,3 +70,39 @@ class BrokerSerializer(serializers.Serializer[Any]):
 
     def get_version(self, broker: Broker) -> str:
         return version_name(broker.version)
+
+
+class BrokerRunSerializer(serializers.Serializer[Any]):
+    """What a broker told of its run."""
+
+    put_per_s = FigureField(help_text="Messages stored a second, over the last minute.")
+    get_per_s = FigureField(help_text="Messages given out a second, over the last minute.")
+    figures = serializers.DictField(
+        child=serializers.CharField(allow_blank=True), help_text="By RocketMQ's names; none where it told nothing yet."
+    )
+
+
+class BrokerWithRunSerializer(BrokerSerializer, BrokerRunSerializer):
+    """A master or slave with what it told of its run."""
+
+
+class BrokerDetailSerializer(serializers.Serializer[Any]):
+    """The master of a name, and its slaves."""
+
+    name = serializers.CharField()
+    items = BrokerWithRunSerializer(many=True)
+
+
+class SettingSerializer(serializers.Serializer[Any]):
+    """A setting of a broker beside its default."""
+
+    name = serializers.CharField()
+    value = serializers.SerializerMethodField("shown_value", help_text="Null: it holds a password, and is not shown.")
+    default = serializers.CharField(allow_null=True, allow_blank=True, help_text="Null: not known.")
+    is_changed = serializers.BooleanField(help_text="It is known to differ from its default.")
+    is_own = serializers.BooleanField(help_text="Each broker has its own.")
+    is_by_processors = serializers.BooleanField(help_text="It depends on the machine.")
+
+    @extend_schema_field({"type": ["string", "null"]})
+    def shown_value(self, setting: BrokerSetting) -> str | None:
+        return None if setting.is_secret else setting.value

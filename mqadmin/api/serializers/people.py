@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mqadmin.api.serializers.tokens import ROLES
+
+
+@extend_schema_field({"oneOf": [{"$ref": "#/components/schemas/Role"}, {"type": "null"}]})
+class RoleOrNone(serializers.ReadOnlyField):
+    """A role, or null. An enumeration that is described elsewhere would lack the null."""
 
 
 class ClusterRoleSerializer(serializers.Serializer[Any]):
@@ -21,7 +27,7 @@ class PersonSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     is_active = serializers.BooleanField(source="account.is_active")
-    role = serializers.ChoiceField(choices=ROLES, allow_null=True, help_text="On all clusters; null: none.")
+    role = RoleOrNone(help_text="On all clusters; null: none.")
     cluster_roles = ClusterRoleSerializer(many=True)
     log_in_count = serializers.IntegerField(help_text="Log-ins that are open.")
     last_log_in = serializers.DateTimeField(allow_null=True)

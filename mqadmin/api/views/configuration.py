@@ -13,7 +13,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -43,7 +42,8 @@ from mqadmin.configuration.planning import PlanError, Step
 # Topics and groups of one request: each costs the brokers a question, one after the other.
 ENTRIES_MAX = 500
 FINGERPRINT_CHARS_MAX = 64
-FILE = {"application/yaml": OpenApiTypes.STR}
+DOCUMENT = {"type": "object", "properties": {kind: {"type": "object"} for kind in ("topics", "groups")}}
+FILE = {"application/yaml": DOCUMENT}
 
 
 class YamlRenderer(BaseRenderer):
@@ -80,7 +80,7 @@ class ConfigurationExport(Resource):
         operation_id="export_configuration",
         summary="Export topics and groups as a file",
         parameters=[ExportQuery],
-        responses={(200, "application/yaml"): OpenApiTypes.STR},
+        responses={(200, "application/yaml"): DOCUMENT},
     )
     def get(self, request: Request, cluster: str) -> HttpResponse:
         query = ExportQuery(data=request.query_params)

@@ -6,6 +6,7 @@ uvicorn serves, with rows in its database and brokers that answer.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -17,13 +18,17 @@ import schemathesis
 import yaml
 from django.contrib.auth.models import AbstractUser
 from django.core.asgi import get_asgi_application
+from django_celery_beat.models import CrontabSchedule, PeriodicTask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import CheckFunction
 from schemathesis.specs.openapi import checks
 
 from mqadmin.api import throttles
+from mqadmin.jobs import tasks
+from mqadmin.ownership.models import Ownership
 from mqadmin.tokens.models import ApiToken, digest_of, new_secret
+from remoting.wire.codes import RequestCode
 from tests.support import console_rows as seed
 from tests.support.topic_brokers import TopicBrokers
 
@@ -35,7 +40,16 @@ ENDS_AFTER_S = 240
 ANSWERS_WITHIN_S = 120
 KEPT = Path(__file__).parents[3] / "docs" / "openapi.yaml"
 CLIENT = "10.0.3.7@2211#1"
-KNOWN = {"cluster": "prod", "topic": "orders", "group": "billing", "problem": "stale"}
+KNOWN = {
+    "cluster": "prod",
+    "topic": "orders",
+    "group": "billing",
+    "broker": "broker-a",
+    "problem": "stale",
+    "person": "ann",
+    "job": "nightly",
+    "number": 1,
+}
 
 CHECKS: list[CheckFunction] = [
     checks.status_code_conformance,
@@ -57,8 +71,9 @@ def filled(brokers: TopicBrokers, ann: AbstractUser, now: datetime, monkeypatch:
     for name in ("READS_PER_MIN", "WRITES_PER_MIN", "FAILURES_PER_MIN"):
         monkeypatch.setattr(throttles, name, 10**9)
     cluster = seed.make_cluster("prod", now=now, namesrv=brokers.namesrv)
-    for name in brokers.brokers:
-        seed.make_broker(cluster, name, now=now)
+    for name, broker in brokers.brokers.items():
+        seed.make_broker(cluster, name, now=now, address=broker.server.address)
+        broker.server.succeed(RequestCode.GET_BROKER_CONFIG, b"fileReservedTime=48\n")
     seed.make_topic(cluster, "orders", now=now)
     group = seed.make_group(cluster, "billing", now=now, lag=12, behind_since=now - timedelta(minutes=1))
     seed.make_group(cluster, "new", now=now, verdict="unknown", lag=None, in_per_s=None, offsets_seen_at=None)
@@ -67,6 +82,11 @@ def filled(brokers: TopicBrokers, ann: AbstractUser, now: datetime, monkeypatch:
     seed.make_queue_offset(group, "orders", 0, now=now, owner=CLIENT, lag=12)
     seed.make_subscription(group, "orders", "paid", now=now)
     seed.make_event(group, "joined", at=now, client_id=CLIENT, member_count=1)
+    Ownership.objects.create(cluster=cluster, kind="topic", name="orders", owner="shop")
+    values = {"action": "describe_topic", "identity": "ann", "cluster": "prod", "arguments": {"topic": "orders"}}
+    at_three = CrontabSchedule.objects.create(minute="0", hour="3")
+    PeriodicTask.objects.create(name="nightly", task=tasks.NAME, crontab=at_three, kwargs=json.dumps(values))
+    tasks.run_action(**values, job="nightly", key="the last time")
     secret = new_secret()
     ends = now + timedelta(days=1)
     ApiToken.objects.create(person=ann, name="all", digest=digest_of(secret), role="admin", expires_at=ends)

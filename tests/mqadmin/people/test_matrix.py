@@ -1,27 +1,35 @@
-"""Role × action × cluster, whole, generated from the declarations: nobody gets what their row does not say.
+"""Role × action × cluster × way in, whole, generated from the declarations: nobody gets what their row does not say.
 
-The test of the page asks with GET, which shows a form or says no; that of the runner runs with an argument that no
-action takes, so that whoever may is refused for that.
+The runner and REST run each action with an argument that none takes, so that whoever may is refused for that. A page
+is asked with GET, which shows a form or says no; what it shows is tested with the pages, so here nothing is rendered.
+A test is a row: one caller, every action at every place, in one database.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AbstractUser, AnonymousUser
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser
+from django.template.backends.django import Template
 from django.test import Client
 from django.utils import timezone
 
 from mqadmin.actions import registry, runner
 from mqadmin.actions.declaration import Action, AnyAction
 from mqadmin.actions.runs import Refusal, Result
+from mqadmin.api import throttles
+from mqadmin.api.run_answers import KIND_OF_REFUSAL
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.console.action_pages import PAGES
 from mqadmin.people.models import ReadOnlyCluster
 from mqadmin.people.roles import LOWEST_ROLE, Role
+from mqadmin.tokens.models import ApiToken, digest_of, new_secret
 from tests.support import console_rows
 from tests.support.callers import caller
 from tests.support.people import make_person
@@ -45,26 +53,49 @@ PLACES = ("mine", "other", "read-only")
 _RANKS = {"viewer": 0, "operator": 1, "admin": 2}
 
 
+@dataclass(frozen=True)
+class Token:
+    """A token of somebody: its role, the clusters that it is for (none: all), and whether it still holds."""
+
+    role: str = "admin"
+    clusters: tuple[str, ...] = ()
+    is_expired: bool = False
+    is_revoked: bool = False
+
+    @property
+    def is_valid(self) -> bool:
+        return not (self.is_expired or self.is_revoked)
+
+
+# Everybody with a token that takes nothing away, and those that take something away.
+TOKENS = [
+    *((who, Token()) for who in PEOPLE),
+    *(("superuser", Token(role=role)) for role in ("viewer", "operator")),
+    ("superuser", Token(clusters=("mine",))),
+    ("superuser", Token(clusters=("other", "read-only"))),
+    ("operator", Token(clusters=("other",))),
+    ("operator of mine", Token(clusters=("other",))),
+    ("admin of mine", Token(role="operator")),
+    ("superuser", Token(is_expired=True)),
+    ("superuser", Token(is_revoked=True)),
+]
+
+
 @pytest.fixture
-def places(now: Any) -> dict[str, Cluster]:
+def places() -> dict[str, Cluster]:
+    now = timezone.now()
     found = {name: console_rows.make_cluster(name, now=now) for name in PLACES}
     for cluster in found.values():
-        console_rows.make_topic(cluster, "orders", now=now)
-        console_rows.make_group(cluster, "billing", now=now)
+        console_rows.make_group(cluster, "billing", now=now, lag=None)
     ReadOnlyCluster.objects.create(cluster=found["read-only"])
     return found
 
 
-@pytest.fixture
-def now() -> Any:
-    return timezone.now()
-
-
-def person(who: str, places: dict[str, Cluster], accounts: type[AbstractUser]) -> Any:
+def person(who: str, places: dict[str, Cluster]) -> Any:
     if who == "nobody":
         return AnonymousUser()
     if who == "superuser":
-        return accounts.objects.create_superuser("root")
+        return get_user_model().objects.create_superuser("ann")
     if who == "no role":
         return make_person("ann")
     role = next(role for role in Role if role in who)
@@ -87,58 +118,126 @@ def has_right(who: str, permission: str, place: str) -> bool:
     return _RANKS[role] >= _RANKS[LOWEST_ROLE[permission]]
 
 
+def leaves_room(token: Token, permission: str, place: str) -> bool:
+    """The rule of tokens, said independently: at most its role, on its clusters, about the installation only of all."""
+    return _RANKS[token.role] >= _RANKS[LOWEST_ROLE[permission]] and (not token.clusters or place in token.clusters)
+
+
 def is_for_oneself(who: str, action: AnyAction) -> bool:
     """Whether somebody may at least do it to their own account; the run of this test names no account."""
     return bool(action.own_argument) and who not in ("nobody", "shut admin")
 
 
-def cells() -> Iterator[tuple[str, str, str]]:
+def cells() -> Iterator[tuple[str, AnyAction, str]]:
     """Every action at every place: a cluster, or "" for those about the installation."""
     for name, action in registry.ACTIONS.items():
         for place in PLACES if isinstance(action, Action) else ("",):
-            for who in PEOPLE:
-                yield who, name, place
+            yield name, action, place
 
 
-@pytest.mark.parametrize(("who", "name", "place"), list(cells()))
-def test_a_run_is_refused_unless_the_row_says_otherwise(
-    places: dict[str, Cluster], django_user_model: Any, who: str, name: str, place: str
-) -> None:
-    action = registry.ACTIONS[name]
-    asking = caller(person(who, places, django_user_model))
-    result = runner.run(asking, name, place, {"no such argument": "x"})
-    assert isinstance(result, Result)
-    wanted = Refusal.PERMISSION
-    if has_right(who, action.permission, place):
-        wanted = Refusal.READ_ONLY if place == "read-only" else Refusal.ARGUMENTS
-    assert result.refusal == wanted
-    assert runner.may(asking, name, place) is (wanted != Refusal.PERMISSION or is_for_oneself(who, action))
-    assert AuditEntry.objects.get().outcome == "refused"
+def refusal(has_permission: bool, place: str) -> Refusal:
+    """Why the run of this test is refused."""
+    if not has_permission:
+        return Refusal.PERMISSION
+    return Refusal.READ_ONLY if place == "read-only" else Refusal.ARGUMENTS
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_a_run_is_refused_unless_the_row_says_otherwise(places: dict[str, Cluster], who: str) -> None:
+    asking = caller(person(who, places))
+    found, wanted = {}, {}
+    for name, action, place in cells():
+        result = runner.run(asking, name, place, {"no such argument": "x"})
+        assert isinstance(result, Result)
+        found[name, place] = (result.refusal, runner.may(asking, name, place))
+        has_permission = has_right(who, action.permission, place)
+        wanted[name, place] = (refusal(has_permission, place), has_permission or is_for_oneself(who, action))
+    assert found == wanted
+    outcomes = AuditEntry.objects.order_by("number").values_list("action", "cluster", "outcome")
+    assert list(outcomes) == [(name, place, "refused") for name, place in found]
 
 
 @pytest.mark.parametrize("who", PEOPLE)
 def test_a_page_is_refused_unless_the_row_says_otherwise(
-    places: dict[str, Cluster], django_user_model: Any, who: str
+    places: dict[str, Cluster], who: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = person(who, places, django_user_model)
+    monkeypatch.setattr(Template, "render", lambda *_args, **_how: "")
+    asked = person(who, places)
     client = Client()
     if who not in ("nobody", "shut admin"):
         client.force_login(asked)
     make_person("bob")
     subjects = {"topic": "orders", "group": "billing", "person": "bob", "cluster": "mine", "job": "nightly"}
-    wrong = []
+    found, wanted = {}, {}
     for name, page in PAGES.items():
         action = registry.ACTIONS[name]
         for place in PLACES if page.has_cluster else ("",):
-            answer = client.get(page.address(place, subjects.get(action.subject, "x"))).status_code
-            may_see = place == "" or has_right(who, "mq_clusters.view_cluster", place)
+            address = page.address(place, subjects.get(action.subject, "x"))
+            found[name, place] = client.get(address).status_code
             if who in ("nobody", "shut admin"):
-                wanted = 302
-            elif not may_see:
-                wanted = 404
+                wanted[name, place] = 302
+            elif place and not has_right(who, "mq_clusters.view_cluster", place):
+                wanted[name, place] = 404
             else:
                 is_shown = has_right(who, action.permission, place) or is_for_oneself(who, action)
-                wanted = 200 if is_shown else 403
-            if answer != wanted:
-                wrong.append((name, place, answer, wanted))
-    assert wrong == []
+                wanted[name, place] = 200 if is_shown else 403
+    assert found == wanted
+
+
+@pytest.mark.parametrize(("who", "token"), TOKENS, ids=[f"{who}, {token}" for who, token in TOKENS])
+def test_rest_refuses_unless_the_row_and_the_token_say_otherwise(
+    places: dict[str, Cluster], who: str, token: Token, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    # Of these REST needs none for a token.
+    settings.MIDDLEWARE = []
+    for name in ("WRITES_PER_MIN", "FAILURES_PER_MIN"):
+        monkeypatch.setattr(throttles, name, 10**9)
+    asked = person(who, places)
+    client = client_of(asked, token) if who != "nobody" else Client()
+    is_known = who not in ("nobody", "shut admin") and token.is_valid
+    found, wanted = {}, {}
+    for name, action, place in cells():
+        tree = f"/api/v1/clusters/{place}" if place else "/api/v1"
+        body = {"arguments": {"no such argument": "x"}}
+        answer = client.post(f"{tree}/actions/{name}/run", body, content_type="application/json").json()
+        found[name, place] = (answer["type"], "run" in answer)
+        has_permission = has_right(who, action.permission, place) and leaves_room(token, action.permission, place)
+        kind = KIND_OF_REFUSAL[refusal(has_permission, place)].address
+        wanted[name, place] = (kind, True) if is_known else ("/api/v1/problems/not-authenticated", False)
+    assert found == wanted
+    assert AuditEntry.objects.filter(outcome="refused", way="rest").count() == (len(found) if is_known else 0)
+    # Of a token that takes nothing away it is what the runner says.
+    if is_known and token != Token():
+        allowed = {
+            (one["name"], place)
+            for place in ("", *PLACES)
+            if not place or is_seen(who, token, place)
+            for one in client.get(f"/api/v1/clusters/{place}/actions" if place else "/api/v1/actions").json()
+            if one["is_allowed"]
+        }
+        assert allowed == {
+            (name, place)
+            for name, action, place in cells()
+            if leaves_room(token, action.permission, place)
+            and (has_right(who, action.permission, place) or is_for_oneself(who, action))
+        }
+
+
+def is_seen(who: str, token: Token, place: str) -> bool:
+    permission = "mq_clusters.view_cluster"
+    return has_right(who, permission, place) and leaves_room(token, permission, place)
+
+
+def client_of(asked: Any, token: Token) -> Client:
+    """Returns a client that shows a token of the person."""
+    secret, now = new_secret(), timezone.now()
+    ApiToken.objects.create(
+        person=asked,
+        name="matrix",
+        digest=digest_of(secret),
+        role=token.role,
+        clusters=list(token.clusters),
+        expires_at=now - timedelta(seconds=1) if token.is_expired else now + timedelta(days=1),
+        revoked_at=now if token.is_revoked else None,
+    )
+    return Client(headers={"Authorization": f"Bearer {secret}"})
