@@ -15,12 +15,16 @@ from django.utils import timezone
 
 
 class HostedGroup(models.Model):
-    """A group's wanted number of instances: set by the code when its own number changes, by operators in between."""
+    """A group's wanted number of instances: set by the code when its own number changes, by operators in between.
+
+    While it `is_stopped`, by an operator, none runs, and the number is kept for when it is started again.
+    """
 
     group = models.CharField(max_length=120, unique=True)
     wanted_instances = models.PositiveIntegerField()
     # The number in the listeners' code at the last supervision.
     declared_instances = models.PositiveIntegerField()
+    is_stopped = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -29,7 +33,10 @@ class HostedGroup(models.Model):
 
 
 class LoopsWorker(models.Model):
-    """A Celery worker of the loops queue. `boot` is new at each start; `machine` as in `hosting/machine.py`."""
+    """A Celery worker of the loops queue. `boot` is new at each start; `machine` as in `hosting/machine.py`.
+
+    One that `is_draining`, by an operator, gives its instances to the others and gets none, until it is started anew.
+    """
 
     node = models.CharField(max_length=255, unique=True)
     boot = models.UUIDField()
@@ -38,6 +45,7 @@ class LoopsWorker(models.Model):
     process_start = models.BigIntegerField()
     slots = models.PositiveIntegerField()
     is_stopping = models.BooleanField(default=False)
+    is_draining = models.BooleanField(default=False)
     started_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField()
 

@@ -43,6 +43,7 @@ def register(worker: Worker, slots: int) -> int:
             "process_start": process_start(os.getpid()) or 0,
             "slots": slots,
             "is_stopping": False,
+            "is_draining": False,
             "started_at": now,
             "heartbeat_at": now,
         },

@@ -1,7 +1,8 @@
 """Decides which leases to end, to stop and to make, so that the wanted number of instances runs. Pure.
 
     lost       leases whose instance is certainly gone, has not sent a heartbeat for too long, or never began
-    surplus    leases beyond the wanted number: of the worker that hosts most of the group, the newest
+    surplus    leases beyond the wanted number: of the worker that hosts most of the group, the newest; and those of a
+               draining worker, as soon as enough others of their group run or no other worker has room
     missing    leases to make, each on a worker; never more than it has free slots, since Celery would keep a task that
                no process can take
 
@@ -15,7 +16,7 @@ group at a time, and only when there is nothing else to do.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -48,9 +49,10 @@ class LeaseSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class HostingSnapshot:
-    """`wanted`: group → number, 0 for a group that no code declares. `leases`: all that are open.
+    """`wanted`: group → number, 0 for a group that no code declares or that is stopped. `leases`: all that are open.
 
-    `slots`: node → how many instances that worker holds; of workers that live and are not about to stop.
+    `slots`: node → how many instances that worker holds; of workers that live and are not about to stop. `draining`:
+    those of them whose instances are to run elsewhere.
     `failures`: group → when its instances ended by an error of their own lately.
     """
 
@@ -59,6 +61,7 @@ class HostingSnapshot:
     leases: Sequence[LeaseSnapshot]
     slots: Mapping[str, int]
     failures: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
+    draining: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +92,27 @@ def decide(snapshot: HostingSnapshot) -> SupervisionPlan:
     staying = [
         lease for lease in held if lease.desired_state == DesiredState.RUN and lease.state != LeaseState.STOPPING
     ]
+    leaving = [lease for lease in staying if lease.worker in snapshot.draining]
+    staying = [lease for lease in staying if lease.worker not in snapshot.draining]
     surplus = [lease.id for group, number in snapshot.wanted.items() for lease in _surplus(_of(group, staying), number)]
     staying = [lease for lease in staying if lease.id not in set(surplus)]
     # One that stops has its slot until it has ended.
-    free_slots = _FreeSlots(snapshot.slots, held, staying)
-    plan = SupervisionPlan(tuple(lost), tuple(surplus), tuple(_missing(snapshot, staying, free_slots)))
+    slots = {node: number for node, number in snapshot.slots.items() if node not in snapshot.draining}
+    free_slots = _FreeSlots(slots, held, staying)
+    missing = _missing(snapshot, staying, free_slots)
+    surplus += [lease.id for lease in leaving if not _is_waited_for(lease.group, snapshot, staying, missing)]
+    plan = SupervisionPlan(tuple(lost), tuple(surplus), tuple(missing))
     return SupervisionPlan(missing=_spread(snapshot, staying, free_slots)) if plan.is_empty else plan
+
+
+def _is_waited_for(
+    group: str, snapshot: HostingSnapshot, staying: Iterable[LeaseSnapshot], missing: Iterable[Placement]
+) -> bool:
+    """Tells whether instances of the group that are to run elsewhere go on until others, which are coming, run."""
+    own = _of(group, staying)
+    running = sum(lease.state == LeaseState.RUNNING for lease in own)
+    coming = len(own) - running + sum(place.group == group for place in missing)
+    return coming > 0 and running < snapshot.wanted.get(group, 0)
 
 
 class _FreeSlots:

@@ -68,7 +68,8 @@ def declare(specs: Mapping[str, GroupSpec]) -> None:
 
 def snapshot(specs: Mapping[str, GroupSpec]) -> HostingSnapshot:
     now = timezone.now()
-    rows = HostedGroup.objects.values_list("group", "wanted_instances")
+    rows = HostedGroup.objects.values_list("group", "wanted_instances", "is_stopped")
+    workers = _workers()
     open_leases = InstanceLease.objects.filter(state__in=leases.OPEN).select_related("group")
     failures: dict[str, list[datetime]] = {}
     recent = InstanceLease.objects.filter(
@@ -79,9 +80,10 @@ def snapshot(specs: Mapping[str, GroupSpec]) -> HostingSnapshot:
             failures.setdefault(group, []).append(ended_at)
     return HostingSnapshot(
         now=now,
-        wanted={group: wanted if group in specs else 0 for group, wanted in rows},
+        wanted={group: wanted if group in specs and not is_stopped else 0 for group, wanted, is_stopped in rows},
         leases=[_lease_snapshot(lease) for lease in open_leases],
-        slots=_slots(),
+        slots={worker.node: worker.slots for worker in workers},
+        draining=frozenset(worker.node for worker in workers if worker.is_draining),
         failures=failures,
     )
 
@@ -110,13 +112,10 @@ def _lease_snapshot(lease: InstanceLease) -> LeaseSnapshot:
     )
 
 
-def _slots() -> dict[str, int]:
+def _workers() -> list[LoopsWorker]:
+    """Returns the workers that live and are not about to stop."""
     alive = LoopsWorker.objects.filter(is_stopping=False, heartbeat_at__gt=timezone.now() - SILENT_AFTER)
-    return {
-        worker.node: worker.slots
-        for worker in alive
-        if not is_process_gone(worker.machine, worker.pid, worker.process_start)
-    }
+    return [worker for worker in alive if not is_process_gone(worker.machine, worker.pid, worker.process_start)]
 
 
 def _carry_out(plan: SupervisionPlan) -> list[InstanceLease]:

@@ -21,6 +21,7 @@ from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
 from mqadmin.api.views.tokens import Tokens
 from mqadmin.api.views.topics import TopicDetail, TopicProducers, Topics
+from mqadmin.api.views.workers import Workers
 
 CLUSTER = "clusters/<slug:cluster>"
 GROUP = f"{CLUSTER}/groups/<name:group>"
@@ -62,6 +63,7 @@ urlpatterns = [
     path("people", People.as_view()),
     path("people/<name:person>/log-ins", LogIns.as_view()),
     path("people/<name:person>", PersonDetail.as_view()),
+    path("workers", Workers.as_view()),
     path("jobs", Jobs.as_view()),
     path("jobs/<name:job>", JobDetail.as_view()),
     path("tokens", Tokens.as_view()),

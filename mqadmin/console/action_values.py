@@ -20,6 +20,8 @@ from mqadmin.people.words import ROLE_WORDS, YES_NO
 
 LABELS: dict[str, Promise] = {
     "wanted_instances": gettext_lazy("instances wanted"),
+    "instances_run": gettext_lazy("instances run"),
+    "draining": gettext_lazy("draining"),
     "read_queues": gettext_lazy("queues to read"),
     "write_queues": gettext_lazy("queues to write"),
     "perm": gettext_lazy("permission"),

@@ -145,7 +145,13 @@ def cluster_sentence(card: ClusterCard, brokers: Sequence[Broker]) -> str:
 
 
 def instances_sentence(hosted: HostedInstances) -> str:
-    """Returns how many of the wanted instances are running, and how many are starting."""
+    """Returns how many of the wanted instances are running, and how many are starting; or that they are stopped."""
+    if hosted.is_stopped:
+        return ngettext(
+            "Stopped: this project’s workers run %(n)s instance when it is started again.",
+            "Stopped: this project’s workers run %(n)s instances when they are started again.",
+            hosted.wanted,
+        ) % {"n": count_text(hosted.wanted)}
     words = [
         ngettext(
             "Run by this project’s workers: %(running)s of %(n)s instance is running.",

@@ -45,6 +45,10 @@ MARKS: dict[str, Mark] = {
     "late": Mark(gettext_lazy("LATE"), _TRIANGLE, "slow"),
     "not_running": Mark(gettext_lazy("NOT RUNNING"), _SQUARE, "stalled"),
     "differs": Mark(gettext_lazy("DIFFERS"), _DIAMOND, "slow"),
+    # a worker
+    "draining": Mark(gettext_lazy("DRAINING"), _RING, "slow"),
+    "stopping": Mark(gettext_lazy("STOPPING"), _RING, "stopped"),
+    "silent": Mark(gettext_lazy("SILENT"), _SQUARE, "stalled"),
     # a job, an account
     "paused": Mark(gettext_lazy("PAUSED"), _RING, "stopped"),
     "shut": Mark(gettext_lazy("SHUT"), _RING, "stopped"),

@@ -23,6 +23,7 @@ from mqadmin.console.views.rebalances import rebalances
 from mqadmin.console.views.theme import theme
 from mqadmin.console.views.tokens import tokens
 from mqadmin.console.views.topics import producers, topic, topics
+from mqadmin.console.views.workers import workers
 
 
 def action_path(route: str, name: str) -> URLPattern:
@@ -75,6 +76,7 @@ urlpatterns = [
     path("clusters/<slug:cluster>/groups/<name:group>/subscriptions/", subscriptions, name="group_subscriptions"),
     path("clusters/<slug:cluster>/groups/<name:group>/rebalances/", group_rebalances, name="group_rebalances"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/", "set_wanted_instances"),
+    action_path("clusters/<slug:cluster>/groups/<name:group>/instances/running/", "set_instances_running"),
     path("clusters/<slug:cluster>/groups/<name:group>/", health, name="group"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
     path("tokens/", tokens, name="tokens"),
@@ -89,6 +91,8 @@ urlpatterns = [
     action_path("people/<name:person>/log-ins/", "end_log_ins"),
     path("people/<name:person>/", person, name="person"),
     action_path("read-only/<slug:of>/", "set_read_only"),
+    path("workers/", workers, name="workers"),
+    action_path("workers/<name:worker>/draining/", "set_worker_draining"),
     path("jobs/", jobs, name="jobs"),
     action_path("jobs/make/", "make_job"),
     action_path("jobs/<name:job>/running/", "set_job_running"),

@@ -9,6 +9,9 @@ class HostingConfig(AppConfig):
 
     def ready(self) -> None:
         from mqadmin.actions import registry  # needs the models
-        from mqadmin.hosting import set_wanted_instances  # needs the models
+        # needs the models
+        from mqadmin.hosting import set_instances_running, set_wanted_instances, set_worker_draining
 
-        registry.register(set_wanted_instances.DECLARATION)
+        registry.register(
+            set_wanted_instances.DECLARATION, set_instances_running.DECLARATION, set_worker_draining.DECLARATION
+        )

@@ -8,15 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from consumer.models import HostedGroup, InstanceLease, LeaseState
+from mqadmin.actions.declaration import ActionRefused
 
 
 @dataclass(frozen=True, slots=True)
 class HostedInstances:
-    """The instances of one hosted group; `instances_max` is the setting MQADMIN_INSTANCES."""
+    """The instances of one hosted group; `instances_max` is the setting MQADMIN_INSTANCES. See HostedGroup."""
 
     wanted: int
+    is_stopped: bool
     running: int
     starting: int
     instances_max: int
@@ -30,6 +33,7 @@ def hosted_instances(namesrv: str, group_name: str) -> HostedInstances | None:
     leases = InstanceLease.objects.filter(group=group)
     return HostedInstances(
         wanted=group.wanted_instances,
+        is_stopped=group.is_stopped,
         running=leases.filter(state=LeaseState.RUNNING).count(),
         starting=leases.filter(state__in=(LeaseState.PENDING, LeaseState.STARTING)).count(),
         instances_max=settings.MQADMIN_INSTANCES,
@@ -41,3 +45,14 @@ def hosted_group(namesrv: str, group_name: str) -> HostedGroup | None:
     if namesrv != settings.MQADMIN_NAMESRV:
         return None
     return HostedGroup.objects.filter(group=group_name).first()
+
+
+def required_group(namesrv: str, group_name: str) -> HostedGroup:
+    """Returns the row, too. Raises ActionRefused for a group that is not hosted."""
+    row = hosted_group(namesrv, group_name)
+    if row is None:
+        raise ActionRefused(
+            _("%(group)s is not hosted by this project: its number of instances is set where it runs.")
+            % {"group": group_name}
+        )
+    return row

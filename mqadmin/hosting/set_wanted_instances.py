@@ -15,9 +15,9 @@ from django.utils.translation import gettext_lazy
 
 from consumer.models import HostedGroup
 from mqadmin.actions.arguments import CountField
-from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
-from mqadmin.hosting.hosted import hosted_group
+from mqadmin.hosting.hosted import hosted_group, required_group
 from mqadmin.live.events import Change as LiveChange
 from mqadmin.live.events import ChangeKind, publish_after_commit
 from remoting.wire.limits import GROUP_CHARS_MAX
@@ -42,17 +42,14 @@ class SetWantedInstances:
 
 def preview(cluster: Cluster, arguments: SetWantedInstances) -> Preview[HostedGroup]:
     """Returns the number before and after. Raises ActionRefused for a group that is not hosted, ValidationError."""
-    row = hosted_group(cluster.namesrv, arguments.group)
-    if row is None:
-        raise ActionRefused(
-            _("%(group)s is not hosted by this project: its number of instances is set where it runs.")
-            % {"group": arguments.group}
-        )
+    row = required_group(cluster.namesrv, arguments.group)
     if arguments.wanted > settings.MQADMIN_INSTANCES:
         words = _("Between 0 and %(most)d instances can run here: MQADMIN_INSTANCES sets the most.")
         raise ValidationError({"wanted": words % {"most": settings.MQADMIN_INSTANCES}})
     change = Change("", wanted_values(row.wanted_instances), wanted_values(arguments.wanted))
     warnings = []
+    if row.is_stopped:
+        warnings.append(_("Its instances are stopped: the number holds from when they are started again."))
     if arguments.wanted == 0:
         warnings.append(_("With no instance of this project its messages wait, unless other members consume them."))
     return Preview((change,), plan=row, warnings=tuple(warnings))

@@ -29,6 +29,8 @@ LOWEST_ROLE: Mapping[str, Role] = {
     "mq_clusters.change_group": Role.OPERATOR,
     "mq_clusters.change_queueoffset": Role.OPERATOR,
     "mq_consumer.change_hostedgroup": Role.OPERATOR,
+    "mq_consumer.view_loopsworker": Role.OPERATOR,
+    "mq_consumer.change_loopsworker": Role.OPERATOR,
     "mq_ownership.change_ownership": Role.OPERATOR,
     "mq_clusters.delete_topic": Role.ADMIN,
     "mq_clusters.delete_group": Role.ADMIN,

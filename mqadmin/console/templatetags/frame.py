@@ -90,6 +90,7 @@ def _console_sections() -> tuple[tuple[str, str, str], ...]:
     """Returns the pages about the console itself: the name of each in the addresses, its word, and its permission."""
     return (
         ("jobs", gettext("Jobs"), "django_celery_beat.view_periodictask"),
+        ("workers", gettext("Workers"), "mq_consumer.view_loopsworker"),
         ("people", gettext("People"), "auth.view_user"),
         ("audit", gettext("Audit"), "mq_audit.view_auditentry"),
     )

@@ -44,6 +44,7 @@ SECTION_WORDS = {
     "audit": gettext_lazy("Audit"),
     "people": gettext_lazy("People"),
     "jobs": gettext_lazy("Jobs"),
+    "workers": gettext_lazy("Workers"),
     "tokens": gettext_lazy("API tokens"),
     "overview": gettext_lazy("All clusters"),
     "cluster": gettext_lazy("Brokers"),

@@ -239,3 +239,34 @@ def test_no_running_instance_stops_before_as_many_run_as_are_wanted() -> None:
     assert plan({"billing": 2}, [*running, begun], TWO).is_empty
     assert plan({"billing": 1}, [*running, begun], TWO).surplus == (running[1].id, begun.id)
     assert set(plan({"billing": 0}, [*running, begun], TWO).surplus) == {*(one.id for one in running), begun.id}
+
+
+def drained(wanted: dict[str, int], leases: list[LeaseSnapshot], slots: dict[str, int]) -> SupervisionPlan:
+    """The worker "one" is draining."""
+    return decide(HostingSnapshot(NOW, wanted, leases, slots, draining={"one"}))
+
+
+def test_instances_of_a_draining_worker_run_elsewhere_before_they_stop() -> None:
+    old = [lease(), lease()]
+    began = drained({"billing": 2}, old, {"one": 8, "two": 8})
+    assert began == SupervisionPlan(missing=(Placement("billing", "two"), Placement("billing", "two")))
+    coming = [lease(on="two"), lease(on="two", state=LeaseState.STARTING)]
+    assert drained({"billing": 2}, [*old, *coming], {"one": 8, "two": 8}).is_empty
+    settled = drained({"billing": 2}, [*old, lease(on="two"), lease(on="two")], {"one": 8, "two": 8})
+    assert settled == SupervisionPlan(surplus=tuple(one.id for one in old))
+
+
+def test_without_room_elsewhere_a_draining_worker_stops_its_instances_all_the_same() -> None:
+    only = [lease(), lease()]
+    assert drained({"billing": 2}, only, {"one": 8}).surplus == tuple(one.id for one in only)
+    # Where one finds room, the others are waited for only as long as it is starting.
+    coming = lease(on="two", state=LeaseState.STARTING)
+    assert drained({"billing": 2}, [*only, coming], {"one": 8, "two": 1}).is_empty
+    assert set(drained({"billing": 2}, [*only, lease(on="two")], {"one": 8, "two": 1}).surplus) == {
+        one.id for one in only
+    }
+
+
+def test_a_draining_worker_gets_no_instance() -> None:
+    assert drained({"billing": 2}, [], {"one": 8}).is_empty
+    assert drained({"billing": 1}, [lease(on="two")], {"one": 8, "two": 1}).is_empty

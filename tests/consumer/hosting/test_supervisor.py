@@ -224,3 +224,21 @@ def test_supervision_finds_only_open_leases(worker: Worker, offered: Offers) -> 
     leases.end(offered[0], "it was asked to stop")
     supervise(specs(billing=1), offered)
     assert states() == [LeaseState.ENDED, LeaseState.PENDING]
+
+
+def test_a_stopped_group_runs_none_and_its_number_again_when_it_is_started(worker: Worker, offered: Offers) -> None:
+    supervise(specs(billing=2), offered)
+    HostedGroup.objects.update(is_stopped=True)
+    supervise(specs(billing=2), offered)
+    assert states() == ["ended", "ended"]
+    HostedGroup.objects.update(is_stopped=False)
+    supervise(specs(billing=2), offered)
+    assert states() == ["ended", "ended", "pending", "pending"]
+
+
+def test_a_draining_worker_gets_no_instance(worker: Worker, offered: Offers) -> None:
+    other = Worker("loops-2@here", uuid.uuid4())
+    loops_worker.register(other, slots=4)
+    LoopsWorker.objects.filter(node=WORKER.node).update(is_draining=True)
+    supervise(specs(billing=2), offered)
+    assert set(InstanceLease.objects.values_list("worker", flat=True)) == {other.node}

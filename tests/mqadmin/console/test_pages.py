@@ -52,7 +52,14 @@ def test_every_page_but_the_log_in_asks_for_it(db):
         "topic": "orders",
         "run": UUID(int=1),
     }
-    arguments |= {"person": "ann", "of": "local", "number": 1, "job": "nightly", "token": "nightly"}
+    arguments |= {
+        "person": "ann",
+        "of": "local",
+        "number": 1,
+        "job": "nightly",
+        "token": "nightly",
+        "worker": "loops-1",
+    }
     for name in names:
         wanted = get_resolver().reverse_dict[name][0][0][1]
         response = Client().get(reverse(name, kwargs={key: arguments[key] for key in wanted}))
