@@ -56,3 +56,14 @@ def test_error_pages_need_neither_request_nor_database(name):
 
 def test_the_page_for_errors_of_our_own_extends_nothing():
     assert "{% extends" not in (TEMPLATES / "500.html").read_text()
+
+
+@pytest.mark.urls(__name__)
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [("/broken/", "控制台内部出错"), ("/forbidden/", "无权执行此操作"), ("/nowhere/", "此地址下没有内容")],
+)
+def test_error_pages_are_in_the_viewers_language(calm, address, words):
+    page = calm.get(address, headers={"Accept-Language": "zh-CN"}).content.decode()
+    assert '<html lang="zh-hans"' in page
+    assert f"<h1>{words}</h1>" in page
