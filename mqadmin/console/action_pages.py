@@ -128,6 +128,7 @@ PAGES: Mapping[str, ActionPage] = {
         ),
         ActionPage(action="give_role", section="people", subject_url_name="person", has_cluster=False),
         ActionPage(action="set_person_active", section="people", subject_url_name="person", has_cluster=False),
+        ActionPage(action="new_password", section="people", subject_url_name="person", has_cluster=False),
         ActionPage(action="end_log_ins", section="people", subject_url_name="person", has_cluster=False),
         ActionPage(action="set_read_only", section="overview", subject_url_name="cluster", has_cluster=False),
         ActionPage(action="set_worker_draining", section="workers", subject_url_name="", has_cluster=False),

@@ -58,6 +58,7 @@ LABELS: dict[str, Promise] = {
     "schedule": gettext_lazy("when (UTC)"),
     "identity": gettext_lazy("acts for"),
     "running": gettext_lazy("runs at its times"),
+    "password": gettext_lazy("password"),
     "kwargs": gettext_lazy("sent with"),
     "active": gettext_lazy("can log in"),
     "read_only": gettext_lazy("read-only"),
@@ -145,6 +146,10 @@ def _yes_or_no(value: Any) -> str:
     return _plain(value) if isinstance(value, bool) else str(dict(YES_NO).get(value, value))
 
 
+def _password(value: Any) -> str:
+    return str({"present": gettext("the present one"), "new": gettext("a new one")}.get(value, value))
+
+
 def _action(value: Any) -> str:
     action = registry.ACTIONS.get(value)
     return str(value if action is None else action.title)
@@ -161,6 +166,7 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "active": _yes_or_no,
     "read_only": _yes_or_no,
     "running": _yes_or_no,
+    "password": _password,
     "action": _action,
     "found": _found,
 }

@@ -51,6 +51,7 @@ MARKS: dict[str, Mark] = {
     "silent": Mark(gettext_lazy("SILENT"), _SQUARE, "stalled"),
     # a job, an account
     "paused": Mark(gettext_lazy("PAUSED"), _RING, "stopped"),
+    "read_only": Mark(gettext_lazy("READ-ONLY"), _RING, "stopped"),
     "shut": Mark(gettext_lazy("SHUT"), _RING, "stopped"),
     # what became of an action
     "done": Mark(gettext_lazy("DONE"), _DISC, "ok"),

@@ -88,6 +88,7 @@ urlpatterns = [
     action_path("people/add/", "add_person"),
     action_path("people/<name:person>/role/", "give_role"),
     action_path("people/<name:person>/active/", "set_person_active"),
+    action_path("people/<name:person>/password/", "new_password"),
     action_path("people/<name:person>/log-ins/", "end_log_ins"),
     path("people/<name:person>/", person, name="person"),
     action_path("read-only/<slug:of>/", "set_read_only"),

@@ -18,6 +18,7 @@ class PeopleConfig(AppConfig):
             give_role,
             language,
             log_ins,
+            new_password,
             set_person_active,
             set_read_only,
         )
@@ -27,6 +28,7 @@ class PeopleConfig(AppConfig):
             give_role.DECLARATION,
             set_person_active.DECLARATION,
             end_log_ins.DECLARATION,
+            new_password.DECLARATION,
             set_read_only.DECLARATION,
         )
         user_logged_in.connect(log_ins.note)

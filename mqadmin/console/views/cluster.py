@@ -15,6 +15,7 @@ from mqadmin.clusters.models import Broker
 from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
 from mqadmin.live.subscriptions import Subscription
+from mqadmin.people import access
 
 # What was done that much after it was due is marked as late.
 LATE_AFTER_MS = 1000
@@ -55,6 +56,7 @@ def _context(cluster: str) -> dict[str, Any]:
         "now": page.now,
         "head": page.card.head,
         "card": page.card,
+        "is_read_only": access.is_read_only(page.card.head),
         "brokers": page.brokers,
         "schedulers": schedulers,
         "due_kinds": [line for scheduler in schedulers for line in _due_kinds(scheduler)],

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from mqadmin.people import persons, selectors
-from mqadmin.people.models import LogIn
+from mqadmin.people.models import LogIn, ReadOnlyCluster
 from mqadmin.people.roles import Role
 from tests.support.people import make_person
 
@@ -99,3 +99,24 @@ def test_a_cluster_is_made_read_only_by_the_page(http: Client, cluster: Any) -> 
     refused = http.post("/clusters/local/create-topic/", {"topic": "orders"})
     assert refused.status_code == 409
     assert "local is read-only here" in html.unescape(refused.content.decode())
+
+
+def test_a_new_password_is_made_on_the_persons_page_and_shown_once(http):
+    make_person("ann", Role.VIEWER, password="the old one")
+    assert 'href="/people/ann/password/"' in http.get("/people/ann/").content.decode()
+    seen = http.get("/people/ann/password/").content.decode()
+    assert "a new one" in seen
+    form = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', seen.partition("confirm-form")[2]))
+    shown = http.post("/people/ann/password/", form)
+    (secret,) = re.findall(r'<code class="secret">([^<]+)</code>', shown.content.decode())
+    assert Client().login(username="ann", password=secret)
+    assert secret not in http.post("/people/ann/password/", form, follow=True).content.decode()
+
+
+def test_a_clusters_page_leads_to_making_it_read_only_and_says_that_it_is(http, cluster):
+    page = http.get("/clusters/local/").content.decode()
+    assert 'href="/read-only/local/">Make it read-only<' in page
+    ReadOnlyCluster.objects.create(cluster=cluster)
+    page = http.get("/clusters/local/").content.decode()
+    assert "every action on it is refused" in page
+    assert ">Lift read-only<" in page

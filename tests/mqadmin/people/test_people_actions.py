@@ -90,7 +90,7 @@ def test_a_superuser_has_no_role_to_change(root: AbstractUser) -> None:
     assert run(root, "give_role", person="root", role="viewer").refusal == Refusal.RULE
 
 
-@pytest.mark.parametrize("action", ["give_role", "set_person_active", "end_log_ins"])
+@pytest.mark.parametrize("action", ["give_role", "set_person_active", "end_log_ins", "new_password"])
 def test_nobody_of_that_name_is_said(root: AbstractUser, action: str) -> None:
     values = {"set_person_active": {"active": "no"}}.get(action, {})
     assert set(run(root, action, person="nobody", **values).errors) == {"person"}
@@ -136,3 +136,27 @@ def test_a_shut_account_is_logged_out_everywhere(root: AbstractUser) -> None:
     assert not LogIn.objects.exists()
     run(root, "set_person_active", person="ann", active="yes")
     assert is_in(logged_in("ann"))
+
+
+def test_a_new_password_is_shown_once_and_ends_the_old_one_with_all_log_ins(root: AbstractUser) -> None:
+    make_person("ann", Role.OPERATOR, password="the old one")
+    client = logged_in("ann")
+    result = run(root, "new_password", person="ann")
+    (item,) = result.items
+    assert (result.outcome, result.undo) == ("done", None)
+    assert authenticate(username="ann", password=item.secret) is not None
+    assert authenticate(username="ann", password="the old one") is None
+    assert not is_in(client)
+    assert item.secret not in str(list(AuditEntry.objects.values()))
+
+
+def test_no_password_is_made_for_a_superuser_nor_where_single_sign_on_lets_in(root: AbstractUser) -> None:
+    persons.accounts().create_superuser("chief", password="untouched")
+    sso = make_person("sso", Role.VIEWER)
+    sso.set_unusable_password()
+    sso.save()
+    for name, reason in (("chief", "changepassword chief"), ("sso", "single sign-on")):
+        refused = run(root, "new_password", person=name)
+        assert refused.refusal == Refusal.RULE
+        assert reason in refused.reason
+    assert authenticate(username="chief", password="untouched") is not None
