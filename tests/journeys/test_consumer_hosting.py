@@ -207,6 +207,33 @@ def test_scaling_a_group_is_a_number_and_a_stop_commits(stage: Stage, workers: d
     wait_until(stage.is_settled, 20)
 
 
+def test_a_draining_worker_hands_its_instances_over_before_they_stop(
+    stage: Stage, workers: dict[str, CeleryWorker]
+) -> None:
+    fewest: dict[str, int] = dict.fromkeys(GROUPS, 2)
+
+    def is_drained() -> bool:
+        for group in GROUPS:
+            fewest[group] = min(fewest[group], len(stage.running(group)))
+        return set(hosted_by(stage)) == {"loops-2"} and stage.is_settled()
+
+    stage.rows("UPDATE mq_consumer_loopsworker SET is_draining = 1 WHERE node LIKE 'loops-1@%'")
+    wait_until(is_drained, 40, "all instances on the other worker")
+    assert fewest == dict.fromkeys(GROUPS, 2)
+    stage.rows("UPDATE mq_consumer_loopsworker SET is_draining = 0")
+    wait_until(lambda: len(hosted_by(stage)) == 2 and stage.is_settled(), 40, "instances on both workers again")
+
+
+def test_a_stopped_group_has_no_member_until_it_is_started_again(
+    stage: Stage, workers: dict[str, CeleryWorker]
+) -> None:
+    stage.rows("UPDATE mq_consumer_hostedgroup SET is_stopped = 1 WHERE \"group\" = 'billing'")
+    wait_until(lambda: not stage.running("billing") and not stage.members("billing"), 20, "no member")
+    assert len(stage.running("mailing")) == 2
+    stage.rows("UPDATE mq_consumer_hostedgroup SET is_stopped = 0")
+    wait_until(stage.is_settled, 40, "two instances of each group")
+
+
 def test_instances_go_on_consuming_while_redis_is_away_and_end_with_their_worker(stage: Stage) -> None:
     with stage.worker("loops-1", "loops", 4) as worker:
         wait_until(stage.is_settled, 40, "two instances of each group")
