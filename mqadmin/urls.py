@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.urls import include, path
 
 urlpatterns = [
-    path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", include("mqadmin.api.urls")),
     path("", include("mqadmin.console.urls")),
 ]

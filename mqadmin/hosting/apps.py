@@ -9,6 +9,7 @@ class HostingConfig(AppConfig):
 
     def ready(self) -> None:
         from mqadmin.actions import registry  # needs the models
+
         # needs the models
         from mqadmin.hosting import set_instances_running, set_wanted_instances, set_worker_draining
 

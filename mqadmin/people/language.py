@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.http import HttpRequest
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
@@ -24,7 +25,11 @@ class PersonLocaleMiddleware(LocaleMiddleware):
     def process_request(self, request: HttpRequest) -> None:
         """Activates the language in which the request is answered."""
         super().process_request(request)
-        chosen = request.session.get(SESSION_KEY, "")
+        try:
+            chosen = request.session.get(SESSION_KEY, "")
+        except DatabaseError:
+            # The page itself says what is wrong, in the browser's language.
+            return
         if is_offered(chosen):
             translation.activate(chosen)
             request.LANGUAGE_CODE = translation.get_language()

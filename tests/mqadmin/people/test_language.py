@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -83,6 +84,19 @@ def test_the_choice_asks_the_database_nothing_between_log_ins(ann: Any) -> None:
     with CaptureQueriesContext(connection) as asked:
         assert language_of(client, "/people/") == "zh-hans"
     assert not [one["sql"] for one in asked if ChosenLanguage._meta.db_table in one["sql"]]
+
+
+def test_a_database_that_is_away_leaves_the_page_to_say_so(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(raise_request_exception=False, headers=CHINESE)
+    client.force_login(ann)
+
+    def away(_self: Any) -> Any:
+        raise OperationalError
+
+    monkeypatch.setattr(SessionStore, "load", away)
+    page = client.get("/people/")
+    assert page.status_code == 500
+    assert "<h1>控制台内部出错</h1>" in page.content.decode()
 
 
 def test_a_language_that_is_not_offered_changes_nothing(ann: Any) -> None:
