@@ -53,6 +53,7 @@ def test_every_page_but_the_log_in_asks_for_it(db):
         "run": UUID(int=1),
     }
     arguments |= {
+        "batch": UUID(int=2),
         "person": "ann",
         "of": "local",
         "number": 1,
