@@ -160,6 +160,9 @@ CHANGE_GROUP = ActionPage(
     title=gettext_lazy("Change the settings of a group"),
 )
 
+# Where an action on what is there has other words than on something new.
+CHANGE_TITLES = {page.action: page.title for page in (CHANGE_TOPIC, CHANGE_GROUP)}
+
 
 def run_address(result: Result) -> str:
     """Returns the address of the page of a run."""

@@ -11,6 +11,7 @@ from mqadmin.console.views.action import action, action_run
 from mqadmin.console.views.audit import audit, audit_entry, audit_export
 from mqadmin.console.views.broker import broker, broker_settings
 from mqadmin.console.views.cluster import cluster
+from mqadmin.console.views.configuration import configuration
 from mqadmin.console.views.group import group_rebalances, group_settings, health, members, subscriptions
 from mqadmin.console.views.groups import groups
 from mqadmin.console.views.jobs import jobs
@@ -55,6 +56,7 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/brokers/<name:broker>/writing/", "set_broker_write_permission"),
     path("clusters/<slug:cluster>/brokers/<name:broker>/settings/", broker_settings, name="broker_settings"),
     path("clusters/<slug:cluster>/brokers/<name:broker>/", broker, name="broker"),
+    path("clusters/<slug:cluster>/configuration/", configuration, name="configuration"),
     path("clusters/<slug:cluster>/change-topics/", many, {"kind": "topic"}, name="many_topics"),
     path("clusters/<slug:cluster>/change-groups/", many, {"kind": "group"}, name="many_groups"),
     path("clusters/<slug:cluster>/topics/", topics, name="topics"),

@@ -1,4 +1,4 @@
-"""Addresses of a list for its templates: of one owner's rows, of its exports. `{% load listing %}`."""
+"""Addresses for templates of lists: one owner's rows, exports, where REST has the same. `{% load listing %}`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,15 @@ def export_links(context: Context) -> dict[str, str]:
     """Offers the whole list as files, with the filters and the order of the page: REST has it under the same path."""
     request = context["request"]
     query = _without_place(request)
-    tree = reverse("api:openapi_json").rpartition("/")[0]
     filters = f"&{query.urlencode()}" if query else ""
-    return {"address": f"{tree}{request.path.rstrip('/')}", "filters": filters}
+    return {"address": api_address(context), "filters": filters}
+
+
+@register.simple_tag(takes_context=True)
+def api_address(context: Context) -> str:
+    """Returns where REST has what the page shows: under the same path."""
+    tree = reverse("api:openapi_json").rpartition("/")[0]
+    return f"{tree}{context['request'].path.rstrip('/')}"
 
 
 @register.simple_tag(takes_context=True)

@@ -33,7 +33,7 @@ from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster
 from mqadmin.clusters.selectors.sorted_rows import SortedRows
 from mqadmin.console import sentences
-from mqadmin.console.action_pages import CHANGE_GROUP, CHANGE_TOPIC, PAGES, run_address
+from mqadmin.console.action_pages import CHANGE_TITLES, PAGES, run_address
 from mqadmin.console.action_values import ItemLine, item_line
 from mqadmin.console.listing import Listing
 from mqadmin.console.live_page import or_404
@@ -90,8 +90,6 @@ KINDS: Mapping[str, Kind] = {
     "topic": Kind("topics", gettext_lazy("Topics"), gettext_lazy("Change many topics"), _topics),
     "group": Kind("groups", gettext_lazy("Groups"), gettext_lazy("Change many groups"), _groups),
 }
-# Where an action on what is there has other words than on something new.
-TITLES = {page.action: page.title for page in (CHANGE_TOPIC, CHANGE_GROUP)}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -126,22 +124,31 @@ def many_runs(request: HttpRequest, batch: uuid.UUID) -> HttpResponse:
         readable = access.clusters_where(request.user, "mq_audit.view_auditentry")
         if readable is not None and first.cluster not in readable:
             raise PermissionDenied
-    page = PAGES[first.action]
     of = request.GET.get("of", "")
     expected = min(int(of), BATCH_RUNS_MAX) if of.isascii() and of.isdigit() and len(of) < 4 else 0
     context = {
         "here": first.cluster,
-        "section": page.section,
-        "section_word": KINDS[registry.find(first.action).subject].section_word,
-        "title": _title(registry.find(first.action)),
+        **_together(found),
         "run": first,
         "summary": sentences.together_sentence(found, expected),
         "is_running": len(found) < expected,
         "outcome": "running" if len(found) < expected else _worst(found),
-        "lines": [(one, run_address(one), page.subject_address(one.cluster, one.subject)) for one in found],
+        "lines": [
+            (one, run_address(one), PAGES[one.action].subject_address(one.cluster, one.subject)) for one in found
+        ],
         "now": timezone.now(),
     }
     return _page(request, "console/many_runs.html", context)
+
+
+def _together(found: tuple[Result, ...]) -> dict[str, Any]:
+    """Returns title and section of runs of one action; of several ones they are those of a file that was applied."""
+    actions = {one.action for one in found}
+    if len(actions) > 1:
+        return {"section": "configuration", "section_word": gettext("As a file"), "title": gettext("Apply a file")}
+    action = registry.find(actions.pop())
+    kind = KINDS[action.subject]
+    return {"section": kind.section, "section_word": kind.section_word, "title": _title(action)}
 
 
 def _worst(found: tuple[Result, ...]) -> str:
@@ -160,7 +167,7 @@ def _offered(request: HttpRequest, kind: str, cluster: str) -> dict[str, AnyActi
 
 
 def _title(action: AnyAction) -> str:
-    return str(TITLES.get(action.name, action.title))
+    return str(CHANGE_TITLES.get(action.name, action.title))
 
 
 def _choose(
