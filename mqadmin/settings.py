@@ -167,6 +167,8 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "mqadmin.urls"
 ASGI_APPLICATION = "mqadmin.asgi.application"
+# A form of a hundred topics fits several times; what is larger is answered with 400 before anything reads it.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"

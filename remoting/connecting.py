@@ -46,6 +46,9 @@ async def connect(
         raise ConnectError(f"{host}:{port}", f"nothing answered within {timeout_ms} ms") from error
     except OSError as error:
         raise ConnectError(f"{host}:{port}", _reason(error)) from error
+    except ValueError as error:
+        # A name server may tell anything: a NUL, a label of 64 characters, a character that no name may have.
+        raise ConnectError(f"{host}:{port}", "this is no name of a host") from error
     return connection
 
 

@@ -15,6 +15,12 @@ async def test_a_refused_connection_names_the_address() -> None:
         await connect("127.0.0.1", port, Recorder(), 1000)
 
 
+@pytest.mark.parametrize("host", ["x" * 64, "\u202e", "a\0b"])
+async def test_a_name_that_no_host_can_have_is_said_to_be_that(host: str) -> None:
+    with pytest.raises(ConnectError, match="this is no name of a host"):
+        await connect(host, 9876, Recorder(), 1000)
+
+
 async def test_a_host_that_does_not_exist_is_named() -> None:
     with pytest.raises(ConnectError, match=r"no-such-host\.invalid:9876: "):
         await connect("no-such-host.invalid", 9876, Recorder(), 5000)

@@ -104,8 +104,8 @@ class PlayedBrokers(Generic[B]):
 
     def __init__(self, *names: str, broker_class: type[B]) -> None:
         self.brokers = {name: broker_class(name) for name in names}
-        self._name_server = AnsweringServer()
-        self._name_server.answers = {
+        self.name_server = AnsweringServer()
+        self.name_server.answers = {
             RequestCode.GET_BROKER_CLUSTER_INFO: self._cluster,
             RequestCode.GET_ROUTEINFO_BY_TOPIC: self._route,
         }
@@ -132,7 +132,7 @@ class PlayedBrokers(Generic[B]):
 
     @property
     def namesrv(self) -> str:
-        return self._name_server.address
+        return self.name_server.address
 
     def vanish(self, name: str) -> None:
         """The broker is gone, and the name server does not know it yet."""
@@ -140,14 +140,14 @@ class PlayedBrokers(Generic[B]):
 
     def answer_name_server(self, code: int, **fields: object) -> None:
         """Lets the name server answer a request with success and these ext fields."""
-        self._name_server.succeed(code, **fields)
+        self.name_server.succeed(code, **fields)
 
     def asked_of_name_server(self) -> list[int]:
-        return self._name_server.asked_codes()
+        return self.name_server.asked_codes()
 
     @property
     def _servers(self) -> list[AnsweringServer]:
-        return [*(broker.server for broker in self.brokers.values()), self._name_server]
+        return [*(broker.server for broker in self.brokers.values()), self.name_server]
 
     def _call(self, call: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(call, self._loop).result(10)

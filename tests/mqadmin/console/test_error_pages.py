@@ -49,7 +49,7 @@ def test_a_forbidden_page_says_who_can_help(calm):
     assert "Ask an administrator" in response.content.decode()
 
 
-@pytest.mark.parametrize("name", ["404.html", "403.html", "403_csrf.html", "500.html"])
+@pytest.mark.parametrize("name", ["404.html", "400.html", "403.html", "403_csrf.html", "500.html"])
 def test_error_pages_need_neither_request_nor_database(name):
     assert "To the overview" in render_to_string(name)
 
