@@ -16,6 +16,7 @@ NAMES = (
     "connections",
     "settings",
     "rows",
+    "following",
     "metrics",
     "install",
 )

@@ -12,7 +12,16 @@ from mqadmin.actions.present import OnBrokers
 from mqadmin.actions.runs import Result
 from mqadmin.audit.models import Outcome
 from mqadmin.brokers.settings import BrokerSettings
-from mqadmin.clusters.models import NEEDS_ATTENTION, Broker, Cluster, ClusterKind, ClusterState, Group, Topic
+from mqadmin.clusters.models import (
+    NEEDS_ATTENTION,
+    POLLED_KINDS,
+    Broker,
+    Cluster,
+    ClusterKind,
+    ClusterState,
+    Group,
+    Topic,
+)
 from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
 from mqadmin.hosting.hosted import HostedInstances
@@ -135,13 +144,28 @@ def brokers_sentence(answering: int, known: int) -> str:
 
 def cluster_sentence(card: ClusterCard, brokers: Sequence[Broker]) -> str:
     words = [brokers_sentence(card.answering_broker_count, card.broker_count)]
-    if card.head.kind == ClusterKind.MIXED:
-        words.append(gettext("It is polled, because some of its brokers are Apache’s and cannot be watched."))
     if any(broker.scheduler is not None and not broker.scheduler.driver for broker in brokers):
         words.append(gettext("No worker runs the scheduler, so delayed messages and retries wait."))
     if card.group_count:
         words.append(_groups_sentence(card.group_count, card.attention_count))
     return one_after_another(words)
+
+
+def polling_sentence(head: Cluster, interval_s: int) -> str:
+    """Returns what polling the cluster costs it; "" where it is followed or was not asked yet."""
+    if head.kind not in POLLED_KINDS or head.cycle_request_count is None or head.cycle_seconds is None:
+        return ""
+    words = [
+        ngettext(
+            "Polled every %(interval)s s: the last cycle took %(n)s request and %(seconds)s s.",
+            "Polled every %(interval)s s: the last cycle took %(n)s requests and %(seconds)s s.",
+            head.cycle_request_count,
+        )
+        % {"interval": interval_s, "n": count_text(head.cycle_request_count), "seconds": f"{head.cycle_seconds:.1f}"}
+    ]
+    if head.kind == ClusterKind.MIXED:
+        words.append(gettext("It cannot be followed, because some of its brokers are Apache’s."))
+    return " ".join(words)
 
 
 def instances_sentence(hosted: HostedInstances) -> str:

@@ -61,6 +61,9 @@ class FollowedRows:
         if listed and cluster.rocketmq_name != listed[0].cluster:
             cluster.rocketmq_name = listed[0].cluster
             cluster.save(update_fields=["rocketmq_name"])
+        if cluster.cycle_request_count is not None:
+            cluster.cycle_request_count = cluster.cycle_seconds = None
+            cluster.save(update_fields=["cycle_request_count", "cycle_seconds"])
         observed = [
             BrokerObserved(
                 name=broker.broker_name,

@@ -1,7 +1,11 @@
 """Sampling a cluster that cannot be watched, Apache's, within a budget of requests.
 
-A cycle asks the name servers once (106), every master for its tables (21, 201, 43), then topics for their ends (202)
-and groups for their members (203), in turn, as far as the budget reaches; the next cycle goes on where it stopped.
+A cycle asks the name servers once (106), every master for its tables (21, 201, and 43 with all committed offsets), then
+topics for their ends (202) and groups for their members (203), in turn, as far as the budget reaches; the next cycle
+goes on where it stopped. Groups are as many as topics and masters, or GROUPS_MIN: so a cycle costs in the order of
+brokers and topics, however many groups there are. Groups that somebody looks at or that are in trouble are asked in
+every cycle, with their topics, in half of what there is; the other half is everybody's in turn.
+
 Committed offsets are read before the ends: the other way round, a lag could come out negative. What was not asked keeps
 its older rows, with their age.
 """
@@ -36,6 +40,10 @@ from remoting.wire.names import is_retry_topic
 REQUESTS_PER_CYCLE_MAX = 400
 # Of what the tables leave over, so much goes to ends of queues and the rest to members of groups.
 TOPIC_SHARE = 2 / 3
+# Groups that are asked in a cycle even where there are fewer topics.
+GROUPS_MIN = 50
+# Of topics, and of groups, that may be asked out of turn.
+URGENT_SHARE = 1 / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,14 @@ class Cursors:
 
     topic: str = ""
     group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Urgent:
+    """Groups, and the topics that they read, that are asked in every cycle, the most urgent first."""
+
+    groups: Sequence[str] = ()
+    topics: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +80,13 @@ async def sample(
     now: datetime,
     budget: int = REQUESTS_PER_CYCLE_MAX,
     expected: Collection[str] = (),
+    urgent: Urgent | None = None,
 ) -> Sample:
     """Asks for one cycle's share. Raises GatewayError when no name server answers.
 
     `expected`: names of brokers that were listed before; where a name server is silent, a missing one may be its.
     """
+    urgent = urgent or Urgent()
     failures = Failures()
     listed = await gateway.known_brokers()
     known = listed.brokers
@@ -78,9 +96,10 @@ async def sample(
     tables = await gateway.tables(masters, failures)
     left = max(0, budget - gateway.request_count)
 
-    topic_pairs = _topic_pairs(tables, cursors.topic, int(left * TOPIC_SHARE))
+    topic_pairs, topic_cursor = _pairs(_topic_homes(tables), cursors.topic, int(left * TOPIC_SHARE), urgent.topics)
     stats = await gateway.topic_stats(topic_pairs, failures)
-    group_pairs = _group_pairs(tables, cursors.group, max(0, left - len(topic_pairs)))
+    group_count = min(left - len(topic_pairs), max(GROUPS_MIN, len(topic_pairs) + len(masters)))
+    group_pairs, group_cursor = _pairs(_group_homes(tables), cursors.group, max(0, group_count), urgent.groups)
     connections = _whole_answers(group_pairs, await gateway.consumer_connections(group_pairs, failures))
 
     return Sample(
@@ -89,10 +108,7 @@ async def sample(
         observation=_observation(
             masters, tables, stats, connections, now, is_complete=not failures.reasons and bool(masters)
         ),
-        cursors=Cursors(
-            topic=topic_pairs[-1][1] if topic_pairs else cursors.topic,
-            group=group_pairs[-1][1] if group_pairs else cursors.group,
-        ),
+        cursors=Cursors(topic_cursor, group_cursor),
         request_count=gateway.request_count,
         error=failures.error(),
     )
@@ -110,34 +126,46 @@ def in_turn(names: Iterable[str], cursor: str, count: int) -> list[str]:
     return (after + before)[: max(0, count)]
 
 
-def _topic_pairs(tables: Mapping[str, BrokerTables], cursor: str, count: int) -> list[tuple[str, str]]:
-    """Returns (address, topic) of the topics to ask for; a retry topic only when a group has committed offsets."""
+def _topic_homes(tables: Mapping[str, BrokerTables]) -> dict[str, list[str]]:
+    """Returns topic → addresses of those to ask for; a retry topic only when a group has committed offsets."""
     homes: defaultdict[str, list[str]] = defaultdict(list)
     for address, table in tables.items():
         read = {topic for topic, _ in table.committed}
         for topic in table.topics:
             if topic in read or not is_retry_topic(topic):
                 homes[topic].append(address)
-    return _pairs(homes, cursor, count)
+    return homes
 
 
-def _group_pairs(tables: Mapping[str, BrokerTables], cursor: str, count: int) -> list[tuple[str, str]]:
-    """Returns (address, group). A member connects to each broker that holds a topic of its group, so all are asked."""
+def _group_homes(tables: Mapping[str, BrokerTables]) -> dict[str, list[str]]:
+    """Returns group → addresses. A member connects to each broker that holds a topic of its group, so all are asked."""
     homes: defaultdict[str, list[str]] = defaultdict(list)
     for address, table in tables.items():
         for group in table.groups:
             homes[group].append(address)
-    return _pairs(homes, cursor, count)
+    return homes
 
 
-def _pairs(homes: Mapping[str, Sequence[str]], cursor: str, count: int) -> list[tuple[str, str]]:
-    """Returns as many whole names as the count allows: half a topic would be read as a shrunken one."""
+def _pairs(
+    homes: Mapping[str, Sequence[str]], cursor: str, count: int, urgent: Sequence[str]
+) -> tuple[list[tuple[str, str]], str]:
+    """Returns (address, name) to ask, and the last name whose turn it was.
+
+    As many whole names as the count allows: half a topic would be read as a shrunken one.
+    """
     pairs: list[tuple[str, str]] = []
+    asked: set[str] = set()
+    for name in urgent:
+        if name in homes and len(pairs) + len(homes[name]) <= count * URGENT_SHARE:
+            pairs += [(address, name) for address in homes[name]]
+            asked.add(name)
     for name in in_turn(homes, cursor, count):
-        if len(pairs) + len(homes[name]) > count:
-            break
-        pairs += [(address, name) for address in homes[name]]
-    return pairs
+        if name not in asked:
+            if len(pairs) + len(homes[name]) > count:
+                break
+            pairs += [(address, name) for address in homes[name]]
+        cursor = name
+    return pairs, cursor
 
 
 def _whole_answers(

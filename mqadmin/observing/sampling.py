@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState
+from mqadmin.clusters.looking import looked_at_groups
+from mqadmin.clusters.models import NEEDS_ATTENTION, Cluster, ClusterKind, ClusterState, QueueOffset
 from mqadmin.observing import costs, synchroniser
 from mqadmin.observing.gateway import Costs, GatewayError, ask
-from mqadmin.observing.polling import Cursors, sample
+from mqadmin.observing.polling import Cursors, Urgent, sample
 from mqadmin.observing.reachability import note_reachable, note_resumed, note_unreachable
 from mqadmin.observing.signals import Ticked, publish, ticked
 
 POLL_INTERVAL_S = 15
+# More than a cycle asks out of turn.
+URGENT_MAX = 200
 # Just below a whole number of beats, so that a beat that is a little early does not skip one.
 _CLAIM_AFTER = timedelta(seconds=POLL_INTERVAL_S - 1)
 
@@ -24,13 +28,28 @@ def claim(cluster: Cluster, now: datetime) -> bool:
     return Cluster.objects.filter(is_due, pk=cluster.pk).update(last_tried_at=now) > 0
 
 
+def urgent(cluster: Cluster, now: datetime) -> Urgent:
+    """Returns the groups that somebody looks at, then those in trouble, with the topics that they read."""
+    looked_at = looked_at_groups(cluster, now)[:URGENT_MAX]
+    in_trouble = cluster.groups.filter(is_system=False, verdict__in=NEEDS_ATTENTION).order_by("verdict_rank", "name")
+    names = dict.fromkeys((*looked_at, *in_trouble.values_list("name", flat=True)[:URGENT_MAX]))
+    topics = QueueOffset.objects.filter(group__cluster=cluster, group__name__in=names).exclude(is_subscribed=False)
+    of_group: dict[str, list[str]] = {}
+    for group, topic in topics.values_list("group__name", "topic_name").distinct().order_by("topic_name"):
+        of_group.setdefault(group, []).append(topic)
+    return Urgent(tuple(names), tuple(dict.fromkeys(topic for name in names for topic in of_group.get(name, ()))))
+
+
 def sample_once(cluster: Cluster, now: datetime) -> None:
     """Writes what one cycle found, or why it found nothing."""
     cursors = Cursors(cluster.topic_cursor, cluster.group_cursor)
     expected = set(cluster.brokers.values_list("name", flat=True))
-    spent = Costs()
+    first = urgent(cluster, now)
+    spent, began_s = Costs(), time.monotonic()
     try:
-        found = ask(cluster.namesrv, lambda gateway: sample(gateway, cursors, now, expected=expected), spent)
+        found = ask(
+            cluster.namesrv, lambda gateway: sample(gateway, cursors, now, expected=expected, urgent=first), spent
+        )
     except GatewayError as error:
         costs.write(cluster, spent.take(), now)
         note_unreachable(cluster, str(error), now)
@@ -40,8 +59,10 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     was_unreachable = cluster.state == ClusterState.UNREACHABLE
     cluster.rocketmq_name = found.rocketmq_name or cluster.rocketmq_name
     cluster.topic_cursor, cluster.group_cursor = found.cursors.topic, found.cursors.group
-    cluster.cycle_request_count = found.request_count
-    cluster.save(update_fields=["rocketmq_name", "topic_cursor", "group_cursor", "cycle_request_count"])
+    cluster.cycle_request_count, cluster.cycle_seconds = found.request_count, time.monotonic() - began_s
+    cluster.save(
+        update_fields=["rocketmq_name", "topic_cursor", "group_cursor", "cycle_request_count", "cycle_seconds"]
+    )
     is_all_listed = expected <= {broker.name for broker in found.brokers} or found.error is None
     synchroniser.apply_brokers(cluster, found.brokers, now, deletes=is_all_listed)
     synchroniser.apply(cluster, found.observation, is_watched=False)

@@ -60,8 +60,9 @@ class Cluster(models.Model):
     # Of a followed cluster, the brokers that do not answer: name → up to when their rows are true, in milliseconds
     # since the epoch; null where that is not known.
     brokers_away = models.JSONField(default=dict, blank=True)
-    # How many requests the last polling cycle cost; null where the cluster is watched.
+    # How many requests the last polling cycle cost, and how long it took; null where the cluster is watched.
     cycle_request_count = models.PositiveIntegerField(null=True, blank=True)
+    cycle_seconds = models.FloatField(null=True, blank=True)
     # Where the next polling cycle goes on: after the last topic and the last group that were asked.
     topic_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     group_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")

@@ -85,6 +85,8 @@ class Group(models.Model):
     verdict_numbers = models.JSONField(default=dict, blank=True)
     # Counts up with every change of this group's rows; pages compare it.
     revision = models.PositiveBigIntegerField(default=0)
+    # When somebody last looked at its page, of a polled cluster.
+    looked_at = models.DateTimeField(null=True, blank=True)
     # When time alone can change a figure or the verdict; null: never.
     due_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField()

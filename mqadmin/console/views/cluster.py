@@ -15,6 +15,7 @@ from mqadmin.clusters.models import Broker
 from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
 from mqadmin.live.subscriptions import Subscription
+from mqadmin.observing.sampling import POLL_INTERVAL_S
 from mqadmin.people import access
 
 # What was done that much after it was due is marked as late.
@@ -61,6 +62,7 @@ def _context(cluster: str) -> dict[str, Any]:
         "schedulers": schedulers,
         "due_kinds": [line for scheduler in schedulers for line in _due_kinds(scheduler)],
         "summary": sentences.cluster_sentence(page.card, page.brokers),
+        "polling": sentences.polling_sentence(page.card.head, POLL_INTERVAL_S),
         "attention": lines,
         "attention_rest": page.card.attention_count - len(groups),
         "is_scheduler_missing": any(line.status == "not_running" for line in schedulers),

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from mqadmin.actions.declaration import ActionUnavailable, fingerprint
 from mqadmin.clusters import selectors
+from mqadmin.clusters.looking import note_looked_at
 from mqadmin.clusters.selectors import GroupPage
 from mqadmin.console import sentences
 from mqadmin.console.group_tables import member_lines, queue_lines, setting_lines
@@ -94,6 +95,7 @@ def _tab(
 ) -> HttpResponse:
     def context() -> dict[str, Any]:
         page = selectors.group_page(cluster, group)
+        note_looked_at(page.cluster, page.group, page.now)
         attach_owners([page.group], page.cluster, Described.GROUP)
         return {
             "page": page,

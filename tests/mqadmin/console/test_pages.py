@@ -205,6 +205,13 @@ class TestCluster:
             assert word in rows["timer"], word
         assert "none yet" in rows["transaction"]
 
+    def test_says_what_polling_costs_where_it_is_polled(self, http, cluster):
+        assert "Polled every" not in text_of(http.get(reverse("cluster", args=["local"])))
+        Cluster.objects.update(kind="mixed", cycle_request_count=1204, cycle_seconds=1.26)
+        text = text_of(http.get(reverse("cluster", args=["local"])))
+        assert "Polled every 15 s: the last cycle took 1,204 requests and 1.3 s." in text
+        assert "It cannot be followed, because some of its brokers are Apache’s." in text
+
     def test_shows_no_scheduler_where_the_broker_has_none_of_ours(self, http, cluster):
         cluster.brokers.update(scheduler_driver=None)
         assert "run by" not in text_of(http.get(reverse("cluster", args=["local"])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -9,7 +10,7 @@ import pytest
 
 from mqadmin.observing.gateway import GatewayError, ask
 from mqadmin.observing.observation import CommitObserved, SubscriptionKey, TopicObserved
-from mqadmin.observing.polling import Cursors, Sample, in_turn, sample
+from mqadmin.observing.polling import REQUESTS_PER_CYCLE_MAX, Cursors, Sample, Urgent, in_turn, sample
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -122,3 +123,57 @@ def test_address_that_is_none_is_refused_in_words() -> None:
         ask("nonsense", lambda gateway: gateway.brokers())
     with pytest.raises(GatewayError, match="name server"):
         ask(" ", lambda gateway: gateway.brokers())
+
+
+def in_cycles(
+    broker: ScriptedBroker, count: int, urgent: Urgent | None = None, budget: int = REQUESTS_PER_CYCLE_MAX
+) -> list[Sample]:
+    """Samples so many times, each cycle where the one before stopped."""
+    cursors, cycles = Cursors(), []
+    for _ in range(count):
+        at = cursors
+        cycles.append(
+            ask(broker.address, lambda gateway, at=at: sample(gateway, at, NOW, budget, urgent=urgent))  # type: ignore[misc]
+        )
+        cursors = cycles[-1].cursors
+    return cycles
+
+
+def asked_groups(cycle: Sample) -> set[str]:
+    return {group.name for group in cycle.observation.groups if group.members is not None}
+
+
+@pytest.mark.parametrize(("group_count", "cycle_count"), [(100, 2), (1000, 14)])
+def test_cycle_costs_in_the_order_of_brokers_and_topics_however_many_groups_there_are(
+    broker: ScriptedBroker, group_count: int, cycle_count: int
+) -> None:
+    topics = [f"topic-{number}" for number in range(70)]
+    groups = tuple(f"group-{number:04}" for number in range(group_count))
+    give(broker, *topics, groups=groups)
+    for group in groups:
+        broker.tables.committed[("topic-0", group)] = {0: 5}
+    cycles = in_cycles(broker, cycle_count + 1)
+    names = Counter(broker.asked)
+    tables = names["GET_ALL_TOPIC_CONFIG"] + names["GET_ALL_SUBSCRIPTIONGROUP_CONFIG"]
+    assert (tables, names["GET_ALL_CONSUMER_OFFSET"]) == (2 * len(cycles), len(cycles)), "offsets are one request"
+    assert max(cycle.request_count for cycle in cycles) <= 1 + 3 + 2 * len(topics) + 1
+    assert all(len(cycle.observation.committed) == group_count for cycle in cycles)
+    assert set().union(*(asked_groups(cycle) for cycle in cycles)) == set(groups), "everybody's turn came"
+
+
+def test_groups_that_matter_and_their_topics_are_asked_in_every_cycle_and_the_others_in_turn(
+    broker: ScriptedBroker,
+) -> None:
+    topics = tuple(f"topic-{number:03}" for number in range(100))
+    groups = tuple(f"group-{number:03}" for number in range(100))
+    give(broker, *topics, groups=groups)
+    urgent = Urgent(groups=("group-099", "group-050", "no-longer-there"), topics=("topic-098",))
+    cycles = in_cycles(broker, 9, urgent, budget=46)
+    assert max(cycle.request_count for cycle in cycles) <= 46
+    for cycle in cycles:
+        assert asked_groups(cycle) >= {"group-099", "group-050"}
+        assert "topic-098" in {queue.queue.topic for queue in cycle.observation.queues}
+    assert set().union(*(asked_groups(cycle) for cycle in cycles)) == set(groups)
+    everything = Urgent(groups=groups, topics=topics)
+    turns = [asked_groups(cycle) for cycle in in_cycles(broker, 3, everything, budget=46)]
+    assert len(set.intersection(*turns)) < len(turns[0]), "the half that is not urgent goes on"

@@ -8,15 +8,18 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from mqadmin.clusters.looking import LOOKED_AT_FOR, note_looked_at
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
 from mqadmin.lag import history
 from mqadmin.lag.models import LagHistory
 from mqadmin.observing import sampling
+from mqadmin.observing.polling import Urgent
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.topics import TopicConfig, TopicOffset
+from tests.support.console_rows import make_group, make_queue_offset
 from tests.support.scripted_broker import BROKER_NAME, ScriptedBroker
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +62,21 @@ def test_cycle_fills_the_rows_and_says_what_it_cost(cluster: Cluster, broker: Sc
     group = Group.objects.get()
     assert (group.lag, group.member_count) == (0, 1)
     assert QueueOffset.objects.get().owner is None, "who pulls is not known on Apache"
+
+
+def test_groups_that_are_looked_at_come_before_those_in_trouble_with_their_topics(cluster: Cluster) -> None:
+    now = timezone.now()
+    fine = make_group(cluster, "fine", now=now)
+    make_queue_offset(make_group(cluster, "stalled", now=now, verdict="stalled"), "orders", 0, now=now)
+    make_queue_offset(make_group(cluster, "looked-at", now=now), "refunds", 0, now=now)
+    make_queue_offset(fine, "bills", 0, now=now)
+    note_looked_at(cluster, cluster.groups.get(name="looked-at"), now)
+    found = sampling.urgent(cluster, now + timedelta(seconds=40))
+    assert found == Urgent(groups=("looked-at", "stalled"), topics=("refunds", "orders"))
+    assert sampling.urgent(cluster, now + LOOKED_AT_FOR).groups == ("stalled",)
+    cluster.kind = "ours"
+    note_looked_at(cluster, fine, now)
+    assert cluster.groups.get(name="fine").looked_at is None, "a followed cluster is asked nothing"
 
 
 def test_lag_that_appears_between_two_samples_waits_at_least_since_the_second(
