@@ -26,6 +26,8 @@ ADDRESSES = (
     "/clusters/local/topics/orders/",
     "/clusters/local/rebalances/",
     "/clusters/local/brokers/broker-a/",
+    "/clusters/local/change-topics/",
+    "/clusters/local/change-groups/?chosen=billing",
     "/clusters/local/create-topic/",
     "/clusters/local/create-group/",
     "/add-cluster/",
@@ -36,6 +38,7 @@ ADDRESSES = (
     "/read-only/local/?read_only=yes",
     "/jobs/",
     "/jobs/make/",
+    "/workers/",
     "/tokens/",
     "/tokens/create/",
     "/audit/",
@@ -86,7 +89,7 @@ def test_every_page_is_chinese_and_fits(chromium: Browser, site: Site, width: in
     site.carry_out("member_joins", group="billing", client_id="10.0.3.9@8812")
     page = open_page(chromium, site, width=width, theme=theme)
     assert english_on(page) == []
-    log_in(page, "名称", "密码", "登录")
+    log_in(page, "用户名", "密码", "登录")
     for address in ADDRESSES:
         page.goto(address)
         assert page.locator("html").get_attribute("lang") == "zh-hans", address
@@ -99,7 +102,7 @@ def test_every_page_is_chinese_and_fits(chromium: Browser, site: Site, width: in
 def test_ages_go_on_in_chinese_and_so_does_the_live_region(chromium: Browser, site: Site) -> None:
     site.carry_out("shop")
     page = open_page(chromium, site, width=1280, theme="light")
-    log_in(page, "名称", "密码", "登录")
+    log_in(page, "用户名", "密码", "登录")
     page.goto("/clusters/local/groups/billing/")
     expect(page.locator("#live-state")).to_contain_text("实时")
     site.carry_out("lag_becomes", group="billing", lag=4_811, verdict="slow")

@@ -218,7 +218,7 @@ def test_on_a_phone_a_table_and_tabs_that_go_on_say_so_and_scroll_by_keyboard(si
     for _ in range(30):
         phone.keyboard.press("ArrowRight")
     expect(table).to_have_attribute("data-more", re.compile("left"))
-    phone.goto(f"{BILLING}rebalances/")
+    phone.goto(f"{BILLING}settings/")
     expect(tabs.locator("[aria-current]")).to_be_in_viewport(ratio=0.95)
     expect(tabs).to_have_attribute("data-more", "left")
     phone.goto(BILLING)
