@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.support.asking import has_route
-from tests.support.install import Install
+from tests.support.install import READY_WITHIN_S, Install
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
@@ -146,9 +146,18 @@ def test_up_refuses_a_second_one_on_the_same_folder(tmp_path: Path) -> None:
     with Install(tmp_path / "data", env={"MQADMIN_INSTANCES": "1"}) as install:
         second = Install(install.data)
         child = second.launch()
-        assert child.process.wait(30) != 0
+        assert child.process.wait(READY_WITHIN_S) != 0
         assert "another `manage.py up` runs on" in second.output()
         assert "Traceback" not in second.output()
+
+
+def test_up_starts_nothing_of_a_project_that_djangos_checks_refuse(tmp_path: Path) -> None:
+    install = Install(tmp_path / "data", env={"MQADMIN_APPS": "tests.support.unsound_app"})
+    child = install.launch()
+    assert child.process.wait(READY_WITHIN_S) not in (0, None)
+    assert "(unsound.E001) this app is never right" in child.output()
+    assert "leave it out" in child.output()
+    assert "broker" not in child.output()
 
 
 @pytest.mark.parametrize("taken", ["web", "broker", "namesrv"])
@@ -159,7 +168,7 @@ def test_up_names_a_taken_port_and_the_remedy(tmp_path: Path, taken: str) -> Non
         holder.bind((host, int(port)))
         holder.listen()
         child = install.launch()
-        assert child.process.wait(60) not in (0, None)
+        assert child.process.wait(READY_WITHIN_S) not in (0, None)
         assert port in install.output()
         assert "another" in install.output()
         assert "Traceback" not in install.output()
@@ -169,6 +178,6 @@ def test_up_names_a_taken_port_and_the_remedy(tmp_path: Path, taken: str) -> Non
 def test_up_says_what_to_do_when_no_redis_is_to_be_had(tmp_path: Path) -> None:
     install = Install(tmp_path / ("x" * 120))
     child = install.launch()
-    assert child.process.wait(60) not in (0, None)
+    assert child.process.wait(READY_WITHIN_S) not in (0, None)
     assert "set MQADMIN_DATA to a folder with a shorter path" in install.output()
     assert "Traceback" not in install.output()

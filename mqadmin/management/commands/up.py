@@ -29,7 +29,7 @@ BROKER_PORT = 10911
 
 class Command(BaseCommand):
     help = "Starts broker, console, workers and what they need on this machine; Ctrl-C stops all."
-    requires_system_checks: list[str] = []  # noqa: RUF012 - each child checks for itself
+    requires_system_checks: list[str] = []  # noqa: RUF012 - checked later, when the ports are known to be free
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -70,6 +70,8 @@ class Command(BaseCommand):
     def _prepare(self, install: Install) -> str:
         """Prepares database and first user; returns what to print once all has started: a new admin's password."""
         _check_port_is_free(install.web_host, install.web_port)
+        # Once for all children, and before any of them runs.
+        self.check()
         call_command("migrate", interactive=False, verbosity=0)
         # Before the workers run, so that whoever logs in early finds the cluster, and a live page of it.
         ensure_default_cluster()
