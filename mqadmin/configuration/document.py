@@ -26,6 +26,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 FILE_BYTES_MAX = 4 * 1024 * 1024
 # Each is asked of every broker, one after the other.
@@ -84,28 +87,29 @@ class Entry:
 def read(text: bytes) -> list[Entry]:
     """Raises DocumentError."""
     if len(text) > FILE_BYTES_MAX:
-        raise DocumentError(f"the file is larger than {FILE_BYTES_MAX} bytes: split it")
+        raise DocumentError(_("the file is larger than %(most)d bytes: split it") % {"most": FILE_BYTES_MAX})
     try:
         decoded = text.decode()
         _refuse_tokens(decoded)
         root = yaml.compose(decoded, yaml.SafeLoader)
     except UnicodeDecodeError as error:
-        raise DocumentError(f"the file is not UTF-8: byte {error.start}") from error
+        raise DocumentError(_("the file is not UTF-8: byte %(byte)d") % {"byte": error.start}) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
-        raise DocumentError(f"line {line}: {error.problem}") from error
+        raise _wrong(line, str(error.problem)) from error
     except yaml.YAMLError as error:
-        raise DocumentError(f"the file is not YAML: {error}") from error
+        raise DocumentError(_("the file is not YAML: %(reason)s") % {"reason": error}) from error
     if root is None:
         return []
     entries = [
         _entry(_SECTIONS[section], name, line, node)
-        for section, section_line, names in _items(root, "the file")
+        for section, section_line, names in _items(root, _("the file"))
         if _is_section(section, section_line)
         for name, line, node in _items(names, section)
     ]
     if len(entries) > ENTRIES_MAX:
-        raise DocumentError(f"the file has {len(entries)} topics and groups, and may have {ENTRIES_MAX}: split it")
+        words = _("the file has %(n)d topics and groups, and may have %(most)d: split it")
+        raise DocumentError(words % {"n": len(entries), "most": ENTRIES_MAX})
     return entries
 
 
@@ -122,17 +126,17 @@ def _refuse_tokens(text: str) -> None:
     depth = 0
     for token in yaml.scan(text, yaml.SafeLoader):
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken | yaml.TagToken):
-            raise DocumentError(f"line {token.start_mark.line + 1}: anchors, aliases and tags are not read")
+            raise _wrong(token.start_mark.line + 1, _("anchors, aliases and tags are not read"))
         depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
         if depth > DEPTH_MAX:
-            raise DocumentError(
-                f"line {token.start_mark.line + 1}: nested too deeply: topics and groups are three levels deep"
-            )
+            words = _("nested too deeply: topics and groups are three levels deep")
+            raise _wrong(token.start_mark.line + 1, words)
 
 
 def _is_section(section: str, line: int) -> bool:
     if section not in _SECTIONS:
-        raise DocumentError(f"line {line}: {section!r} is unknown here; there are: {', '.join(_SECTIONS)}")
+        words = _("%(key)r is unknown here; there are: %(known)s")
+        raise _wrong(line, words % {"key": section, "known": ", ".join(_SECTIONS)})
     return True
 
 
@@ -142,14 +146,15 @@ def _items(node: yaml.Node, what: str) -> Iterator[tuple[str, int, yaml.Node]]:
         return
     line = node.start_mark.line + 1
     if not isinstance(node, yaml.MappingNode):
-        raise DocumentError(f"line {line}: {what} must hold keys with values")
+        raise _wrong(line, _("%(what)s must hold keys with values") % {"what": what})
     seen: dict[str, int] = {}
     for key, value in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
-            raise DocumentError(f"line {line}: a key of {what} must be a plain word")
+            raise _wrong(line, _("a key of %(what)s must be a plain word") % {"what": what})
         if key.value in seen:
-            raise DocumentError(f"line {line}: {key.value!r} stands on line {seen[key.value]} already")
+            words = _("%(key)r stands on line %(line)d already")
+            raise _wrong(line, words % {"key": key.value, "line": seen[key.value]})
         seen[key.value] = line
         yield key.value, line, value
 
@@ -160,23 +165,39 @@ def _entry(kind: str, name: str, line: int, node: yaml.Node) -> Entry:
     known = (*TEXTS, *SETTINGS[kind])
     for key, key_line, value in _items(node, f"{kind} {name}"):
         if key not in known:
-            raise DocumentError(f"line {key_line}: {key!r} is unknown for a {kind}; there are: {', '.join(known)}")
+            words = _("%(key)r is unknown for a %(kind)s; there are: %(known)s")
+            raise _wrong(key_line, words % {"key": key, "kind": kind, "known": ", ".join(known)})
         values[key] = _value(key, key_line, value)
         lines[key] = key_line
     given = [key for key in TOPIC_SETTINGS if key in values]
     if kind == "topic" and given and len(given) < len(TOPIC_SETTINGS):
         missing = ", ".join(key for key in TOPIC_SETTINGS if key not in values)
-        raise DocumentError(f"line {lines[given[0]]}: topic {name} says {given[0]!r}, so it must say {missing}, too")
+        words = _("topic %(name)s says %(key)r, so it must say %(missing)s, too")
+        raise _wrong(lines[given[0]], words % {"name": name, "key": given[0], "missing": missing})
     return Entry(kind, name, line, values, lines)
+
+
+_TYPES: Mapping[type, Promise] = {
+    str: gettext_lazy("a text"),
+    int: gettext_lazy("a whole number"),
+    bool: gettext_lazy("true or false"),
+}
+
+
+def _wrong_type(key: str, line: int, wanted: type) -> DocumentError:
+    return _wrong(line, _("%(key)r must be %(type)s") % {"key": key, "type": _TYPES[wanted]})
+
+
+def _wrong(line: int, words: str) -> DocumentError:
+    return DocumentError(_("line %(line)d: %(words)s") % {"line": line, "words": words})
 
 
 def _value(key: str, line: int, node: yaml.Node) -> str | int | bool:
     wanted = str if key in TEXTS else bool if key in _YES_NO else int
-    words = {str: "a text", int: "a whole number", bool: "true or false"}[wanted]
     if not isinstance(node, yaml.ScalarNode) or _SCALARS.get(node.tag) is not wanted:
-        raise DocumentError(f"line {line}: {key!r} must be {words}")
+        raise _wrong_type(key, line, wanted)
     try:
         value: str | int | bool = yaml.SafeLoader("").construct_object(node)
     except (ValueError, yaml.YAMLError) as error:
-        raise DocumentError(f"line {line}: {key!r} must be {words}") from error
+        raise _wrong_type(key, line, wanted) from error
     return value

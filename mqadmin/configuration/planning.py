@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from mqadmin.actions import declaration, many, runner
 from mqadmin.actions.arguments import InvalidArguments
@@ -118,7 +119,8 @@ def export(
         before = [change.before for change in found.changes if change.before]
         common = before[0] if before and all(one == before[0] for one in before) else {}
         if before and not common:
-            left_out.append(f"{kind} {name}: its brokers differ, so its settings are left out")
+            words = _("%(kind)s %(name)s: its brokers differ, so its settings are left out")
+            left_out.append(words % {"kind": kind, "name": name})
         said = {key: value for key, value in texts_of(cluster, kind, name).items() if value}
         settings = {key: common[key] for key in SETTINGS[kind] if key in common}
         entries.append(Entry(kind, name, 0, {**said, **settings}, {}))
@@ -147,7 +149,11 @@ def _preview(caller: Caller, action: str, cluster: Cluster, arguments: Mapping[s
     except InvalidArguments as error:
         key, words = next(iter(error.errors.items()))
         line = entry.lines.get(key, entry.line)
-        sentence = f"line {line}: {place}: {key or action}: {' '.join(words)}"
-        raise PlanError(sentence, action, arguments) from error
+        reason = f"{place}: {key or action}: {' '.join(words)}"
+        raise PlanError(_at(line, reason), action, arguments) from error
     except (ActionRefused, ActionUnavailable) as error:
-        raise PlanError(f"line {entry.line}: {place}: {error}", action, arguments) from error
+        raise PlanError(_at(entry.line, f"{place}: {error}"), action, arguments) from error
+
+
+def _at(line: int, words: str) -> str:
+    return _("line %(line)d: %(words)s") % {"line": line, "words": words}

@@ -31,7 +31,7 @@ REMEMBERED_MAX = 2048
 # It gets stored texts here, never one that is written here.
 _translation_of = gettext
 
-_PLACEHOLDER = re.compile(r"%\((\w+)\)(?:\.\d)?[sdf]|%%")
+_PLACEHOLDER = re.compile(r"%\((\w+)\)(?:\.\d)?[sdfr]|%%")
 _SENTENCE_END = re.compile(r"(?<=[.:;?]) ")
 _MO_MAGIC = 0x950412DE
 _CONTEXT_END = "\x04"

@@ -34,7 +34,15 @@ SHOWN_KEYWORDS = frozenset({"title", "label", "help_text", "note", "words", "war
 DESCRIPTION = ROOT / "mqadmin" / "api"
 # Errors whose text pages show.
 SHOWN_ERRORS = frozenset(
-    {"ActionRefused", "ActionUnavailable", "PermissionRefused", "ValidationError", "WrongSubjects"}
+    {
+        "ActionRefused",
+        "ActionUnavailable",
+        "PermissionRefused",
+        "ValidationError",
+        "WrongSubjects",
+        "DocumentError",
+        "PlanError",
+    }
 )
 GETTEXT = re.compile(r"_|n?p?gettext(_lazy|_noop)?")
 SENTENCE = re.compile(r"^[A-Z][a-z’']* [a-z]|[a-z] [a-z]+[.:]$")
