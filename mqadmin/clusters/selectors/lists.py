@@ -51,10 +51,9 @@ def sorted_by(found: QuerySet[M], column: str, *, is_descending: bool) -> QueryS
     return found.order_by(F(column).asc(nulls_last=True), "name")
 
 
-def page_of(found: QuerySet[M], page: int) -> tuple[list[M], int, int, int]:
-    """Returns the rows of the page, its number (the nearest that exists), how many pages, how many rows in all."""
-    total = found.count()
+def place_of(page: int, total: int) -> tuple[int, int, slice]:
+    """Returns the number of the page (the nearest that exists), how many pages, and which of `total` rows are on it."""
     page_count = max(1, -(-total // PAGE_SIZE))
     number = min(max(page, 1), page_count)
     first = (number - 1) * PAGE_SIZE
-    return list(found[first : first + PAGE_SIZE]), number, page_count, total
+    return number, page_count, slice(first, first + PAGE_SIZE)

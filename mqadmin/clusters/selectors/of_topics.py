@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, OuterRef, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count
 from django.utils import timezone
 
 from mqadmin.clusters.figures import Behind, Figure
@@ -81,9 +80,13 @@ def topic_rows(
         found = found.filter(kind=kind)
     if filter:
         found = found.filter(name__icontains=filter)
-    if sort == "groups":
-        found = found.annotate(reader_count=_group_count(cluster))
-    return SortedRows(found, TOPIC_SORTS[sort], is_descending, lambda rows: _count_groups(cluster, rows))
+    return SortedRows(
+        found,
+        TOPIC_SORTS[sort],
+        is_descending,
+        lambda rows: _count_groups(cluster, rows),
+        counts=(lambda: _group_counts(cluster)) if sort == "groups" else None,
+    )
 
 
 def topic_head(cluster_name: str, topic_name: str) -> Topic:
@@ -125,21 +128,12 @@ def _reader(cluster: Cluster, group: Group, rows: Sequence[QueueOffset]) -> Topi
 
 def _count_groups(cluster: Cluster, topics: Sequence[Topic]) -> None:
     """Sets `group_count` of each."""
-    counted = (
-        QueueOffset.objects.filter(group__cluster=cluster, topic_name__in=[topic.name for topic in topics])
-        .values("topic_name")
-        .annotate(count=Count("group", distinct=True))
-    )
-    counts = {row["topic_name"]: row["count"] for row in counted}
+    counts = _group_counts(cluster, topic_name__in=[topic.name for topic in topics])
     for topic in topics:
         topic.group_count = counts.get(topic.name, 0)
 
 
-def _group_count(cluster: Cluster) -> Coalesce:
-    counted = (
-        QueueOffset.objects.filter(group__cluster=cluster, topic_name=OuterRef("name"))
-        .values("topic_name")
-        .annotate(count=Count("group", distinct=True))
-        .values("count")
-    )
-    return Coalesce(Subquery(counted), 0)
+def _group_counts(cluster: Cluster, **which: Collection[str]) -> dict[str, int]:
+    """Returns topic → how many groups read it; a topic that none reads is absent."""
+    rows = QueueOffset.objects.filter(group__cluster=cluster, **which).values("topic_name")
+    return dict(rows.annotate(count=Count("group", distinct=True)).values_list("topic_name", "count").order_by())
