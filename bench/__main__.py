@@ -18,6 +18,7 @@ NAMES = (
     "rows",
     "following",
     "metrics",
+    "lists",
     "install",
 )
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import msgspec
 from django.core.exceptions import PermissionDenied
-from django.forms import Form
 from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
@@ -126,23 +125,21 @@ class ActionResource(Resource):
         return True
 
     @classmethod
-    def arguments_schema(cls, _action: AnyAction, form: Form) -> Schema:
-        """Returns the schema of the arguments that the body has."""
-        return arguments_schema(form)
+    def arguments_schema(cls, action: AnyAction) -> Schema:
+        """Returns the schema of the arguments that the body has, as it is declared."""
+        return arguments_schema(declared_form(action))
 
     def read(self, request: Request, action: str, cluster: str) -> Any:
-        """Returns the body. Raises ParseError, Problem, UnknownAction, ObjectDoesNotExist."""
-        try:
-            form = runner.form(action, cluster)
-        except (registry.UnknownAction, runner.WrongTarget) as error:
-            raise Http404 from error
-        if not self.serves(registry.find(action)):
+        """Returns the body. Raises ParseError, Problem, Http404 where the action is not of this place."""
+        found = registry.ACTIONS.get(action)
+        if found is None or isinstance(found, Action) != bool(cluster) or not self.serves(found):
             raise Http404
         try:
             body: Any = msgspec.convert(request.data, self.body)
         except msgspec.ValidationError as error:
             raise ParseError(_("The body is not what this address takes: %(reason)s") % {"reason": error}) from error
-        if errors := check_types(self.arguments_schema(registry.find(action), form), body.arguments):
+        # Types are the same on every cluster, so no cluster is asked for its choices.
+        if errors := check_types(self.arguments_schema(found), body.arguments):
             raise invalid_arguments(errors)
         return body
 
@@ -156,7 +153,7 @@ class PreviewAction(ActionResource):
 
     @classmethod
     def body_schema(cls, action: AnyAction) -> Schema:
-        return body_of({"arguments": arguments_schema(declared_form(action))}, ["arguments"])
+        return body_of({"arguments": cls.arguments_schema(action)}, ["arguments"])
 
     def post(self, request: Request, action: str, cluster: str = "") -> Response:
         asked: PreviewRequest = self.read(request, action, cluster)
@@ -195,7 +192,7 @@ class RunAction(ActionResource):
     @classmethod
     def body_schema(cls, action: AnyAction) -> Schema:
         properties: Schema = {
-            "arguments": arguments_schema(declared_form(action)),
+            "arguments": cls.arguments_schema(action),
             "fingerprint": {
                 "type": ["string", "null"],
                 "description": "Of the preview that was decided on: the run refuses when it no longer holds.",

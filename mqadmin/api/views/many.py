@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import msgspec
-from django.forms import Form
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
@@ -20,16 +19,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mqadmin.actions import registry, runner
-from mqadmin.actions.arguments import declared_form
 from mqadmin.actions.declaration import Action, AnyAction
-from mqadmin.actions.json_schema import Schema, arguments_schema
+from mqadmin.actions.json_schema import Schema
 from mqadmin.actions.many import BEGIN_WITHIN_S, WrongSubjects, checked, preview_many, run_many
 from mqadmin.actions.runs import BATCH_RUNS_MAX
-from mqadmin.api import problems
 from mqadmin.api.access import caller_of
 from mqadmin.api.listing import FILTER_CHARS_MAX, ListQuery
-from mqadmin.api.problems import Problem
-from mqadmin.api.run_answers import invalid_arguments, item_answer, key_of, run_answer
+from mqadmin.api.run_answers import PREVIEW_ERRORS, invalid_arguments, item_answer, key_of, preview_problem, run_answer
 from mqadmin.api.serializers.actions import PreviewManySerializer, RunManySerializer
 from mqadmin.api.views.actions import KEY_PARAMETER, ActionResource, body_of
 from mqadmin.api.views.groups import GroupsQuery, group_rows
@@ -77,8 +73,8 @@ class ManyResource(ActionResource):
         return isinstance(action, Action) and action.subject in SUBJECTS
 
     @classmethod
-    def arguments_schema(cls, action: AnyAction, form: Form) -> Schema:
-        schema = arguments_schema(form)
+    def arguments_schema(cls, action: AnyAction) -> Schema:
+        schema = super().arguments_schema(action)
         required = [name for name in schema.pop("required", []) if name != action.subject]
         schema["properties"] = {name: one for name, one in schema["properties"].items() if name != action.subject}
         return schema | ({"required": required} if required else {})
@@ -87,7 +83,7 @@ class ManyResource(ActionResource):
     def body_schema(cls, action: AnyAction) -> Schema:
         names = {"type": "string", "minLength": 1}
         properties: Schema = {
-            "arguments": cls.arguments_schema(action, declared_form(action)),
+            "arguments": cls.arguments_schema(action),
             "subjects": {
                 "type": "array",
                 "items": names,
@@ -188,7 +184,10 @@ def _refuse_without_permission(request: Request, action: str, cluster: str, *, i
         return
     if is_audited:
         run_answer(runner.run(caller, action, cluster, {}))
-    raise Problem(problems.PERMISSION_DENIED, _("Your account lacks the right to do this."))
+    try:
+        runner.preview(caller, action, cluster, {})
+    except PREVIEW_ERRORS as error:
+        raise preview_problem(error) from error
 
 
 def _until(ends_s: float, found: Iterator[Any]) -> Iterator[Any]:

@@ -145,6 +145,9 @@ def test_more_than_a_hundred_are_too_many(http: Client, prod: Cluster, now: date
 def test_actions_on_one_thing_are_not_for_many(http: Client, prod: Cluster) -> None:
     for action in ("set_read_only", "give_role", "nothing"):
         assert post(http, action, "run-many", shut()).status_code == 404
+    for verb in ("preview-many", "run-many"):
+        path = f"/api/v1/clusters/nowhere/actions/set_topic_permission/{verb}"
+        assert http.post(path, shut(), content_type="application/json").status_code == 404
 
 
 @pytest.mark.usefixtures("prod", "cluster")

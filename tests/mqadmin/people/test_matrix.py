@@ -135,6 +135,15 @@ def cells() -> Iterator[tuple[str, AnyAction, str]]:
             yield name, action, place
 
 
+def cells_of_permissions() -> Iterator[tuple[str, AnyAction, str]]:
+    """One action of each permission at every place: a token takes permissions away, whatever the action."""
+    seen = set()
+    for name, action, place in cells():
+        if (action.permission, place) not in seen:
+            seen.add((action.permission, place))
+            yield name, action, place
+
+
 def refusal(has_permission: bool, place: str) -> Refusal:
     """Why the run of this test is refused."""
     if not has_permission:
@@ -196,7 +205,7 @@ def test_rest_refuses_unless_the_row_and_the_token_say_otherwise(
     client = client_of(asked, token) if who != "nobody" else Client()
     is_known = who not in ("nobody", "shut admin") and token.is_valid
     found, wanted = {}, {}
-    for name, action, place in cells():
+    for name, action, place in cells() if token == Token() else cells_of_permissions():
         tree = f"/api/v1/clusters/{place}" if place else "/api/v1"
         body = {"arguments": {"no such argument": "x"}}
         answer = client.post(f"{tree}/actions/{name}/run", body, content_type="application/json").json()
