@@ -95,6 +95,19 @@ def is_dlq_topic(topic: str) -> bool:
     return topic.startswith(DLQ_PREFIX)
 
 
+def split_namespace(name: str) -> tuple[str, str]:
+    """Returns the namespace of a topic or group, "" without one, and the name without it (Java `NamespaceUtil`).
+
+    `prod%orders` is ("prod", "orders"), `%RETRY%prod%billing` ("prod", "%RETRY%billing"). Names of RocketMQ's own have
+    none.
+    """
+    if is_system_topic(name) or is_system_group(name):
+        return "", name
+    kind = next((prefix for prefix in (RETRY_PREFIX, DLQ_PREFIX) if name.startswith(prefix)), "")
+    namespace, separator, rest = name[len(kind) :].partition("%")
+    return (namespace, kind + rest) if namespace and separator and rest else ("", name)
+
+
 def is_topic_of_broker(topic: str, own_names: Collection[str]) -> bool:
     """Tells whether RocketMQ keeps the topic for itself: system topics, those named after cluster and brokers.
 

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mqadmin.api.serializers.figures import BehindField, DrainField, FigureField
+from mqadmin.api.serializers.names import NamespaceField
 from mqadmin.api.serializers.ownership import description_field, owner_field, runbook_field
 from mqadmin.clusters.models import Verdict
 from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
@@ -16,6 +17,7 @@ class GroupSerializer(serializers.Serializer[Any]):
     """A consumer group with the sums over its queues."""
 
     name = serializers.CharField()
+    namespace = NamespaceField(source="name", help_text="The part of the name before the %; empty without one.")
     verdict = serializers.ChoiceField(choices=Verdict.choices)
     verdict_since = serializers.DateTimeField(allow_null=True)
     verdict_rule = serializers.CharField(allow_blank=True, help_text="The rule that gave the verdict.")

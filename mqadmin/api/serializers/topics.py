@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mqadmin.api.serializers.figures import BehindField, FigureField
+from mqadmin.api.serializers.names import NamespaceField
 from mqadmin.api.serializers.ownership import description_field, owner_field, runbook_field
 from mqadmin.clusters.models import TopicKind, Verdict
 
@@ -15,6 +16,7 @@ class TopicSerializer(serializers.Serializer[Any]):
     """A topic; numbers of queues are sums over its brokers."""
 
     name = serializers.CharField()
+    namespace = NamespaceField(source="name", help_text="The part of the name before the %; empty without one.")
     kind = serializers.ChoiceField(choices=TopicKind.choices)
     read_queue_count = serializers.IntegerField(allow_null=True)
     write_queue_count = serializers.IntegerField(allow_null=True)

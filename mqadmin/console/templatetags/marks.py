@@ -21,6 +21,7 @@ from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.console.templatetags.numbers import dash
 from mqadmin.lag import verdicts
 from mqadmin.lag.selectors import lag_points
+from remoting.wire.names import split_namespace
 
 register = template.Library()
 
@@ -37,6 +38,20 @@ def status(name: str) -> SafeString:
         mark.tone,
         mark.shape,
         mark.word,
+    )
+
+
+@register.filter
+def name_parts(name: str) -> SafeString:
+    """Returns the name of a topic or group, its namespace apart."""
+    namespace, rest = split_namespace(name)
+    if not namespace:
+        return format_html("{}", name)
+    return format_html(
+        '<span class="namespace" title="{}">{}</span> {}',
+        gettext("namespace %(name)s") % {"name": namespace},
+        namespace,
+        rest,
     )
 
 

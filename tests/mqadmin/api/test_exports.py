@@ -54,7 +54,7 @@ async def test_no_name_becomes_a_formula(async_http: AsyncClient) -> None:
 
 async def test_an_empty_list_has_its_head_line(async_http: AsyncClient, cluster: Cluster) -> None:
     (line,) = (await text_of(async_http, f"{GROUPS}?format=csv")).splitlines()
-    assert line.startswith("name,verdict,verdict_since")
+    assert line.startswith("name,namespace,verdict,verdict_since")
 
 
 def test_what_is_wrong_is_a_problem_before_the_first_row(http: Client, cluster: Cluster) -> None:

@@ -109,7 +109,7 @@ def test_a_page_that_has_grown_old_applies_nothing(http, brokers):
             "topics:\n  orders:\n    read_queues: 0\n    write_queues: 1\n    perm: 6",
             "line 3: topic orders: read_queues",
         ),
-        ("#" * (1024 * 1024 + 1), "split it"),
+        ("#" * (configuration.TEXT_BYTES_MAX + 1), "split it"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line_and_the_text_stays(http, brokers, text, words):

@@ -57,3 +57,21 @@ def test_system_names_are_recognised() -> None:
     assert names.is_system_group("TOOLS_CONSUMER")
     assert names.is_system_group("CID_RMQ_SYS_TRANS")
     assert not names.is_system_group("billing")
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("prod%orders", ("prod", "orders")),
+        ("prod%orders%eu", ("prod", "orders%eu")),
+        ("%RETRY%prod%billing", ("prod", "%RETRY%billing")),
+        ("%DLQ%prod%billing", ("prod", "%DLQ%billing")),
+        ("orders", ("", "orders")),
+        ("%RETRY%billing", ("", "%RETRY%billing")),
+        ("prod%", ("", "prod%")),
+        ("rmq_sys_wheel%timer", ("", "rmq_sys_wheel%timer")),
+        ("", ("", "")),
+    ],
+)
+def test_names_are_taken_apart_at_their_namespace(name: str, parts: tuple[str, str]) -> None:
+    assert names.split_namespace(name) == parts
