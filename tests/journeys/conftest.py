@@ -48,6 +48,12 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
     return request.getfixturevalue(f"{request.param}_rocketmq")
 
 
+@pytest.fixture(params=["ours", "apache", "old_apache"])
+def every_cluster(request: pytest.FixtureRequest) -> Cluster:
+    """Those of `cluster`, and the oldest Apache RocketMQ that the console works with."""
+    return request.getfixturevalue(f"{request.param}_rocketmq")
+
+
 def _java_process(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClient]:
     require_driver(version)
     with JavaClient(version, tmp_path_factory.mktemp(f"java-{version}")) as client:

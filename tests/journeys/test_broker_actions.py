@@ -19,6 +19,11 @@ BROKER = "broker-a"
 
 
 @pytest.fixture
+def cluster(every_cluster: Cluster) -> Cluster:
+    return every_cluster
+
+
+@pytest.fixture
 def java(java_process_5_4_0: JavaClient, cluster: Cluster) -> JavaClient:
     return java_process_5_4_0.on(cluster.namesrv)
 

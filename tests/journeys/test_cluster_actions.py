@@ -15,16 +15,18 @@ from tests.support.our_broker import OurBroker
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
 
 
-def test_a_cluster_is_found_out_added_changed_and_removed(cluster: Cluster, admin_user: AbstractUser) -> None:
+def test_a_cluster_is_found_out_added_changed_and_removed(every_cluster: Cluster, admin_user: AbstractUser) -> None:
     act = acting(admin_user, "")
-    values = {"cluster": "there", "namesrv": cluster.namesrv}
+    values = {"cluster": "there", "namesrv": every_cluster.namesrv}
     seen = runner.preview(caller(admin_user), "add_cluster", "", values)
-    kind = "this project's broker" if isinstance(cluster, OurBroker) else "Apache RocketMQ 5.4.0"
+    kind = (
+        "this project's broker" if isinstance(every_cluster, OurBroker) else f"Apache RocketMQ {every_cluster.version}"
+    )
     assert seen.changes[0].after["found"] == f"{kind}; 1 broker answers"
     assert seen.warnings == ()
     assert act("add_cluster", **values).outcome == "done"
 
-    changed = act("change_cluster", cluster="there", namesrv=f"{cluster.namesrv};127.0.0.1:1", note="of the shop")
+    changed = act("change_cluster", cluster="there", namesrv=f"{every_cluster.namesrv};127.0.0.1:1", note="of the shop")
     assert models.Cluster.objects.get(name="there").note == "of the shop"
     assert changed.undo is not None
     assert act(changed.undo.action, **changed.undo.arguments).outcome == "done"

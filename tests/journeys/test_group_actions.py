@@ -21,6 +21,11 @@ BROKER = "broker-a"
 
 
 @pytest.fixture
+def cluster(every_cluster: Cluster) -> Cluster:
+    return every_cluster
+
+
+@pytest.fixture
 def java(java_process_5_4_0: JavaClient, cluster: Cluster) -> JavaClient:
     return java_process_5_4_0.on(cluster.namesrv)
 
@@ -133,8 +138,13 @@ def test_what_a_topic_allows_is_set_and_taken_back(java, cluster, act, fresh) ->
     topic = fresh("allowed")
     act("create_topic", topic=topic, read_queues=3, write_queues=3)
     result = act("set_topic_permission", topic=topic, perm=4)
-    read = java.admin_call("examineTopicConfig", cluster.broker, topic)
-    assert (read["perm"], read["readQueueNums"]) == (4, 3)
+
+    def read() -> tuple[int, int]:
+        """From all at once: 4.9 has no request for one topic."""
+        found = java.admin_call("getAllTopicConfig", cluster.broker, 5000)["topicConfigTable"][topic]
+        return found["perm"], found["readQueueNums"]
+
+    assert read() == (4, 3)
     assert result.undo is not None
     act(result.undo.action, **result.undo.arguments)
-    assert java.admin_call("examineTopicConfig", cluster.broker, topic)["perm"] == 6
+    assert read() == (6, 3)
