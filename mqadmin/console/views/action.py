@@ -31,7 +31,6 @@ from mqadmin.console.action_values import item_line
 from mqadmin.console.curl import curl_command
 from mqadmin.console.live_page import or_404
 from mqadmin.console.present_values import start_form, start_lines, start_sentence
-from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.people import access
 
 # The argument that names the brokers to be changed, where an action has one.
@@ -175,7 +174,7 @@ def _show(
         except InvalidArguments as error:
             _add_errors(form, error.errors)
         except (ActionRefused, ActionUnavailable) as error:
-            reason = in_viewers_language(str(error))
+            reason = str(error)
     subject = subject or str(form.data.get(declared.subject, "")).strip()
     context = {
         "page": page,
@@ -194,12 +193,9 @@ def _show(
         ],
         "is_confirmed_by_name": declared.is_confirmed_by_name,
         "key": uuid.uuid4(),
-        "reason": reason
-        or (in_viewers_language(refused.reason) if refused and refused.refusal not in HTTP_STATUS else ""),
+        "reason": reason or (refused.reason if refused and refused.refusal not in HTTP_STATUS else ""),
         "confirmation": request.POST.get("confirmation", ""),
-        "confirmation_error": in_viewers_language(refused.reason)
-        if refused and refused.refusal == Refusal.CONFIRMATION
-        else "",
+        "confirmation_error": refused.reason if refused and refused.refusal == Refusal.CONFIRMATION else "",
         **_frame(page, cluster),
         **(further or {}),
     }
@@ -231,7 +227,7 @@ def _values(page: ActionPage, cluster: str, subject: str, data: QueryDict | Mapp
 def _add_errors(form: Form, errors: Mapping[str, Any]) -> None:
     for name, words in errors.items():
         if name not in form.errors:
-            form.add_error(name or None, [in_viewers_language(one) for one in words])
+            form.add_error(name or None, list(words))
 
 
 def _page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:

@@ -27,7 +27,29 @@ EVERY_PAGE = [
     *((tab, ["local", "billing"]) for tab in GROUP_TABS),
     ("rebalances", ["local"]),
 ]
+# What addresses name; there is a cluster, a broker, a topic and a group.
+ARGUMENTS = {
+    "cluster": "local",
+    "name": "local",
+    "of": "local",
+    "broker": "broker-a",
+    "group": "billing",
+    "topic": "orders",
+    "person": "ann",
+    "job": "nightly",
+    "token": "nightly",
+    "worker": "loops-1",
+    "run": UUID(int=1),
+    "batch": UUID(int=2),
+    "number": 1,
+}
 page_ids = [name for name, _ in EVERY_PAGE]
+
+
+def address_of(name: str) -> str:
+    """Returns the address of that name."""
+    wanted = get_resolver().reverse_dict[name][0][0][1]
+    return reverse(name, kwargs={key: ARGUMENTS[key] for key in wanted})
 
 
 def text_of(response) -> str:
@@ -44,26 +66,8 @@ def test_every_page_answers_who_is_logged_in(http, group, name, args):
 def test_every_page_but_the_log_in_asks_for_it(db):
     names = {name for name in get_resolver().reverse_dict if isinstance(name, str)} - OPEN_PAGES
     assert {name for name, _ in EVERY_PAGE} <= names
-    arguments = {
-        "cluster": "local",
-        "name": "local",
-        "broker": "broker-a",
-        "group": "billing",
-        "topic": "orders",
-        "run": UUID(int=1),
-    }
-    arguments |= {
-        "batch": UUID(int=2),
-        "person": "ann",
-        "of": "local",
-        "number": 1,
-        "job": "nightly",
-        "token": "nightly",
-        "worker": "loops-1",
-    }
     for name in names:
-        wanted = get_resolver().reverse_dict[name][0][0][1]
-        response = Client().get(reverse(name, kwargs={key: arguments[key] for key in wanted}))
+        response = Client().get(address_of(name))
         assert response.status_code == 302, name
         assert response["Location"].startswith("/login/?next="), name
 
