@@ -164,7 +164,7 @@
     else box.removeAttribute("tabindex");
     if (!box.matches(".table-scroll")) return;
     if (isCut) {
-      box.setAttribute("role", "region");
+      box.setAttribute("role", "group");
       box.setAttribute("aria-label", words.scrolls);
     } else {
       box.removeAttribute("role");

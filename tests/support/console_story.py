@@ -41,13 +41,15 @@ def empty_cluster() -> None:
     _publish(ChangeKind.CLUSTER)
 
 
-def cluster_behind(namesrv: str, brokers: list[str]) -> None:
-    """Another cluster, "prod", whose brokers answer: actions ask them."""
+def cluster_behind(namesrv: str, brokers: list[str], addresses: list[str] | None = None) -> None:
+    """Another cluster, "prod", whose brokers answer: actions ask them, and pages where they know the `addresses`."""
     now = timezone.now()
     prod = seed.make_cluster("prod", now=now, namesrv=namesrv)
-    for name in brokers:
-        seed.make_broker(prod, name, now=now)
-    seed.make_topic(prod, "orders", now=now)
+    for name, address in zip(brokers, addresses or ["127.0.0.1:10911"] * len(brokers), strict=True):
+        seed.make_broker(prod, name, now=now, address=address)
+    seed.make_topic(prod, "orders", now=now, queue_count=0 if addresses else 4)
+    if addresses:
+        seed.make_group(prod, "billing", now=now)
 
 
 def shop() -> None:
