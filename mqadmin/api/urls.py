@@ -19,6 +19,7 @@ from mqadmin.api.views.many import PreviewMany, RunMany
 from mqadmin.api.views.people import LogIns, People, PersonDetail
 from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
+from mqadmin.api.views.settings import GroupSettings, TopicSettings
 from mqadmin.api.views.tokens import Tokens
 from mqadmin.api.views.topics import TopicDetail, TopicProducers, Topics
 from mqadmin.api.views.workers import Workers
@@ -36,6 +37,7 @@ urlpatterns = [
     path(f"{CLUSTER}/lag-history", ClusterLag.as_view()),
     path(f"{CLUSTER}/rebalances", ClusterRebalances.as_view()),
     path(f"{CLUSTER}/topics", Topics.as_view()),
+    path(f"{CLUSTER}/topics/<name:topic>/settings", TopicSettings.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/producers", TopicProducers.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>", TopicDetail.as_view()),
     path(f"{CLUSTER}/groups", Groups.as_view()),
@@ -43,6 +45,7 @@ urlpatterns = [
     path(f"{GROUP}/members", Members.as_view()),
     path(f"{GROUP}/subscriptions", Subscriptions.as_view()),
     path(f"{GROUP}/rebalances", GroupRebalances.as_view()),
+    path(f"{GROUP}/settings", GroupSettings.as_view()),
     path(f"{GROUP}/lag-history", GroupLag.as_view()),
     path(GROUP, GroupDetail.as_view()),
     path(f"{CLUSTER}/actions", ClusterActions.as_view()),

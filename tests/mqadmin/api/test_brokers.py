@@ -12,9 +12,11 @@ from django.test import Client
 from mqadmin.clusters.models import Cluster
 from mqadmin.metrics.models import BrokerRuntime
 from remoting.wire.bodies.document import write_body
-from remoting.wire.bodies.groups import ProducerInfo, ProducerTable
+from remoting.wire.bodies.groups import ProducerInfo, ProducerTable, SubscriptionGroupConfig
+from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
 from tests.support import console_rows as seed
+from tests.support.group_brokers import GroupBrokers
 from tests.support.topic_brokers import TopicBrokers
 
 PROD = "/api/v1/clusters/prod"
@@ -91,3 +93,28 @@ def test_who_may_not_see_the_cluster_asks_nobody(
     for path in ("/topics/orders/producers", "/brokers/broker-a/settings", "/brokers/broker-a"):
         assert client.get(PROD + path).status_code == 404
     assert not any(broker.server.asked for broker in brokers.brokers.values())
+
+
+@pytest.mark.usefixtures("prod")
+def test_settings_of_a_topic_are_said_broker_by_broker(http: Client, brokers: TopicBrokers) -> None:
+    for name, perm in (("broker-a", 6), ("broker-b", 4)):
+        brokers[name].topics["orders"] = TopicConfig(topic_name="orders", perm=perm)
+    told = http.get(f"{PROD}/topics/orders/settings").json()
+    assert [(one["broker"], one["settings"]["perm"]) for one in told["items"]] == [("broker-a", 6), ("broker-b", 4)]
+    assert (told["differing"], told["failures"]) == (["perm"], [])
+    brokers.vanish("broker-b")
+    told = http.get(f"{PROD}/topics/orders/settings").json()
+    assert [one["broker"] for one in told["failures"]] == ["broker-b"]
+    brokers.vanish("broker-a")
+    assert http.get(f"{PROD}/topics/orders/settings").status_code == 503
+    assert http.get(f"{PROD}/topics/nothing/settings").status_code == 404
+
+
+def test_settings_of_a_group_are_said_broker_by_broker(http: Client, now: datetime) -> None:
+    with GroupBrokers("broker-a", "broker-b") as brokers:
+        cluster = seed.make_cluster("prod", now=now, namesrv=brokers.namesrv)
+        seed.make_group(cluster, "billing", now=now, lag=None)
+        brokers["broker-a"].groups["billing"] = SubscriptionGroupConfig(group_name="billing", retry_max_times=3)
+        told = http.get(f"{PROD}/groups/billing/settings").json()
+    assert [one["settings"].get("retry_times_max") for one in told["items"]] == [3, None]
+    assert http.get(f"{PROD}/groups/nothing/settings").status_code == 404
