@@ -1,0 +1,82 @@
+"""What pages ask brokers while they open: producers, settings; of ours, of Apache's, and of its oldest."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from mqadmin.brokers.settings import settings_of
+from mqadmin.clusters import models
+from mqadmin.groups.settings import default_values
+from mqadmin.groups.settings import settings_on_brokers as group_settings
+from mqadmin.producers.asking import producers_of
+from mqadmin.topics.settings import settings_on_brokers as topic_settings
+from tests.journeys.acting import acting
+from tests.journeys.conftest import Cluster
+from tests.support.java_client import JavaClient
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
+
+BROKER = "broker-a"
+# Of the test's own configuration: Apache's brokers tell names of their file that they do not know, too.
+NOT_OF_4 = {"recallMessageEnable", "timerFlushIntervalMs"}
+
+
+@pytest.fixture
+def cluster(every_cluster: Cluster) -> Cluster:
+    return every_cluster
+
+
+@pytest.fixture
+def java(java_process_5_4_0: JavaClient, cluster: Cluster) -> JavaClient:
+    return java_process_5_4_0.on(cluster.namesrv)
+
+
+@pytest.fixture
+def there(cluster: Cluster) -> models.Cluster:
+    """The console's row of the cluster, with its broker."""
+    kind = models.ClusterKind.OURS if cluster.name == "ours" else models.ClusterKind.APACHE
+    row = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv, kind=kind)
+    models.Broker.objects.create(cluster=row, name=BROKER, address=cluster.broker)
+    return row
+
+
+def test_a_producer_is_shown_under_its_group_and_among_all(java, cluster, there, fresh) -> None:
+    topic, group = fresh("asked"), fresh("senders")
+    row = models.Topic.objects.create(cluster=there, name=topic, seen_at=timezone.now())
+    java.producer("p", group)
+    java.send("p", topic)
+    now = timezone.now()
+    wait_until(lambda: bool(producers_of(there, row, group, now).producers), 40, "the producer's heartbeat")
+    (one,) = producers_of(there, row, group, now).producers
+    assert (one.group, one.language, one.version_name, one.brokers) == (group, "JAVA", "5.4.0", (BROKER,))
+    assert one.address.startswith("127.0.0.1:")
+    everyone = producers_of(there, row, "", now)
+    assert not everyone.failures
+    (found,) = [each for each in everyone.producers if each.group == group]
+    assert (found.client_id, found.address) == (one.client_id, one.address)
+    assert found.heartbeat_at is not None
+    java.stop("p")
+
+
+def test_settings_of_a_group_and_a_topic_are_what_was_set(there, admin_user, fresh) -> None:
+    act, group, topic = acting(admin_user, "there"), fresh("asked"), fresh("asked")
+    act("create_group", group=group, retry_times_max=5, broadcasting=False)
+    found = group_settings(there, group).having
+    assert found[BROKER] == {**default_values(), "retry_times_max": 5, "broadcasting": False}
+    act("create_topic", topic=topic, read_queues=3, write_queues=2)
+    assert topic_settings(there, topic).having == {BROKER: {"read_queues": 3, "write_queues": 2, "perm": 6}}
+    assert group_settings(there, fresh("nobody")).settings == {BROKER: {}}
+
+
+def test_a_brokers_settings_have_the_defaults_of_its_version(there) -> None:
+    found = settings_of(there, there.brokers.get())
+    assert found.defaults is not None
+    by_name = {one.name: one for one in found.settings}
+    assert by_name["brokerPermission"].default == "6"
+    assert by_name["brokerName"].is_own
+    without = {
+        one.name for one in found.settings if one.default is None and not one.is_own and not one.is_by_processors
+    }
+    assert without <= NOT_OF_4
