@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures
+from remoting.client.admin.partial import NotAnswered, ask_each
 from remoting.client.errors import ClientError, ConnectionLost
 from remoting.wire.errors import WireError
 
@@ -29,30 +30,29 @@ async def fan_out(
     timeout_s: float = SAMPLE_TIMEOUT_S,
 ) -> dict[K, V]:
     """Makes all calls, few at once, within `timeout_s`; a broker that failed once is not asked again in this round."""
-    answers: dict[K, V] = {}
     slots = asyncio.Semaphore(IN_FLIGHT_MAX)
 
-    async def ask(key: K, call: Callable[[K], Awaitable[V]]) -> None:
+    async def ask(key: K) -> V:
         async with slots:
             address = address_of(key)
             if address in failures.reasons:
-                return
+                raise _AskedEnough
             try:
-                answers[key] = await call(key)
+                return await calls[key](key)
             except (ClientError, WireError) as error:
                 failures.note(address, error)
+                raise
 
-    tasks = {asyncio.ensure_future(ask(key, call)): address_of(key) for key, call in calls.items()}
-    if tasks:
-        _, late = await asyncio.wait(tasks, timeout=timeout_s)
-        for task in late:
-            task.cancel()
-            failures.note(tasks[task], TimeoutError(f"{tasks[task]} did not answer within {timeout_s:.0f} s"))
-        # Raises what is our own mistake, after all have ended.
-        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(outcome, Exception):
-                raise outcome
-    return answers
+    partial = await ask_each(calls, ask, timeout_ms=round(timeout_s * 1000))
+    for key, error in partial.errors.items():
+        if isinstance(error, NotAnswered):
+            address = address_of(key)
+            failures.note(address, TimeoutError(f"{address} did not answer within {timeout_s:.0f} s"))
+    return partial.answers
+
+
+class _AskedEnough(ClientError):
+    """The broker failed in this round; its reason is kept."""
 
 
 async def change_all(calls: Mapping[str, Callable[[str], Awaitable[None]]]) -> dict[str, ChangeFailure]:
