@@ -34,6 +34,8 @@ class FollowedRows:
         self._raise_if_closing = raise_if_closing
         self._cluster: Cluster | None = None
         self._masters: set[str] = set()
+        # The masters when rows from before were attributed: those that are written since say whose word they are.
+        self._attributed: set[str] = set()
         # Those that answered on the present connection, and when they did last; why the others do not.
         self._answering: set[str] = set()
         self._true_until: dict[str, datetime] = {}
@@ -82,8 +84,9 @@ class FollowedRows:
         ]
         was_silent = self._silent
         self._masters, self._silent = {one.name for one in observed if one.broker_id == int(MASTER_ID)}, known.silent
-        if len(self._masters) > 1:
+        if len(self._masters) > 1 and self._masters != self._attributed:
             attributing.attribute(cluster, self._masters | rows.keys())
+            self._attributed = self._masters
         self._gone |= rows.keys() - self._masters
         synchroniser.apply_brokers(cluster, observed, now)
         for known_names in (self._away, self._true_until):
