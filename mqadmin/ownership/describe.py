@@ -11,6 +11,8 @@ from typing import Annotated
 
 from django import forms
 from django.core.validators import URLValidator
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
@@ -82,7 +84,12 @@ def carry_out(cluster: Cluster, arguments: Describe, preview: Preview[None]) -> 
         yield change.unchanged()
         return
     kind, name = _place(arguments)
-    Ownership.objects.update_or_create(cluster=cluster, kind=kind, name=name, defaults=dict(change.after))
+    try:
+        with transaction.atomic():
+            Ownership.objects.update_or_create(cluster=cluster, kind=kind, name=name, defaults=dict(change.after))
+    except IntegrityError:
+        yield change.failed(_("The cluster was removed in between."))
+        return
     yield change.done()
 
 

@@ -27,9 +27,10 @@ ANSWERS_WITHIN_S = 60.0
 NAME = "<b>\u202eevil"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _quick_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway, "REQUEST_TIMEOUT_S", 0.4)
+    """For those who never answer: nothing that a test waits for comes late."""
+    monkeypatch.setattr(gateway, "REQUEST_TIMEOUT_S", 0.2)
 
 
 def says(text: bytes, *, then: str) -> Behaviour:
@@ -83,6 +84,7 @@ def asked_on_the_page(http: Client, namesrv: str) -> Any:
     return http.get("/add-cluster/", {"cluster": "odd", "namesrv": namesrv})
 
 
+@pytest.mark.usefixtures("_quick_requests")
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("asked", [asked_by_rest, asked_on_the_page], ids=["rest", "page"])
 def test_whatever_answers_is_named_and_nobody_waits_for_ever(
