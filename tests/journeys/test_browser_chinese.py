@@ -27,6 +27,7 @@ ADDRESSES = (
     "/clusters/local/rebalances/",
     "/clusters/local/brokers/broker-a/",
     "/clusters/local/change-topics/",
+    "/clusters/local/configuration/",
     "/clusters/local/change-groups/?chosen=billing",
     "/clusters/local/create-topic/",
     "/clusters/local/create-group/",
