@@ -25,7 +25,7 @@ def test_the_page_lists_workers_and_leads_to_draining(http: Client, worker: None
     for words in ('data-row="loops-1@here"', "billing", "1 of 4", "/workers/loops-1@here/draining/"):
         assert words in page
     form = http.get("/workers/loops-1@here/draining/").content.decode()
-    assert "Drain a worker, or use it again" in form
+    assert "<h1>Drain a worker, or use it again: loops-1@here</h1>" in form
     (row,) = http.get("/api/v1/workers").json()["items"]
     assert (row["node"], row["state"], row["slots"], row["groups"]) == ("loops-1@here", "ok", 4, ["billing"])
 
