@@ -19,6 +19,7 @@ from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import Action, ActionUnavailable, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.brokers.defaults import Defaults, defaults_of
 from mqadmin.brokers.rules import BrokerField, master_named
+from mqadmin.brokers.settings import is_secret
 from mqadmin.clusters.models import Cluster
 from mqadmin.observing.gateway import ChangeFailure, Gateway, Master, ToldSettings
 
@@ -46,6 +47,9 @@ class SettingsField(forms.CharField):
             name, equals, text = (part.strip() for part in line.partition("="))
             if not equals or not name:
                 raise ValidationError(_("%(line)s is no setting: write name=value.") % {"line": line[:100]})
+            if is_secret(name):
+                words = _("%(name)s may hold a password, which the audit would keep: set it in the broker's own file.")
+                raise ValidationError(words % {"name": name[:100]})
             if name in settings:
                 raise ValidationError(_("%(name)s is given twice.") % {"name": name[:100]})
             settings[name] = text

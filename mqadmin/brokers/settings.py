@@ -28,7 +28,7 @@ class BrokerSetting:
     @property
     def is_secret(self) -> bool:
         """Tells whether its value is nothing to be shown; Apache's brokers tell passwords like any other setting."""
-        return any(word in self.name.lower() for word in SECRET_WORDS)
+        return is_secret(self.name)
 
     @property
     def is_changed(self) -> bool:
@@ -47,6 +47,11 @@ class BrokerSettings:
     @property
     def changed_count(self) -> int:
         return sum(one.is_changed for one in self.settings)
+
+
+def is_secret(name: str) -> bool:
+    """Tells whether a setting of this name is, or holds, a password."""
+    return any(word in name.lower() for word in SECRET_WORDS)
 
 
 def settings_of(cluster: Cluster, broker: Broker) -> BrokerSettings:

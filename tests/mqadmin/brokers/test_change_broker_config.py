@@ -54,5 +54,15 @@ def test_what_cannot_be_is_refused_at_the_field(settings_of_broker, ann, lines: 
     assert settings_of_broker["fileReservedTime"] == "72"
 
 
+def test_what_may_hold_a_password_is_refused_before_the_audit_keeps_it(settings_of_broker, ann) -> None:
+    settings_of_broker["initAuthenticationUser"] = '{"password":"s3same"}'
+    result = change(ann, "initAuthenticationUser={}")
+    assert (result.refusal, list(result.errors)) == (Refusal.ARGUMENTS, ["settings"])
+    assert "may hold a password" in result.reason
+    entry = AuditEntry.objects.get()
+    assert "s3same" not in f"{entry.before}{entry.after}{entry.items}{entry.reason}"
+    assert settings_of_broker["initAuthenticationUser"] == '{"password":"s3same"}'
+
+
 def test_a_broker_that_is_not_there_is_refused(ann) -> None:
     assert change(ann, "fileReservedTime=48", broker="elsewhere").refusal == Refusal.RULE
