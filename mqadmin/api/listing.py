@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from django.http import HttpResponseBase
+from django.utils.encoding import escape_uri_path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
@@ -109,7 +110,7 @@ class ListResource(Resource):
         if next_cursor:
             following = request.query_params.copy()
             following["cursor"] = next_cursor
-            headers["Link"] = f'<{request.path}?{following.urlencode()}>; rel="next"'
+            headers["Link"] = f'<{escape_uri_path(request.path)}?{following.urlencode()}>; rel="next"'
         return Response(document, headers=headers)
 
 

@@ -6,6 +6,7 @@ from django import template
 from django.http import HttpRequest, QueryDict
 from django.template.context import Context
 from django.urls import reverse
+from django.utils.encoding import escape_uri_path
 
 from mqadmin.console.listing import Listing
 
@@ -34,7 +35,7 @@ def export_links(context: Context) -> dict[str, str]:
 def api_address(context: Context) -> str:
     """Returns where REST has what the page shows: under the same path."""
     tree = reverse("api:openapi_json").rpartition("/")[0]
-    return f"{tree}{context['request'].path.rstrip('/')}"
+    return f"{tree}{escape_uri_path(context['request'].path.rstrip('/'))}"
 
 
 @register.simple_tag(takes_context=True)
