@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
 
@@ -62,8 +62,11 @@ class ActionPage:
         return reverse(self.address_name, args=[*self._place(cluster), *([subject] if self.has_subject else [])])
 
     def subject_address(self, cluster: str, subject: str) -> str:
-        """The address of the subject's page; "" where it has none."""
-        return reverse(self.subject_url_name, args=[*self._place(cluster), subject]) if self.subject_url_name else ""
+        """The address of the subject's page; "" where it has none, as what was refused for its name has not."""
+        try:
+            return reverse(self.subject_url_name, args=[*self._place(cluster), subject])
+        except NoReverseMatch:
+            return ""
 
     def section_address(self, cluster: str) -> str:
         return reverse(self.section, args=self._place(cluster))

@@ -37,6 +37,7 @@ from mqadmin.console.action_pages import CHANGE_TITLES, PAGES, run_address
 from mqadmin.console.action_values import ItemLine, item_line
 from mqadmin.console.listing import Listing
 from mqadmin.console.live_page import or_404
+from mqadmin.console.views.action import SECTION_WORDS
 from mqadmin.console.views.groups import groups_listing
 from mqadmin.console.views.topics import chosen_kind, topics_listing
 from mqadmin.ownership.models import Described
@@ -119,11 +120,13 @@ def many_runs(request: HttpRequest, batch: uuid.UUID) -> HttpResponse:
     found = runs.find_batch(batch)
     if not found:
         raise Http404
+    # One key makes one batch, whatever clusters it was sent for.
+    readable = access.clusters_where(request.user, "mq_audit.view_auditentry")
+    own = request.user.get_username()
+    found = tuple(one for one in found if one.actor == own or readable is None or one.cluster in readable)
+    if not found:
+        raise PermissionDenied
     first = found[0]
-    if first.actor != request.user.get_username():
-        readable = access.clusters_where(request.user, "mq_audit.view_auditentry")
-        if readable is not None and first.cluster not in readable:
-            raise PermissionDenied
     of = request.GET.get("of", "")
     expected = min(int(of), BATCH_RUNS_MAX) if of.isascii() and of.isdigit() and len(of) < 4 else 0
     context = {
@@ -146,9 +149,12 @@ def _together(found: tuple[Result, ...]) -> dict[str, Any]:
     actions = {one.action for one in found}
     if len(actions) > 1:
         return {"section": "configuration", "section_word": gettext("As a file"), "title": gettext("Apply a file")}
-    action = registry.find(actions.pop())
-    kind = KINDS[action.subject]
-    return {"section": kind.section, "section_word": kind.section_word, "title": _title(action)}
+    page = PAGES[actions.pop()]
+    return {
+        "section": page.section,
+        "section_word": SECTION_WORDS[page.section],
+        "title": _title(registry.find(page.action)),
+    }
 
 
 def _worst(found: tuple[Result, ...]) -> str:

@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from mqadmin.actions.many import run_many
 from mqadmin.audit.models import AuditEntry
 from mqadmin.console.views import many
 from mqadmin.ownership.models import Ownership
+from mqadmin.people.models import ClusterRole
 from mqadmin.people.roles import Role
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig
 from tests.mqadmin.console.pages import names_in, text_of
 from tests.support import console_rows as seed
+from tests.support.callers import caller
 from tests.support.group_brokers import GroupBrokers
 from tests.support.people import make_person
 
@@ -185,6 +188,29 @@ def test_what_became_of_them_is_shown_to_who_did_it_and_to_readers_of_the_audit(
         other.force_login(make_person(f"a-{role}", role))
         assert other.get(address).status_code == status
     assert http.get("/actions/together/8d6a2b0e-4f0e-4a54-9d0c-3f7c1b1e0a11/").status_code == 404
+
+
+def test_runs_of_one_key_on_several_clusters_are_shown_to_who_may_read_each(http, brokers, now):
+    seed.make_cluster("other", now=now, namesrv=brokers.namesrv)
+    ann = caller(make_person("bob", Role.ADMIN))
+    for cluster, name in (("prod", "orders"), ("other", "refunds")):
+        batch = run_many(ann, "set_topic_permission", cluster, {"perm": 4}, [name], key="k").batch
+    reader = make_person("rita", Role.VIEWER)
+    ClusterRole.objects.create(person=reader, cluster=brokers_cluster(), role=Role.OPERATOR)
+    other = Client()
+    other.force_login(reader)
+    address = f"/actions/together/{batch}/"
+    assert names_in(other.get(address)) == ["orders"]
+    assert names_in(http.get(address)) == ["orders", "refunds"]
+
+
+def test_runs_on_brokers_and_on_names_that_nothing_has_are_shown_too(http, brokers):
+    ann = caller(make_person("bob", Role.ADMIN))
+    done = run_many(ann, "set_broker_write_permission", "prod", {"writing": "no"}, ["nowhere", ""])
+    page = http.get(f"/actions/together/{done.batch}/")
+    assert names_in(page) == ["nowhere", ""]
+    for result in done.results.values():
+        assert http.get(f"/actions/{result.run_id}/").status_code == 200
 
 
 def test_hostile_names_are_escaped_and_isolated(http, brokers, now):
