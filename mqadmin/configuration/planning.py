@@ -106,13 +106,14 @@ def export(
 ) -> tuple[list[Entry], list[str]]:
     """Returns the topics and groups that people made, as their brokers have them, and what could not be read.
 
-    `chosen` are some of `names`. A setting that brokers have differently is left out, and said.
+    `chosen` are some of `names`. A setting that brokers have differently is left out, and said. A read-only cluster is
+    exported like any other.
     """
     entries, left_out = [], []
     for kind, name in names(cluster) if chosen is None else chosen:
         empty = Entry(kind, name, 0, {}, {})
         try:
-            found = _preview(caller, f"create_{kind}", cluster, {kind: name}, empty)
+            found = _preview(caller, f"create_{kind}", cluster, {kind: name}, empty, is_for_run=False)
         except PlanError as error:
             left_out.append(str(error))
             continue
@@ -142,10 +143,18 @@ def _step(caller: Caller, action: str, cluster: Cluster, entry: Entry, values: M
     return Step(action, entry, arguments, _preview(caller, action, cluster, arguments, entry))
 
 
-def _preview(caller: Caller, action: str, cluster: Cluster, arguments: Mapping[str, Any], entry: Entry) -> Preview[Any]:
+def _preview(
+    caller: Caller,
+    action: str,
+    cluster: Cluster,
+    arguments: Mapping[str, Any],
+    entry: Entry,
+    *,
+    is_for_run: bool = True,
+) -> Preview[Any]:
     place = f"{entry.kind} {entry.name}"
     try:
-        return runner.preview(caller, action, cluster.name, arguments)
+        return runner.preview(caller, action, cluster.name, arguments, is_for_run=is_for_run)
     except InvalidArguments as error:
         key, words = next(iter(error.errors.items()))
         line = entry.lines.get(key, entry.line)
@@ -156,4 +165,7 @@ def _preview(caller: Caller, action: str, cluster: Cluster, arguments: Mapping[s
 
 
 def _at(line: int, words: str) -> str:
+    """Returns the words with the line that they are about; line 0 is of no file."""
+    if not line:
+        return words
     return _("line %(line)d: %(words)s") % {"line": line, "words": words}

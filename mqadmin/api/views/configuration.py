@@ -97,7 +97,7 @@ class ConfigurationExport(Resource):
                 "most": ENTRIES_MAX,
             }
             raise Problem(problems.BAD_REQUEST, words, errors=[FieldError("q", words)])
-        entries, left_out = planning.export(caller, head, chosen)
+        entries, left_out = _exported(caller, head, chosen)
         comments = "".join(f"# {_one_line(words)}\n" for words in left_out)
         return HttpResponse(comments + document.write(entries), content_type="application/yaml; charset=utf-8")
 
@@ -151,7 +151,7 @@ class ConfigurationApply(Resource):
             raise _refused(caller, head, error) from error
         batch = planning.batch_of(caller, key)
         # Of each topic and group two: what it is like, and what is said of it.
-        earlier = runs.find_batch(batch, 2 * ENTRIES_MAX)
+        earlier = [one for one in runs.find_batch(batch, 2 * ENTRIES_MAX) if one.cluster == head.name]
         if wanted and steps and not earlier and wanted != planning.fingerprint(steps):
             # Refused as any run is whose preview no longer holds, so that the audit has it.
             step = steps[0]
@@ -167,6 +167,22 @@ class ConfigurationApply(Resource):
         is_wanted = begun == len(steps) and all(item["status"] == 200 for item in items)
         found = {"batch": batch, "items": items, "not_begun": steps[begun:]}
         return Response(AppliedSerializer(found).data, 200 if is_wanted else 207)
+
+
+def _exported(caller: Caller, cluster: Cluster, chosen: Sequence[tuple[str, str]]) -> tuple[list[Entry], list[str]]:
+    """Returns what `planning.export` does. Raises Problem for brokers that take too long."""
+    ends_s = time.monotonic() + BEGIN_WITHIN_S
+    entries: list[Entry] = []
+    left_out: list[str] = []
+    for count, one in enumerate(chosen):
+        if time.monotonic() > ends_s:
+            words = _("The brokers answer too slowly: after %(seconds)d s %(n)d of %(all)d were read. Narrow it.")
+            numbers = {"seconds": BEGIN_WITHIN_S, "n": count, "all": len(chosen)}
+            raise Problem(problems.UNAVAILABLE, words % numbers)
+        found, unread = planning.export(caller, cluster, [one])
+        entries += found
+        left_out += unread
+    return entries, left_out
 
 
 def _entries(request: Request) -> list[Entry]:

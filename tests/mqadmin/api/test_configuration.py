@@ -199,6 +199,46 @@ def test_an_export_is_bounded(http: Client, prod: Cluster, now: datetime, monkey
     assert http.get(HERE, {"q": "refunds"}).status_code == 200
 
 
+def test_brokers_that_answer_slowly_end_an_export(
+    http: Client, prod: Cluster, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed.make_topic(prod, "orders", now=now)
+    monkeypatch.setattr(configuration, "BEGIN_WITHIN_S", -1.0)
+    assert (answer := http.get(HERE)).status_code == 503
+    assert "0 of 1 were read" in answer.json()["detail"]
+
+
+def test_a_read_only_cluster_is_exported(http: Client, prod: Cluster, brokers: GroupBrokers, now: datetime) -> None:
+    ReadOnlyCluster.objects.create(cluster=prod)
+    for name in ("gone", "orders"):
+        seed.make_topic(prod, name, now=now)
+    brokers["broker-a"].topics["orders"] = TopicConfig(topic_name="orders", read_queue_nums=4)
+    assert "read_queues: 4" in http.get(HERE, {"q": "orders"}).content.decode()
+    for name in brokers.brokers:
+        brokers.vanish(name)
+    assert http.get(HERE, {"q": "gone"}).content.decode().startswith("# topic gone: ")
+
+
+@pytest.mark.usefixtures("prod")
+def test_a_key_that_was_used_on_another_cluster_is_one_of_its_own(
+    http: Client, brokers: GroupBrokers, now: datetime
+) -> None:
+    post(http, "apply", **{"Idempotency-Key": "k"})
+    other = seed.make_cluster("other", now=now, namesrv=brokers.namesrv)
+    for name in brokers.brokers:
+        seed.make_broker(other, name, now=now)
+    brokers["broker-a"].topics.clear()
+    path = HERE.replace("prod", "other")
+    stale = http.post(
+        f"{path}/apply?fingerprint=old", FILE, content_type="application/yaml", headers={"Idempotency-Key": "k"}
+    )
+    assert stale.json()["type"] == "/api/v1/problems/stale"
+    assert "orders" not in brokers["broker-a"].topics
+    done = http.post(f"{path}/apply", FILE, content_type="application/yaml", headers={"Idempotency-Key": "k"}).json()
+    assert [one["run"]["cluster"] for one in done["items"]] == ["other"] * len(done["items"])
+    assert not any(one["run"]["is_repeat"] for one in done["items"])
+
+
 @pytest.mark.usefixtures("cluster")
 def test_who_may_not_is_refused_and_audited(
     prod: Cluster, brokers: GroupBrokers, ann: AbstractUser, token_of: Callable[..., Client]
