@@ -100,19 +100,29 @@ def decide(snapshot: HostingSnapshot) -> SupervisionPlan:
     slots = {node: number for node, number in snapshot.slots.items() if node not in snapshot.draining}
     free_slots = _FreeSlots(slots, held, staying)
     missing = _missing(snapshot, staying, free_slots)
-    surplus += [lease.id for lease in leaving if not _is_waited_for(lease.group, snapshot, staying, missing)]
+    surplus += [
+        lease.id for lease in leaving if not _is_waited_for(lease.group, snapshot, staying, missing, free_slots)
+    ]
     plan = SupervisionPlan(tuple(lost), tuple(surplus), tuple(missing))
     return SupervisionPlan(missing=_spread(snapshot, staying, free_slots)) if plan.is_empty else plan
 
 
 def _is_waited_for(
-    group: str, snapshot: HostingSnapshot, staying: Iterable[LeaseSnapshot], missing: Iterable[Placement]
+    group: str,
+    snapshot: HostingSnapshot,
+    staying: Iterable[LeaseSnapshot],
+    missing: Iterable[Placement],
+    free_slots: _FreeSlots,
 ) -> bool:
-    """Tells whether instances of the group that are to run elsewhere go on until others, which are coming, run."""
+    """Tells whether instances of the group that are to run elsewhere go on until others, which are coming, run.
+
+    Others that failed come again after their pause, while there is room for them.
+    """
     own = _of(group, staying)
     running = sum(lease.state == LeaseState.RUNNING for lease in own)
     coming = len(own) - running + sum(place.group == group for place in missing)
-    return coming > 0 and running < snapshot.wanted.get(group, 0)
+    is_pausing = group not in _startable(snapshot) and free_slots.best_worker(group) is not None
+    return (coming > 0 or is_pausing) and running < snapshot.wanted.get(group, 0)
 
 
 class _FreeSlots:

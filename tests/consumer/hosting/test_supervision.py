@@ -267,6 +267,20 @@ def test_without_room_elsewhere_a_draining_worker_stops_its_instances_all_the_sa
     }
 
 
+def test_a_draining_worker_keeps_its_instances_while_those_elsewhere_fail() -> None:
+    old = [lease(), lease()]
+
+    def failing(leases: list[LeaseSnapshot], slots: dict[str, int], wanted: int = 2) -> SupervisionPlan:
+        snapshot = HostingSnapshot(NOW, {"billing": wanted}, leases, slots, {"billing": [ago(1)]}, draining={"one"})
+        return decide(snapshot)
+
+    assert failing(old, {"one": 8, "two": 8}).is_empty
+    assert failing([*old, lease(on="two")], {"one": 8, "two": 8}).is_empty
+    every = {one.id for one in old}
+    assert set(failing(old, {"one": 8}).surplus) == every, "no room elsewhere"
+    assert set(failing(old, {"one": 8, "two": 8}, wanted=0).surplus) == every, "stopped"
+
+
 def test_a_draining_worker_gets_no_instance() -> None:
     assert drained({"billing": 2}, [], {"one": 8}).is_empty
     assert drained({"billing": 1}, [lease(on="two")], {"one": 8, "two": 1}).is_empty
