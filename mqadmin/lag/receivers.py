@@ -74,12 +74,16 @@ def measure_what_is_due(event: Ticked, **_: object) -> int:
 
 @receiver(reachability_changed)
 def measure_again_where_a_broker_went_or_came(event: ReachabilityChanged, **_: object) -> int:
-    """Makes due what is on brokers that went away, and what was measured without one that came back."""
+    """Makes due what is on brokers that went away, and what was measured without one that came back.
+
+    Rates were left as they were, and nothing may ever move that would have them counted again.
+    """
     cluster, now = event.cluster, timezone.now()
     on_those_away = QueueOffset.objects.filter(group__cluster=cluster, broker_name__in=cluster.brokers_away)
+    has_rate = Q(rate_base_at__isnull=False)
     concerned = Q(pk__in=on_those_away.values("group")) | Q(verdict_rule=BROKER_AWAY)
-    count = cluster.groups.filter(concerned).update(due_at=now)
-    return count + (cluster.topics.update(due_at=now) if count else 0)
+    groups = cluster.groups.filter(concerned | has_rate & ~Q(in_per_s=0, out_per_s=0))
+    return groups.update(due_at=now) + cluster.topics.filter(has_rate & ~Q(in_per_s=0)).update(due_at=now)
 
 
 @receiver(observation_resumed)

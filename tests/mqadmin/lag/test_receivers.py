@@ -11,7 +11,16 @@ from mqadmin.clusters.models import Cluster, Group, Topic
 from mqadmin.clusters.waiting import noted
 from mqadmin.lag import history
 from mqadmin.lag.models import LagHistory
-from mqadmin.observing.signals import GroupsCommitted, ObservationResumed, Ticked, groups_committed, publish, ticked
+from mqadmin.observing.signals import (
+    GroupsCommitted,
+    ObservationResumed,
+    ReachabilityChanged,
+    Ticked,
+    groups_committed,
+    publish,
+    reachability_changed,
+    ticked,
+)
 from mqadmin.observing.signals import observation_resumed as resumed
 
 pytestmark = pytest.mark.django_db
@@ -111,3 +120,23 @@ def test_silence_has_every_group_measured_again(group: Group) -> None:
     assert [sample.lag for sample in history.unpack(LagHistory.objects.get().samples)] == [None]
     tick(group.cluster, 600)
     assert [sample.lag for sample in history.unpack(LagHistory.objects.get().samples)] == [None, 5]
+
+
+def test_rates_come_to_rest_when_a_broker_is_back_and_nothing_moves_any_more(group: Group) -> None:
+    cluster, began = group.cluster, timezone.now()
+    began_s = (began - NOW).total_seconds()
+    Topic.objects.update(of_brokers={"a": [1, 1, 6]}, rate_base_at=began, rate_base_total=15, in_per_s=5, due_at=began)
+    group.member_count = 0
+    group.save()
+    measure(group, began_s)
+    Group.objects.update(in_per_s=5, out_per_s=5)
+    cluster.brokers_away = {"a": int(began.timestamp() * 1000)}
+    publish(reachability_changed, ReachabilityChanged(cluster))
+    tick(cluster, began_s + 60)
+    topic, group = Topic.objects.get(), Group.objects.get()
+    assert (topic.in_per_s, topic.due_at, group.in_per_s) == (5, None, 5), "not known, so not 0"
+    cluster.brokers_away = {}
+    publish(reachability_changed, ReachabilityChanged(cluster))
+    tick(cluster, began_s + 100)
+    topic, group = Topic.objects.get(), Group.objects.get()
+    assert (topic.in_per_s, group.in_per_s, group.out_per_s) == (0, 0, 0)
