@@ -203,11 +203,11 @@ def _schedulers(brokers: Iterable[Broker]) -> Iterator[Metric]:
 
 
 def _hosting(now: datetime) -> Iterator[Metric]:
-    wanted = gauge("mqadmin_hosted_instances_wanted", "Instances that a hosted group is to have.", "group")
+    wanted = gauge("mqadmin_hosted_instances_wanted", "Instances that a group is to have; 0 while stopped.", "group")
     running = gauge("mqadmin_hosted_instances_running", "Instances of it that run.", "group")
     counts = Counter(InstanceLease.objects.filter(state=LeaseState.RUNNING).values_list("group__group", flat=True))
-    for name, number in HostedGroup.objects.values_list("group", "wanted_instances"):
-        wanted.add_metric([name], number)
+    for name, number, is_stopped in HostedGroup.objects.values_list("group", "wanted_instances", "is_stopped"):
+        wanted.add_metric([name], 0 if is_stopped else number)
         running.add_metric([name], counts[name])
     yield from (wanted, running)
     age = gauge(

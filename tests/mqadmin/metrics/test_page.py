@@ -9,6 +9,7 @@ from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from consumer.models import HostedGroup
 from mqadmin.clusters.models import ClusterKind, ClusterState, FollowerLease, Verdict
 from mqadmin.metrics.collecting import ClustersCollector
 from mqadmin.metrics.page import KEPT_S, MetricsPage, may_read
@@ -159,6 +160,14 @@ def test_clusters_following_and_due_things(now: datetime) -> None:
     assert (
         value(series, "mqadmin_scheduler_late_seconds", cluster="local", broker="broker-a", kind="transaction") is None
     )
+
+
+def test_a_hosted_group_that_is_stopped_wants_no_instances(now: datetime) -> None:
+    for name, is_stopped in (("billing", False), ("emails", True)):
+        HostedGroup.objects.create(group=name, wanted_instances=2, declared_instances=2, is_stopped=is_stopped)
+    series = scrape(now)
+    wanted = [value(series, "mqadmin_hosted_instances_wanted", group=name) for name in ("billing", "emails")]
+    assert wanted == [2, 0]
 
 
 def test_more_rows_than_the_limit_are_left_out_and_said_so_and_groups_in_trouble_come_first(now: datetime) -> None:
