@@ -33,3 +33,13 @@ def attribute(cluster: Cluster, brokers: Collection[str]) -> None:
         of_brokers = counts[topic.pk] or dict.fromkeys(names, 0)
         topic.of_brokers = {broker: [count, count, topic.perm or 0] for broker, count in of_brokers.items()}
     update(Topic, topics, ["of_brokers"])
+
+
+def brokers_of(cluster: Cluster) -> set[str]:
+    """Returns the names of the brokers whose word the rows of topics and groups are."""
+    return {
+        name
+        for rows in (cluster.topics, cluster.groups)
+        for of_brokers in rows.values_list("of_brokers", flat=True)
+        for name in of_brokers
+    }

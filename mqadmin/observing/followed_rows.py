@@ -87,7 +87,10 @@ class FollowedRows:
         if len(self._masters) > 1 and self._masters != self._attributed:
             attributing.attribute(cluster, self._masters | rows.keys())
             self._attributed = self._masters
-        self._gone |= rows.keys() - self._masters
+        # Of some the row of the broker is gone by now: the cluster got other name servers, or an earlier follower ended
+        # before the others had told what is theirs.
+        named = rows.keys() if self._answering else rows.keys() | attributing.brokers_of(cluster)
+        self._gone |= named - self._masters
         synchroniser.apply_brokers(cluster, observed, now)
         for known_names in (self._away, self._true_until):
             for name in known_names.keys() - self._masters:

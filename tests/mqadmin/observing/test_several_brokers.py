@@ -274,6 +274,20 @@ def test_broker_that_is_not_listed_any_more_takes_its_rows_with_it(cluster: Clus
     assert cluster.brokers.count() == 1
 
 
+def test_cluster_with_other_name_servers_keeps_nothing_of_a_broker_that_they_do_not_list(
+    cluster: Cluster, first: ScriptedBroker
+) -> None:
+    follow_until(lambda: Cluster.objects.get().state == "reachable")
+    with ScriptedBroker(is_watched=True, name="broker-c") as third:
+        third.tell(has("both", "only-c"))
+        cluster.point_at(f"{first.address};{third.address}")
+        follow_until(lambda: Cluster.objects.get().state == "reachable")
+    assert set(Topic.objects.values_list("name", flat=True)) == {"orders", "bills"}
+    assert (counts("orders"), queues("orders")) == (4, {"broker-a", "broker-c"})
+    assert online() == {"both", "only-a", "only-c"}
+    assert set(QueueOffset.objects.values_list("broker_name", flat=True)) == {"broker-a", "broker-c"}
+
+
 def test_renamed_broker_keeps_the_rows_of_its_topics_and_groups() -> None:
     with ScriptedBroker(is_watched=True, name="broker-a") as broker:
         broker.tell(has("c1"))
