@@ -67,7 +67,7 @@ class ClusterFollower:
                     await self._leave_to_polling(reason)
                     return
                 except Cluster.DoesNotExist:
-                    logger.info("cluster %d was removed; nothing to follow any more", self._cluster_id)
+                    logger.info("cluster %d is not behind %s any more", self._cluster_id, self._namesrv)
                     return
                 except (GatewayError, DatabaseError) as error:
                     await self._give_reason(str(error))

@@ -23,7 +23,11 @@ _ANSWERING = (ClusterState.REACHABLE, ClusterState.PARTIAL)
 
 
 class FollowedRows:
-    """`true_until`: up to when an earlier follower kept the rows true. `raise_if_closing` ends a long write."""
+    """`true_until`: up to when an earlier follower kept the rows true. `raise_if_closing` ends a long write.
+
+    Nothing is written of a cluster that has other name servers by now: Cluster.DoesNotExist is raised, or, where its
+    brokers' rows went in the midst of an answer, DatabaseError.
+    """
 
     def __init__(
         self, cluster_id: int, namesrv: str, true_until: datetime | None, raise_if_closing: Callable[[], None]
@@ -111,7 +115,7 @@ class FollowedRows:
             broker.version, broker.seen_at, broker.last_error = body.version, now, ""
             if body.scheduler is not None:
                 _set_scheduler(broker, body.scheduler)
-            broker.save()
+            broker.save(force_update=True)
             self._note_answer(broker.name, now)
 
         if header.revision == broker.revision and header.boot == broker.boot:
@@ -138,7 +142,7 @@ class FollowedRows:
 
     def leave_to_polling(self, kind: ClusterKind) -> None:
         """Writes that the cluster is polled."""
-        Cluster.objects.filter(pk=self._cluster_id).update(kind=kind, brokers_away={})
+        Cluster.objects.filter(pk=self._cluster_id, namesrv=self._namesrv).update(kind=kind, brokers_away={})
 
     def tick(self) -> int:
         """Publishes that time passed, where any broker answers; returns how many rows that wrote."""
@@ -152,7 +156,7 @@ class FollowedRows:
 
     def _load(self) -> Cluster:
         """Returns the cluster's row as it is now. What an earlier follower vouched for counts only if it did."""
-        cluster = Cluster.objects.get(pk=self._cluster_id)
+        cluster = Cluster.objects.get(pk=self._cluster_id, namesrv=self._namesrv)
         if self._cluster is None and cluster.state not in _ANSWERING:
             self._inherited_until = None
         self._cluster = cluster
@@ -168,7 +172,7 @@ class FollowedRows:
         if broker.last_error:
             broker.last_error, broker.seen_at, is_new = "", now, True
         if is_new:
-            broker.save()
+            broker.save(force_update=True)
         self._note_answer(broker.name, now)
 
     def _note_answer(self, name: str, now: datetime) -> None:
