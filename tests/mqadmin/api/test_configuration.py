@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import AbstractUser
 from django.test import Client
 
+from mqadmin.api.parsers import YAML_BYTES_MAX
 from mqadmin.api.views import configuration
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
@@ -153,7 +154,7 @@ def test_a_broker_that_refuses_is_said_and_the_rest_is_done(http: Client, broker
             422,
             "line 2: topic a b: topic: ",
         ),
-        ("x" * ((1 << 20) + 1), 413, "1048576"),
+        ("x" * (YAML_BYTES_MAX + 1), 413, str(YAML_BYTES_MAX)),
         ("topics:\n" + "".join(f"  t{n}:\n" for n in range(501)), 413, "501"),
     ],
 )
@@ -262,6 +263,12 @@ def http_status_of_missing(client: Client) -> tuple[int, ...]:
     path = "/api/v1/clusters/nowhere/configuration"
     plan, apply = (client.post(f"{path}/{verb}", FILE, content_type="application/yaml") for verb in ("plan", "apply"))
     return client.get(path).status_code, plan.status_code, apply.status_code
+
+
+@pytest.mark.usefixtures("prod")
+def test_a_file_that_would_take_long_to_read_is_too_large(http: Client) -> None:
+    assert post(http, "plan", b"#" * YAML_BYTES_MAX).status_code == 200
+    assert post(http, "plan", b"#" * (YAML_BYTES_MAX + 1)).status_code == 413
 
 
 def test_brokers_that_are_away_are_said(http: Client, prod: Cluster, brokers: GroupBrokers) -> None:
