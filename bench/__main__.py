@@ -17,6 +17,7 @@ NAMES = (
     "settings",
     "rows",
     "following",
+    "cycles",
     "metrics",
     "lists",
     "install",

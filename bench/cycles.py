@@ -1,0 +1,205 @@
+"""What one cycle of following costs, at 100, 1,000 and 10,000 groups of 8 queues: ours by watch, Apache's by polling.
+
+A topic has 8 queues and 10 groups that read it. Three cycles each: the first, which makes all rows; one in which every
+group committed on every queue since; and one without news. Seconds are from the question until the rows are written, in
+this process, on a SQLite file. Apache's broker starts on files with these topics, groups and offsets; on ours they are
+made by requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from remoting.client.admin import Admin
+from remoting.client.admin.requests import Limits
+from remoting.client.connections import Connections
+from remoting.wire.bodies.groups import SubscriptionGroupConfig
+from remoting.wire.bodies.topics import TopicConfig
+from tests.support.apache import ApacheRocketMQ
+from tests.support.java import require_apache
+from tests.support.our_broker import OurBroker
+
+SIZES = (100, 1_000, 10_000)
+QUEUE_COUNT = 8
+GROUPS_PER_TOPIC = 10
+IN_FLIGHT = 64
+WRITTEN_WITHIN_S = 600.0
+# Requests are counted in whole minutes, and an idle watch is asked again each half minute.
+IDLE_S = 130.0
+
+
+def main() -> None:
+    sizes = tuple(int(text) for text in os.environ.get("BENCH_SIZES", "").split(",") if text) or SIZES
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        folder = Path(name)
+        os.environ["MQADMIN_DATA"] = str(folder / "data")
+        os.environ["MQADMIN_LOG_LEVEL"] = "error"  # there is no Redis, and every event for open pages would log that
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
+        import django  # the settings come from the environment that was just made
+
+        django.setup()
+        from django.core.management import call_command  # after setup
+
+        call_command("migrate", verbosity=0)
+        print(f"{'':<34}{'requests':>10}{'seconds':>10}{'of them CPU':>13}")
+        for size in sizes:
+            _ours(folder / f"ours-{size}", size)
+            _apache(folder / f"apache-{size}", size)
+
+
+def _ours(folder: Path, size: int) -> None:
+    from django.db.models import Sum  # after setup
+
+    from mqadmin.clusters.models import Cluster, QueueOffset, RequestCost  # after setup
+    from tests.support.follower import follower_thread  # after setup
+
+    with OurBroker(folder, flush="async") as broker:
+        asyncio.run(_fill(broker.broker, size))
+        cluster = Cluster.objects.create(name=f"ours-{size}", namesrv=broker.namesrv)
+
+        def requests() -> int:
+            return RequestCost.objects.filter(cluster=cluster).aggregate(total=Sum("request_count"))["total"] or 0
+
+        def is_written(offset: int) -> bool:
+            rows = QueueOffset.objects.filter(group__cluster=cluster, committed_offset=offset)
+            return rows.count() == size * QUEUE_COUNT
+
+        def measure(what: str, offset: int) -> None:
+            began_s, cpu_s = time.monotonic(), time.process_time()
+            while not is_written(offset):
+                if time.monotonic() - began_s > WRITTEN_WITHIN_S:
+                    raise TimeoutError(f"{what}: not written")
+                time.sleep(0.1)
+            _print(f"ours, {size:,} groups, {what}", None, time.monotonic() - began_s, time.process_time() - cpu_s)
+
+        with follower_thread(stopped_within_s=60):
+            measure("first", 0)
+            began_s = time.monotonic()
+            asyncio.run(_commit(broker.broker, size, 1))
+            committed_s = time.monotonic() - began_s
+            measure(f"all moved, in {committed_s:.0f} s", 1)
+            time.sleep(IDLE_S / 2)
+            before, cpu_s = requests(), time.process_time()
+            time.sleep(IDLE_S)
+            per_half_minute = (requests() - before) / (IDLE_S / 30)
+            _print(
+                f"ours, {size:,} groups, idle 30 s", per_half_minute, 30.0, (time.process_time() - cpu_s) * 30 / IDLE_S
+            )
+        cluster.delete()
+
+
+def _apache(folder: Path, size: int) -> None:
+    from django.utils import timezone  # after setup
+
+    from mqadmin.clusters.models import Cluster, ClusterKind  # after setup
+    from mqadmin.observing import sampling  # after setup
+
+    require_apache()
+    broker = ApacheRocketMQ(folder)
+    _write_files(folder / "store" / "config", size)
+    with broker:
+        cluster = Cluster.objects.create(name=f"apache-{size}", namesrv=broker.namesrv, kind=ClusterKind.APACHE)
+
+        def measure(what: str) -> None:
+            began_s, cpu_s = time.monotonic(), time.process_time()
+            sampling.sample_once(cluster, timezone.now())
+            cluster.refresh_from_db()
+            seconds, cpu_s = time.monotonic() - began_s, time.process_time() - cpu_s
+            _print(f"Apache, {size:,} groups, {what}", cluster.cycle_request_count, seconds, cpu_s)
+
+        measure("first")
+        asyncio.run(_commit(broker.broker, size, 1))
+        measure("all moved")
+        measure("no news")
+        cluster.delete()
+
+
+def _print(what: str, requests: float | None, seconds: float, cpu_s: float) -> None:
+    asked = "" if requests is None else f"{requests:.1f}"
+    print(f"{what:<40}{asked:>8}{seconds:>10.2f}{cpu_s:>10.2f}", flush=True)
+
+
+def _topic_of(group: int) -> str:
+    return f"topic-{group // GROUPS_PER_TOPIC}"
+
+
+def _write_files(config: Path, size: int) -> None:
+    """Writes what a broker of Apache's with these topics, groups and offsets has on its disk."""
+    version = {"counter": 1, "stateVersion": 0, "timestamp": 0}
+    topics = {
+        _topic_of(group): {
+            "topicName": _topic_of(group),
+            "readQueueNums": QUEUE_COUNT,
+            "writeQueueNums": QUEUE_COUNT,
+            "perm": 6,
+            "topicFilterType": "SINGLE_TAG",
+        }
+        for group in range(0, size, GROUPS_PER_TOPIC)
+    }
+    groups = {f"group-{group}": {"groupName": f"group-{group}"} for group in range(size)}
+    offsets = {f"{_topic_of(group)}@group-{group}": dict.fromkeys(range(QUEUE_COUNT), 0) for group in range(size)}
+    config.mkdir(parents=True)
+    for name, document in {
+        "topics": {"topicConfigTable": topics, "dataVersion": version},
+        "subscriptionGroup": {"subscriptionGroupTable": groups, "dataVersion": version},
+        "consumerOffset": {"offsetTable": offsets, "dataVersion": version},
+    }.items():
+        (config / f"{name}.json").write_text(json.dumps(document))
+
+
+async def _fill(address: str, size: int) -> None:
+    async def each(admin: Admin) -> None:
+        await _together(
+            admin.topics.create(
+                address,
+                TopicConfig(topic_name=_topic_of(group), read_queue_nums=QUEUE_COUNT, write_queue_nums=QUEUE_COUNT),
+            )
+            for group in range(0, size, GROUPS_PER_TOPIC)
+        )
+        await _together(
+            admin.groups.create(address, SubscriptionGroupConfig(group_name=f"group-{group}")) for group in range(size)
+        )
+
+    await _as_admin(each)
+    await _commit(address, size, 0)
+
+
+async def _commit(address: str, size: int, offset: int) -> None:
+    """Commits for every group on every queue."""
+
+    async def each(admin: Admin) -> None:
+        await _together(
+            admin.offsets.commit(address, f"group-{group}", _topic_of(group), queue_id, offset)
+            for queue_id in range(QUEUE_COUNT)
+            for group in range(size)
+        )
+
+    await _as_admin(each)
+
+
+async def _as_admin(act: Callable[[Admin], Awaitable[None]]) -> None:
+    connections = Connections()
+    await act(Admin(connections, limits=Limits(per_server=IN_FLIGHT)))
+    await connections.close()
+
+
+async def _together(calls: Iterator[Awaitable[Any]]) -> None:
+    """Awaits all, IN_FLIGHT at once."""
+
+    async def work() -> None:
+        for call in calls:
+            await call
+
+    await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
