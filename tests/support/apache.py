@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from tests.support.asking import has_route
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
+from tests.support.asking import ask, has_route
 from tests.support.children import Child, free_port
 from tests.support.java import APACHE_VERSION, QUICK_JVM, apache_jars, java_command
 from tests.support.waiting import wait_until
@@ -149,7 +151,15 @@ class ApacheRocketMQ:
     def _is_routed(self) -> bool:
         if self._broker_child is None or not self._broker_child.is_running:
             raise AssertionError(f"Apache's broker did not come up:\n{self.output()}")
-        return has_route(self.namesrv)
+        # In its first second a broker of the 4 line refuses to tell of its run: it has no figures yet.
+        return has_route(self.namesrv) and self._tells_of_its_run()
+
+    def _tells_of_its_run(self) -> bool:
+        try:
+            answer = ask(self.broker, Command(code=RequestCode.GET_BROKER_RUNTIME_INFO))
+        except OSError:
+            return False
+        return answer.code == ResponseCode.SUCCESS
 
 
 def _write_properties(path: Path, settings: Mapping[str, str]) -> None:
