@@ -56,6 +56,8 @@ _SCALARS: Mapping[str, type] = {
     "tag:yaml.org,2002:bool": bool,
 }
 
+# libyaml's is tens of times as fast; wheels have it, other builds of PyYAML may not.
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OPENING = (
     yaml.BlockMappingStartToken,
     yaml.BlockSequenceStartToken,
@@ -91,12 +93,13 @@ def read(text: bytes) -> list[Entry]:
     try:
         decoded = text.decode()
         _refuse_tokens(decoded)
-        root = yaml.compose(decoded, yaml.SafeLoader)
+        root = yaml.compose(decoded, _LOADER)
     except UnicodeDecodeError as error:
         raise DocumentError(_("the file is not UTF-8: byte %(byte)d") % {"byte": error.start}) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
-        raise _wrong(line, str(error.problem)) from error
+        # The end of a file without a line break counts as the line after it.
+        raise _wrong(min(line, len(decoded.splitlines()) or 1), str(error.problem)) from error
     except yaml.YAMLError as error:
         raise DocumentError(_("the file is not YAML: %(reason)s") % {"reason": error}) from error
     if root is None:
@@ -124,7 +127,7 @@ def write(entries: list[Entry]) -> str:
 def _refuse_tokens(text: str) -> None:
     """Raises DocumentError for what would make the file grow, or take long, while it is read."""
     depth = 0
-    for token in yaml.scan(text, yaml.SafeLoader):
+    for token in yaml.scan(text, _LOADER):
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken | yaml.TagToken):
             raise _wrong(token.start_mark.line + 1, _("anchors, aliases and tags are not read"))
         depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
