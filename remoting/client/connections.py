@@ -99,8 +99,12 @@ class Connections:
 
     def is_open(self, address: str) -> bool:
         """Returns whether there is an open connection to `address`; does not connect."""
+        return self.current(address) is not None
+
+    def current(self, address: str) -> ClientConnection | None:
+        """Returns the open connection to `address`, None where there is none; does not connect."""
         connection = self._open.get(address)
-        return connection is not None and connection.is_open
+        return connection if connection is not None and connection.is_open else None
 
     async def close(self) -> None:
         """Closes all connections; requests in flight raise ConnectionLost.

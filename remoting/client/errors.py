@@ -9,8 +9,10 @@ ClientError
     NotSupported        the server does not know the request: it is older, or of another kind
   RouteNotFound         no name server knows the topic
   GroupNotFound         a broker doesn't have the group that was to be changed
+  GroupTaken            a client has a consumer of the group already
   NotWritable           a topic that no broker accepts messages for
   SendFailed            a send was given up after all its attempts
+  NoReply               nobody replied to a request in time (a TimeoutError too): it may have been carried out
 
 A message that breaks a rule (its size, a name) raises `remoting.wire.errors.MessageError` before anything is sent.
 """
@@ -138,6 +140,17 @@ class GroupNotFound(ClientError):
         self.group = group
 
 
+class GroupTaken(ClientError):
+    """Raised when a second consumer of `group` was to share a client: brokers could not tell them apart."""
+
+    def __init__(self, client_id: str, group: str) -> None:
+        super().__init__(
+            f"client {client_id} has a consumer of group {group!r} already: give the second one another group, or a"
+            " client of its own"
+        )
+        self.group = group
+
+
 class NotWritable(ClientError):
     """Raised when the route of `topic` has no queue that may be written."""
 
@@ -165,6 +178,18 @@ class SendFailed(ClientError):
         self.topic = topic
         self.attempts = tuple(attempts)
         self.sent = tuple(sent)
+
+
+class NoReply(ClientError, TimeoutError):
+    """Raised when a request was sent and no reply came in time: it may have been carried out."""
+
+    def __init__(self, topic: str, message_id: str, timeout_ms: int) -> None:
+        super().__init__(
+            f"no reply to request {message_id} on topic {topic!r} within {timeout_ms} ms:"
+            " see that a consumer of the topic runs and replies"
+        )
+        self.topic = topic
+        self.message_id = message_id
 
 
 def _first_line(remark: str | None) -> str:

@@ -14,7 +14,7 @@ from typing import cast
 
 from remoting.client.config import ClientConfig
 from remoting.client.connections import REQUEST_TIMEOUT_MS, Connections
-from remoting.client.errors import ClientError
+from remoting.client.errors import ClientError, GroupTaken
 from remoting.client.routes import Routes
 from remoting.connection import Connection
 from remoting.wire.bodies.document import write_body
@@ -65,10 +65,12 @@ class Heartbeats:
         self._producer_groups.add(group)
 
     def add_consumer(self, group: str, describe: DescribeConsumer) -> None:
-        """Adds a consumer group.
+        """Adds a consumer group. Raises GroupTaken when this client has it already (Java's "has been created before").
 
         Call `send_now()` next: a broker refuses pulls of groups that no heartbeat has named.
         """
+        if group in self._consumers:
+            raise GroupTaken(self.client_id, group)
         self._consumers[group] = describe
 
     async def remove_producer(self, group: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict
 
-from remoting.wire.compression import compress
+from remoting.wire.compression import LEVEL, CompressionType, compress
 from remoting.wire.errors import MessageError
 from remoting.wire.limits import BODY_BYTES_MAX, COMPRESS_BODY_BYTES_MIN, PROPERTIES_BYTES_MAX
 from remoting.wire.names import NOT_ALLOWED_SEND_TOPICS, check_topic, is_retry_topic
@@ -70,19 +70,42 @@ class OutgoingMessage:
     flag: int
     sys_flag: int
     is_batch: bool = False
+    is_reply: bool = False
     reconsume_times: int | None = None
     max_reconsume_times: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """Bodies of `from_bytes` and more travel compressed (`compressMsgBodyOverHowmuch`, `compressType`, `…Level`)."""
+
+    from_bytes: int = COMPRESS_BODY_BYTES_MIN
+    kind: CompressionType = CompressionType.ZLIB
+    level: int = LEVEL
+
+
+DEFAULT_COMPRESSION = Compression()
+
+
 def prepare_message(
-    topic: str, message: Message, message_id: str, *, compress_from_bytes: int = COMPRESS_BODY_BYTES_MIN
+    topic: str,
+    message: Message,
+    message_id: str,
+    *,
+    compression: Compression = DEFAULT_COMPRESSION,
+    more: Mapping[str, str] | None = None,
 ) -> OutgoingMessage:
-    """Returns the message ready for a send request. Raises MessageError for what a broker would not take."""
+    """Returns the message ready for a send request; `more` are properties of the protocol's own.
+
+    Raises MessageError for what a broker would not take.
+    """
     check_body(message.body)
     properties = complete_properties(message, message_id)
+    if more:
+        properties.update(more)
     body, sys_flag = message.body, 0
-    if len(body) >= compress_from_bytes:
-        body, sys_flag = compress(body)
+    if len(body) >= compression.from_bytes:
+        body, sys_flag = compress(body, kind=compression.kind, level=compression.level)
     return OutgoingMessage(topic, message_id, body, encode_checked(properties), message.flag, sys_flag)
 
 

@@ -10,12 +10,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Unpack
 
 from remoting.client.batches import batches, split_result
-from remoting.client.errors import BrokerRefused, ClientError, NotConnected, NotWritable, RequestTimedOut, SendFailed
+from remoting.client.errors import (
+    BrokerRefused,
+    ClientError,
+    NoReply,
+    NotConnected,
+    NotWritable,
+    RequestTimedOut,
+    SendFailed,
+)
 from remoting.client.instance import ClientInstance, local_address
+from remoting.client.latency import BrokerLatencies
 from remoting.client.outgoing import (
+    DEFAULT_COMPRESSION,
+    Compression,
     Message,
     MessageOptions,
     OutgoingMessage,
@@ -23,20 +36,27 @@ from remoting.client.outgoing import (
     check_body,
     check_send_topic,
     encode_checked,
+    is_delayed,
     prepare_message,
 )
-from remoting.client.queue_picker import QueuePicker
+from remoting.client.queue_picker import QueuePicker, queue_by_key
+from remoting.client.received_message import ReceivedMessage
+from remoting.client.replies import PendingReplies, reply_to, request_properties
 from remoting.client.send_result import SendResult, SendStatus
+from remoting.client.send_trace import Sending, send_records
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.trace import TraceRecord
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from remoting.wire.errors import HeaderError
+from remoting.wire.errors import HeaderError, MessageError
+from remoting.wire.headers.recall import RecallMessageHeader, RecallMessageResponseHeader
 from remoting.wire.headers.send import SendMessageHeaderV2, SendMessageResponseHeader
 from remoting.wire.headers.typed import read_header, write_header
-from remoting.wire.limits import COMPRESS_BODY_BYTES_MIN
 from remoting.wire.message_id import UniqueKeyFactory
 from remoting.wire.names import check_group
 from remoting.wire.properties import Property
+from remoting.wire.recall_handle import read_recall_handle
+from remoting.wire.stored_message import TRANSACTION_PREPARED
 
 # `sendMsgTimeout`: all attempts together.
 SEND_TIMEOUT_MS = 3000
@@ -78,16 +98,24 @@ class Producer:
         instance: ClientInstance | None = None,
         timeout_ms: int = SEND_TIMEOUT_MS,
         retries: int = RETRIES,
-        compress_from_bytes: int = COMPRESS_BODY_BYTES_MIN,
+        compression: Compression = DEFAULT_COMPRESSION,
         pauses_s: Sequence[float] = PAUSES_S,
+        avoids_slow_brokers: bool = False,
+        trace: Callable[[TraceRecord], None] | None = None,
     ) -> None:
-        """Raises MessageError for an illegal group name, ValueError without a name server."""
+        """Raises MessageError for an illegal group name, ValueError without a name server.
+
+        `avoids_slow_brokers`: see `BrokerLatencies` (`sendLatencyFaultEnable`). `trace` gets a record of each message
+        that was stored (`TraceDispatcher.record`).
+        """
         check_group(group)
         self.group = group
         self.timeout_ms = timeout_ms
         self.retries = retries
-        self._compress_from_bytes = compress_from_bytes
+        self._compression = compression
+        self._latencies = BrokerLatencies() if avoids_slow_brokers else None
         self._pauses_s = pauses_s
+        self._trace = trace
         self._instance = instance or ClientInstance(namesrv)
         self._owns_instance = instance is None
         self._picker = QueuePicker()
@@ -96,6 +124,11 @@ class Producer:
         self._is_running = False
         self._in_flight = 0
         self._all_ended = asyncio.Event()
+
+    @property
+    def instance(self) -> ClientInstance:
+        """Returns the client whose connections it uses."""
+        return self._instance
 
     async def start(self) -> None:
         """Registers the group with its brokers' heartbeats; starts the instance where it is the producer's own."""
@@ -121,17 +154,85 @@ class Producer:
         *,
         queue: MessageQueue | None = None,
         selector: QueueSelector | None = None,
+        order_key: str | None = None,
+        message_id: str | None = None,
         timeout_ms: int | None = None,
         **options: Unpack[MessageOptions],
     ) -> SendResult:
         """Sends a message and returns when a broker has stored it; `options` are the other fields of `Message`.
 
-        With `queue`, or the one that `selector` returns of all queues of the topic, that queue only is tried, once.
+        With `queue`, or the one that `selector` returns of all queues of the topic, that queue only is tried, once;
+        with `order_key` the queue of all messages with that key. `message_id`: of an earlier try of the same message,
+        so that consumers know it again.
+
         Raises MessageError before anything is sent; RouteNotFound; BrokerRefused for a code that no retry can cure;
         else SendFailed.
         """
-        message = self._outgoing(topic, Message(body, **options))
+        if order_key is not None:
+            selector = partial(queue_by_key, order_key)
+        message = self._outgoing(topic, Message(body, **options), message_id)
         return await self._deliver(message, queue, selector, timeout_ms)
+
+    async def request(
+        self,
+        topic: str,
+        body: bytes,
+        *,
+        order_key: str | None = None,
+        timeout_ms: int | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> ReceivedMessage:
+        """Sends a request and returns the reply of whoever consumed it; `timeout_ms` covers both.
+
+        Raises as `send`, and NoReply.
+        """
+        timeout_ms = timeout_ms or self.timeout_ms
+        selector = None if order_key is None else partial(queue_by_key, order_key)
+        with PendingReplies.of(self._instance).expected() as (correlation_id, reply):
+            more = request_properties(correlation_id, self._instance.client_id, timeout_ms)
+            message = self._outgoing(topic, Message(body, **options), more=more)
+            try:
+                async with asyncio.timeout(timeout_ms / 1000):
+                    await self._be_known(topic, timeout_ms)
+                    await self._deliver(message, None, selector, timeout_ms)
+                    return await reply
+            except TimeoutError as error:
+                if isinstance(error, ClientError):
+                    raise
+                raise NoReply(topic, message.message_id, timeout_ms) from error
+
+    async def reply(self, request: Mapping[str, str], body: bytes, **options: Unpack[MessageOptions]) -> SendResult:
+        """Sends the reply to a consumed message, given by its properties. Raises as `send`.
+
+        MessageError says that the message was no request; SendFailed, with the broker's words, that the one who asked
+        is gone.
+        """
+        topic, properties = reply_to(request)
+        message = replace(self._outgoing(topic, Message(body, **options), more=properties), is_reply=True)
+        return await self._deliver(message, None, None, None)
+
+    async def _be_known(self, topic: str, timeout_ms: int) -> None:
+        """Registers at every broker that the topic's replies may come by."""
+        await self._queues(topic, asyncio.get_running_loop().time() + timeout_ms / 1000)
+        addresses = self._instance.routes.broker_addresses(with_slaves=False)
+        if not all(self._instance.connections.is_open(address) for address in addresses):
+            await self._instance.heartbeats.send_now()
+
+    async def send_half(self, topic: str, body: bytes, **options: Unpack[MessageOptions]) -> SendResult:
+        """Sends the half message of a transaction (`remoting/client/transactions.py`). Raises as `send`."""
+        whole = Message(body, **options)
+        if is_delayed(whole):
+            raise MessageError("a message of a transaction cannot be delayed: brokers forget the delay of a half")
+        more = {Property.TRAN_MSG: "true", Property.PGROUP: self.group}
+        half = self._outgoing(topic, whole, more=more)
+        half = replace(half, sys_flag=half.sys_flag | TRANSACTION_PREPARED)
+        return await self._deliver(half, None, None, None)
+
+    async def tell_broker(self, broker_name: str, request: Command) -> None:
+        """Writes a oneway request to a broker's master. Raises NotConnected, RequestTimedOut."""
+        self._check_running()
+        address = self._address(MessageQueue("", broker_name, 0))
+        await self._instance.connections.oneway(address, request, self.timeout_ms)
 
     async def send_oneway(
         self, topic: str, body: bytes, *, queue: MessageQueue | None = None, **options: Unpack[MessageOptions]
@@ -144,7 +245,7 @@ class Producer:
         self._check_running()
         deadline_s = asyncio.get_running_loop().time() + self.timeout_ms / 1000
         queues = await self._queues(topic, deadline_s)
-        target = queue or self._picker.pick(topic, queues)
+        target = queue or self._pick(topic, queues, None)
         request = self._request(message, target)
         await self._instance.connections.oneway(self._address(target), request, self.timeout_ms)
         return message.message_id
@@ -208,6 +309,22 @@ class Producer:
         )
         return await self._deliver(message, queue, None, timeout_ms)
 
+    async def recall(self, topic: str, recall_handle: str) -> str:
+        """Calls a timer message back before its time (`SendResult.recall_handle`); returns its message id.
+
+        Raises MessageError for a handle that is none, BrokerRefused when the broker doesn't know it any more or at all.
+        """
+        self._check_running()
+        handle = read_recall_handle(recall_handle)
+        await self._instance.routes.get(topic)
+        address = self._address(MessageQueue(topic, handle.broker_name, 0))
+        header = RecallMessageHeader(producer_group=self.group, topic=topic, recall_handle=recall_handle)
+        request = Command(code=RequestCode.RECALL_MESSAGE, ext_fields=write_header(header))
+        answer = await self._instance.connections.request(address, request, self.timeout_ms)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerRefused(address, request.code, answer.code, answer.remark, f"topic {topic!r}")
+        return read_header(RecallMessageResponseHeader, answer.ext_fields).msg_id
+
     async def publish_queues(self, topic: str) -> tuple[MessageQueue, ...]:
         """Returns the queues that a selector may choose from. Raises RouteNotFound, NameServersUnreachable."""
         return await self._instance.routes.publish_queues(topic)
@@ -238,7 +355,7 @@ class Producer:
         failed_broker: str | None = None
         while len(attempts) <= (self.retries if queue is None else 0) and _left_ms(deadline_s) > 0:
             queues = await self._queues(message.topic, deadline_s)  # also finds the address of a chosen queue's broker
-            target = queue or self._picker.pick(message.topic, queues, failed_broker)
+            target = queue or self._pick(message.topic, queues, failed_broker)
             if target.broker_name == failed_broker:
                 await self._pause(attempts, deadline_s)
             try:
@@ -248,8 +365,16 @@ class Producer:
                     raise
                 attempts.append(error)
                 failed_broker = target.broker_name
+                if self._latencies is not None:
+                    now_s = asyncio.get_running_loop().time()
+                    self._latencies.failed(failed_broker, now_s, is_refusal=isinstance(error, BrokerRefused))
                 self._instance.routes.expire(message.topic)
         raise SendFailed(message.topic, attempts) from (attempts[-1] if attempts else None)
+
+    def _pick(self, topic: str, queues: Sequence[MessageQueue], failed_broker: str | None) -> MessageQueue:
+        if self._latencies is not None:
+            queues = self._latencies.choose(queues, failed_broker, asyncio.get_running_loop().time())
+        return self._picker.pick(topic, queues, failed_broker)
 
     async def _pause(self, attempts: Sequence[Exception], deadline_s: float) -> None:
         pause_s = self._pauses_s[min(len(attempts), len(self._pauses_s)) - 1]
@@ -258,7 +383,9 @@ class Producer:
     async def _send_once(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendResult:
         address = self._address(queue)
         request = self._request(message, queue)
+        began_ms = _now_ms()
         answer = await self._instance.connections.request(address, request, timeout_ms)
+        ended_ms = _now_ms()
         if answer.code not in _STORED:
             subject = f"topic {message.topic!r}"
             raise BrokerRefused(address, request.code, answer.code, answer.remark, subject)
@@ -267,7 +394,23 @@ class Producer:
         except HeaderError as error:  # stored at an unknown place: sending it again would store it twice
             raise SendFailed(message.topic, [error]) from error
         stored_in = MessageQueue(message.topic, queue.broker_name, header.queue_id)
-        return SendResult(message.message_id, header.msg_id, stored_in, header.queue_offset, SendStatus(answer.code))
+        result = SendResult(
+            message.message_id,
+            header.msg_id,
+            stored_in,
+            header.queue_offset,
+            SendStatus(answer.code),
+            header.recall_handle,
+            header.transaction_id,
+        )
+        if self._latencies is not None:
+            now_s = asyncio.get_running_loop().time()
+            self._latencies.answered(queue.broker_name, (ended_ms - began_ms) / 1000, now_s)
+        if self._trace is not None:
+            sending = Sending(self.group, address, began_ms, ended_ms, answer.ext_fields)
+            for record in send_records(message, result, sending):
+                self._trace(record)
+        return result
 
     async def _queues(self, topic: str, deadline_s: float) -> tuple[MessageQueue, ...]:
         """Returns the queues that can be written, at least one. Raises SendFailed, RouteNotFound."""
@@ -294,13 +437,16 @@ class Producer:
 
     # requests
 
-    def _outgoing(self, topic: str, message: Message) -> OutgoingMessage:
+    def _outgoing(
+        self, topic: str, message: Message, message_id: str | None = None, more: Mapping[str, str] | None = None
+    ) -> OutgoingMessage:
         if topic not in self._checked_topics:
             check_send_topic(topic)
             if len(self._checked_topics) >= _CHECKED_TOPICS_MAX:
                 self._checked_topics.clear()
             self._checked_topics.add(topic)
-        return prepare_message(topic, message, self._keys.next(), compress_from_bytes=self._compress_from_bytes)
+        message_id = message_id or self._keys.next()
+        return prepare_message(topic, message, message_id, compression=self._compression, more=more)
 
     def _request(self, message: OutgoingMessage, queue: MessageQueue) -> Command:
         header = SendMessageHeaderV2(
@@ -308,7 +454,7 @@ class Producer:
             topic=message.topic,
             queue_id=queue.queue_id,
             sys_flag=message.sys_flag,
-            born_timestamp=time.time_ns() // 1_000_000,
+            born_timestamp=_now_ms(),
             flag=message.flag,
             properties=message.properties_text,
             reconsume_times=message.reconsume_times or 0,
@@ -318,7 +464,13 @@ class Producer:
             bname=queue.broker_name,
         )
         code = RequestCode.SEND_BATCH_MESSAGE if message.is_batch else RequestCode.SEND_MESSAGE_V2
+        if message.is_reply:
+            code = RequestCode.SEND_REPLY_MESSAGE_V2
         return Command(code=code, ext_fields=write_header(header), body=message.body)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _left_ms(deadline_s: float) -> int:

@@ -1,4 +1,4 @@
-"""Picks the queue of the next message: round robin, and away from a broker that just failed."""
+"""Picks the queue of the next message: round robin and away from a broker that just failed, or by the message's key."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ import random
 from collections.abc import Sequence
 
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.java_string import string_hash
 
 # Topics whose next queue is remembered; beyond it the oldest is forgotten and begins at random again.
 TOPICS_MAX = 10_000
+
+
+def queue_by_key(key: str, queues: Sequence[MessageQueue]) -> MessageQueue:
+    """Returns the queue of all messages with this key (Java `SelectMessageQueueByHash`): |hash % number of queues|.
+
+    Java's producers choose the same one; another number of queues moves most keys.
+    """
+    return queues[abs(string_hash(key)) % len(queues)]
 
 
 class QueuePicker:

@@ -22,7 +22,8 @@ class SendStatus(IntEnum):
 class SendResult:
     """`message_id` was made by the client (UNIQ_KEY), `offset_message_id` by the broker.
 
-    `queue_offset` is the message's own entry in its queue.
+    `queue_offset` is the message's own entry in its queue. `recall_handle`, of a timer message, calls it back before
+    its time; `transaction_id` is what the broker calls a half message.
     """
 
     message_id: str
@@ -30,3 +31,5 @@ class SendResult:
     queue: MessageQueue
     queue_offset: int
     status: SendStatus
+    recall_handle: str | None = None
+    transaction_id: str | None = None

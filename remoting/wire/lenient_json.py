@@ -55,7 +55,38 @@ def _parse(data: bytes, dialect_bytes_max: int) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if len(data) > dialect_bytes_max:
             raise BodyError(f"{len(data)} bytes of JSON that is not standard: {error}") from error
+        if (quoted := _with_quoted_integer_keys(data)) is not None:
+            try:
+                return msgspec.json.decode(quoted)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                pass  # another part of the dialect
         return _parse_dialect(data)
+
+
+# What stands outside of texts where integer keys are all that is not standard, with the mark of a text.
+_TEXT = b"\x00"
+_PLAIN = b"{}:,-0123456789" + _TEXT
+_DIGITS = tuple(bytes([digit]) for digit in b"0123456789")
+_DIFFERENCE = re.compile(rb"\d-")
+
+
+def _with_quoted_integer_keys(data: bytes) -> bytes | None:
+    """Returns the body with quotes around its integer keys; None where it has more than these, numbers and texts.
+
+    Tables of offsets are such, and large: this takes a tenth of the time of `_parse_dialect`, because each step is one
+    call for the whole body. Outside of texts every integer before a colon is a key, and a key follows { or a comma.
+    """
+    if b"\\" in data or _TEXT in data:
+        return None
+    parts = data.split(b'"')
+    outside = _TEXT.join(parts[::2])
+    if len(parts) % 2 == 0 or outside.translate(None, _PLAIN) or _DIFFERENCE.search(outside):
+        return None
+    for digit in _DIGITS:
+        outside = outside.replace(b"{" + digit, b'{"' + digit).replace(b"," + digit, b',"' + digit)
+        outside = outside.replace(digit + b":", digit + b'":')
+    parts[::2] = outside.split(_TEXT)
+    return b'"'.join(parts)
 
 
 def _parse_dialect(data: bytes) -> Any:

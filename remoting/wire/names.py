@@ -103,9 +103,32 @@ def split_namespace(name: str) -> tuple[str, str]:
     """
     if is_system_topic(name) or is_system_group(name):
         return "", name
-    kind = next((prefix for prefix in (RETRY_PREFIX, DLQ_PREFIX) if name.startswith(prefix)), "")
-    namespace, separator, rest = name[len(kind) :].partition("%")
+    kind, rest = _split_kind(name)
+    namespace, separator, rest = rest.partition("%")
     return (namespace, kind + rest) if namespace and separator and rest else ("", name)
+
+
+def with_namespace(namespace: str, name: str) -> str:
+    """Returns the topic or group as brokers know it in `namespace` (Java `NamespaceUtil.wrapNamespace`).
+
+    `orders` in `prod` is `prod%orders`, `%RETRY%billing` is `%RETRY%prod%billing`. Without a namespace, for names of
+    RocketMQ's own, and for a name that is in it already, nothing changes.
+    """
+    if not namespace or not name or is_system_topic(name) or name.startswith(SYSTEM_GROUP_PREFIX):
+        return name
+    kind, rest = _split_kind(name)
+    return name if rest.startswith(f"{namespace}%") else f"{kind}{namespace}%{rest}"
+
+
+def without_namespace(namespace: str, name: str) -> str:
+    """Returns the topic or group as those in `namespace` call it; other names as they are."""
+    kind, rest = _split_kind(name)
+    return kind + rest.removeprefix(f"{namespace}%") if namespace else name
+
+
+def _split_kind(name: str) -> tuple[str, str]:
+    kind = next((prefix for prefix in (RETRY_PREFIX, DLQ_PREFIX) if name.startswith(prefix)), "")
+    return kind, name[len(kind) :]
 
 
 def is_topic_of_broker(topic: str, own_names: Collection[str]) -> bool:

@@ -64,16 +64,19 @@ class Property:
     DLQ_ORIGIN_MESSAGE_ID = "DLQ_ORIGIN_MESSAGE_ID"
     INNER_NUM = "INNER_NUM"
     CRC32 = "__CRC32#"
+    # Ours, of a retry or a dead letter: why its last attempt failed (exception class, first line), in which listener,
+    # at which member, and which attempt that was, from 1.
+    FAILURE_CLASS = "__FAILURE_CLASS"
+    FAILURE_TEXT = "__FAILURE_TEXT"
+    FAILURE_LISTENER = "__FAILURE_LISTENER"
+    FAILURE_MEMBER = "__FAILURE_MEMBER"
+    FAILURE_ATTEMPT = "__FAILURE_ATTEMPT"
 
 
 def decode_properties(text: str) -> dict[str, str]:
     """Returns the properties in `text`; of one name the last counts. Never raises."""
-    properties: dict[str, str] = {}
-    for segment in text.split(VALUE_END):
-        name, _, value = segment.partition(NAME_END)
-        if name and value:
-            properties[name] = value
-    return properties
+    segments = [segment.partition(NAME_END) for segment in text.split(VALUE_END)]
+    return {name: value for name, _, value in segments if name and value}
 
 
 def encode_properties(properties: Mapping[str, str]) -> str:

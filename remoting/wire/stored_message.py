@@ -13,7 +13,6 @@ A store may end a record with `__CRC32#`, 20 bytes at the very end of the proper
 from __future__ import annotations
 
 import struct
-from functools import cached_property
 from zlib import crc32
 
 import msgspec
@@ -50,6 +49,18 @@ _SYS_FLAG = struct.Struct(">i")
 _SHORT = struct.Struct(">H")
 
 
+class _Properties:
+    """The decoded properties of a message, without the record's CRC; kept in its `__dict__` once they are asked for.
+
+    `functools.cached_property` would take a lock each time on Python 3.11, and every consumed message pays for it.
+    """
+
+    def __get__(self, message: StoredMessage, _: type[StoredMessage]) -> dict[str, str]:
+        properties = message.__dict__["properties"] = decode_properties(message.properties_text)
+        properties.pop(Property.CRC32, None)
+        return properties
+
+
 class StoredMessage(msgspec.Struct, kw_only=True, dict=True):
     """`body` is as stored, so it may be compressed; `total_bytes` is the size of the record it came from."""
 
@@ -70,12 +81,7 @@ class StoredMessage(msgspec.Struct, kw_only=True, dict=True):
     body_crc: int = 0
     total_bytes: int = 0
 
-    @cached_property
-    def properties(self) -> dict[str, str]:
-        """Returns the decoded properties, without the record's CRC."""
-        properties = decode_properties(self.properties_text)
-        properties.pop(Property.CRC32, None)
-        return properties
+    properties = _Properties()
 
     @property
     def unique_key(self) -> str | None:

@@ -46,6 +46,12 @@ class SendMessageBackHeader(Header, kw_only=True):
     unit_mode: bool | None = None
     max_reconsume_times: Int32 | None = None
     bname: str | None = None
+    # Ours, which Apache's broker ignores: why it failed (remoting/wire/failures.py).
+    failure_class: str | None = None
+    failure_text: str | None = None
+    failure_listener: str | None = None
+    failure_member: str | None = None
+    failure_attempt: Int32 | None = None
 
 
 class GetConsumeStatsHeader(Header, kw_only=True):

@@ -8,6 +8,7 @@ from remoting.wire.headers.typed import Header, Int32, Int64
 COMMIT_OFFSET_FLAG = 1
 SUSPEND_FLAG = 2
 SUBSCRIPTION_FLAG = 4
+LITE_PULL_FLAG = 16
 
 
 class PullMessageHeader(Header, kw_only=True):

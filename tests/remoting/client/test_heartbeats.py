@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 
 from remoting.client.config import ClientConfig
+from remoting.client.errors import GroupTaken
 from remoting.client.instance import ClientInstance
 from remoting.wire.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData, read_heartbeat
 from remoting.wire.bodies.route import TopicRouteData
@@ -75,6 +76,16 @@ async def test_heartbeats_of_a_producer_alone_go_to_masters_only(
     instance.heartbeats.add_producer("senders")
     assert await instance.heartbeats.send_now() == {master.address}
     assert slave.made == 0
+
+
+async def test_a_second_consumer_of_a_group_in_one_client_is_refused(instance: ClientInstance) -> None:
+    instance.heartbeats.add_consumer("billing", billing)
+    with pytest.raises(
+        GroupTaken, match="has a consumer of group 'billing' already: give the second one another group"
+    ):
+        instance.heartbeats.add_consumer("billing", billing)
+    await instance.heartbeats.remove_consumer("billing")
+    instance.heartbeats.add_consumer("billing", billing)
 
 
 async def test_a_client_without_groups_says_nothing(instance: ClientInstance, master: AnsweringServer) -> None:
@@ -171,14 +182,18 @@ async def test_a_consumer_that_cannot_describe_itself_does_not_end_the_heartbeat
     master: AnsweringServer,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def fail() -> ConsumerData:
-        raise ValueError("who am I?")
+    knows_itself = False
+
+    def describe() -> ConsumerData:
+        if not knows_itself:
+            raise ValueError("who am I?")
+        return billing()
 
     instance.heartbeats.config = ClientConfig(heartbeat_first_after_s=0.01, heartbeat_interval_s=0.01)
     instance.heartbeats.add_producer("senders")
     await instance.heartbeats.send_now()
-    instance.heartbeats.add_consumer("billing", fail)
+    instance.heartbeats.add_consumer("billing", describe)
     instance.start()
     await eventually(lambda: "who am I?" in caplog.text)
-    instance.heartbeats.add_consumer("billing", billing)
+    knows_itself = True
     await eventually(lambda: beats(master)[-1].consumer_data_set == [billing()])

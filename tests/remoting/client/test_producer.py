@@ -369,3 +369,27 @@ async def test_an_answer_that_makes_no_sense_is_an_error_and_not_tried_again(
     with pytest.raises(SendFailed, match=r"SendMessageResponseHeader.*msgId"):
         await producer.send("orders", b"x")
     assert len(broker.of_code(SEND)) == 1
+
+
+async def test_a_producer_told_so_avoids_a_broker_that_answers_slowly(
+    broker: Broker, other: Broker, table: Table, namesrv: AnsweringServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("remoting.client.latency.LATENCIES_MS", (0,))
+    monkeypatch.setattr("remoting.client.latency.NOT_AVAILABLE_MS", (60_000,))
+    table["orders"] = route_to(("a", broker.address), ("b", other.address))
+    producer = Producer(namesrv.address, "senders", avoids_slow_brokers=True)
+    await producer.start()
+    first = await producer.send("orders", b"x")
+    second = await producer.send("orders", b"x")
+    await producer.close()
+    assert {first.queue.broker_name, second.queue.broker_name} == {"a", "b"}
+    assert broker.of_code(SEND)
+    assert other.of_code(SEND)
+
+
+async def test_an_earlier_message_id_is_kept_and_the_recall_handle_returned(broker: Broker, producer: Producer) -> None:
+    fields = {"msgId": "OFFSET-ID", "queueId": "0", "queueOffset": "5", "recallHandle": "handle"}
+    broker.answers[SEND] = lambda _, request: response(request, ResponseCode.SUCCESS, ext_fields=fields)
+    result = await producer.send("orders", b"x", message_id="EARLIER", delay_s=60)
+    assert (result.message_id, result.recall_handle) == ("EARLIER", "handle")
+    assert decode_properties(broker.sent()[0].properties or "")["UNIQ_KEY"] == "EARLIER"

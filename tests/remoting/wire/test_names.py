@@ -75,3 +75,25 @@ def test_system_names_are_recognised() -> None:
 )
 def test_names_are_taken_apart_at_their_namespace(name: str, parts: tuple[str, str]) -> None:
     assert names.split_namespace(name) == parts
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "wrapped"),
+    [
+        ("prod", "orders", "prod%orders"),
+        ("prod", "%RETRY%billing", "%RETRY%prod%billing"),
+        ("prod", "%DLQ%billing", "%DLQ%prod%billing"),
+        ("prod", "other%orders", "prod%other%orders"),
+        ("", "orders", "orders"),
+    ],
+)
+def test_a_namespace_is_put_before_a_name_once_and_taken_away_again(namespace: str, name: str, wrapped: str) -> None:
+    assert names.with_namespace(namespace, name) == wrapped
+    assert names.with_namespace(namespace, wrapped) == wrapped
+    assert names.without_namespace(namespace, wrapped) == name
+    assert names.without_namespace(namespace, name) == name
+
+
+@pytest.mark.parametrize("name", ["", "TBW102", "RMQ_SYS_TRACE_TOPIC", "CID_RMQ_SYS_TRANS"])
+def test_names_of_rocketmqs_own_are_in_no_namespace(name: str) -> None:
+    assert names.with_namespace("prod", name) == name

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from remoting.wire.bodies.trace import RECORDS_MAX, TraceRecord, read_trace
+from remoting.wire.bodies.trace import RECORDS_MAX, TraceRecord, read_trace, write_trace
 
 
 def line(*words: str) -> bytes:
@@ -49,3 +49,16 @@ def test_what_is_no_record_hides_no_other() -> None:
     assert [record.message_id for record in read_trace(broken + BEFORE)] == ["ID1"]
     assert read_trace(b"") == []
     assert len(read_trace(BEFORE * (RECORDS_MAX + 5))) == RECORDS_MAX
+
+
+def test_records_are_written_as_they_are_read() -> None:
+    data = PUB + BEFORE + AFTER + END
+    assert write_trace(read_trace(data)) == data
+
+
+def test_what_a_record_lacks_is_written_as_javas_null_and_no_text_ends_its_field() -> None:
+    record = TraceRecord(kind="SubBefore", message_id="ID1", request_id="R1", retry_times=0, keys="a\x01b\x02c")
+    assert write_trace([record]) == line("SubBefore", "null", "null", "null", "R1", "ID1", "0", "a b c")
+    pub = TraceRecord(kind="Pub", message_id="ID1", is_success=False, keys="")
+    assert write_trace([pub]).rstrip(b"\x02").split(b"\x01")[5:9] == [b"ID1", b"null", b"null", b"null"]
+    assert write_trace([pub]).endswith(b"\x01false\x02")

@@ -1,0 +1,107 @@
+"""The sync faces against a broker on another loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+
+import pytest
+
+from remoting.client.blocking import BlockingLitePullConsumer, BlockingPullConsumer
+from remoting.client.event_loop_thread import EventLoopThread
+from remoting.client.lite_pull_consumer import LitePullConfig
+from remoting.wire.errors import MessageError
+from tests.support.memory_broker import MemoryBroker
+
+FIRST = LitePullConfig(consume_from="first", wait_ms=200)
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    thread = EventLoopThread("broker of the test")
+    broker = MemoryBroker()
+    thread.run(broker.__aenter__())
+    broker.create_topic("orders", 1)
+    thread.call(broker.put, "orders", b"1", b"2")
+    yield broker
+    thread.run(broker.__aexit__())
+    thread.close()
+
+
+def test_a_script_pulls_and_commits(broker: MemoryBroker) -> None:
+    with BlockingPullConsumer(broker.namesrv, "reports") as consumer:
+        (queue,) = consumer.queues("orders")
+        result = consumer.pull(queue, consumer.committed(queue) or 0, wait_ms=10)
+        assert [message.text for message in result.messages] == ["1", "2"]
+        consumer.commit(queue, result.next_offset)
+        assert consumer.committed(queue) == consumer.max_offset(queue) == 2
+        assert consumer.min_offset(queue) == consumer.offset_at(queue, 0) == 0
+
+
+def test_a_script_polls_what_it_subscribed_to(broker: MemoryBroker) -> None:
+    with BlockingLitePullConsumer(broker.namesrv, "reports", FIRST) as consumer:
+        consumer.subscribe("orders")
+        assert [message.text for message in consumer.poll(10)] == ["1", "2"]
+        (queue,) = consumer.assignment
+        consumer.commit()
+        assert consumer.committed(queue) == 2
+        consumer.pause([queue])
+        consumer.resume([queue])
+        consumer.seek(queue, 1)
+        assert [message.text for message in consumer.poll(10)] == ["2"]
+        consumer.seek_to_begin(queue)
+        consumer.seek_to_end(queue)
+        assert consumer.offset_at(queue, 0) == 0
+        consumer.unsubscribe("orders")
+
+
+def test_a_script_assigns_queues(broker: MemoryBroker) -> None:
+    with BlockingLitePullConsumer(broker.namesrv, "reports", FIRST) as consumer:
+        consumer.assign(consumer.queues("orders"))
+        assert len(consumer.poll(10)) == 2
+
+
+def test_an_error_at_the_start_leaves_no_thread() -> None:
+    before = threading.active_count()
+    for kind in (BlockingPullConsumer, BlockingLitePullConsumer):
+        with pytest.raises(MessageError):
+            kind("127.0.0.1:1", "a b")
+    assert threading.active_count() == before
+
+
+async def test_an_event_loop_is_not_blocked() -> None:
+    thread = EventLoopThread("pull consumer reports")
+    with pytest.raises(RuntimeError, match="use its async twin"):
+        thread.call(int)
+
+
+def test_a_forked_process_is_told_to_make_its_own() -> None:
+    thread = EventLoopThread("pull consumer reports")
+    assert thread.call(int) == 0
+    pid = os.fork()
+    if pid == 0:
+        try:
+            thread.call(int)
+        except RuntimeError:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    thread.close()
+
+
+def test_an_interrupted_call_is_cancelled_and_a_closed_thread_starts_anew() -> None:
+    thread = EventLoopThread("a loop")
+    with pytest.raises(CancelledError):
+        thread.run(_cancelled())
+    thread.close()
+    thread.close()
+    assert thread.call(int) == 0
+    thread.close()
+
+
+async def _cancelled() -> None:
+    raise asyncio.CancelledError
