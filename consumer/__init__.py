@@ -1,14 +1,16 @@
 """The consumer runtime: a Django app around an engine (docs/ARCHITECTURE.md, "The rooms").
 
-    from consumer import Later, Message, listener, producer
+    from consumer import DeadLetter, Later, Message, listener, producer
 
-`consumer.producer` is a module of its own, imported when it is asked for: it needs Django's settings.
+`consumer.producer` and `consumer.task_listener` are modules of their own, imported when they are asked for: they need
+Django's settings, or Celery.
 """
 
 from __future__ import annotations
 
-from consumer.engine.listening import Later
+from consumer.engine.breaker import Breaker
 from consumer.engine.message import Message
+from consumer.engine.outcomes import DeadLetter, Later
 from consumer.listener import listener
 
-__all__ = ["Later", "Message", "listener"]
+__all__ = ["Breaker", "DeadLetter", "Later", "Message", "listener"]

@@ -1,13 +1,15 @@
-"""The Django app: imports the `listeners` modules of all installed apps, and refuses contradictory declarations."""
+"""The Django app: imports the `listeners` modules of all installed apps; its system checks judge the declarations."""
 
 from __future__ import annotations
 
 from django.apps import AppConfig
-from django.core.exceptions import ImproperlyConfigured
+from django.core.checks import register
 from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
 
-from consumer.listener import ListenerError, registry
+from consumer.conf import clusters
+from consumer.hosting import redis_transport
+from consumer.listener import registry
 
 
 class ConsumerAppConfig(AppConfig):
@@ -17,12 +19,14 @@ class ConsumerAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Raises ImproperlyConfigured, which names every error in the declarations."""
+        # They need the models.
+        from consumer.checks import check_databases, check_listeners, check_middleware
         from consumer.hosting.schedule import install_schedule  # needs the models
 
+        redis_transport.install()
         autodiscover_modules("listeners")
-        try:
-            registry.freeze()
-        except ListenerError as error:
-            raise ImproperlyConfigured(str(error)) from error
+        registry.freeze(clusters())
+        register("consumer")(check_listeners)
+        register("consumer")(check_middleware)
+        register("consumer")(check_databases)
         post_migrate.connect(install_schedule, sender=self, dispatch_uid="mq_consumer schedule")

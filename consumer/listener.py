@@ -1,33 +1,28 @@
 """The decorator that declares a listener, and the registry of what was declared.
 
-All listeners of one group form one consumer that subscribes to all their topics. Options of the whole group (instances,
-threads, retries, start) can be given with any of its listeners; where two give one, it must be the same. The registry
-is frozen when Django has started; only then everything is checked, so that an error can name both declarations.
+All listeners of one group form one consumer that subscribes to all their topics. The options are a table
+(`options.py`). The registry is frozen when Django has started; only then everything is checked, so that an error can
+name both declarations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack, cast
 
-from consumer.engine.config import THREADS_MAX
+from consumer.bodies import decoder
+from consumer.engine.failure_policy import FailurePolicy
 from consumer.engine.listening import Listener, is_async_callable
-from consumer.engine.message import Message
-from consumer.engine.start_position import StartRule, start_rule
-from consumer.engine.subscriptions import subscribe
+from consumer.engine.subscriptions import check_consumer_group
+from consumer.group_key import DEFAULT_CLUSTER, group_key
+from consumer.options import OPTIONS, GroupOptions, Kind, ListenerOptions, Option, Options, Scope, unknown_option
 from remoting.wire.errors import MessageError
+from remoting.wire.names import check_topic, with_namespace
 
-F = TypeVar("F", bound=Callable[[Message], Any])
-
-DEFAULT_INSTANCES = 1
-DEFAULT_THREADS = 20
-# RocketMQ's default: after so many retries the message is a dead letter.
-DEFAULT_RECONSUME_TIMES = 16
-DEFAULT_CONSUME_FROM = "last"
-INSTANCES_MAX = 1000
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ListenerError(Exception):
@@ -35,50 +30,87 @@ class ListenerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with declarations, with the id of Django's system check (`checks.py` has the list)."""
+
+    id: str
+    text: str
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Returns the name with the module, as error texts, traces and metrics have it."""
+    name = getattr(function, "__qualname__", repr(function))
+    return f"{getattr(function, '__module__', '?')}.{name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
-    """The arguments of one `@listener(…)`; None for an option that was not given."""
+    """The arguments of one `@listener(…)`; `given` has only the options that were given."""
 
     group: str
     topic: str
-    tags: str
-    function: Callable[[Message], Any]
-    wanted_instances: int | None = None
-    threads: int | None = None
-    max_reconsume_times: int | None = None
-    consume_from: str | datetime | None = None
+    function: Callable[..., Any]
+    given: Options = field(default_factory=Options)
+    cluster: str = DEFAULT_CLUSTER
+
+    @property
+    def key(self) -> str:
+        return group_key(self.group, self.cluster)
 
     @property
     def where(self) -> str:
-        name = getattr(self.function, "__qualname__", repr(self.function))
-        return f"{getattr(self.function, '__module__', '?')}.{name}"
+        return function_name(self.function)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group as all its listeners together declare it. `listeners` by topic."""
+    """A group on a cluster as all its listeners together declare it. Each option has a value.
+
+    `group` as brokers know it: with its namespace. `listeners` and `listener_options` by topic, as it was declared.
+    """
 
     group: str
     listeners: Mapping[str, Listener]
-    wanted_instances: int
-    threads: int
-    max_reconsume_times: int
-    start: StartRule
+    options: GroupOptions
+    listener_options: Mapping[str, ListenerOptions]
+    cluster: str = DEFAULT_CLUSTER
+
+    @property
+    def key(self) -> str:
+        return group_key(self.group, self.cluster)
 
 
 class Registry:
-    def __init__(self) -> None:
+    """`table`: the options there are."""
+
+    def __init__(self, table: Mapping[str, Option] = OPTIONS) -> None:
+        self._table = table
         self._declarations: list[Declaration] = []
         self._groups: Mapping[str, GroupSpec] | None = None
+        self._faults: tuple[Fault, ...] = ()
 
     @property
     def groups(self) -> Mapping[str, GroupSpec]:
-        """Returns the groups by name. Raises RuntimeError before `freeze()`."""
+        """Returns the groups by their keys (`consumer/group_key.py`).
+
+        Raises RuntimeError before `freeze()`, and ListenerError, which names every error in the declarations: nothing
+        is consumed while there is one.
+        """
         if self._groups is None:
             raise RuntimeError("listeners are known only after Django has started: call django.setup() first")
+        if self._faults:
+            raise ListenerError("\n".join(f"({fault.id}) {fault.text}" for fault in self._faults))
         return self._groups
 
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        return self._faults
+
     def declare(self, declaration: Declaration) -> None:
-        """Raises ListenerError after `freeze()`."""
+        """Raises ListenerError after `freeze()`, TypeError for an option that does not exist."""
+        for name in declaration.given:
+            if name not in self._table:
+                raise TypeError(unknown_option(name))
         if self._groups is not None:
             raise ListenerError(
                 f"{declaration.where} is declared after the start: put it into a module named `listeners` of an"
@@ -86,111 +118,218 @@ class Registry:
             )
         self._declarations.append(declaration)
 
-    def freeze(self) -> None:
-        """Checks all declarations. Raises ListenerError, which names every error."""
-        by_group: dict[str, list[Declaration]] = {}
+    def freeze(self, clusters: Collection[str] = ()) -> None:
+        """Checks all declarations; only `clusters` may be named. `faults` has what is wrong."""
+        by_key: dict[str, list[Declaration]] = {}
         for declaration in self._declarations:
-            by_group.setdefault(declaration.group, []).append(declaration)
-        faults: list[str] = []
-        specs = {group: _group_spec(group, declared, faults) for group, declared in sorted(by_group.items())}
-        if faults:
-            raise ListenerError("\n".join(faults))
+            by_key.setdefault(declaration.key, []).append(declaration)
+        faults: list[Fault] = []
+        for declaration in self._declarations:
+            faults.extend(_wrong_cluster(declaration, clusters))
+        specs: dict[str, GroupSpec] = {}
+        for key, declared in sorted(by_key.items()):
+            spec = _group_spec(key, declared, self._table, faults)
+            if specs.setdefault(spec.key, spec) is not spec:
+                text = f"group {spec.key!r} is declared with a namespace and by its whole name: choose one way"
+                faults.append(Fault("consumer.E005", text))
+        self._faults = tuple(faults)
         self._groups = MappingProxyType(specs)
 
 
 registry = Registry()
 
 
-def listener(
-    *,
-    group: str,
-    topic: str,
-    tags: str = "*",
-    wanted_instances: int | None = None,
-    threads: int | None = None,
-    max_reconsume_times: int | None = None,
-    consume_from: str | datetime | None = None,
-) -> Callable[[F], F]:
+def listener(*, group: str, topic: str, cluster: str = DEFAULT_CLUSTER, **options: Unpack[Options]) -> Callable[[F], F]:
     """Declares the decorated function as the listener of `group` on `topic`, and returns it unchanged.
 
     The function takes a Message. An `async def` runs on the event loop, any other in a thread. When it returns, the
     message is consumed; when it raises, the message comes again after 10 s, 30 s, 1 min …, and after
-    `max_reconsume_times` (16) retries it is a dead letter. Raise `Later` for a retry without a traceback in the log.
+    `max_reconsume_times` retries it is a dead letter. Raise `Later` for a retry without a traceback in the log.
 
-    `tags`: "*", or "paid || refunded". Of the whole group: `wanted_instances` (1) that the workers keep running,
-    `threads` (20) listeners at once in each, `consume_from` "last" (new messages), "first", or a datetime: where the
-    group starts on a queue for which it has no committed offset.
+    `cluster`: a name of the setting MQADMIN_CLUSTERS; without it, the cluster behind MQADMIN_NAMESRV. The same group on
+    two clusters is two groups. `consumer.options` says what each option means and has its default.
     """
 
     def declare(function: F) -> F:
-        registry.declare(
-            Declaration(group, topic, tags, function, wanted_instances, threads, max_reconsume_times, consume_from)
-        )
+        registry.declare(Declaration(group, topic, function, options, cluster))
         return function
 
     return declare
 
 
-def _group_spec(group: str, declared: list[Declaration], faults: list[str]) -> GroupSpec:
-    """Adds errors to `faults`; the result is valid only without any."""
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """An option's value, and the declaration that gives it; None where it is the default."""
+
+    option: Option
+    value: Any
+    declaration: Declaration | None
+
+    @property
+    def is_default(self) -> bool:
+        return bool(self.value == self.option.default)
+
+
+def _group_spec(key: str, declared: list[Declaration], table: Mapping[str, Option], faults: list[Fault]) -> GroupSpec:
+    """Makes it of the declarations of one key. Adds errors to `faults`; the result is valid only without any."""
     by_topic: dict[str, Declaration] = {}
     for declaration in declared:
         other = by_topic.setdefault(declaration.topic, declaration)
         if other is not declaration:
-            faults.append(
-                f"group {group!r} listens twice to topic {declaration.topic!r}: {other.where} and {declaration.where};"
+            text = (
+                f"group {key!r} listens twice to topic {declaration.topic!r}: {other.where} and {declaration.where};"
                 " make them one listener, or two groups"
             )
-        _check_names(declaration, faults)
-    start = StartRule()
-    try:
-        start = start_rule(_common_value("consume_from", declared, DEFAULT_CONSUME_FROM, faults))
-    except ValueError as error:
-        faults.append(f"group {group!r}: {error}")
+            faults.append(Fault("consumer.E002", text))
+        faults.extend(_wrong_names(declaration))
+        faults.extend(_wrong_function(declaration))
+    of_group = _values_of_group(declared, table, faults)
+    faults.extend(_wrong_values(f"group {key!r}", of_group))
+    listeners: dict[str, Listener] = {}
+    listener_options: dict[str, ListenerOptions] = {}
+    contradictions: list[Fault] = []
+    for topic, declaration in by_topic.items():
+        of_listener = _values_of_listener(declaration, table)
+        wrong = [*_wrong_values(declaration.where, of_listener), *_wrong_kind(declaration, of_listener)]
+        faults.extend(wrong)
+        contradictions.extend(_contradictions(key, of_listener | of_group))
+        if not wrong:
+            listener_options[topic] = cast(ListenerOptions, _plain(of_listener))
+            listeners[topic] = _listener(declaration, listener_options[topic])
+    faults.extend(dict.fromkeys(contradictions))
+    options = cast(GroupOptions, _plain(of_group))
     return GroupSpec(
-        group=group,
-        listeners=MappingProxyType({topic: _listener(declaration) for topic, declaration in by_topic.items()}),
-        wanted_instances=_number("wanted_instances", declared, DEFAULT_INSTANCES, 0, INSTANCES_MAX, faults),
-        threads=_number("threads", declared, DEFAULT_THREADS, 1, THREADS_MAX, faults),
-        max_reconsume_times=_number("max_reconsume_times", declared, DEFAULT_RECONSUME_TIMES, 0, 2**31 - 1, faults),
-        start=start,
+        group=with_namespace(str(options.get("namespace", "")), declared[0].group),
+        cluster=declared[0].cluster,
+        listeners=MappingProxyType(listeners),
+        options=options,
+        listener_options=MappingProxyType(listener_options),
     )
 
 
-def _check_names(declaration: Declaration, faults: list[str]) -> None:
+def _wrong_cluster(declaration: Declaration, clusters: Collection[str]) -> Iterator[Fault]:
+    if declaration.cluster not in (DEFAULT_CLUSTER, *clusters):
+        text = (
+            f"{declaration.where}: the cluster {declaration.cluster!r} is not in the setting MQADMIN_CLUSTERS, which"
+            f" names: {', '.join(sorted(clusters)) or 'none'}"
+        )
+        yield Fault("consumer.E009", text)
+
+
+def _wrong_names(declaration: Declaration) -> Iterator[Fault]:
     try:
-        subscribe(declaration.group, {declaration.topic: declaration.tags}, 0)
+        check_consumer_group(declaration.group)
+        check_topic(declaration.topic)
     except MessageError as error:
-        faults.append(f"{declaration.where}: {error}")
+        yield Fault("consumer.E001", f"{declaration.where}: {error}")
 
 
-def _common_value(option: str, declared: list[Declaration], default: Any, faults: list[str]) -> Any:
-    """Returns the value that the group's listeners give; adds a fault where two differ."""
-    given = [declaration for declaration in declared if getattr(declaration, option) is not None]
-    if not given:
-        return default
-    first = given[0]
-    for other in given[1:]:
-        if getattr(other, option) != getattr(first, option):
-            faults.append(
-                f"group {first.group!r} has two values of {option}: {getattr(first, option)!r} in {first.where} and"
-                f" {getattr(other, option)!r} in {other.where}; give it once"
+def _wrong_function(declaration: Declaration) -> Iterator[Fault]:
+    """What cannot be called with one message, or would do nothing when it is called."""
+    function = declaration.function
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        text = f"{declaration.where} yields: it would not run when it is called; return, or raise, instead"
+        yield Fault("consumer.E007", text)
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        text = f"{declaration.where} cannot be called with one argument, the message: def {_signature(declaration)}"
+        yield Fault("consumer.E007", text)
+    except ValueError:  # a function in C that tells nothing of its arguments
+        return
+
+
+def _signature(declaration: Declaration) -> str:
+    return f"{getattr(declaration.function, '__name__', '')}{inspect.signature(declaration.function)}"
+
+
+def _wrong_kind(declaration: Declaration, values: Mapping[str, _Value]) -> Iterator[Fault]:
+    """What only an `async def`, or only a plain function, can do."""
+    is_async = is_async_callable(declaration.function)
+    for name, value in values.items():
+        kind = value.option.kind
+        if kind is not Kind.ANY and is_async != (kind is Kind.ASYNC) and not value.is_default:
+            text = f"{declaration.where}: {name}={value.value!r} needs {kind.value}"
+            yield Fault("consumer.E007", text)
+
+
+def _values_of_group(
+    declared: list[Declaration], table: Mapping[str, Option], faults: list[Fault]
+) -> dict[str, _Value]:
+    """Returns what the group's listeners give together; adds a fault where two differ."""
+    values: dict[str, _Value] = {}
+    for option in _of(Scope.GROUP, table):
+        name = option.name
+        values[name] = _Value(option, option.default, None)
+        for declaration in declared:
+            given: Mapping[str, Any] = declaration.given
+            if name not in given:
+                continue
+            first = values[name]
+            if first.declaration is None:
+                values[name] = _Value(option, given[name], declaration)
+            elif given[name] != first.value:
+                text = (
+                    f"group {declaration.key!r} has two values of {name}: {first.value!r} in"
+                    f" {first.declaration.where} and {given[name]!r} in {declaration.where}; give it once"
+                )
+                faults.append(Fault("consumer.E003", text))
+    return values
+
+
+def _values_of_listener(declaration: Declaration, table: Mapping[str, Option]) -> dict[str, _Value]:
+    given: Mapping[str, Any] = declaration.given
+    return {
+        option.name: _Value(
+            option, given.get(option.name, option.default), declaration if option.name in given else None
+        )
+        for option in _of(Scope.LISTENER, table)
+    }
+
+
+def _of(scope: Scope, table: Mapping[str, Option]) -> list[Option]:
+    return [option for option in table.values() if option.scope is scope]
+
+
+def _wrong_values(whose: str, values: Mapping[str, _Value]) -> Iterator[Fault]:
+    for name, value in values.items():
+        if value.declaration is not None and (needed := value.option.check(value.value)):
+            yield Fault(value.option.fault_id, f"{whose}: {name} is {value.value!r}; {needed}")
+
+
+def _contradictions(key: str, values: Mapping[str, _Value]) -> Iterator[Fault]:
+    for name, value in values.items():
+        for other_name, why in value.option.not_with.items():
+            one, other = value.declaration, values[other_name].declaration
+            if one is None or other is None or value.is_default or values[other_name].is_default:
+                continue
+            text = (
+                f"group {key!r}: {name}={value.value!r} in {one.where} contradicts"
+                f" {other_name}={values[other_name].value!r} in {other.where}: {why}"
             )
-    return getattr(first, option)
+            yield Fault("consumer.E005", text)
 
 
-def _number(option: str, declared: list[Declaration], default: int, low: int, high: int, faults: list[str]) -> int:
-    value = _common_value(option, declared, default, faults)
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        faults.append(f"group {declared[0].group!r}: {option} is {value!r}; a number from {low} to {high} is needed")
-        return default
-    return value
+def _plain(values: Mapping[str, _Value]) -> dict[str, Any]:
+    return {name: value.value for name, value in values.items()}
 
 
-def _listener(declaration: Declaration) -> Listener:
+def _listener(declaration: Declaration, options: ListenerOptions) -> Listener:
     return Listener(
         topic=declaration.topic,
         call=declaration.function,
-        tags=declaration.tags,
+        tags=options["tags"],
+        sql=options["sql"],
         is_async=is_async_callable(declaration.function),
+        decode=decoder(options["body"]),
+        batch_size=options["batch_size"],
+        failures=_failure_policy(options),
+        name=declaration.where,
+    )
+
+
+def _failure_policy(options: ListenerOptions) -> FailurePolicy:
+    dead = options["dead_letter_on"]
+    return FailurePolicy(
+        dead_letter_on=dead if isinstance(dead, tuple) else (dead,), retry_delays_s=options["retry_delays_s"]
     )

@@ -13,14 +13,34 @@ import uuid
 from django.db import models
 from django.utils import timezone
 
+from consumer.conf import CLUSTER_NAME_CHARS_MAX
+from consumer.failures.models import MessageFailure
+from consumer.group_key import DEFAULT_CLUSTER, group_key
+from consumer.outbox.models import OutboxLease, OutboxMessage
+
+__all__ = [
+    "DesiredState",
+    "HostedGroup",
+    "InstanceLease",
+    "LeaseState",
+    "LoopsWorker",
+    "MessageFailure",
+    "OutboxLease",
+    "OutboxMessage",
+]
+
 
 class HostedGroup(models.Model):
-    """A group's wanted number of instances: set by the code when its own number changes, by operators in between.
+    """The wanted number of instances of a group on a cluster.
+
+    It is set by the code when its own number changes, by operators in between.
 
     While it `is_stopped`, by an operator, none runs, and the number is kept for when it is started again.
     """
 
-    group = models.CharField(max_length=120, unique=True)
+    # As the setting MQADMIN_CLUSTERS names it; "" is the one behind MQADMIN_NAMESRV.
+    cluster = models.CharField(max_length=CLUSTER_NAME_CHARS_MAX, blank=True, default=DEFAULT_CLUSTER)
+    group = models.CharField(max_length=120)
     wanted_instances = models.PositiveIntegerField()
     # The number in the listeners' code at the last supervision.
     declared_instances = models.PositiveIntegerField()
@@ -28,8 +48,15 @@ class HostedGroup(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(auto_now=True)
 
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["cluster", "group"], name="mq_hosted_group"),)
+
     def __str__(self) -> str:
-        return f"{self.group} × {self.wanted_instances}"
+        return f"{self.key} × {self.wanted_instances}"
+
+    @property
+    def key(self) -> str:
+        return group_key(self.group, self.cluster)
 
 
 class LoopsWorker(models.Model):
@@ -44,6 +71,8 @@ class LoopsWorker(models.Model):
     pid = models.PositiveIntegerField()
     process_start = models.BigIntegerField()
     slots = models.PositiveIntegerField()
+    # Group key → digest and text of what the worker's code declares (`hosting/declared.py`).
+    declared = models.JSONField(default=dict)
     is_stopping = models.BooleanField(default=False)
     is_draining = models.BooleanField(default=False)
     started_at = models.DateTimeField()
@@ -95,4 +124,18 @@ class InstanceLease(models.Model):
         indexes = (models.Index(fields=["state", "ended_at"], name="mq_lease_by_state"),)
 
     def __str__(self) -> str:
-        return f"{self.group.group} {self.state} {self.client_id or self.id}"
+        return f"{self.group.key} {self.state} {self.client_id or self.id}"
+
+
+class ConsumedMessage(models.Model):
+    """The unique key of a message that a listener with `once` has consumed; `group` with its cluster (`inbox.py`)."""
+
+    group = models.CharField(max_length=255)
+    key = models.CharField(max_length=255)
+    consumed_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["group", "key"], name="mq_consumed_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.group} {self.key}"

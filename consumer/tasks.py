@@ -11,24 +11,44 @@ instance, Celery's acknowledgements decide nothing.
 
 from __future__ import annotations
 
+import gc
 import logging
+import signal
 import threading
 import uuid
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
 from celery import shared_task
-from celery.signals import celeryd_after_setup, worker_init, worker_process_init, worker_ready, worker_shutting_down
+from celery.signals import (
+    celeryd_after_setup,
+    worker_before_create_process,
+    worker_init,
+    worker_process_init,
+    worker_ready,
+    worker_shutting_down,
+)
 from django.core.exceptions import ImproperlyConfigured
+from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from consumer.conf import jobs_queue, loops_queue
+from consumer import (
+    inbox,
+    producer,
+    task_replies,  # noqa: F401 - its receivers, in each Celery worker
+)
+from consumer.conf import jobs_queue, loops_queue, once_kept_for
 from consumer.hosting import instance, schedule, supervisor
+from consumer.hosting.declared import write_down
+from consumer.hosting.instance import StopSignals
 from consumer.hosting.leases import Worker
 from consumer.hosting.loops_worker import WorkerRegistration
 from consumer.hosting.pool_process import leave_sigterm_to_main
 from consumer.hosting.supervision import OFFER_EXPIRES_S
+from consumer.hosting.thread_pool import Handler, end_cold
 from consumer.listener import registry
+from consumer.outbox.schedule import DELIVERY_TASK
 from remoting.shutdown_signal import ShutdownSignal
 
 logger = logging.getLogger(__name__)
@@ -44,10 +64,10 @@ class LoopsWorkerProcess:
 
     def __init__(self) -> None:
         self.boot = uuid.uuid4()
-        self.shutdown = ShutdownSignal()
-        # Set besides `shutdown` when the pool's processes are not waited for (SIGQUIT).
-        self.cold_shutdown = ShutdownSignal()
+        self.stop = StopSignals(shutdown=ShutdownSignal(), cold=ShutdownSignal())
         self.registration: WorkerRegistration | None = None
+        # Of a pool of threads: what SIGQUIT and a second Ctrl-C do.
+        self.end_cold: Handler | None = None
 
 
 @shared_task(bind=True, name="consumer.tasks.host_instance", acks_late=False, ignore_result=True, max_retries=0)
@@ -57,7 +77,7 @@ def host_instance(self: Any, lease_id: str) -> None:
     if process is None:  # a pool that spawns, billiard's default on macOS
         raise ImproperlyConfigured("consumer instances need a worker with forked processes or `-P threads`")
     worker = Worker(node=self.request.hostname, boot=process.boot)
-    instance.host(UUID(lease_id), worker, registry.groups, process.shutdown)
+    instance.host(UUID(lease_id), worker, registry.groups, process.stop)
 
 
 @shared_task(name=schedule.TASK, acks_late=False, ignore_result=True, max_retries=0)
@@ -65,6 +85,20 @@ def supervise() -> None:
     """Brings the number of running instances to the wanted one."""
     supervisor.supervise(registry.groups, _offer)
     supervisor.prune()
+
+
+@shared_task(name=DELIVERY_TASK, acks_late=False, ignore_result=True, max_retries=0)
+def deliver_outbox() -> None:
+    """Sends what waits in the outbox; of several at once one does, for each cluster."""
+    producer.deliver_outbox()
+
+
+@shared_task(name="consumer.tasks.forget_consumed", acks_late=False, ignore_result=True, max_retries=0)
+def forget_consumed() -> None:
+    """Deletes the keys of messages that were consumed once, CONSUMER_ONCE_DAYS ago or earlier."""
+    before = timezone.now() - once_kept_for()
+    for database in inbox.databases(registry.groups.values()):
+        logger.info("forgot %d consumed messages in the database %s", inbox.forget(before, database), database)
 
 
 def _offer(lease_id: UUID, node: str) -> None:
@@ -90,8 +124,26 @@ def take_own_queue(sender: str, instance: Any, **_: Any) -> None:
 
 @worker_init.connect
 def prepare(sender: Any, **_: Any) -> None:
-    """Runs before the worker forks its children."""
+    """Runs before the worker forks its children. Raises SystemExit when the declarations of listeners are wrong.
+
+    Celery runs no system checks of Django's.
+    """
+    if registry.faults:
+        faults = "\n".join(f"({fault.id}) {fault.text}" for fault in registry.faults)
+        raise SystemExit(f"this worker does not start, its listeners are declared wrong:\n{faults}")
     sender.app.loops_worker = LoopsWorkerProcess()
+
+
+@worker_before_create_process.connect
+def keep_memory_shared(**_: Any) -> None:
+    """Runs in the main process before each fork. What is loaded by now stays shared with the children.
+
+    Else every collection of garbage, Celery's own before each fork first of all, would write to the head of each
+    object, and so copy the memory of the whole program once for each child.
+    """
+    if loops_queue() in host_instance.app.amqp.queues.consume_from:
+        gc.collect()
+        gc.freeze()
 
 
 @worker_process_init.connect
@@ -99,7 +151,7 @@ def prepare_pool_process(**_: Any) -> None:
     """Runs in each process of a prefork pool, of any queue."""
     process: LoopsWorkerProcess | None = getattr(host_instance.app, "loops_worker", None)
     if process is not None:
-        leave_sigterm_to_main(process.shutdown, process.cold_shutdown)
+        leave_sigterm_to_main(process.stop)
 
 
 @worker_ready.connect
@@ -109,20 +161,30 @@ def register(sender: Any, **_: Any) -> None:
         return
     process: LoopsWorkerProcess = sender.app.loops_worker
     if process.registration is None:  # Celery says ready again after every reconnect
+        forks = "prefork" in type(sender.pool).__module__
+        if not forks:
+            process.end_cold = end_cold(process.stop)
+            signal.signal(signal.SIGQUIT, process.end_cold)
         process.registration = WorkerRegistration(
             Worker(sender.hostname, process.boot),
             sender.pool.num_processes,
-            process.shutdown,
-            _registered,
-            forks="prefork" in type(sender.pool).__module__,
+            process.stop.shutdown,
+            partial(_registered, Worker(sender.hostname, process.boot)),
+            _wake_supervision,
+            forks=forks,
         )
         process.registration.start()
 
 
-def _registered(left_count: int) -> None:
-    """Runs supervision now instead of at beat's next tick: what a predecessor ran is missing."""
+def _registered(worker: Worker, left_count: int) -> None:
+    write_down(worker, registry.groups)
     if left_count:
         logger.warning("%d instances of this worker's predecessor are lost", left_count)
+    _wake_supervision()
+
+
+def _wake_supervision() -> None:
+    """Runs supervision now instead of at beat's next tick: what a predecessor ran is missing, or this worker stops."""
     try:
         supervise.apply_async(queue=jobs_queue(), expires=schedule.EXPIRES_S, retry=False)
     except OperationalError as error:
@@ -138,5 +200,7 @@ def stop_instances(how: str = "", **_: Any) -> None:
     process: LoopsWorkerProcess | None = getattr(host_instance.app, "loops_worker", None)
     if process is not None:
         if how == "Cold":
-            process.cold_shutdown.set()
-        process.shutdown.set()
+            process.stop.cold.set()
+        process.stop.shutdown.set()
+        if process.end_cold is not None:
+            signal.signal(signal.SIGINT, process.end_cold)

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import random
 
+import msgspec
+
 from remoting.client.admin import Admin
 from remoting.client.admin.requests import Limits
 from remoting.client.errors import BrokerRefused, NotConnected
 from remoting.client.instance import ClientInstance
+from remoting.wire.bodies.check_client import CheckClientBody
+from remoting.wire.bodies.document import write_body
+from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.queue_locks import LockRequest, read_locked, write_lock_request
 from remoting.wire.bodies.route import MASTER_ID
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
@@ -24,8 +30,12 @@ from remoting.wire.headers.typed import write_header
 # How long the broker may hold a pull, and how long its answer is awaited.
 PULL_SUSPEND_MS = 15_000
 PULL_TIMEOUT_MS = 30_000
+# Of CHECK_CLIENT_CONFIG, as Java's `mqClientApiTimeout`.
+CHECK_TIMEOUT_MS = 3000
 # Of CONSUMER_SEND_MSG_BACK.
 SEND_BACK_TIMEOUT_MS = 5000
+# Of LOCK_BATCH_MQ and UNLOCK_BATCH_MQ.
+LOCK_TIMEOUT_MS = 1000
 
 # What asks about a member's own queues is part of consuming: not to wait behind each other as a tool's requests do.
 _LIMITS = Limits(per_server=64)
@@ -50,6 +60,21 @@ class Brokers:
         if not names:
             raise NotConnected(f"topic {topic!r}", "its route names no broker")
         return await self._admin.clients.consumer_ids(self._read_address(random.choice(names)), self._group)
+
+    async def check_subscription(self, subscription: SubscriptionData) -> None:
+        """Asks one broker of the topic whether it can evaluate the expression. Raises BrokerRefused when it can't."""
+        route = await self._client.routes.get(subscription.topic)
+        if not route.broker_datas:
+            return
+        address = self._read_address(random.choice(route.broker_datas).broker_name)
+        body = CheckClientBody(
+            client_id=self._client.client_id, group=self._group, subscription_data=msgspec.to_builtins(subscription)
+        )
+        request = Command(code=RequestCode.CHECK_CLIENT_CONFIG, body=write_body(body))
+        answer = await self._client.connections.request(address, request, CHECK_TIMEOUT_MS)
+        if answer.code != ResponseCode.SUCCESS:
+            about = f"group {self._group!r} on topic {subscription.topic!r}"
+            raise BrokerRefused(address, request.code, answer.code, answer.remark, about)
 
     async def committed_offset(self, queue: MessageQueue) -> int | None:
         """Returns the group's committed offset; None when the broker has none."""
@@ -84,6 +109,31 @@ class Brokers:
         answer = await self._client.connections.request(address, request, SEND_BACK_TIMEOUT_MS)
         if answer.code != ResponseCode.SUCCESS:
             raise BrokerRefused(address, request.code, answer.code, answer.remark, f"group {self._group!r}")
+
+    async def lock(self, broker_name: str, queues: list[MessageQueue]) -> list[MessageQueue]:
+        """Returns those of the queues that this member has locked now."""
+        answer = await self._ask_locks(RequestCode.LOCK_BATCH_MQ, broker_name, queues)
+        return read_locked(answer.body)
+
+    async def unlock(self, broker_name: str, queues: list[MessageQueue]) -> None:
+        """Returns when the broker has unlocked them."""
+        await self._ask_locks(RequestCode.UNLOCK_BATCH_MQ, broker_name, queues)
+
+    def master_connection(self, broker_name: str) -> object | None:
+        """Returns the open connection to the broker's master: another one means that it was lost meanwhile."""
+        address = self._client.routes.master_address(broker_name)
+        return self._client.connections.current(address) if address is not None else None
+
+    async def _ask_locks(self, code: int, broker_name: str, queues: list[MessageQueue]) -> Command:
+        address = self._client.routes.master_address(broker_name)
+        if address is None:
+            raise NotConnected(broker_name, "no route names a master of this broker")
+        wanted = LockRequest(client_id=self._client.client_id, consumer_group=self._group, queues=queues)
+        request = Command(code=code, body=write_lock_request(wanted))
+        answer = await self._client.connections.request(address, request, LOCK_TIMEOUT_MS)
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerRefused(address, code, answer.code, answer.remark, f"group {self._group!r}")
+        return answer
 
     def _read_address(self, broker_name: str, broker_id: int = int(MASTER_ID)) -> str:
         address = self._client.routes.read_address(broker_name, broker_id)

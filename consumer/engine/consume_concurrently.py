@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from consumer.engine.breaker import Breaker, BreakerGate
 from consumer.engine.clock import Clock
 from consumer.engine.consume_result import LOCAL_RETRY_AFTER_S, ResultHandler
 from consumer.engine.consuming import Consuming
+from consumer.engine.failures import Failures
+from consumer.engine.listener_call import ListenerCall
 from consumer.engine.listening import Listener
 from consumer.engine.offset_store import OffsetStore
 from consumer.engine.process_queue import CachedMessage, ProcessQueue
 from consumer.engine.send_back import SendBack
 from consumer.engine.statistics import Statistics
 from consumer.engine.subscriptions import original_topic
-from consumer.engine.workers import ListenerReport, LoopWorkers, ThreadWorkers, Workers
+from consumer.engine.suspension import Suspension
+from consumer.engine.workers import Workers
 from remoting.wire.bodies.message_queue import MessageQueue
 
 logger = logging.getLogger(__name__)
@@ -43,6 +47,11 @@ class ConcurrentLimits:
     overdue_scan_interval_s: float = OVERDUE_SCAN_INTERVAL_S
     local_retry_after_s: float = LOCAL_RETRY_AFTER_S
 
+    @property
+    def scan_interval_s(self) -> float:
+        """Returns how often overdue messages are looked for: twice within the time-out at least."""
+        return min(self.overdue_scan_interval_s, self.consume_timeout_ms / 2000)
+
 
 class ConsumeConcurrently(Consuming):
     """`process_queues` holds the queues owned now. Made on the running loop."""
@@ -57,7 +66,10 @@ class ConsumeConcurrently(Consuming):
         offsets: OffsetStore,
         send_back: SendBack,
         statistics: Statistics,
+        failures: Failures,
         clock: Clock,
+        suspension: Suspension,
+        breaker: Breaker | None = None,
         at_thread_end: Callable[[], None] | None = None,
     ) -> None:
         self._group = group
@@ -70,13 +82,14 @@ class ConsumeConcurrently(Consuming):
             offsets=offsets,
             send_back=send_back,
             statistics=statistics,
-            consume_again=self._submit_one,
+            failures=failures,
+            consume_again=lambda cached: self.submit([cached]),
             local_retry_after_s=limits.local_retry_after_s,
         )
-        self._threads: Workers = ThreadWorkers(
+        self._workers = Workers(
             limits.threads, listeners, self._reported, clock, name=f"consume-{group}", at_thread_end=at_thread_end
         )
-        self._tasks: Workers = LoopWorkers(limits.threads, listeners, self._reported, clock, name=f"consume-{group}")
+        self._gate = BreakerGate(breaker, group, suspension, self._begin) if breaker is not None else None
         self._unfinished_count = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -85,17 +98,23 @@ class ConsumeConcurrently(Consuming):
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self._overdue_scan = loop.call_later(self._limits.overdue_scan_interval_s, self._scan_overdue)
+        self._overdue_scan = loop.call_later(self._limits.scan_interval_s, self._scan_overdue)
 
     def submit(self, messages: list[CachedMessage]) -> None:
-        for cached in messages:
-            self._submit_one(cached)
+        if self._is_stopping:
+            return
+        if self._gate is None:
+            self._begin(messages)
+        else:
+            self._gate.submit(messages)
 
     async def stop(self, timeout_s: float) -> int:
         self._is_stopping = True
         if self._overdue_scan is not None:
             self._overdue_scan.cancel()
-        self._count(-(self._threads.discard_waiting() + self._tasks.discard_waiting()))
+        if self._gate is not None:
+            self._gate.stop()
+        self._count(-len(self._workers.discard_waiting()))
         try:
             async with asyncio.timeout(timeout_s):
                 await self._idle.wait()
@@ -106,22 +125,21 @@ class ConsumeConcurrently(Consuming):
 
     async def close(self) -> None:
         await self._results.close()
-        await self._tasks.close()
-        await self._threads.close()
+        await self._workers.close()
 
-    def _submit_one(self, cached: CachedMessage) -> None:
-        if self._is_stopping:
+    def _reported(self, calls: list[ListenerCall]) -> None:
+        self._count(-len(calls))
+        self._results.handle(calls)
+        if self._gate is None or self._is_stopping:
             return
-        self._count(1)
-        self._workers(cached).submit(cached)
+        for call in calls:
+            if self._gate.judge(call):
+                waiting = self._workers.discard_waiting()
+                self._count(-len(waiting))
+                self._gate.take_back(waiting)
 
-    def _workers(self, cached: CachedMessage) -> Workers:
-        listener = self._listeners.get(original_topic(cached.stored))
-        return self._tasks if listener is None or listener.is_async else self._threads
-
-    def _reported(self, report: ListenerReport) -> None:
-        self._count(-1)
-        self._results.handle(report)
+    def _begin(self, messages: Sequence[CachedMessage]) -> None:
+        self._count(self._workers.submit(messages))
 
     def _count(self, change: int) -> None:
         self._unfinished_count += change
@@ -133,8 +151,9 @@ class ConsumeConcurrently(Consuming):
     def _scan_overdue(self) -> None:
         """Sends overdue messages back; what their listeners return later is ignored."""
         loop = asyncio.get_running_loop()
-        self._overdue_scan = loop.call_later(self._limits.overdue_scan_interval_s, self._scan_overdue)
+        self._overdue_scan = loop.call_later(self._limits.scan_interval_s, self._scan_overdue)
         for process_queue in list(self._process_queues.values()):
             for cached in process_queue.overdue(self._clock(), self._limits.consume_timeout_ms):
                 logger.warning("group %s: %s has been consumed for too long; sent back", self._group, cached.stored)
-                self._results.send_back_overdue(cached)
+                listener = self._listeners.get(original_topic(cached.stored))
+                self._results.send_back_overdue(listener, cached, self._limits.consume_timeout_ms)

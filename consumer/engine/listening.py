@@ -4,47 +4,54 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
+from consumer.engine.failure_policy import FailurePolicy
 from consumer.engine.message import Message
-
-
-class Later(Exception):
-    """Raised by a listener to consume the message later (Java `RECONSUME_LATER`).
-
-    It counts as any other failure, but is logged in one line without a traceback.
-    """
+from consumer.engine.subscriptions import SqlExpression
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """`call` takes a Message. A sync one runs in a thread, an async one on the event loop.
+    """`call` takes a Message, or up to `batch_size` in a list. A sync one runs in a thread, an async one on the loop.
 
-    Returning means consumed, raising means later; the returned value is ignored.
+    Returning means consumed, raising means later; the returned value is ignored. `decode` makes `message.data` of the
+    body, which is the body itself without; where it raises, the listener is not called. `sql`, an SQL92 expression over
+    the properties, takes the place of `tags`. `failures` says when what failed comes again;
+    `name` is the function's, as failures tell it.
     """
 
     topic: str
-    call: Callable[[Message], Any]
+    call: Callable[[Any], Any]
     tags: str = "*"
     is_async: bool = False
+    decode: Callable[[bytes], Any] | None = None
+    sql: str | None = None
+    batch_size: int | None = None
+    failures: FailurePolicy = field(default_factory=FailurePolicy)
+    name: str = ""
+
+    @property
+    def expression(self) -> str | SqlExpression:
+        return self.tags if self.sql is None else SqlExpression(self.sql)
 
 
 class NotAwaited(TypeError):
     """A listener that is a plain function returned an awaitable."""
 
 
-def call_sync(listener: Listener, message: Message) -> None:
+def call_sync(listener: Listener, argument: Message | list[Message]) -> None:
     """Raises what the listener raises, and NotAwaited."""
-    result = listener.call(message)
-    if inspect.isawaitable(result):
+    result = listener.call(argument)
+    if result is not None and inspect.isawaitable(result):
         if inspect.iscoroutine(result):
             result.close()
         raise NotAwaited(f"the listener of topic {listener.topic!r} must be declared with `async def`")
 
 
-async def call_async(listener: Listener, message: Message) -> None:
-    await cast("Awaitable[Any]", listener.call(message))
+async def call_async(listener: Listener, argument: Message | list[Message]) -> None:
+    await cast("Awaitable[Any]", listener.call(argument))
 
 
 def is_async_callable(call: Callable[..., Any]) -> bool:

@@ -68,15 +68,18 @@ class ProcessQueue:
             added.append(cached)
         return added
 
-    def remove(self, cached: CachedMessage) -> int:
-        """Removes a finished message; returns the offset to commit then, -1 when nothing was here."""
+    def remove(self, messages: Iterable[CachedMessage]) -> int:
+        """Removes finished messages; returns the offset to commit then, -1 when nothing was here."""
         if not self._messages:
             return -1
-        offset = cached.stored.queue_offset
-        if self._messages.pop(offset, None) is not None:
-            self.body_bytes -= len(cached.stored.body)
-            if self._removed is not None:
-                self._removed.set()
+        removed_bytes = removed_count = 0
+        for cached in messages:
+            if self._messages.pop(cached.stored.queue_offset, None) is not None:
+                removed_bytes += len(cached.stored.body)
+                removed_count += 1
+        self.body_bytes -= removed_bytes
+        if removed_count and self._removed is not None:
+            self._removed.set()
         first = self.offset_min
         return self._next_offset if first is None else first
 
@@ -87,6 +90,12 @@ class ProcessQueue:
             await self._removed.wait()
         finally:
             self._removed = None
+
+    @property
+    def first(self) -> CachedMessage | None:
+        """Returns the unfinished message with the smallest offset; None when empty."""
+        offset = self.offset_min
+        return None if offset is None else self._messages[offset]
 
     def holds(self, cached: CachedMessage) -> bool:
         return self._messages.get(cached.stored.queue_offset) is cached

@@ -27,12 +27,13 @@ from consumer.engine.pull_answer import (
 )
 from consumer.engine.statistics import Statistics
 from consumer.engine.subscriptions import Subscriptions
+from consumer.engine.suspension import Suspension
 from remoting.client.errors import ClientError
 from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.errors import WireError
 from remoting.wire.headers.pull import COMMIT_OFFSET_FLAG, SUSPEND_FLAG, PullMessageHeader
-from remoting.wire.limits import PULL_BYTES_MAX, PULL_MESSAGES_MAX
+from remoting.wire.limits import PULL_BYTES_MAX
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ UNREACHABLE = "unreachable"
 
 # Flow control is checked again after this time at the latest: another queue's end raises the limits of this one.
 ROOM_WAIT_S = 1.0
+# A suspended loop tells that it lives after this time: one that is silent for too long counts as lost.
+SUSPENDED_WAIT_S = 30.0
 # A broker that answers at once and with the same offset is asked again after this pause, so that no loop spins.
 SPIN_ANSWER_MS = 50
 SPIN_PAUSE_S = 0.1
@@ -62,6 +65,7 @@ class PullContext:
     consuming: Consuming
     flow_control: FlowControl
     process_queues: Mapping[MessageQueue, ProcessQueue]
+    suspension: Suspension
     request_heartbeat: Callable[[], None]
     complaints: ComplaintLog = field(default_factory=lambda: ComplaintLog(logger))
 
@@ -100,6 +104,9 @@ class PullLoop:
         process_queue, context = self.process_queue, self._context
         while not process_queue.is_dropped:
             process_queue.last_pull_ms = context.clock()
+            if context.suspension.reasons:
+                await context.suspension.wait(SUSPENDED_WAIT_S)
+                continue
             if self._must_wait():
                 await self._wait_for_room()
                 continue
@@ -118,12 +125,14 @@ class PullLoop:
             else:
                 context.complaints.resolved(process_queue.queue.broker_name, UNREACHABLE)
                 self._take(answer)
-                if answer.next_offset == offset and context.clock() - began_ms < SPIN_ANSWER_MS:
+                if answer.messages and context.flow_control.pull_interval_ms:
+                    await asyncio.sleep(context.flow_control.pull_interval_ms / 1000)
+                elif answer.next_offset == offset and context.clock() - began_ms < SPIN_ANSWER_MS:
                     await asyncio.sleep(SPIN_PAUSE_S)
 
     async def _pull(self) -> PullAnswer:
         context, queue = self._context, self.process_queue.queue
-        known = context.offsets.held_offset(queue) or 0
+        known = context.offsets.offset_with_pull(queue)
         # The pull carries the offset to commit, but only to a master.
         commits = known > 0 and self._broker_id == 0
         header = PullMessageHeader(
@@ -131,12 +140,12 @@ class PullLoop:
             topic=queue.topic,
             queue_id=queue.queue_id,
             queue_offset=self.next_offset,
-            max_msg_nums=PULL_MESSAGES_MAX,
+            max_msg_nums=context.flow_control.pull_batch_size,
             sys_flag=SUSPEND_FLAG | (COMMIT_OFFSET_FLAG if commits else 0),
             commit_offset=known,
             suspend_timeout_millis=PULL_SUSPEND_MS,
             sub_version=context.subscriptions.version_ms,
-            expression_type="TAG",
+            expression_type=context.subscriptions.kind(queue.topic),
             max_msg_bytes=PULL_BYTES_MAX,
             bname=queue.broker_name,
         )

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+from collections.abc import Callable, Iterable, Sequence
 
 from consumer.engine.brokers import Brokers
 from consumer.engine.clock import Clock
 from consumer.engine.owned_queues import OwnedQueues
 from consumer.engine.rebalance import RebalanceTimer, decide
 from consumer.engine.subscriptions import Subscriptions
-from remoting.allocation import allocate
+from remoting.allocation import AllocationError, Strategy, allocate
 from remoting.client.errors import ClientError, RouteNotFound
 from remoting.client.instance import ClientInstance
 from remoting.client.name_servers import NameServersUnreachable
@@ -27,9 +27,15 @@ from remoting.wire.names import AUTO_CREATE_TOPIC, is_retry_topic
 
 logger = logging.getLogger(__name__)
 
+# Takes a topic, its queues, and those of them that this member owns now (Java `MessageQueueListener`). Called on the
+# event loop: it must not block.
+QueuesChanged = Callable[[str, Sequence[MessageQueue], Sequence[MessageQueue]], None]
+
 # Subject and kind of complaints about what a rebalance waits for.
 NAME_SERVERS = "name servers"
 WAITING = "waiting"
+# How soon a queue that another member has locked is asked for again, as in Java.
+LOCK_RETRY_S = 0.5
 
 
 class Rebalancer:
@@ -41,9 +47,10 @@ class Rebalancer:
         client: ClientInstance,
         brokers: Brokers,
         subscriptions: Subscriptions,
-        strategy: str,
+        strategy: str | Strategy,
         owned: OwnedQueues,
         clock: Clock,
+        queues_changed: QueuesChanged | None = None,
     ) -> None:
         self._client = client
         self._brokers = brokers
@@ -51,6 +58,7 @@ class Rebalancer:
         self._strategy = strategy
         self._owned = owned
         self._clock = clock
+        self._queues_changed = queues_changed
         self._complaints = ComplaintLog(logger)
         self._woken = asyncio.Event()
         self._timer = RebalanceTimer()
@@ -112,11 +120,14 @@ class Rebalancer:
                     self._complaints.warn(
                         topic, WAITING, "group %s waits for topic %r: %s", self._subscriptions.group, topic, error
                     )
-            except (ClientError, WireError) as error:
+            except (ClientError, WireError, AllocationError) as error:
                 is_balanced = False
                 self._complaints.warn(
                     topic, WAITING, "group %s cannot balance topic %r: %s", self._subscriptions.group, topic, error
                 )
+            except Exception:
+                is_balanced = False
+                logger.exception("group %s: a rebalance of topic %r failed", self._subscriptions.group, topic)
             else:
                 self._complaints.resolved(topic, WAITING)
         return is_balanced
@@ -142,6 +153,8 @@ class Rebalancer:
 
     async def _rebalance_topic(self, topic: str) -> bool:
         queues = await self._client.routes.subscribe_queues(topic)
+        if self._subscriptions.is_broadcasting:
+            return await self._change(topic, queues, queues)
         members = await self._members(topic)
         me = self._client.client_id
         if me not in members:
@@ -149,13 +162,29 @@ class Rebalancer:
             self._complaints.warn(topic, "not listed", text, self._subscriptions.group, topic)
             return False
         allocated = allocate(self._strategy, queues, members, me)
+        return await self._change(topic, queues, allocated)
+
+    async def _change(self, topic: str, queues: Sequence[MessageQueue], allocated: Iterable[MessageQueue]) -> bool:
+        """Returns True when this member has the topic's queues that are allocated to it."""
         changes = decide(allocated, self._owned.of_topic(topic), self._clock())
         if changes.is_empty:
             return True
         for queue in changes.stuck:
             logger.error("group %s: %s was not pulled for too long; taken again", self._subscriptions.group, queue)
         await self._owned.release([*changes.remove, *changes.stuck])
-        return await self._take(changes.add)
+        before = set(self._owned.of_topic(topic))
+        is_complete = await self._take(changes.add)
+        if changes.remove or set(self._owned.of_topic(topic)) != before:
+            self._tell(topic, queues)
+        return is_complete
+
+    def _tell(self, topic: str, queues: Sequence[MessageQueue]) -> None:
+        if self._queues_changed is None:
+            return
+        try:
+            self._queues_changed(topic, tuple(queues), tuple(sorted(self._owned.of_topic(topic))))
+        except Exception:
+            logger.exception("group %s: what was to hear of changed queues failed", self._subscriptions.group)
 
     async def _members(self, topic: str) -> list[str]:
         """Returns the members that a broker lists; asks again after a heartbeat when it does not list this one.
@@ -176,8 +205,10 @@ class Rebalancer:
                 raise failure
             text = "group %s cannot determine where to start: %s"
             self._complaints.warn(self._subscriptions.group, "no offset", text, self._subscriptions.group, failure)
-        return not failures
+        if False in results:  # another member consumes the queue in order, and is about to hand it over
+            asyncio.get_running_loop().call_later(LOCK_RETRY_S, self.wake)
+        return all(result is True for result in results)
 
 
 def _monotonic_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
+    return round(asyncio.get_running_loop().time() * 1000)

@@ -8,30 +8,42 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from consumer.engine.broadcasting import DropFailed
+from consumer.engine.broker_check import check_subscriptions
 from consumer.engine.broker_requests import BrokerRequests
 from consumer.engine.brokers import Brokers
 from consumer.engine.clock import Clock
 from consumer.engine.config import ConsumerConfig
 from consumer.engine.consume_concurrently import ConsumeConcurrently
+from consumer.engine.consume_directly import DirectConsumption
+from consumer.engine.consume_orderly import ConsumeOrderly, OrderlyLimits
+from consumer.engine.consume_trace import ConsumeTrace
 from consumer.engine.consuming import Consuming
+from consumer.engine.failures import Failures, RecordFailure
 from consumer.engine.listening import Listener
 from consumer.engine.offset_store import OffsetStore
+from consumer.engine.offset_store.local import LocalOffsetStore
 from consumer.engine.offset_store.remote import RemoteOffsetStore
-from consumer.engine.owned_queues import OwnedQueues
+from consumer.engine.owned_queues import InOrder, OwnedQueues
 from consumer.engine.process_queue import ProcessQueue
 from consumer.engine.pull_loop import PullContext
-from consumer.engine.rebalancer import Rebalancer
+from consumer.engine.queue_locks import QueueLocks
+from consumer.engine.rebalancer import QueuesChanged, Rebalancer
 from consumer.engine.running_info import running_info
 from consumer.engine.send_back import SendBack
 from consumer.engine.statistics import Statistics
 from consumer.engine.subscriptions import Subscriptions
+from consumer.engine.suspension import Suspension
 from remoting.client.heartbeats import Heartbeats
 from remoting.client.instance import ClientInstance
 from remoting.client.producer import Producer
+from remoting.client.trace import TraceDispatcher
 from remoting.wire.bodies.heartbeat import ConsumerData
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.running_info import ConsumerRunningInfo
+from remoting.wire.names import without_namespace
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +67,8 @@ class RunningConsumer:
         client_id: str,
         clock: Clock,
         at_thread_end: Callable[[], None] | None,
+        queues_changed: QueuesChanged | None = None,
+        record_failure: RecordFailure | None = None,
     ) -> None:
         self._config = config
         self._subscriptions = subscriptions
@@ -62,21 +76,65 @@ class RunningConsumer:
         self._producer = Producer(config.namesrv, INNER_PRODUCER_GROUP, instance=self._client)
         self._extra_heartbeat = _ExtraHeartbeat(self._client.heartbeats)
         self._statistics = Statistics(clock)
-        brokers = Brokers(self._client, config.group)
-        self._offsets: OffsetStore = RemoteOffsetStore(brokers)
+        self._failures = Failures(client_id, clock, record_failure, is_on=config.keeps_failure_texts)
+        self.suspension = Suspension()
+        self._trace: TraceDispatcher | None = None
+        if config.trace:
+            self._trace = TraceDispatcher(self._client, topic=config.trace_topic)
+            listeners = ConsumeTrace(
+                group=without_namespace(config.namespace, config.group),
+                client_id=client_id,
+                record=self._trace.record,
+                clock=clock,
+                timeout_ms=config.concurrent.consume_timeout_ms,
+            ).around(listeners)
+        self._brokers = brokers = Brokers(self._client, config.group)
+        self._locks: QueueLocks | None = None
+        if config.is_orderly and not config.is_broadcasting:
+            self._locks = QueueLocks(
+                brokers, config.group, lost=self._lost_locks, renewed=self._renewed_locks, is_behind=self._is_behind
+            )
+        self._offsets = _offset_store(config, brokers, self._locks)
         # Shared: `owned` changes it, consuming and pull loops read it.
         self._process_queues: dict[MessageQueue, ProcessQueue] = {}
-        self._consuming: Consuming = ConsumeConcurrently(
-            group=config.group,
-            listeners=listeners,
-            limits=config.concurrent,
-            process_queues=self._process_queues,
-            offsets=self._offsets,
-            send_back=SendBack(brokers, self._producer, config.group, config.max_reconsume_times),
-            statistics=self._statistics,
-            clock=clock,
-            at_thread_end=at_thread_end,
+        send_back = (
+            DropFailed(config.group)
+            if config.is_broadcasting
+            else SendBack(brokers, self._producer, config.group, config.reconsume_limit)
         )
+        self._consuming: Consuming
+        in_order: InOrder | None = None
+        if config.is_orderly:
+            self._orderly = ConsumeOrderly(
+                group=config.group,
+                listeners=listeners,
+                limits=OrderlyLimits(config.concurrent.threads, config.suspend_ms, config.reconsume_limit),
+                process_queues=self._process_queues,
+                locks=self._locks,
+                offsets=self._offsets,
+                send_back=send_back,
+                statistics=self._statistics,
+                failures=self._failures,
+                clock=clock,
+                at_thread_end=at_thread_end,
+            )
+            self._consuming = self._orderly
+            in_order = InOrder(self._locks, self._orderly) if self._locks is not None else None
+        else:
+            self._consuming = ConsumeConcurrently(
+                group=config.group,
+                listeners=listeners,
+                limits=config.concurrent,
+                process_queues=self._process_queues,
+                offsets=self._offsets,
+                send_back=send_back,
+                statistics=self._statistics,
+                failures=self._failures,
+                clock=clock,
+                suspension=self.suspension,
+                breaker=config.breaker,
+                at_thread_end=at_thread_end,
+            )
         self._owned = OwnedQueues(
             group=config.group,
             process_queues=self._process_queues,
@@ -91,10 +149,12 @@ class RunningConsumer:
                 statistics=self._statistics,
                 clock=clock,
                 consuming=self._consuming,
-                flow_control=config.flow_control,
+                flow_control=replace(config.flow_control, span_max=None) if config.is_orderly else config.flow_control,
                 process_queues=self._process_queues,
+                suspension=self.suspension,
                 request_heartbeat=self._extra_heartbeat.request,
             ),
+            in_order=in_order,
         )
         self._rebalancer = Rebalancer(
             client=self._client,
@@ -103,6 +163,7 @@ class RunningConsumer:
             strategy=config.strategy,
             owned=self._owned,
             clock=clock,
+            queues_changed=queues_changed,
         )
         self._client.connections.on_request.update(
             BrokerRequests(
@@ -111,6 +172,7 @@ class RunningConsumer:
                 owned=self._owned,
                 offsets=self._offsets,
                 running_info=self.running_info,
+                directly=DirectConsumption(listeners, clock, is_orderly=config.is_orderly, at_thread_end=at_thread_end),
             ).handlers()
         )
         self._persist_loop: asyncio.Task[None] | None = None
@@ -126,30 +188,45 @@ class RunningConsumer:
 
     def running_info(self) -> ConsumerRunningInfo:
         return running_info(
-            namesrv=self._config.namesrv,
-            threads=self._config.concurrent.threads,
+            config=self._config,
             started_ms=self._subscriptions.version_ms,
             subscriptions=self._subscriptions,
             process_queues=list(self._process_queues.values()),
             offsets=self._offsets,
             statistics=self._statistics,
+            failures=self._failures,
+            suspended=self.suspension.reasons,
+            is_orderly=self._config.is_orderly,
+            locks=self._locks,
         )
 
     async def start(self) -> None:
-        """Returns at once; the first queues follow when brokers have answered. In this order:
+        """Returns when what needs no broker is done; the first queues follow when brokers have answered. In this order:
 
-        1. client: connections and routes
-        2. the group in the heartbeats, since the first request on a new connection is one
-        3. consuming, before anything is pulled
-        4. rebalance, which takes queues and starts their pull loops
-        5. the regular commit of offsets
+        1. the file of offsets when broadcasting; then the client: connections and routes
+        2. the check of SQL92 expressions; SubscriptionRefused ends the start
+        3. the group in the heartbeats, since the first request on a new connection is one
+        4. consuming, before anything is pulled; in order with the renewal of locks
+        5. rebalance, which takes queues and starts their pull loops
+        6. the regular commit of offsets; the sending of traces
         """
+        await self._offsets.open()
         self._client.start()
+        try:
+            await check_subscriptions(self._subscriptions, self._brokers)
+        except BaseException:
+            await self._client.close()
+            await self._offsets.close()
+            raise
         self._client.heartbeats.add_consumer(self._config.group, self._consumer_data)
         await self._producer.start()
         self._consuming.start()
+        if self._locks is not None:
+            self._locks.start()
         self._rebalancer.start()
         self._persist_loop = asyncio.create_task(self._persist_regularly(), name=f"persist {self._config.group}")
+        if self._trace is not None:
+            await self._start_trace(self._trace)
         logger.info("group %s: member %s started", self._config.group, self.client_id)
 
     async def stop(self) -> None:
@@ -158,31 +235,57 @@ class RunningConsumer:
         1. rebalance: no new queues
         2. pulling: no new messages
         3. consuming: what has not begun is left to others, what runs may end, what failed is sent back
-        4. offsets to the brokers, and their answers
+        4. offsets to the brokers, and their answers; then the locks of queues that are consumed in order
         5. unregister, so that the other members take the queues now and find the offsets there
-        6. the connections
+        6. the traces that wait, then the connections
         """
         group = self._config.group
-        if self._persist_loop is not None:
-            self._persist_loop.cancel()
-            await asyncio.gather(self._persist_loop, return_exceptions=True)
         await self._rebalancer.stop()
         await self._extra_heartbeat.stop()
         await self._owned.stop_pulling()
         await self._consuming.stop(self._config.stop_timeout_s)
+        if self._persist_loop is not None:
+            self._persist_loop.cancel()
+            await asyncio.gather(self._persist_loop, return_exceptions=True)
         failed = await self._owned.persist_and_confirm()
         if failed:
             logger.warning("group %s: the offsets of %d queues could not be committed", group, len(failed))
+        if self._locks is not None:
+            await self._owned.unlock_all()
+            await self._locks.stop()
         await self._client.heartbeats.remove_consumer(group)
         await self._consuming.close()
+        if self._trace is not None:
+            await self._trace.close()
         await self._producer.close()
         await self._client.close()
+        await self._offsets.close()
         logger.info("group %s: member %s stopped", group, self.client_id)
+
+    async def _start_trace(self, trace: TraceDispatcher) -> None:
+        """A trace that cannot be sent must not keep anything from being consumed."""
+        try:
+            await trace.start()
+        except Exception:
+            logger.warning("group %s: its messages are not traced", self._config.group, exc_info=True)
+
+    def _lost_locks(self, queues: list[MessageQueue]) -> None:
+        self._owned.lose(queues)
+        self._rebalancer.wake()
+
+    async def _is_behind(self, queue: MessageQueue) -> bool:
+        held = self._offsets.held_offset(queue)
+        committed = await self._brokers.committed_offset(queue)
+        return held is not None and committed is not None and committed > held
+
+    def _renewed_locks(self) -> None:
+        self._orderly.go_on()
 
     def _consumer_data(self) -> ConsumerData:
         return ConsumerData(
             consume_from_where=self._config.start.consume_from.value,
             group_name=self._config.group,
+            message_model="BROADCASTING" if self._config.is_broadcasting else "CLUSTERING",
             subscription_data_set=self._subscriptions.to_wire(),
         )
 
@@ -193,6 +296,12 @@ class RunningConsumer:
                 await self._owned.persist()
             except Exception:
                 logger.exception("group %s: offsets were not committed; next time", self._config.group)
+
+
+def _offset_store(config: ConsumerConfig, brokers: Brokers, locks: QueueLocks | None) -> OffsetStore:
+    if config.is_broadcasting and config.offsets_folder is not None:
+        return LocalOffsetStore(config.offsets_folder / config.group)
+    return RemoteOffsetStore(brokers) if locks is None else RemoteOffsetStore(brokers, may_commit=locks.holds)
 
 
 class _ExtraHeartbeat:

@@ -17,11 +17,11 @@ MINUTE_BUCKETS = 6
 
 
 class _Bucket:
-    __slots__ = ("consume_ms", "failed", "number", "ok", "pull_ms", "pulled", "pulls")
+    __slots__ = ("calls", "consume_ms", "failed", "number", "ok", "pull_ms", "pulled", "pulls")
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.ok = self.failed = self.pulled = self.pulls = 0
+        self.calls = self.ok = self.failed = self.pulled = self.pulls = 0
         self.consume_ms = self.pull_ms = 0.0
 
 
@@ -30,13 +30,13 @@ class Statistics:
         self._clock = clock
         self._topics: dict[str, deque[_Bucket]] = {}
 
-    def consumed(self, topic: str, duration_ms: float, *, is_ok: bool) -> None:
+    def consumed(self, topic: str, duration_ms: float, *, calls: int = 1, ok: int = 0, failed: int = 0) -> None:
+        """Counts `calls` of a listener that took `duration_ms` together; `ok` and `failed` are messages."""
         bucket = self._bucket(topic)
+        bucket.calls += calls
         bucket.consume_ms += duration_ms
-        if is_ok:
-            bucket.ok += 1
-        else:
-            bucket.failed += 1
+        bucket.ok += ok
+        bucket.failed += failed
 
     def pulled(self, topic: str, count: int, duration_ms: float) -> None:
         bucket = self._bucket(topic)
@@ -50,12 +50,12 @@ class Statistics:
         minute = [bucket for bucket in hour if bucket.number > now - MINUTE_BUCKETS]
         seconds = MINUTE_BUCKETS * BUCKET_MS / 1000
         ok, failed = sum(bucket.ok for bucket in minute), sum(bucket.failed for bucket in minute)
-        pulls = sum(bucket.pulls for bucket in minute)
+        calls, pulls = sum(bucket.calls for bucket in minute), sum(bucket.pulls for bucket in minute)
         return ConsumeStatus(
             consume_failed_msgs=sum(bucket.failed for bucket in hour),
             consume_failed_tps=failed / seconds,
             consume_ok_tps=ok / seconds,
-            consume_rt=sum(bucket.consume_ms for bucket in minute) / max(1, ok + failed),
+            consume_rt=sum(bucket.consume_ms for bucket in minute) / max(1, calls),
             pull_rt=sum(bucket.pull_ms for bucket in minute) / max(1, pulls),
             pull_tps=sum(bucket.pulled for bucket in minute) / seconds,
         )

@@ -9,53 +9,106 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from remoting.wire.bodies.heartbeat import SubscriptionData
+from remoting.wire.codes import ResponseCode
+from remoting.wire.errors import MessageError
 from remoting.wire.names import check_group, check_topic, is_retry_topic, retry_topic
 from remoting.wire.properties import Property
 from remoting.wire.stored_message import StoredMessage
 from remoting.wire.tags import TagExpression, parse_tags
 
+TAG = "TAG"
+SQL92 = "SQL92"
+DEFAULT_GROUP = "DEFAULT_CONSUMER"
+_PARSE_FAILED = ResponseCode.SUBSCRIPTION_PARSE_FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class SqlExpression:
+    """An SQL92 expression over a message's properties, as `MessageSelector.bySql`. Only brokers can evaluate it."""
+
+    text: str
+    tags: ClassVar[tuple[str, ...]] = ()
+    codes: ClassVar[frozenset[int]] = frozenset()
+    matches_all: ClassVar[bool] = True
+
+
+Expression = TagExpression | SqlExpression
+
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """`expressions`: topic → tags, the group's own retry topic included."""
+    """`expressions` by topic, the group's own retry topic included unless it is broadcasting."""
 
     group: str
     version_ms: int
-    expressions: Mapping[str, TagExpression]
+    expressions: Mapping[str, Expression]
+    is_broadcasting: bool = False
 
     @property
     def topics(self) -> tuple[str, ...]:
         return tuple(self.expressions)
 
     def to_wire(self) -> list[SubscriptionData]:
-        return [
-            SubscriptionData(
-                topic=topic,
-                sub_string=expression.text,
-                tags_set=list(expression.tags),
-                code_set=sorted(expression.codes),
-                sub_version=self.version_ms,
-            )
-            for topic, expression in self.expressions.items()
-        ]
+        return [self.of_topic(topic) for topic in self.expressions]
+
+    def of_topic(self, topic: str) -> SubscriptionData:
+        expression = self.expressions[topic]
+        return SubscriptionData(
+            topic=topic,
+            expression_type=self.kind(topic),
+            sub_string=expression.text,
+            tags_set=list(expression.tags),
+            code_set=sorted(expression.codes),
+            sub_version=self.version_ms,
+        )
+
+    def kind(self, topic: str) -> str:
+        """Returns the expression type, as pulls and heartbeats name it."""
+        return SQL92 if isinstance(self.expressions.get(topic), SqlExpression) else TAG
 
     def matches(self, message: StoredMessage) -> bool:
         """Compares the tag's text: the broker compares hash codes, which collide."""
         expression = self.expressions.get(message.topic)
-        return expression is None or expression.matches_all or expression.matches(message.tags)
+        return not isinstance(expression, TagExpression) or expression.matches(message.tags)
 
 
-def subscribe(group: str, tags_by_topic: Mapping[str, str], now_ms: int) -> Subscriptions:
-    """Raises MessageError naming the group, topic or expression that RocketMQ would not take."""
-    check_group(group)
-    expressions: dict[str, TagExpression] = {}
-    for topic, tags in tags_by_topic.items():
+def subscribe(
+    group: str, expressions: Mapping[str, str | SqlExpression], now_ms: int, *, is_broadcasting: bool = False
+) -> Subscriptions:
+    """Takes for each topic a tag expression as text, or an SqlExpression.
+
+    Raises MessageError naming the group, topic or expression that RocketMQ would not take.
+    """
+    check_consumer_group(group)
+    parsed: dict[str, Expression] = {}
+    for topic, expression in expressions.items():
         check_topic(topic)
-        expressions[topic] = parse_tags(tags)
-    expressions[retry_topic(group)] = parse_tags(None)
-    return Subscriptions(group, now_ms, expressions)
+        if isinstance(expression, SqlExpression):
+            parsed[topic] = _checked(expression)
+        else:
+            parsed[topic] = parse_tags(expression)
+    if not is_broadcasting:
+        parsed[retry_topic(group)] = parse_tags(None)
+    return Subscriptions(group, now_ms, parsed, is_broadcasting)
+
+
+def check_consumer_group(group: str) -> None:
+    """Raises MessageError for a name that is none, and for the one that stands for "not set" in Java's clients."""
+    check_group(group)
+    if group == DEFAULT_GROUP:
+        raise MessageError(
+            f"the group name {group} is the default of RocketMQ's clients: choose another",
+            ResponseCode.INVALID_PARAMETER,
+        )
+
+
+def _checked(expression: SqlExpression) -> SqlExpression:
+    if not expression.text.strip():
+        raise MessageError("the SQL92 expression is blank: leave it out to get every message", _PARSE_FAILED)
+    return expression
 
 
 def original_topic(message: StoredMessage) -> str:

@@ -1,8 +1,10 @@
 """Runs one hosted instance, from the claim of its lease to its end: a consumer on an event loop, its lease beside it.
 
 The lease never delays the consumer: a thread of its own waits for a database that is slow or away, and consuming goes
-on. An instance ends when its lease asks for it, when its worker shuts down, when its process gets SIGTERM, or by an
-error of its own. SIGTERM reaches a process of a prefork pool when it is sent to the whole process group (systemd,
+on. An instance ends when its lease asks for it, when its process gets SIGTERM, or by an error of its own. When its
+worker shuts down it is handed over: it goes on until its lease asks it to stop, because another runs elsewhere or none
+can (`loops_worker.py`), for HAND_OVER_S at most; at once when the database does not answer or the shutdown is cold.
+SIGTERM reaches a process of a prefork pool when it is sent to the whole process group (systemd,
 containers), or when Celery terminates the task; the instance commits its offsets, then the signal takes the effect that
 it has in any process of the pool (`pool_process.py`).
 """
@@ -15,6 +17,7 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
@@ -36,6 +39,20 @@ T = TypeVar("T")
 HEARTBEAT_INTERVAL_S = 2.0
 # How long an instance that has ended waits for the database.
 END_TIMEOUT_S = 5.0
+# While its worker shuts down, how long an instance goes on for another to take its place, and how often it looks
+# whether that is so: a deploy is to pause no queue, and whatever grants the worker 30 s to stop must not lose patience.
+HAND_OVER_S = 6.0
+HAND_OVER_LOOK_S = 0.3
+# How long a process that gets SIGTERM waits for word that it is its whole worker that is to stop.
+WORKER_HEARS_WITHIN_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class StopSignals:
+    """Set by the worker's main process: `shutdown` when it stops, `cold` besides when its tasks are not waited for."""
+
+    shutdown: ShutdownSignal
+    cold: ShutdownSignal
 
 
 class HostedConsumer(Protocol):
@@ -59,20 +76,22 @@ class LeaseRow(Protocol):
     def end(self, lease_id: UUID, reason: str, *, is_failure: bool = False) -> bool: ...
 
 
-def host(lease_id: UUID, worker: Worker, specs: Mapping[str, GroupSpec], shutdown: ShutdownSignal) -> None:
+def host(lease_id: UUID, worker: Worker, specs: Mapping[str, GroupSpec], signals: StopSignals) -> None:
     """Runs the instance until it is to stop; returns at once when another worker has the lease, or it was withdrawn."""
     lease = leases.claim(lease_id, worker)
     if lease is None:
         logger.info("lease %s was taken or withdrawn before", lease_id)
         return
-    spec = specs.get(lease.group.group)
+    spec = specs.get(lease.group.key)
     if spec is None:
-        reason = f"this worker's code declares no group {lease.group.group!r}"
+        reason = f"this worker's code declares no group {lease.group.key!r}"
         leases.end(lease_id, reason, is_failure=True)
         logger.error("lease %s: %s", lease_id, reason)
         return
     connections.close_all()  # this thread needs none until the end
-    _run_in_process(lambda terminated: run(make_consumer(spec, namesrv()), LeaseKeeper(lease_id), shutdown, terminated))
+    _run_in_process(
+        lambda terminated: run(make_consumer(spec, namesrv(spec.cluster)), LeaseKeeper(lease_id), signals, terminated)
+    )
 
 
 def _run_in_process(make_run: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
@@ -102,13 +121,17 @@ def _run_in_process(make_run: Callable[[asyncio.Event], Coroutine[Any, Any, None
 
 
 async def run(
-    consumer: HostedConsumer, keeper: LeaseKeeper, shutdown: ShutdownSignal, terminated: asyncio.Event
+    consumer: HostedConsumer,
+    keeper: LeaseKeeper,
+    signals: StopSignals,
+    terminated: asyncio.Event,
+    hand_over_s: float = HAND_OVER_S,
 ) -> None:
-    """Runs `consumer` until its lease asks it to stop, or `shutdown` or `terminated` is set."""
+    """Runs `consumer` until its lease asks it to stop, its worker's shutdown has handed it over, or `terminated`."""
     reason, is_failure = "", False
     try:
         await consumer.start()
-        reason = await _until_stopped(keeper, consumer.client_id, shutdown, terminated)
+        reason = await _until_stopped(keeper, consumer.client_id, signals, terminated, hand_over_s)
         keeper.mark_stopping()
         await consumer.stop()
     except Exception as error:
@@ -119,12 +142,13 @@ async def run(
 
 
 async def _until_stopped(
-    keeper: LeaseKeeper, client_id: str, shutdown: ShutdownSignal, terminated: asyncio.Event
+    keeper: LeaseKeeper, client_id: str, signals: StopSignals, terminated: asyncio.Event, hand_over_s: float
 ) -> str:
     """Returns the reason."""
     waits = {
-        asyncio.create_task(shutdown.wait(), name="shutdown"): "its worker stopped",
-        asyncio.create_task(terminated.wait(), name="SIGTERM"): "its process was terminated",
+        asyncio.create_task(_handed_over(keeper, signals.shutdown, hand_over_s), name="shutdown"): "its worker stopped",
+        asyncio.create_task(signals.cold.wait(), name="cold shutdown"): "its worker stopped",
+        asyncio.create_task(_terminated(terminated, signals), name="SIGTERM"): "its process was terminated",
         asyncio.create_task(keeper.keep_running(client_id), name="lease"): "it was asked to stop",
     }
     try:
@@ -135,7 +159,25 @@ async def _until_stopped(
         await asyncio.gather(*waits, return_exceptions=True)
     for task in done:
         task.result()
-    return waits[done.pop()]
+    return "its worker stopped" if signals.shutdown.is_set else waits[done.pop()]
+
+
+async def _handed_over(keeper: LeaseKeeper, shutdown: ShutdownSignal, hand_over_s: float) -> None:
+    """Waits for the worker's shutdown, and then for as long as others have to take the instance over."""
+    await shutdown.wait()
+    keeper.hurry()
+    await asyncio.sleep(hand_over_s)
+
+
+async def _terminated(terminated: asyncio.Event, signals: StopSignals) -> None:
+    """Returns when this process alone is to end; never when its worker stops, which decides then."""
+    await terminated.wait()
+    try:
+        async with asyncio.timeout(WORKER_HEARS_WITHIN_S):
+            await signals.shutdown.wait()
+    except TimeoutError:
+        return
+    await asyncio.Event().wait()
 
 
 class LeaseKeeper:
@@ -148,6 +190,11 @@ class LeaseKeeper:
         self._row = row
         self._heartbeat_interval_s = heartbeat_interval_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lease")
+        self._hurried = asyncio.Event()
+
+    def hurry(self) -> None:
+        """Has `keep_running` look at the row often from now on, and return when the database does not answer."""
+        self._hurried.set()
 
     async def keep_running(self, client_id: str) -> None:
         """Marks the instance as running and sends heartbeats; returns when the row asks it to stop."""
@@ -160,8 +207,20 @@ class LeaseKeeper:
                 if await self._submit(self._row.heartbeat) == DesiredState.STOP:
                     return
             except Exception as error:
+                if self._hurried.is_set():
+                    return
                 logger.warning("lease %s: the database does not answer, consuming goes on: %s", self.lease_id, error)
-            await asyncio.sleep(self._heartbeat_interval_s)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        if self._hurried.is_set():
+            await asyncio.sleep(HAND_OVER_LOOK_S)
+            return
+        try:
+            async with asyncio.timeout(self._heartbeat_interval_s):
+                await self._hurried.wait()
+        except TimeoutError:
+            pass
 
     def mark_stopping(self) -> None:
         """Returns before it is written; a failure is logged."""

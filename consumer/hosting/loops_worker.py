@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -18,9 +19,11 @@ from django.db import connections
 from django.utils import timezone
 
 from consumer.hosting import leases
+from consumer.hosting.instance import HAND_OVER_LOOK_S, HAND_OVER_S
 from consumer.hosting.leases import Worker
-from consumer.hosting.machine import process_start, this_machine
-from consumer.models import InstanceLease, LoopsWorker
+from consumer.hosting.machine import is_process_gone, process_start, this_machine
+from consumer.hosting.supervision import SILENT_AFTER
+from consumer.models import DesiredState, InstanceLease, LoopsWorker
 from remoting.shutdown_signal import ShutdownSignal
 
 logger = logging.getLogger(__name__)
@@ -57,15 +60,31 @@ def heartbeat(worker: Worker) -> None:
 
 
 def mark_stopping(worker: Worker) -> None:
-    """Keeps supervision from placing instances on the worker, and asks those that it runs to stop."""
+    """Has supervision start the worker's instances elsewhere, and place none on it."""
     LoopsWorker.objects.filter(node=worker.node, boot=worker.boot).update(is_stopping=True)
-    leases.ask_to_stop(InstanceLease.objects.filter(worker=worker.node, worker_boot=worker.boot))
+
+
+def alive_workers() -> list[LoopsWorker]:
+    """Returns the workers that live, those that are about to stop included."""
+    alive = LoopsWorker.objects.filter(heartbeat_at__gt=timezone.now() - SILENT_AFTER)
+    return [worker for worker in alive if not is_process_gone(worker.machine, worker.pid, worker.process_start)]
+
+
+def stop_what_nobody_takes(worker: Worker) -> bool:
+    """Asks the instances of a stopping worker to stop when no other worker takes any; returns whether none is left."""
+    running = InstanceLease.objects.filter(
+        worker=worker.node, worker_boot=worker.boot, state__in=leases.ALIVE, desired_state=DesiredState.RUN
+    )
+    if not any(not other.is_stopping and other.node != worker.node for other in alive_workers()):
+        leases.ask_to_stop(running)
+    return not running.exists()
 
 
 class WorkerRegistration:
     """Keeps the row in a thread until `shutdown` is set, and marks it as stopping then.
 
-    `registered` is called soon after the row is written, with the number of leases that a predecessor left.
+    `registered` is called soon after the row is written, with the number of leases that a predecessor left, `stopping`
+    when it is marked: instances are missing elsewhere. Those of this worker go on until supervision stops them.
     `forks`: the worker's pool makes processes; else other threads of this process use the database too.
     """
 
@@ -75,6 +94,7 @@ class WorkerRegistration:
         slots: int,
         shutdown: ShutdownSignal,
         registered: Callable[[int], None],
+        stopping: Callable[[], None],
         *,
         forks: bool,
     ) -> None:
@@ -82,6 +102,8 @@ class WorkerRegistration:
         self._slots = slots
         self._shutdown = shutdown
         self._registered = registered
+        self._stopping = stopping
+        self._is_handed_over = False
         self._forks = forks
         self._thread = threading.Thread(target=self._keep, name="loops worker row", daemon=True)
 
@@ -96,7 +118,18 @@ class WorkerRegistration:
             else:
                 self._try(lambda: heartbeat(self._worker))
             self._shutdown.wait_in_thread(HEARTBEAT_INTERVAL_S if is_registered else RETRY_AFTER_S)
-        self._try(lambda: mark_stopping(self._worker))
+        if self._try(lambda: mark_stopping(self._worker)):
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Returns when no instance is left to stop, or the database fails: then each stops by itself."""
+        self._stopping()
+        deadline_s = time.monotonic() + HAND_OVER_S
+        while self._try(self._stop_what_nobody_takes) and not self._is_handed_over and time.monotonic() < deadline_s:
+            time.sleep(HAND_OVER_LOOK_S)
+
+    def _stop_what_nobody_takes(self) -> None:
+        self._is_handed_over = stop_what_nobody_takes(self._worker)
 
     def _register(self) -> None:
         left_count = register(self._worker, self._slots)

@@ -13,20 +13,20 @@ from types import FrameType
 
 from billiard import common as billiard
 
-from remoting.shutdown_signal import ShutdownSignal
+from consumer.hosting.instance import StopSignals
 
 # How long the main process may take to get the same signal: its handler runs at once, unless the machine is busy.
 MAIN_HEARS_WITHIN_S = 2.0
 
 
-def leave_sigterm_to_main(shutdown: ShutdownSignal, cold: ShutdownSignal) -> None:
-    """Installs the handler in this process. `shutdown` and `cold` are set by the main process when it is told to stop.
+def leave_sigterm_to_main(stop: StopSignals) -> None:
+    """Installs the handler in this process. `stop` is set by the main process when it is told to stop.
 
     The handler waits, but takes no lock (the rule of `remoting/shutdown_signal.py`).
     """
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        if not cold.is_set and shutdown.wait_in_thread(MAIN_HEARS_WITHIN_S):
+        if not stop.cold.is_set and stop.shutdown.wait_in_thread(MAIN_HEARS_WITHIN_S):
             return
         billiard.TERMSIGS_DEFAULT.add("SIGTERM")
         billiard.reset_signals()

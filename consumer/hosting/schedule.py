@@ -1,19 +1,45 @@
-"""Adds supervision to beat's schedule in the database (django-celery-beat)."""
+"""Adds the runtime's regular tasks to beat's schedule in the database (django-celery-beat)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections, router
 
 from consumer.conf import jobs_queue
+from consumer.outbox.schedule import DELIVERY_EVERY_S, DELIVERY_EXPIRES_S, DELIVERY_NAME, DELIVERY_TASK
 
 NAME = "consumer: supervise instances"
 TASK = "consumer.tasks.supervise"
 EVERY_S = 2
 # A run that no worker has taken by then is void: the next one follows.
 EXPIRES_S = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A task that beat sends every `every_s`; a run that no worker has taken after `expires_s` is void."""
+
+    name: str
+    task: str
+    every_s: int
+    expires_s: int
+    description: str
+
+
+SCHEDULE = (
+    Scheduled(NAME, TASK, EVERY_S, EXPIRES_S, "Keeps the wanted number of consumer instances running."),
+    Scheduled(DELIVERY_NAME, DELIVERY_TASK, DELIVERY_EVERY_S, DELIVERY_EXPIRES_S, "Sends what waits in the outbox."),
+    Scheduled(
+        "consumer: forget what was consumed once",
+        "consumer.tasks.forget_consumed",
+        3600,
+        3600,
+        "Deletes the keys of messages that are older than CONSUMER_ONCE_DAYS.",
+    ),
+)
 
 
 def install_schedule(using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
@@ -26,16 +52,17 @@ def install_schedule(using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
         return
     if PeriodicTask._meta.db_table not in connections[using].introspection.table_names():
         return
-    every, _created = IntervalSchedule.objects.using(using).get_or_create(
-        every=EVERY_S, period=IntervalSchedule.SECONDS
-    )
-    PeriodicTask.objects.using(using).get_or_create(
-        name=NAME,
-        defaults={
-            "task": TASK,
-            "interval": every,
-            "queue": jobs_queue(),
-            "expire_seconds": EXPIRES_S,
-            "description": "Keeps the wanted number of consumer instances running.",
-        },
-    )
+    for one in SCHEDULE:
+        every, _created = IntervalSchedule.objects.using(using).get_or_create(
+            every=one.every_s, period=IntervalSchedule.SECONDS
+        )
+        PeriodicTask.objects.using(using).get_or_create(
+            name=one.name,
+            defaults={
+                "task": one.task,
+                "interval": every,
+                "queue": jobs_queue(),
+                "expire_seconds": one.expires_s,
+                "description": one.description,
+            },
+        )

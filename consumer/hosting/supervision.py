@@ -2,7 +2,7 @@
 
     lost       leases whose instance is certainly gone, has not sent a heartbeat for too long, or never began
     surplus    leases beyond the wanted number: of the worker that hosts most of the group, the newest; and those of a
-               draining worker, as soon as enough others of their group run or no other worker has room
+               worker that is drained or stops, as soon as enough others of their group run or no other worker has room
     missing    leases to make, each on a worker; never more than it has free slots, since Celery would keep a task that
                no process can take
 
@@ -35,7 +35,10 @@ FAILURE_PAUSE_S_MAX = 60
 
 @dataclass(frozen=True, slots=True)
 class LeaseSnapshot:
-    """`worker`: the node that runs it or was offered it. `is_gone`: its process is certainly no more."""
+    """`group`: its key (`consumer/group_key.py`), as everywhere in this module.
+
+    `worker`: the node that runs it or was offered it. `is_gone`: its process is certainly no more.
+    """
 
     id: UUID
     group: str
@@ -51,8 +54,8 @@ class LeaseSnapshot:
 class HostingSnapshot:
     """`wanted`: group → number, 0 for a group that no code declares or that is stopped. `leases`: all that are open.
 
-    `slots`: node → how many instances that worker holds; of workers that live and are not about to stop. `draining`:
-    those of them whose instances are to run elsewhere.
+    `slots`: node → how many instances that worker holds; of workers that live and are not about to stop. `leaving`:
+    workers that live and whose instances are to run elsewhere, because they are drained or stop.
     `failures`: group → when its instances ended by an error of their own lately.
     """
 
@@ -61,7 +64,7 @@ class HostingSnapshot:
     leases: Sequence[LeaseSnapshot]
     slots: Mapping[str, int]
     failures: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
-    draining: Collection[str] = ()
+    leaving: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +95,12 @@ def decide(snapshot: HostingSnapshot) -> SupervisionPlan:
     staying = [
         lease for lease in held if lease.desired_state == DesiredState.RUN and lease.state != LeaseState.STOPPING
     ]
-    leaving = [lease for lease in staying if lease.worker in snapshot.draining]
-    staying = [lease for lease in staying if lease.worker not in snapshot.draining]
+    leaving = [lease for lease in staying if lease.worker in snapshot.leaving]
+    staying = [lease for lease in staying if lease.worker not in snapshot.leaving]
     surplus = [lease.id for group, number in snapshot.wanted.items() for lease in _surplus(_of(group, staying), number)]
     staying = [lease for lease in staying if lease.id not in set(surplus)]
     # One that stops has its slot until it has ended.
-    slots = {node: number for node, number in snapshot.slots.items() if node not in snapshot.draining}
+    slots = {node: number for node, number in snapshot.slots.items() if node not in snapshot.leaving}
     free_slots = _FreeSlots(slots, held, staying)
     missing = _missing(snapshot, staying, free_slots)
     surplus += [

@@ -15,10 +15,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from consumer.hosting import leases
+from consumer.hosting.loops_worker import alive_workers
 from consumer.hosting.machine import is_process_gone
 from consumer.hosting.supervision import (
     FAILURES_COUNT_FOR,
-    SILENT_AFTER,
     HostingSnapshot,
     LeaseSnapshot,
     SupervisionPlan,
@@ -54,38 +54,42 @@ def supervise(specs: Mapping[str, GroupSpec], offer: Offer) -> SupervisionPlan:
 
 def declare(specs: Mapping[str, GroupSpec]) -> None:
     """Makes rows for the declared groups; a number that has changed in the code becomes the wanted number."""
-    known = {row.group: row for row in HostedGroup.objects.all()}
-    for group, spec in specs.items():
-        row = known.get(group)
+    known = {row.key: row for row in HostedGroup.objects.all()}
+    for key, spec in specs.items():
+        row = known.get(key)
+        declared = spec.options["wanted_instances"]
         if row is None:
-            numbers = {"wanted_instances": spec.wanted_instances, "declared_instances": spec.wanted_instances}
-            HostedGroup.objects.get_or_create(group=group, defaults=numbers)
-        elif row.declared_instances != spec.wanted_instances:
-            row.wanted_instances = row.declared_instances = spec.wanted_instances
+            numbers = {"wanted_instances": declared, "declared_instances": declared}
+            HostedGroup.objects.get_or_create(cluster=spec.cluster, group=spec.group, defaults=numbers)
+        elif row.declared_instances != declared:
+            row.wanted_instances = row.declared_instances = declared
             row.save(update_fields=["wanted_instances", "declared_instances", "updated_at"])
-            logger.info("group %s: %d instances wanted, as its listeners say now", group, spec.wanted_instances)
+            logger.info("group %s: %d instances wanted, as its listeners say now", key, declared)
 
 
 def snapshot(specs: Mapping[str, GroupSpec]) -> HostingSnapshot:
     now = timezone.now()
-    rows = HostedGroup.objects.values_list("group", "wanted_instances", "is_stopped")
-    workers = _workers()
+    workers = alive_workers()
     open_leases = InstanceLease.objects.filter(state__in=leases.OPEN).select_related("group")
     failures: dict[str, list[datetime]] = {}
     recent = InstanceLease.objects.filter(
         state=LeaseState.ENDED, is_failure=True, ended_at__gt=now - FAILURES_COUNT_FOR
-    ).values_list("group__group", "ended_at")
-    for group, ended_at in recent:
-        if ended_at is not None:
-            failures.setdefault(group, []).append(ended_at)
+    ).select_related("group")
+    for lease in recent:
+        if lease.ended_at is not None:
+            failures.setdefault(lease.group.key, []).append(lease.ended_at)
     return HostingSnapshot(
         now=now,
-        wanted={group: wanted if group in specs and not is_stopped else 0 for group, wanted, is_stopped in rows},
+        wanted={row.key: _wanted(row, specs) for row in HostedGroup.objects.all()},
         leases=[_lease_snapshot(lease) for lease in open_leases],
-        slots={worker.node: worker.slots for worker in workers},
-        draining=frozenset(worker.node for worker in workers if worker.is_draining),
+        slots={worker.node: worker.slots for worker in workers if not worker.is_stopping},
+        leaving=frozenset(worker.node for worker in workers if worker.is_draining or worker.is_stopping),
         failures=failures,
     )
+
+
+def _wanted(row: HostedGroup, specs: Mapping[str, GroupSpec]) -> int:
+    return row.wanted_instances if row.key in specs and not row.is_stopped else 0
 
 
 def prune() -> None:
@@ -102,7 +106,7 @@ def prune() -> None:
 def _lease_snapshot(lease: InstanceLease) -> LeaseSnapshot:
     return LeaseSnapshot(
         id=lease.id,
-        group=lease.group.group,
+        group=lease.group.key,
         worker=lease.worker,
         state=lease.state,
         desired_state=lease.desired_state,
@@ -112,23 +116,17 @@ def _lease_snapshot(lease: InstanceLease) -> LeaseSnapshot:
     )
 
 
-def _workers() -> list[LoopsWorker]:
-    """Returns the workers that live and are not about to stop."""
-    alive = LoopsWorker.objects.filter(is_stopping=False, heartbeat_at__gt=timezone.now() - SILENT_AFTER)
-    return [worker for worker in alive if not is_process_gone(worker.machine, worker.pid, worker.process_start)]
-
-
 def _carry_out(plan: SupervisionPlan) -> list[InstanceLease]:
     """Returns the leases made, to be offered to their workers when the transaction is committed."""
     for lease_id, reason in plan.lost:
         if leases.end(lease_id, reason):
             lease = InstanceLease.objects.select_related("group").get(id=lease_id)
-            logger.warning("group %s: an instance on %s was lost: %s", lease.group.group, lease.worker, reason)
+            logger.warning("group %s: an instance on %s was lost: %s", lease.group.key, lease.worker, reason)
     surplus = InstanceLease.objects.filter(id__in=plan.surplus)
     leases.ask_to_stop(surplus)
     leases.end_all(surplus.filter(state=LeaseState.PENDING).values_list("id", flat=True), "withdrawn")
-    rows = {row.group: row for row in HostedGroup.objects.filter(group__in={place.group for place in plan.missing})}
+    rows = {row.key: row for row in HostedGroup.objects.all()} if plan.missing else {}
     made = [InstanceLease.objects.create(group=rows[place.group], worker=place.worker) for place in plan.missing]
     for lease in made:
-        logger.info("group %s: one more instance on %s", lease.group.group, lease.worker)
+        logger.info("group %s: one more instance on %s", lease.group.key, lease.worker)
     return made

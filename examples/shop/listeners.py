@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from consumer import Message, listener
-from examples.shop.mail import send_mail
+from examples.shop.mail import MailboxClosed, send_mail
 
 
 @listener(group="billing", topic="orders", tags="paid || refunded", wanted_instances=2)
@@ -14,8 +14,12 @@ def bill(message: Message) -> int:
     return cents if message.tags == "paid" else -cents
 
 
-@listener(group="mailing", topic="orders", wanted_instances=2)
+@listener(group="mailing", topic="orders", wanted_instances=2, dead_letter_on=MailboxClosed)
 async def mail_customer(message: Message) -> None:
-    """Sends a mail about each step of an order. While the mail server is busy it raises: the message comes again."""
+    """Sends a mail about each step of an order.
+
+    While the mail server is busy it raises: the message comes again. Where the mailbox is closed that would not help:
+    the message is a dead letter at once.
+    """
     order = message.json()
     await send_mail(order["customer"], f"Order {order['number']} was {message.tags}", message.reconsume_times)

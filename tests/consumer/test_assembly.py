@@ -1,22 +1,40 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from consumer import assembly
 from consumer.assembly import make_consumer
-from consumer.engine.listening import Listener
+from consumer.checks import check_middleware
 from consumer.engine.message import Message
-from consumer.engine.start_position import StartRule
-from consumer.listener import GroupSpec
+from consumer.listener import Declaration, GroupSpec, Registry
+from consumer.middleware.chain import Call, Consume
+from consumer.middleware.time_limit import TookTooLong
+
+steps: list[str] = []
 
 
-def spec(call: object, *, is_async: bool) -> GroupSpec:
-    listener = Listener("orders", call, "paid", is_async=is_async)  # type: ignore[arg-type]
-    return GroupSpec("billing", {"orders": listener}, 2, 7, 3, StartRule())
+def noting(consume: Consume) -> Call:
+    def middleware(message: Message) -> Any:
+        steps.append(consume.listener.group)
+        return consume(message)
+
+    return middleware
+
+
+def spec(call: Callable[..., Any], **options: Any) -> GroupSpec:
+    registry = Registry()
+    given: Any = {"threads": 7, "max_reconsume_times": 3, **options}
+    registry.declare(Declaration("billing", "orders", call, given))
+    registry.freeze()
+    return registry.groups["billing"]
 
 
 def test_a_consumer_is_what_the_group_declares() -> None:
-    config = make_consumer(spec(print, is_async=False), "127.0.0.1:9876").config
+    config = make_consumer(spec(print), "127.0.0.1:9876").config
     assert (config.group, config.concurrent.threads, config.max_reconsume_times, config.namesrv) == (
         "billing",
         7,
@@ -25,22 +43,66 @@ def test_a_consumer_is_what_the_group_declares() -> None:
     )
 
 
-def test_old_connections_are_closed_around_each_call_of_a_sync_listener(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: list[str] = []
-    monkeypatch.setattr(assembly, "close_old_connections", lambda: steps.append("clean"))
+def test_a_group_that_consumes_in_order_has_no_end_of_retries_by_default() -> None:
+    registry = Registry()
+    registry.declare(Declaration("billing", "orders", print, {"orderly": True, "suspend_ms": 200}))
+    registry.freeze()
+    config = make_consumer(registry.groups["billing"], "127.0.0.1:9876").config
+    assert (config.is_orderly, config.suspend_ms, config.reconsume_limit) == (True, 200, 2**31 - 1)
+
+
+def test_a_broadcasting_group_keeps_its_offsets_in_a_folder_of_its_cluster(settings: Any, tmp_path: Path) -> None:
+    settings.CONSUMER_OFFSETS_FOLDER = tmp_path
+    registry = Registry()
+    registry.declare(Declaration("billing", "orders", print, {"broadcasting": True}))
+    registry.freeze()
+    config = make_consumer(registry.groups["billing"], "127.0.0.1:9876").config
+    assert (config.is_broadcasting, config.offsets_folder) == (True, tmp_path / "default")
+
+
+def test_listeners_are_wrapped_by_what_the_settings_name(settings: Any) -> None:
+    settings.CONSUMER_MIDDLEWARE = [f"{__name__}.noting", f"{__name__}.noting"]
+    steps.clear()
 
     def listen(message: Message) -> None:
-        steps.append("listen")
-        raise ValueError
+        steps.append("listens")
 
-    consumer = make_consumer(spec(listen, is_async=False), "127.0.0.1:9876")
-    with pytest.raises(ValueError):  # noqa: PT011
-        consumer.listeners["orders"].call(Message(topic="orders", body=b""))
-    assert steps == ["clean", "listen", "clean"]
+    make_consumer(spec(listen), "127.0.0.1:9876").listeners["orders"].call(Message(topic="orders"))
+    assert steps == ["billing", "billing", "listens"]
 
 
-def test_an_async_listener_is_called_as_it_is() -> None:
+def test_without_middleware_a_listener_is_called_as_it_is(settings: Any) -> None:
+    settings.CONSUMER_MIDDLEWARE = []
+    assert make_consumer(spec(print), "127.0.0.1:9876").listeners["orders"].call is print
+
+
+async def test_an_async_listener_with_a_time_limit_is_cancelled_at_it(settings: Any) -> None:
+    # Theirs look after connections of the database, which another test may have left to a thread.
+    settings.CONSUMER_MIDDLEWARE = []
+
+    async def hang(message: Message) -> None:
+        await asyncio.Event().wait()
+
+    call = make_consumer(spec(hang, time_limit_s=0.01), "127.0.0.1:9876").listeners["orders"].call
+    with pytest.raises(TookTooLong, match=r"hang took longer than its time limit of 0\.01 s"):
+        await call(Message(topic="orders"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "reason"),
+    [
+        pytest.param(["shop.nowhere"], "'shop.nowhere' cannot be imported", id="a typing error"),
+        pytest.param(["consumer.middleware.transactions.atomic"], "listen is async", id="one that cannot wrap it"),
+    ],
+)
+def test_a_wrong_middleware_is_a_fault_of_the_system_check(settings: Any, paths: list[str], reason: str) -> None:
     async def listen(message: Message) -> None: ...
 
-    consumer = make_consumer(spec(listen, is_async=True), "127.0.0.1:9876")
-    assert consumer.listeners["orders"].call is listen
+    settings.CONSUMER_MIDDLEWARE = paths
+    registry = Registry()
+    registry.declare(Declaration("billing", "orders", listen))
+    registry.declare(Declaration("mailing", "orders", listen))
+    registry.freeze()
+    (error,) = check_middleware(registry)
+    assert error.id == "consumer.E008"
+    assert reason in error.msg

@@ -12,39 +12,22 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
 from consumer import producer
-from consumer.producer import BackgroundProducer, encode_body
+from consumer.background_producer import BackgroundProducer
+from consumer.producer import encode_body
 from remoting.client.errors import ClientError
+from remoting.client.outgoing import Message
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.compression import decompress
 from remoting.wire.errors import MessageError
-from tests.support.memory_broker import MemoryBroker
-
-
-class BrokerThread:
-    """A MemoryBroker on a loop of its own, for blocking tests."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.broker = MemoryBroker()
-        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
-
-    def run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(5)
-
-    def __enter__(self) -> BrokerThread:
-        self._thread.start()
-        self.run(self.broker.__aenter__())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.run(self.broker.__aexit__())
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(5)
-        self.loop.close()
-
-    def messages(self, topic: str) -> list[Any]:
-        return [message for queue, stored in self.broker.queues.items() if queue.topic == topic for message in stored]
+from remoting.wire.names import TRACE_TOPIC
+from remoting.wire.recall_handle import RecallHandle
+from tests.support.broker_thread import BrokerThread
+from tests.support.memory_broker import BROKER_NAME
 
 
 @pytest.fixture
@@ -120,9 +103,9 @@ def test_a_forked_child_makes_a_producer_of_its_own(broker: BrokerThread) -> Non
 
 def test_a_producer_that_was_closed_starts_anew(broker: BrokerThread) -> None:
     own = BackgroundProducer("tests")
-    own.send("orders", b"1")
+    own.run(lambda producer: producer.send("orders", b"1"))
     own.close()
-    own.send("orders", b"2")
+    own.run(lambda producer: producer.send("orders", b"2"))
     own.close()
     own.close()
     assert len(broker.messages("orders")) == 2
@@ -132,7 +115,7 @@ def test_an_unreachable_broker_is_an_error_that_names_it(settings: Any) -> None:
     settings.MQADMIN_NAMESRV = "127.0.0.1:1"
     own = BackgroundProducer("tests")
     with pytest.raises(ClientError, match=r"127\.0\.0\.1:1"):
-        own.send("orders", b"x")
+        own.run(lambda producer: producer.send("orders", b"x"))
     own.close()
 
 
@@ -158,3 +141,100 @@ def test_any_other_body_is_refused(body: Any) -> None:
 def test_a_topic_that_rocketmq_would_not_take_is_refused(broker: BrokerThread) -> None:
     with pytest.raises(MessageError, match="topic name 'a b'"):
         producer.send("a b", b"x")
+
+
+def test_messages_with_one_order_key_go_to_one_queue_as_java_chooses_it(broker: BrokerThread) -> None:
+    broker.call(broker.broker.create_topic, "orders", 4)
+    results = [producer.send("orders", b"x", order_key=key) for key in ("TagA", "TagA", "order-17", "order-17")]
+    ids = [result.queue.queue_id for result in results]
+    assert ids[:2] == [2598919 % 4] * 2  # "TagA".hashCode()
+    assert ids[2] == ids[3]
+
+
+def test_a_batch_is_stored_message_by_message(broker: BrokerThread) -> None:
+    results = producer.send_batch("orders", [b"1", {"id": 2}, Message(b"3", tags="paid")])
+    assert [(message.body, message.tags) for message in broker.messages("orders")] == [
+        (b"1", None),
+        (b'{"id":2}', None),
+        (b"3", "paid"),
+    ]
+    assert [result.message_id for result in results] == [message.unique_key for message in broker.messages("orders")]
+
+
+def test_oneway_waits_for_no_answer(broker: BrokerThread) -> None:
+    message_id = producer.send_oneway("orders", "x", tags="a")
+    producer.send("orders", "y")  # on the same connection
+    assert message_id in {message.unique_key for message in broker.messages("orders")}
+
+
+def test_async_code_has_a_twin_of_each(broker: BrokerThread) -> None:
+    async def send_some() -> None:
+        await producer.asend("orders", b"1", order_key="k")
+        await producer.asend_oneway("orders", b"2")
+        await producer.asend_batch("orders", [b"3"])
+
+    asyncio.run(send_some())
+    assert sorted(message.body for message in broker.messages("orders")) == [b"1", b"2", b"3"]
+
+
+def test_a_message_goes_to_the_cluster_that_is_named(broker: BrokerThread, settings: Any) -> None:
+    with BrokerThread() as other:
+        settings.MQADMIN_CLUSTERS = {"payments": other.broker.namesrv}
+        producer.send("orders", b"there", cluster="payments")
+        assert len(other.messages("orders")) == 1
+        assert broker.messages("orders") == []
+        with pytest.raises(ImproperlyConfigured, match="cluster 'paiments' is not in the setting MQADMIN_CLUSTERS"):
+            producer.send("orders", b"x", cluster="paiments")
+        producer.close()
+
+
+def test_a_delayed_message_is_recalled_by_its_handle(broker: BrokerThread) -> None:
+    asked: list[dict[str, str]] = []
+
+    def recall(request: Command) -> Command:
+        asked.append(request.ext_fields)
+        return response(request, ResponseCode.SUCCESS, ext_fields={"msgId": "ID"})
+
+    broker.call(broker.broker.create_topic, "orders", 1)
+    broker.broker.faults[RequestCode.RECALL_MESSAGE] = recall
+    handle = str(RecallHandle("orders", BROKER_NAME, "17", "ID"))
+    assert producer.recall("orders", handle) == "ID"
+    assert asked == [{"producerGroup": "django", "topic": "orders", "recallHandle": handle}]
+    with pytest.raises(MessageError, match="recall handle is invalid"):
+        asyncio.run(producer.arecall("orders", "nothing"))
+
+
+def test_the_settings_say_how_messages_are_sent(broker: BrokerThread, settings: Any) -> None:
+    broker.call(broker.broker.create_topic, TRACE_TOPIC, 1)
+    settings.CONSUMER_PRODUCER = {
+        "group": "shop",
+        "trace": True,
+        "compression": "lz4",
+        "compress_from_bytes": 10,
+        "avoids_slow_brokers": True,
+    }
+    producer.close()
+    result = producer.send("orders", b"x" * 100)
+    (stored,) = broker.messages("orders")
+    assert stored.sys_flag == 0x101
+    assert decompress(stored.body, stored.sys_flag) == b"x" * 100
+    producer.close()  # sends what was traced
+    (trace,) = broker.messages(TRACE_TOPIC)
+    assert trace.keys == [result.message_id]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"tracing": True}, "has no 'tracing'; there are: group, timeout_ms"),
+        ({"compression": "zip"}, "compression is 'zip'; zlib, lz4 or zstd"),
+        ({"timeout_ms": 0}, "timeout_ms is 0; a number of 1 or more is needed"),
+        ({"group": "a b"}, "group name 'a b'"),
+        ({"trace_topic": ""}, "the topic name is blank"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(given: dict[str, Any], text: str, settings: Any) -> None:
+    settings.CONSUMER_PRODUCER = given
+    with pytest.raises(ImproperlyConfigured, match=f"^CONSUMER_PRODUCER:? .*{text}"):
+        producer.send("orders", b"x")
+    producer.close()

@@ -19,6 +19,18 @@ class OffsetStore(ABC):
     def __init__(self) -> None:
         self._offsets: dict[MessageQueue, int] = {}
 
+    async def open(self) -> None:
+        """Opens the store, before the first `load`. Raises OSError, and OffsetsUnreadable for a torn file."""
+        return
+
+    async def close(self) -> None:
+        """Closes the store, after the last `persist`."""
+        return
+
+    def offset_with_pull(self, queue: MessageQueue) -> int:  # noqa: ARG002
+        """Returns the offset to commit that a pull of `queue` carries to its broker; 0 for none."""
+        return 0
+
     def held_offset(self, queue: MessageQueue) -> int | None:
         """Returns the offset in memory."""
         return self._offsets.get(queue)

@@ -1,7 +1,9 @@
 """Offsets stored by the brokers (Java `RemoteBrokerOffsetStore`).
 
-Persisting sends every offset in memory, also one that has not moved: a broker that was killed may have lost the last
-seconds of commits, and gets them back this way.
+Persisting sends every offset in memory, also one that has not moved since: a broker that was killed may have lost the
+last seconds of commits, and gets them back this way. One that is still as it was loaded is not sent: without locks,
+another member may have gone on meanwhile, and a broker takes a smaller offset, too. (0 is sent: brokers answer it where
+nothing is committed.)
 """
 
 from __future__ import annotations
@@ -23,17 +25,40 @@ NOT_COMMITTED = "not committed"
 
 
 class RemoteOffsetStore(OffsetStore):
-    def __init__(self, brokers: Brokers) -> None:
+    """`may_commit` says whether a queue is this member's to commit: brokers take any offset, also a smaller one.
+
+    A member of a group that consumes in order and was paused for long may find its locks gone and the group further on
+    than itself.
+    """
+
+    def __init__(self, brokers: Brokers, may_commit: Callable[[MessageQueue], bool] = lambda _: True) -> None:
         super().__init__()
         self._brokers = brokers
+        self._may_commit = may_commit
+        self._loaded: dict[MessageQueue, int] = {}
         self._complaints = ComplaintLog(logger)
 
     async def load(self, queue: MessageQueue) -> int | None:
         self.forget(queue)
-        return await self._brokers.committed_offset(queue)
+        committed = await self._brokers.committed_offset(queue)
+        if committed:
+            self._loaded[queue] = committed
+        return committed
+
+    def reset(self, queue: MessageQueue, offset: int) -> None:
+        self._loaded.pop(queue, None)
+        super().reset(queue, offset)
+
+    def forget(self, queue: MessageQueue) -> None:
+        self._loaded.pop(queue, None)
+        super().forget(queue)
+
+    def offset_with_pull(self, queue: MessageQueue) -> int:
+        held = self.held_offset(queue)
+        return held if held is not None and self._is_to_send(queue) else 0
 
     async def persist(self, queues: Iterable[MessageQueue]) -> None:
-        await self._commit_each(queues, self._brokers.commit_oneway)
+        await self._commit_each(filter(self._is_to_send, queues), self._brokers.commit_oneway)
 
     async def persist_and_confirm(self, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
         """Commits one queue of each topic and broker first, then the others together.
@@ -41,11 +66,14 @@ class RemoteOffsetStore(OffsetStore):
         Apache's broker (`ConsumerOffsetManager.commitOffset`) makes the table of a topic and group at its first commit,
         and of two first commits at the same time it loses one.
         """
-        queues = list(queues)
+        queues = [queue for queue in queues if self._is_to_send(queue)]
         first = {(queue.broker_name, queue.topic): queue for queue in self._held(queues)}.values()
         failed = await self._commit_each(first, self._brokers.commit)
         others = [queue for queue in queues if queue not in first]
         return failed + await self._commit_each(others, self._brokers.commit)
+
+    def _is_to_send(self, queue: MessageQueue) -> bool:
+        return self._may_commit(queue) and self.held_offset(queue) != self._loaded.get(queue)
 
     async def _commit_each(
         self, queues: Iterable[MessageQueue], commit: Callable[[MessageQueue, int], Awaitable[None]]

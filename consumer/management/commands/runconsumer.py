@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from consumer import autoreload
 from consumer.assembly import make_consumer
 from consumer.conf import namesrv
 from consumer.engine.push_consumer import PushConsumer
@@ -18,17 +19,29 @@ class Command(BaseCommand):
     help = "Runs one consumer instance of a group until Ctrl-C or SIGTERM, and commits its offsets at the end."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("group", help="a group that the listeners of an installed app declare")
+        parser.add_argument(
+            "group", help="a group that the listeners of an installed app declare; group@cluster on a further cluster"
+        )
+        parser.add_argument("--autoreload", action="store_true", help="start it anew whenever the code changes")
         parser.add_argument("--namesrv", default=None, help="name servers, host:port;host:port (MQADMIN_NAMESRV)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         spec = registry.groups.get(options["group"])
         if spec is None:
             raise CommandError(_unknown(options["group"]))
-        address = options["namesrv"] or namesrv()
-        self.stdout.write(f"group {spec.group} on {address}: {_topics(spec)}; Ctrl-C stops")
+        if options["autoreload"] and not autoreload.is_child():
+            autoreload.run_parent(self.stderr.write)
+            # Said here: Ctrl-C may meet a child that has not begun yet.
+            self.stdout.write(f"group {spec.key} stopped")
+            return
+        address = options["namesrv"] or namesrv(spec.cluster)
+        self.stdout.write(f"group {spec.key} on {address}: {_topics(spec)}; Ctrl-C stops")
+        self.stdout.flush()
+        if options["autoreload"]:
+            autoreload.run_child(lambda: make_consumer(spec, address))
+            return
         asyncio.run(_run(make_consumer(spec, address)))
-        self.stdout.write(f"group {spec.group} stopped")
+        self.stdout.write(f"group {spec.key} stopped")
 
 
 async def _run(consumer: PushConsumer) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumer.engine.flow_control import FlowControl, Limits, reason_to_wait
+from consumer.engine.flow_control import MIB, FlowControl, Limits, reason_to_wait
 from consumer.engine.process_queue import ProcessQueue
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.stored_message import StoredMessage
@@ -34,6 +34,21 @@ def holding(*offsets: int, body_bytes: int = 1) -> ProcessQueue:
 def test_a_queue_waits_beyond_its_limits(process_queue: ProcessQueue, reason: str | None) -> None:
     said = reason_to_wait(process_queue, LIMITS)
     assert said is None if reason is None else reason in (said or "")
+
+
+def test_queues_that_are_consumed_in_order_have_no_span() -> None:
+    assert reason_to_wait(holding(5, 5000), Limits(messages_max=3, bytes_max=100, span_max=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("queue_count", "messages_max", "mib_max"),
+    [(0, 700, 20), (1, 700, 20), (7, 100, 2), (3, 233, 6), (1000, 1, 0)],
+)
+def test_a_topics_thresholds_are_divided_among_the_queues_and_take_the_place_of_a_queues(
+    queue_count: int, messages_max: int, mib_max: int
+) -> None:
+    limits = FlowControl(messages_for_queue=10, messages_for_topic=700, bytes_for_topic=20 * MIB).limits(queue_count)
+    assert (limits.messages_max, limits.bytes_max // MIB) == (messages_max, mib_max)
 
 
 @pytest.mark.parametrize(

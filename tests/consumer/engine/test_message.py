@@ -6,6 +6,7 @@ import pytest
 
 from consumer.engine.message import Message, to_message
 from consumer.engine.process_queue import ProcessQueue
+from consumer.engine.subscriptions import original_topic
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.compression import compress
 from remoting.wire.errors import BodyError
@@ -17,7 +18,7 @@ QUEUE = MessageQueue("%RETRY%billing", "broker-a", 3)
 
 def received(**fields: object) -> Message:
     stored = StoredMessage(topic=QUEUE.topic, queue_id=3, **fields)
-    return to_message(ProcessQueue(QUEUE, 0).put([stored], 1)[0])
+    return to_message(ProcessQueue(QUEUE, 0).put([stored], 1)[0], original_topic(stored))
 
 
 def test_a_listener_sees_what_the_sender_meant() -> None:

@@ -17,6 +17,7 @@ from consumer.engine.pull_loop import PullContext
 from consumer.engine.start_position import start_rule
 from consumer.engine.statistics import Statistics
 from consumer.engine.subscriptions import subscribe
+from consumer.engine.suspension import Suspension
 from remoting.client.instance import ClientInstance
 from remoting.wire.bodies.heartbeat import ConsumerData
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -49,7 +50,7 @@ class ConsumingByHand(Consuming):
     def finish(self, count: int) -> None:
         """Removes the first `count` messages from their process queues."""
         for cached in self.submitted[:count]:
-            cached.process_queue.remove(cached)
+            cached.process_queue.remove([cached])
 
 
 class Setup:
@@ -70,6 +71,7 @@ class Setup:
             statistics=Statistics(now_ms),
             clock=now_ms,
             consuming=self.consuming,
+            suspension=Suspension(),
             flow_control=FlowControl(messages_for_queue=3),
             process_queues=self.process_queues,
             request_heartbeat=lambda: None,
@@ -138,3 +140,27 @@ async def test_a_reset_drops_what_was_pulled_and_pulls_from_the_new_offset(setup
     await eventually(lambda: setup.consuming.bodies[3:] == [b"2", b"3"])
     assert before.is_dropped
     assert setup.offsets.stored == {QUEUE: 1}
+
+
+async def test_what_was_under_way_at_a_reset_does_not_move_the_offset(setup: Setup) -> None:
+    """Java freezes the entry; here the results of a dropped process queue count for nothing."""
+    setup.broker.put("orders", b"1", b"2", b"3")
+    await setup.owned.take(QUEUE)
+    await eventually(lambda: len(setup.consuming.submitted) == 3)
+    before = setup.consuming.submitted[2]
+    setup.owned.reset({QUEUE: 1})
+    await eventually(lambda: setup.offsets.stored == {QUEUE: 1})
+    assert before.process_queue.remove(before) == -1
+    await setup.owned.persist()
+    assert (setup.offsets.held_offset(QUEUE), setup.offsets.stored) == (1, {QUEUE: 1})
+
+
+async def test_a_queue_that_was_owned_before_begins_at_what_is_stored_not_at_what_is_remembered(setup: Setup) -> None:
+    await setup.owned.take(QUEUE)
+    await eventually(lambda: setup.broker.owners("orders") == 1)
+    await setup.owned.release([QUEUE])
+    setup.broker.put("orders", b"1", b"2", b"3")
+    setup.offsets.stored[QUEUE] = 2  # another member has consumed meanwhile
+    await setup.owned.take(QUEUE)
+    await eventually(lambda: setup.consuming.bodies == [b"3"])
+    assert setup.offsets.held_offset(QUEUE) == 2

@@ -33,24 +33,24 @@ def filled(*offsets: int, body: bytes = b"four") -> tuple[ProcessQueue, list[Cac
 def test_progress_is_the_smallest_unfinished_offset(finished: list[int], progress: int) -> None:
     process_queue, added = filled(10, 11, 12)
     by_offset = {cached.stored.queue_offset: cached for cached in added}
-    assert [process_queue.remove(by_offset[offset]) for offset in finished][-1] == progress
+    assert [process_queue.remove([by_offset[offset]]) for offset in finished][-1] == progress
 
 
 def test_progress_includes_what_was_filtered_out_behind_the_last_message() -> None:
     process_queue = ProcessQueue(QUEUE, now_ms=0)
     (cached,) = process_queue.put([StoredMessage(topic="orders", queue_id=0, queue_offset=10)], next_offset=42)
-    assert process_queue.remove(cached) == 42
+    assert process_queue.remove([cached]) == 42
 
 
 def test_progress_of_an_empty_queue_is_unknown() -> None:
     process_queue, added = filled(10)
-    process_queue.remove(added[0])
-    assert process_queue.remove(added[0]) == -1
+    process_queue.remove([added[0]])
+    assert process_queue.remove([added[0]]) == -1
 
 
 def test_progress_skips_offsets_that_were_never_pulled() -> None:
     process_queue, added = filled(10, 17, 30)
-    assert process_queue.remove(added[0]) == 17
+    assert process_queue.remove([added[0]]) == 17
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -68,7 +68,7 @@ def test_progress_never_passes_an_unfinished_message_in_any_order(seed: int) -> 
             )
         else:
             offset = chance.choice(list(open_offsets))
-            progress = process_queue.remove(open_offsets.pop(offset))
+            progress = process_queue.remove([open_offsets.pop(offset)])
             assert progress == min(open_offsets, default=next_offset)
             assert process_queue.message_count == len(open_offsets)
 
@@ -84,9 +84,9 @@ def test_a_message_that_is_here_already_is_not_added_again() -> None:
 def test_bytes_and_span_follow_what_is_cached() -> None:
     process_queue, added = filled(10, 11, 50)
     assert (process_queue.body_bytes, process_queue.span) == (12, 40)
-    process_queue.remove(added[0])
+    process_queue.remove([added[0]])
     assert (process_queue.body_bytes, process_queue.span) == (8, 39)
-    process_queue.remove(added[2])
+    process_queue.remove([added[2]])
     assert (process_queue.body_bytes, process_queue.span) == (4, 0)
     assert (process_queue.offset_min, process_queue.offset_max) == (11, 11)
 
@@ -112,4 +112,4 @@ def test_a_dropped_queue_holds_nothing() -> None:
     process_queue.drop()
     assert process_queue.is_dropped
     assert not process_queue.holds(added[0])
-    assert process_queue.remove(added[0]) == -1
+    assert process_queue.remove([added[0]]) == -1

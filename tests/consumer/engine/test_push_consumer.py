@@ -6,15 +6,15 @@ import asyncio
 import logging
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import pytest
 
 from consumer.engine.config import ConsumerConfig
 from consumer.engine.consume_concurrently import ConcurrentLimits
-from consumer.engine.listening import Later, Listener
+from consumer.engine.failure_policy import FailurePolicy
+from consumer.engine.listening import Listener
 from consumer.engine.message import Message
+from consumer.engine.outcomes import Later, NotDecoded
 from consumer.engine.pull_loop import SPIN_ANSWER_MS, SPIN_PAUSE_S
 from consumer.engine.push_consumer import PushConsumer
 from consumer.engine.start_position import start_rule
@@ -23,68 +23,13 @@ from remoting.wire.bodies.running_info import read_running_info
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_members import GROUP, Members, listener_into, order_queues
 from tests.support.waiting import eventually
 
-GROUP = "billing"
 RETRY = f"%RETRY%{GROUP}"
 DLQ = f"%DLQ%{GROUP}"
 # Well before a regular heartbeat (30 s) or rebalance (20 s) would bring it about.
 AT_ONCE_S = 15.0
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[MemoryBroker]:
-    async with MemoryBroker() as memory:
-        memory.create_topic("orders", 8)
-        yield memory
-
-
-class Members:
-    """Starts members and stops those that a test left running."""
-
-    def __init__(self, broker: MemoryBroker) -> None:
-        self.broker = broker
-        self._running: list[PushConsumer] = []
-
-    async def start(
-        self, call: Callable[[Message], Any], *, tags: str = "*", is_async: bool = True, **config: Any
-    ) -> PushConsumer:
-        settings = ConsumerConfig(self.broker.namesrv, GROUP, **{"start": start_rule("first"), **config})
-        listener = Listener("orders", call, tags, is_async=is_async)
-        member = PushConsumer(settings, {"orders": listener})
-        await member.start()
-        self._running.append(member)
-        return member
-
-    async def stop(self, member: PushConsumer) -> None:
-        self._running.remove(member)
-        await member.stop()
-
-    def lose(self, member: PushConsumer) -> None:
-        """As if its machine were gone: its connection breaks, and the broker hears no more of it."""
-        self.broker.cut_off(member.client_id)
-
-    async def stop_all(self) -> None:
-        for member in list(self._running):
-            await self.stop(member)
-
-
-@pytest.fixture
-async def members(broker: MemoryBroker) -> AsyncIterator[Members]:
-    started = Members(broker)
-    yield started
-    await started.stop_all()
-
-
-def order_queues(member: PushConsumer) -> list[int]:
-    return sorted(queue.queue_id for queue in member.queues if queue.topic == "orders")
-
-
-def listener_into(bodies: list[bytes]) -> Callable[[Message], Any]:
-    async def listen(message: Message) -> None:
-        bodies.append(message.body)
-
-    return listen
 
 
 async def test_a_member_consumes_every_message_once(broker: MemoryBroker, members: Members) -> None:
@@ -96,6 +41,28 @@ async def test_a_member_consumes_every_message_once(broker: MemoryBroker, member
     broker.put("orders", *sent[300:])
     await eventually(lambda: len(bodies) >= 500)
     assert Counter(bodies) == Counter(sent)
+
+
+async def test_a_body_that_does_not_decode_comes_again_and_the_log_has_one_line_of_it(
+    broker: MemoryBroker, members: Members, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[object] = []
+
+    async def listen(message: Message) -> None:
+        seen.append(message.data)
+
+    def decode(body: bytes) -> int:
+        if not body.isdigit():
+            raise NotDecoded(f"no number: {body.decode()}")
+        return int(body)
+
+    broker.put("orders", b"seven", b"8")
+    await members.start(listen, decode=decode, max_reconsume_times=1)
+    await eventually(lambda: broker.queues.get(MessageQueue(DLQ, "memory", 0)))
+    assert seen == [8]
+    lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.getMessage().split(": ", 2)[2] for record in lines] == ["NotDecoded: no number: seven"] * 2
+    assert not any(record.exc_info for record in lines)
 
 
 async def test_a_sync_listener_runs_in_at_most_the_given_number_of_threads(
@@ -237,6 +204,21 @@ async def test_a_listener_that_says_later_leaves_one_line_and_no_traceback(
     lines = [record for record in caplog.records if "busy" in record.getMessage()]
     assert [record.levelname for record in lines] == ["INFO", "INFO"]
     assert not any(record.exc_info for record in lines)
+
+
+async def test_a_failure_that_the_declaration_names_leaves_one_line_and_no_traceback(
+    broker: MemoryBroker, members: Members, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def listen(message: Message) -> None:
+        raise KeyError("customer")
+
+    broker.put("orders", b"order", queue_id=0)
+    broker.holds_retries = True
+    await members.start(listen, failures=FailurePolicy(dead_letter_on=(LookupError,)))
+    await eventually(lambda: broker.held_retries)
+    (line,) = [record for record in caplog.records if "listener failed" in record.message]
+    assert "KeyError: 'customer'" in line.message
+    assert not line.exc_info
 
 
 async def test_a_failed_message_does_not_hold_up_progress_once_a_broker_has_it(
@@ -432,7 +414,7 @@ async def test_an_overdue_message_is_sent_back_and_its_late_result_is_ignored(
     await eventually(lambda: member.running_info().queues[queue].commit_offset == 1)
     with caplog.at_level(logging.INFO):
         may_end.set()
-        await eventually(lambda: "belongs to another member now" in caplog.text)
+        await eventually(lambda: "ended too late: sent back meanwhile" in caplog.text)
 
 
 async def test_a_member_answers_what_brokers_ask(broker: MemoryBroker, members: Members) -> None:

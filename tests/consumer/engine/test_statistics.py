@@ -10,9 +10,9 @@ def test_rates_are_those_of_the_last_minute_and_failures_those_of_the_last_hour(
     clock = ManualClock(0)
     statistics = Statistics(clock)
     for _ in range(30):
-        statistics.consumed("orders", 10.0, is_ok=True)
+        statistics.consumed("orders", 10.0, ok=1)
     for _ in range(6):
-        statistics.consumed("orders", 40.0, is_ok=False)
+        statistics.consumed("orders", 40.0, failed=1)
     statistics.pulled("orders", 36, 5.0)
     status = statistics.status("orders")
     assert (status.consume_ok_tps, status.consume_failed_tps, status.consume_failed_msgs) == (0.5, 0.1, 6)

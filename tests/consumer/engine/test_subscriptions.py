@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumer.engine.subscriptions import original_topic, subscribe
+from consumer.engine.subscriptions import SqlExpression, original_topic, subscribe
 from remoting.wire.errors import MessageError
 from remoting.wire.properties import encode_properties
 from remoting.wire.stored_message import StoredMessage
@@ -47,3 +47,17 @@ def test_a_retry_is_a_message_of_the_topic_it_was_sent_to_first(
 ) -> None:
     stored = StoredMessage(topic=topic, queue_id=0, properties_text=encode_properties(properties))
     assert original_topic(stored) == expected
+
+
+def test_an_sql_expression_is_sent_as_it_is_and_lets_everything_through_here() -> None:
+    subscriptions = subscribe("billing", {"orders": SqlExpression("amount > 100")}, 5)
+    document = subscriptions.of_topic("orders")
+    assert (document.expression_type, document.sub_string) == ("SQL92", "amount > 100")
+    assert (document.tags_set, document.code_set) == ([], [])
+    assert [subscriptions.kind(topic) for topic in subscriptions.topics] == ["SQL92", "TAG"]
+    assert subscriptions.matches(StoredMessage(topic="orders", queue_id=0))
+
+
+def test_a_blank_sql_expression_is_refused() -> None:
+    with pytest.raises(MessageError, match="blank"):
+        subscribe("billing", {"orders": SqlExpression(" ")}, 0)

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from consumer.engine.clock import now_ms
+from consumer.engine.listener_call import ListenerCall, NoListener
 from consumer.engine.listening import Listener, NotAwaited
 from consumer.engine.process_queue import CachedMessage, ProcessQueue
-from consumer.engine.workers import ListenerReport, LoopWorkers, NoListener, ThreadWorkers, Workers
+from consumer.engine.workers import Workers
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.properties import encode_properties
 from remoting.wire.stored_message import StoredMessage
 from tests.support.waiting import eventually
-
-Make = Callable[..., Workers]
 
 
 def cached(topic: str = "orders", count: int = 1, retry_of: str | None = None) -> list[CachedMessage]:
@@ -30,44 +29,41 @@ def cached(topic: str = "orders", count: int = 1, retry_of: str | None = None) -
     )
 
 
-def make_threads(count: int, call: Callable[..., Any], reports: list[ListenerReport], **options: Any) -> ThreadWorkers:
-    return ThreadWorkers(count, {"orders": Listener("orders", call)}, reports.append, now_ms, name="t", **options)
-
-
-def make_tasks(count: int, call: Callable[..., Any], reports: list[ListenerReport]) -> LoopWorkers:
-    listeners = {"orders": Listener("orders", call, is_async=True)}
-    return LoopWorkers(count, listeners, reports.append, now_ms, name="t")
+def make_workers(count: int, call: Callable[..., Any], reports: list[ListenerCall], **options: Any) -> Workers:
+    is_async = options.pop("is_async", False)
+    listener = Listener("orders", call, is_async=is_async, batch_size=options.pop("batch_size", None))
+    return Workers(count, {"orders": listener}, reports.extend, now_ms, name="t", **options)
 
 
 async def test_reports_arrive_on_the_event_loop_with_their_errors() -> None:
     loop_thread = threading.current_thread()
-    arrived: list[tuple[threading.Thread, ListenerReport]] = []
+    arrived: list[tuple[threading.Thread, ListenerCall]] = []
 
     def listen(message: object) -> None:
         raise SystemExit(3)
 
-    workers = ThreadWorkers(
+    workers = Workers(
         2,
         {"orders": Listener("orders", listen)},
-        lambda report: arrived.append((threading.current_thread(), report)),
+        lambda calls: arrived.extend((threading.current_thread(), call) for call in calls),
         now_ms,
         name="t",
     )
-    for message in cached(count=5):
-        workers.submit(message)
+    assert workers.submit(cached(count=5)) == 5
     await eventually(lambda: len(arrived) == 5)
     assert {thread for thread, _ in arrived} == {loop_thread}
-    assert all(isinstance(report.error, SystemExit) for _, report in arrived)
+    assert all(isinstance(call.error, SystemExit) for _, call in arrived)
     await workers.close()
 
 
 async def test_at_thread_end_runs_in_each_thread() -> None:
+    all_at_once = threading.Barrier(3)
     ended: list[str] = []
-    reports: list[ListenerReport] = []
-    workers = make_threads(3, lambda message: None, reports, at_thread_end=lambda: ended.append("bye"))
-    for message in cached(count=3):
-        workers.submit(message)
+    reports: list[ListenerCall] = []
+    workers = make_workers(3, lambda message: all_at_once.wait(5), reports, at_thread_end=lambda: ended.append("bye"))
+    workers.submit(cached(count=3))
     await eventually(lambda: len(reports) == 3)
+    assert [call.error for call in reports] == [None] * 3
     await workers.close()
     assert ended == ["bye"] * 3
 
@@ -75,9 +71,9 @@ async def test_at_thread_end_runs_in_each_thread() -> None:
 async def test_a_plain_function_that_returns_a_coroutine_is_an_error() -> None:
     async def coroutine(message: object) -> None: ...
 
-    reports: list[ListenerReport] = []
-    workers = make_threads(1, lambda message: coroutine(message), reports)
-    workers.submit(cached()[0])
+    reports: list[ListenerCall] = []
+    workers = make_workers(1, lambda message: coroutine(message), reports)
+    workers.submit(cached())
     await eventually(lambda: reports)
     assert isinstance(reports[0].error, NotAwaited)
     await workers.close()
@@ -86,10 +82,10 @@ async def test_a_plain_function_that_returns_a_coroutine_is_an_error() -> None:
 async def test_a_retry_of_a_topic_that_nobody_listens_to_any_more_is_an_error() -> None:
     async def listen(message: object) -> None: ...
 
-    reports: list[ListenerReport] = []
-    workers = make_tasks(1, listen, reports)
-    workers.submit(cached("%RETRY%billing", retry_of="orders")[0])
-    workers.submit(cached("%RETRY%billing", retry_of="closed")[0])
+    reports: list[ListenerCall] = []
+    workers = make_workers(1, listen, reports, is_async=True)
+    workers.submit(cached("%RETRY%billing", retry_of="orders"))
+    workers.submit(cached("%RETRY%billing", retry_of="closed"))
     await eventually(lambda: len(reports) == 2)
     assert reports[0].error is None
     assert isinstance(reports[1].error, NoListener)
@@ -98,11 +94,11 @@ async def test_a_retry_of_a_topic_that_nobody_listens_to_any_more_is_an_error() 
 
 async def test_messages_of_a_lost_queue_are_skipped() -> None:
     called: list[object] = []
-    reports: list[ListenerReport] = []
-    workers = make_threads(1, called.append, reports)
-    message = cached()[0]
-    message.process_queue.drop()
-    workers.submit(message)
+    reports: list[ListenerCall] = []
+    workers = make_workers(1, called.append, reports)
+    messages = cached()
+    messages[0].process_queue.drop()
+    workers.submit(messages)
     await eventually(lambda: reports)
     assert (called, reports[0].is_skipped) == ([], True)
     await workers.close()
@@ -112,7 +108,7 @@ async def test_messages_of_a_lost_queue_are_skipped() -> None:
 async def test_what_has_not_begun_can_be_discarded(kind: str) -> None:
     may_end = threading.Event()
     began: list[object] = []
-    reports: list[ListenerReport] = []
+    reports: list[ListenerCall] = []
 
     def listen(message: object) -> None:
         began.append(message)
@@ -122,11 +118,11 @@ async def test_what_has_not_begun_can_be_discarded(kind: str) -> None:
         began.append(message)
         await asyncio.to_thread(may_end.wait, 5)
 
-    workers: Workers = make_threads(1, listen, reports) if kind == "threads" else make_tasks(1, alisten, reports)
-    for message in cached(count=5):
-        workers.submit(message)
+    is_async = kind == "tasks"
+    workers = make_workers(1, alisten if is_async else listen, reports, is_async=is_async)
+    workers.submit(cached(count=5))
     await eventually(lambda: began)
-    assert workers.discard_waiting() == 4
+    assert len(workers.discard_waiting()) == 4
     may_end.set()
     await eventually(lambda: len(reports) == 1)
     await workers.close()
@@ -136,8 +132,8 @@ async def test_what_has_not_begun_can_be_discarded(kind: str) -> None:
 async def test_an_async_listener_that_never_waits_leaves_others_their_turn() -> None:
     async def listen(message: object) -> None: ...
 
-    reports: list[ListenerReport] = []
-    workers = make_tasks(4, listen, reports)
+    reports: list[ListenerCall] = []
+    workers = make_workers(4, listen, reports, is_async=True)
     turns = 0
 
     async def count_turns() -> None:
@@ -147,8 +143,7 @@ async def test_an_async_listener_that_never_waits_leaves_others_their_turn() -> 
             await asyncio.sleep(0)
 
     counting = asyncio.create_task(count_turns())
-    for message in cached(count=20_000):
-        workers.submit(message)
+    workers.submit(cached(count=20_000))
     await eventually(lambda: len(reports) == 20_000)
     counting.cancel()
     assert turns > 3
@@ -159,10 +154,9 @@ async def test_a_cancellation_inside_a_listener_is_its_own_failure() -> None:
     async def listen(message: object) -> None:
         raise asyncio.CancelledError
 
-    reports: list[ListenerReport] = []
-    workers = make_tasks(1, listen, reports)
-    for message in cached(count=2):
-        workers.submit(message)
+    reports: list[ListenerCall] = []
+    workers = make_workers(1, listen, reports, is_async=True)
+    workers.submit(cached(count=2))
     await eventually(lambda: len(reports) == 2)
     assert all(isinstance(report.error, asyncio.CancelledError) for report in reports)
     await workers.close()

@@ -8,7 +8,7 @@ import uuid
 import pytest
 from django.db import OperationalError
 
-from consumer.hosting.instance import LeaseKeeper, run
+from consumer.hosting.instance import LeaseKeeper, StopSignals, run
 from consumer.models import DesiredState
 from remoting.shutdown_signal import ShutdownSignal
 from tests.support.waiting import eventually
@@ -63,18 +63,21 @@ class FakeRow:
 class Instance:
     """A run of an instance in a task."""
 
-    def __init__(self, start_error: Exception | None = None, database_error: Exception | None = None) -> None:
+    def __init__(
+        self, start_error: Exception | None = None, database_error: Exception | None = None, hand_over_s: float = 60
+    ) -> None:
         self.row = FakeRow()
         self.row.error = database_error
         self.consumer = FakeConsumer(start_error)
-        self.shutdown = ShutdownSignal()
+        self.signals = StopSignals(ShutdownSignal(), ShutdownSignal())
         self.terminated = asyncio.Event()
         keeper = LeaseKeeper(LEASE, self.row, heartbeat_interval_s=0.01)
-        self._task = asyncio.create_task(run(self.consumer, keeper, self.shutdown, self.terminated))
+        self._task = asyncio.create_task(run(self.consumer, keeper, self.signals, self.terminated, hand_over_s))
 
     async def ended(self) -> None:
         await asyncio.wait_for(self._task, 10)
-        self.shutdown.close()
+        self.signals.shutdown.close()
+        self.signals.cold.close()
 
 
 async def test_an_instance_ends_when_its_lease_asks_for_it() -> None:
@@ -87,10 +90,45 @@ async def test_an_instance_ends_when_its_lease_asks_for_it() -> None:
     assert instance.row.steps[-2:] == ["mark_stopping", "end: it was asked to stop False"]
 
 
+async def test_an_instance_whose_worker_shuts_down_goes_on_until_another_runs() -> None:
+    instance = Instance()
+    await eventually(lambda: "heartbeat" in instance.row.steps)
+    instance.signals.shutdown.set()
+    looked = len(instance.row.steps)
+    await eventually(lambda: len(instance.row.steps) > looked + 2)
+    assert instance.consumer.steps == ["start"]
+    instance.row.desired_state = DesiredState.STOP
+    await instance.ended()
+    assert instance.row.steps[-1] == "end: its worker stopped False"
+
+
+@pytest.mark.parametrize("how", ["late", "cold"])
+async def test_an_instance_that_nobody_takes_over_in_time_or_whose_worker_shuts_down_cold_ends(how: str) -> None:
+    instance = Instance(hand_over_s=0.05 if how == "late" else 60)
+    await eventually(lambda: "heartbeat" in instance.row.steps)
+    if how == "cold":
+        instance.signals.cold.set()
+    instance.signals.shutdown.set()
+    await instance.ended()
+    assert instance.consumer.steps == ["start", "stop"]
+
+
+async def test_sigterm_to_the_whole_process_group_hands_over_too() -> None:
+    instance = Instance()
+    await eventually(lambda: "heartbeat" in instance.row.steps)
+    instance.terminated.set()
+    instance.signals.shutdown.set()
+    looked = len(instance.row.steps)
+    await eventually(lambda: len(instance.row.steps) > looked + 2)
+    instance.row.desired_state = DesiredState.STOP
+    await instance.ended()
+    assert instance.row.steps[-1] == "end: its worker stopped False"
+
+
 async def test_an_instance_ends_at_once_when_its_worker_shuts_down_also_without_a_database() -> None:
     instance = Instance(database_error=OperationalError("no such server"))
     await eventually(lambda: instance.consumer.steps)
-    instance.shutdown.set()
+    instance.signals.shutdown.set()
     await instance.ended()
     assert instance.consumer.steps == ["start", "stop"]
 
@@ -112,7 +150,8 @@ async def test_an_instance_goes_on_while_the_database_is_away_and_marks_its_row_
     assert instance.consumer.steps == ["start"]
     instance.row.error = None
     await eventually(lambda: instance.row.steps[:2] == ["mark_running", "heartbeat"])
-    instance.shutdown.set()
+    instance.signals.cold.set()
+    instance.signals.shutdown.set()
     await instance.ended()
     assert instance.row.steps[-1] == "end: its worker stopped False"
 

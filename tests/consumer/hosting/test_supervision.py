@@ -243,7 +243,7 @@ def test_no_running_instance_stops_before_as_many_run_as_are_wanted() -> None:
 
 def drained(wanted: dict[str, int], leases: list[LeaseSnapshot], slots: dict[str, int]) -> SupervisionPlan:
     """The worker "one" is draining."""
-    return decide(HostingSnapshot(NOW, wanted, leases, slots, draining={"one"}))
+    return decide(HostingSnapshot(NOW, wanted, leases, slots, leaving={"one"}))
 
 
 def test_instances_of_a_draining_worker_run_elsewhere_before_they_stop() -> None:
@@ -271,7 +271,7 @@ def test_a_draining_worker_keeps_its_instances_while_those_elsewhere_fail() -> N
     old = [lease(), lease()]
 
     def failing(leases: list[LeaseSnapshot], slots: dict[str, int], wanted: int = 2) -> SupervisionPlan:
-        snapshot = HostingSnapshot(NOW, {"billing": wanted}, leases, slots, {"billing": [ago(1)]}, draining={"one"})
+        snapshot = HostingSnapshot(NOW, {"billing": wanted}, leases, slots, {"billing": [ago(1)]}, leaving={"one"})
         return decide(snapshot)
 
     assert failing(old, {"one": 8, "two": 8}).is_empty

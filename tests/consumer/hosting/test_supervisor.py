@@ -9,13 +9,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from consumer.engine.listening import Listener
-from consumer.engine.start_position import StartRule
 from consumer.hosting import leases, loops_worker
 from consumer.hosting.leases import Worker
 from consumer.hosting.machine import this_machine
 from consumer.hosting.supervisor import prune, supervise
-from consumer.listener import GroupSpec
+from consumer.listener import Declaration, GroupSpec, Registry
 from consumer.models import DesiredState, HostedGroup, InstanceLease, LeaseState, LoopsWorker
 from consumer.signals import instance_ended, instance_started
 
@@ -25,8 +23,11 @@ WORKER = Worker("loops-1@here", uuid.uuid4())
 
 
 def specs(**wanted: int) -> dict[str, GroupSpec]:
-    listeners = {"orders": Listener("orders", print)}
-    return {group: GroupSpec(group, listeners, number, 20, 16, StartRule()) for group, number in wanted.items()}
+    registry = Registry()
+    for group, number in wanted.items():
+        registry.declare(Declaration(group, "orders", print, {"wanted_instances": number}))
+    registry.freeze()
+    return dict(registry.groups)
 
 
 class Offers(list[uuid.UUID]):
@@ -76,6 +77,24 @@ def test_declared_groups_get_rows_and_their_instances_are_offered(worker: Worker
     assert states() == ["pending"] * 3
     supervise(specs(billing=2, mailing=1), offered)
     assert len(offered) == 3
+
+
+def test_a_group_of_two_clusters_is_two_with_a_number_each(worker: Worker, offered: Offers) -> None:
+    registry = Registry()
+    registry.declare(Declaration("billing", "orders", print, {"wanted_instances": 2}, cluster="payments"))
+    registry.freeze(["payments"])
+    declared = {**specs(billing=1), **registry.groups}
+    supervise(declared, offered)
+    assert set(HostedGroup.objects.values_list("cluster", "group", "wanted_instances")) == {
+        ("", "billing", 1),
+        ("payments", "billing", 2),
+    }
+    assert sorted(InstanceLease.objects.values_list("group__cluster", flat=True)) == ["", "payments", "payments"]
+    HostedGroup.objects.filter(cluster="payments").update(wanted_instances=0)
+    supervise(declared, offered)
+    assert [lease.group.key for lease in InstanceLease.objects.filter(state="pending").select_related("group")] == [
+        "billing"
+    ]
 
 
 def test_each_lease_names_the_worker_that_it_is_offered_to(worker: Worker, offered: Offers) -> None:
@@ -175,10 +194,33 @@ def test_a_worker_that_comes_back_ends_what_its_predecessor_ran(worker: Worker, 
     assert LoopsWorker.objects.get(node=worker.node).boot == successor.boot
 
 
-def test_a_worker_that_stops_asks_its_instances_to_stop_and_gets_no_new_ones(worker: Worker, offered: Offers) -> None:
+def test_a_worker_that_stops_hands_its_instances_over_before_they_stop(worker: Worker, offered: Offers) -> None:
     supervise(specs(billing=1), offered)
     leases.claim(offered[0], worker)
+    leases.mark_running(offered[0], "one")
+    other = Worker("loops-2@here", uuid.uuid4())
+    loops_worker.register(other, slots=4)
     loops_worker.mark_stopping(worker)
+    supervise(specs(billing=1), offered)
+    assert not loops_worker.stop_what_nobody_takes(worker)
+    assert leases.heartbeat(offered[0]) == DesiredState.RUN
+    leases.claim(offered[1], other)
+    leases.mark_running(offered[1], "two")
+    supervise(specs(billing=1), offered)
+    assert leases.heartbeat(offered[0]) == DesiredState.STOP
+    assert loops_worker.stop_what_nobody_takes(worker)
+
+
+def test_the_last_worker_that_stops_asks_its_instances_to_stop_and_gets_no_new_ones(
+    worker: Worker, offered: Offers
+) -> None:
+    supervise(specs(billing=1), offered)
+    leases.claim(offered[0], worker)
+    other = Worker("loops-2@here", uuid.uuid4())
+    loops_worker.register(other, slots=4)
+    loops_worker.mark_stopping(other)
+    loops_worker.mark_stopping(worker)
+    assert loops_worker.stop_what_nobody_takes(worker)
     assert leases.heartbeat(offered[0]) == DesiredState.STOP
     leases.end(offered[0], "its worker stopped")
     supervise(specs(billing=1), offered)
