@@ -232,7 +232,7 @@ async def test_timers_come_once_and_never_early_whatever_happens(tmp_path: Path,
     monkeypatch.setattr(timer_index, "PENDING_MAX", 8)
     monkeypatch.setattr(timer_runs, "RUN_RANGE_MAX", 40)
     monkeypatch.setattr(timer_runs, "BLOCK_ENTRIES", 3)
-    monkeypatch.setattr(timer_runs, "_BLOCK_BYTES", 3 * 16 + 4)
+    monkeypatch.setattr(timer_runs, "BLOCK_BYTES", 3 * 16 + 4)
     monkeypatch.setattr(timer_module, "STEP_MESSAGES_MAX", 4)
     life = Life(tmp_path, seed)
     operations = (

@@ -159,19 +159,41 @@ class Members:
         member.consume_from_where = data.consume_from_where
         if has_joined and elsewhere is not None:
             member.subscriptions, member.has_subscriptions = elsewhere.subscriptions, elsewhere.has_subscriptions
+        subscriptions = None if keeps_subscriptions else data.subscription_data_set
+        self._subscribe(group, member, subscriptions, has_joined=has_joined, is_new=has_joined and elsewhere is None)
+        return member.has_subscriptions
+
+    def take_subscriptions(
+        self, group_name: str, connection: Connection, subscriptions: list[SubscriptionData]
+    ) -> None:
+        """Takes a member's subscriptions as a heartbeat's; does nothing when it is gone."""
+        group = self._groups.get(group_name)
+        member = group.members.get(connection) if group is not None else None
+        if group is not None and member is not None:
+            self._subscribe(group, member, subscriptions, has_joined=False, is_new=False)
+
+    def _subscribe(
+        self,
+        group: GroupMembers,
+        member: Member,
+        subscriptions: list[SubscriptionData] | None,
+        *,
+        has_joined: bool,
+        is_new: bool,
+    ) -> None:
+        """Merges what the member subscribes to, None for what it did before; tells and notifies of what changed."""
         before, changed_topics = member.subscriptions, []
-        if not keeps_subscriptions:
-            member.subscriptions, member.has_subscriptions = data.subscription_data_set, True
-            changed_topics = _merge_subscriptions(group, data.subscription_data_set)
+        if subscriptions is not None:
+            member.subscriptions, member.has_subscriptions = subscriptions, True
+            changed_topics = _merge_subscriptions(group, subscriptions)
         if member.has_subscriptions:
-            group.conflicts.record_heartbeat(connection, client_id, member.subscriptions, self._clock())
-        if has_joined and elsewhere is None:
+            group.conflicts.record_heartbeat(member.connection, member.client_id, member.subscriptions, self._clock())
+        if is_new:
             self._events.joined(group.group, member)
         if changed_topics or _expressions(before) != _expressions(member.subscriptions):
             self._events.subscribed(group.group, member, changed_topics)
         if has_joined or changed_topics:
             self._notify_later(group)
-        return member.has_subscriptions
 
     def _register_member(
         self, group: GroupMembers, command: Command, connection: Connection, client_id: str

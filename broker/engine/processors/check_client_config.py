@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
 from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.serving.requests import Request
 from remoting.wire import lenient_json
-from remoting.wire.bodies.document import Document, convert
+from remoting.wire.bodies.check_client import CheckClientBody
+from remoting.wire.bodies.document import convert
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
-
-
-class _CheckClient(Document, kw_only=True):
-    """`subscription_data` is read in parts: only its expression counts."""
-
-    group: str = ""
-    subscription_data: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class CheckClientConfig:
@@ -27,7 +17,7 @@ class CheckClientConfig:
 
     def __call__(self, request: Request) -> Command:
         """Raises MessageError, with the code of an expression that cannot be read or of a kind that is off."""
-        body = convert(_CheckClient, lenient_json.loads(request.command.body))
+        body = convert(CheckClientBody, lenient_json.loads(request.command.body))
         kind, text = body.subscription_data.get("expressionType"), body.subscription_data.get("subString")
         self._filters.check(str(kind or ""), str(text or ""))
         return response(request.command, ResponseCode.SUCCESS)

@@ -2,7 +2,8 @@
 
 The message is delivered again through the group's retry topic, after a delay that grows with each failure; after too
 many failures it becomes a dead letter. The checks are in RocketMQ's order. Unlike Apache's, the answer waits for the
-flush, as for any send: the consumer commits past the message as soon as the answer is SUCCESS.
+flush, as for any send: the consumer commits past the message as soon as the answer is SUCCESS. And it keeps why the
+message failed, when the consumer says so, as properties of what it stores.
 """
 
 from __future__ import annotations
@@ -29,11 +30,16 @@ from remoting.wire.bodies.topics import PERM_READ_WRITE
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
+from remoting.wire.failures import FailureReason, remove_reason
 from remoting.wire.headers.groups import SendMessageBackHeader
 from remoting.wire.headers.typed import read_header
+from remoting.wire.limits import PROPERTIES_BYTES_MAX
 from remoting.wire.names import dlq_topic, retry_topic
-from remoting.wire.properties import Property
+from remoting.wire.properties import Property, encode_properties
 from remoting.wire.stored_message import StoredMessage
+
+# Of the largest properties, kept free for what a delay adds when the message enters the schedule.
+PROPERTIES_RESERVED_BYTES = 1024
 
 
 class ConsumerSendMsgBack:
@@ -97,6 +103,7 @@ class ConsumerSendMsgBack:
         properties.setdefault(Property.RETRY_TOPIC, message.topic)
         properties.setdefault(Property.ORIGIN_MESSAGE_ID, message.offset_message_id)
         properties[Property.WAIT] = "false"
+        _set_reason(properties, header)
         limit = retry_limit(group, header.max_reconsume_times, version)
         if is_dead_after_send_back(message.reconsume_times, limit, header.delay_level):
             topic, queue_id = dlq_topic(group.group_name), 0
@@ -121,6 +128,24 @@ class ConsumerSendMsgBack:
             reconsume_times=message.reconsume_times + 1,
         )
         return draft, properties
+
+
+def _set_reason(properties: dict[str, str], header: SendMessageBackHeader) -> None:
+    """Sets why this attempt failed, or nothing where that does not fit; the reason of an earlier one is not it."""
+    remove_reason(properties)
+    if not header.failure_class:
+        return
+    reason = FailureReason(
+        header.failure_class,
+        header.failure_text or "",
+        header.failure_listener or "",
+        header.failure_member or "",
+        header.failure_attempt or 1,
+    )
+    told = dict(properties)
+    reason.write(told)
+    if len(encode_properties(told).encode("utf-8", "replace")) + PROPERTIES_RESERVED_BYTES <= PROPERTIES_BYTES_MAX:
+        properties.update(told)
 
 
 def _answering(request: Request) -> Answer:

@@ -1,5 +1,6 @@
 """PULL_MESSAGE (11), LITE_PULL_MESSAGE (361): `PullMessageProcessor`.
 
+A pull whose member has a newer subscription than the broker knows waits until the member was asked for it.
 A pull that finds nothing new, and may wait, is held (`held_pulls.py`) and evaluated again, from the first check on,
 when a message comes or its time is over. The second evaluation neither holds again nor commits an offset.
 
@@ -16,6 +17,7 @@ from broker.engine.config import BrokerConfig
 from broker.engine.filters.subscriptions import MessageFilter, SubscriptionFilters
 from broker.engine.groups.group_configs import Groups
 from broker.engine.groups.members import Members
+from broker.engine.groups.newer_subscriptions import NewerSubscriptions
 from broker.engine.groups.offsets import Offsets
 from broker.engine.serving.held_pulls import EXPRESSION_BYTES_PER_CHAR, PULL_BYTES, HeldPull, HeldPulls
 from broker.engine.serving.requests import Request
@@ -24,6 +26,7 @@ from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import ReadResult, ReadStatus
 from broker.engine.topics.topic_configs import Topics
 from broker.engine.watch.watch import Watch
+from remoting.connection import Connection
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import ResponseCode
@@ -60,6 +63,13 @@ class Forbidden(MessageError):
         self.forbidden_type = forbidden_type
 
 
+class NotLatest(MessageError):
+    """SUBSCRIPTION_NOT_LATEST: the member's subscription is newer than what its heartbeats said."""
+
+    def __init__(self) -> None:
+        super().__init__("the consumer's subscription not latest", ResponseCode.SUBSCRIPTION_NOT_LATEST)
+
+
 class PullMessage:
     def __init__(
         self,
@@ -73,6 +83,7 @@ class PullMessage:
         watch: Watch,
         stats: BrokerStats,
         filters: SubscriptionFilters,
+        newer: NewerSubscriptions,
         config: BrokerConfig,
     ) -> None:
         """`stats` counts pulls, and the messages that they are given."""
@@ -85,6 +96,7 @@ class PullMessage:
         self._watch = watch
         self._stats = stats
         self._filters = filters
+        self._newer = newer
         self._config = config
 
     def __call__(self, request: Request) -> Command | None:
@@ -95,6 +107,10 @@ class PullMessage:
             group, topic, message_filter = self._check(header)
         except Forbidden as error:
             return _forbidden(command, error)
+        except NotLatest:
+            if self._newer.ask(request.connection, header.consumer_group, lambda: self._answer_later(request, header)):
+                return None
+            raise
         client_id = self._members.client_id_of(request.connection, header.consumer_group)
         if client_id is not None:
             self._watch.pulled(header.consumer_group, header.topic, header.queue_id, client_id)
@@ -153,7 +169,7 @@ class PullMessage:
         if subscription is None:
             raise MessageError("the consumer's subscription not exist", ResponseCode.SUBSCRIPTION_NOT_EXIST)
         if subscription.sub_version < header.sub_version:
-            raise MessageError("the consumer's subscription not latest", ResponseCode.SUBSCRIPTION_NOT_LATEST)
+            raise NotLatest
         return self._filters.of_group(subscription)
 
     # reading and holding
@@ -203,21 +219,27 @@ class PullMessage:
 
     def _resume(self, held: HeldPull) -> None:
         """Answers a held pull with its second evaluation."""
-        command, header = held.payload
+        self._answer_now(held.connection, *held.payload)
+
+    def _answer_later(self, request: Request, header: PullMessageHeader) -> None:
+        """Answers a pull whose member has told its newer subscriptions, or has not."""
+        self._answer_now(request.connection, request.command, header)
+
+    def _answer_now(self, connection: Connection, command: Command, header: PullMessageHeader) -> None:
         try:
             group, topic, message_filter = self._check(header)
             result = self._read(header, message_filter)
         except Forbidden as error:
-            held.connection.send(_forbidden(command, error))
+            connection.send(_forbidden(command, error))
             return
         except MessageError as error:
-            held.connection.send(response(command, error.response_code, str(error)))
+            connection.send(response(command, error.response_code, str(error)))
             return
         except OSError as error:
             logger.error("queue %d of %s cannot be read: %s", header.queue_id, header.topic, error)
-            held.connection.send(response(command, ResponseCode.SYSTEM_ERROR, str(error)))
+            connection.send(response(command, ResponseCode.SYSTEM_ERROR, str(error)))
             return
-        held.connection.send(_answer(command, _code_of(result, header), result, topic, group))
+        connection.send(_answer(command, _code_of(result, header), result, topic, group))
 
 
 def _code_of(result: ReadResult, header: PullMessageHeader) -> ResponseCode:

@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from broker.engine.groups.members import BROADCASTING, Members
 from broker.engine.serving.requests import Request
 from broker.engine.topics.topic_configs import Topics
-from remoting.allocation import STRATEGIES, allocate
+from remoting.allocation import allocate
 from remoting.wire.bodies.assignment import PULL, AssignmentQuery, write_assignments
 from remoting.wire.bodies.document import read_body
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
+
+# Those that Apache's broker loads; with any other the client is on its own.
+STRATEGY_NAMES = ("AVG", "AVG_BY_CIRCLE")
 
 
 class QueryAssignment:
@@ -39,6 +42,6 @@ class QueryAssignment:
         if query.message_model == BROADCASTING:
             return queues
         members = self._members.client_ids(query.consumer_group)
-        if not members or query.strategy_name not in STRATEGIES:
+        if not members or query.strategy_name not in STRATEGY_NAMES:
             return None
         return allocate(query.strategy_name, queues, members, query.client_id)

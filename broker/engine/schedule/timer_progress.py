@@ -22,7 +22,7 @@ FILE_NAME = "progress"
 _HEADER = struct.Struct(">8sqqqI")
 _MAGIC = b"mqatimp1"
 # Bytes at the front whose bits are all set are dropped when there are so many.
-_TRIM_BYTES = 64 * 1024
+TRIM_BYTES = 64 * 1024
 
 
 class Delivered:
@@ -83,7 +83,7 @@ class Delivered:
             place = self.lowest - self._base
             self.lowest += 8 if not place & 7 and self._bits[place >> 3] == 0xFF else 1
         full = (self.lowest - self._base) >> 3
-        if full >= _TRIM_BYTES:
+        if full >= TRIM_BYTES:
             del self._bits[:full]
             self._base += full * 8
 

@@ -33,7 +33,7 @@ _HEADER = struct.Struct(">8sqqqI")
 _MAGIC = b"mqatimr1"
 _ENTRY = struct.Struct(">qQ")
 _CRC = struct.Struct(">I")
-_BLOCK_BYTES = BLOCK_ENTRIES * _ENTRY.size + _CRC.size
+BLOCK_BYTES = BLOCK_ENTRIES * _ENTRY.size + _CRC.size
 _MESSAGE_BIT = 1 << 62
 
 
@@ -121,7 +121,7 @@ class Run:
         size = min(BLOCK_ENTRIES, self._count - number * BLOCK_ENTRIES) * _ENTRY.size
         try:
             with self.path.open("rb") as file:
-                file.seek(_HEADER.size + number * _BLOCK_BYTES)
+                file.seek(_HEADER.size + number * BLOCK_BYTES)
                 data = file.read(size + _CRC.size)
         except OSError as error:
             raise RunDamaged(self.path, self.first, self.end, error.strerror or str(error)) from error

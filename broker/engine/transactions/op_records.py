@@ -31,7 +31,7 @@ OP_BYTES_MAX = 4_096
 # After a failed write, of a full disk for example, it is tried again after so long.
 RETRY_S = 1.0
 # Op records that a start would have to read are remembered one by one up to so many, then two neighbours as one.
-_MARKS_MAX = 1_024
+MARKS_MAX = 1_024
 
 
 class OpRecords:
@@ -117,7 +117,7 @@ class OpRecords:
         """Remembers which halves a safe op record names, for `progress`. Call it in the order of the op offsets."""
         self._marks.append((op_offset, highest_half_offset))
         self._next_op_offset = max(self._next_op_offset, op_offset + 1)
-        if len(self._marks) > _MARKS_MAX:
+        if len(self._marks) > MARKS_MAX:
             marks = [*self._marks]
             self._marks = deque(
                 (first[0], max(first[1], second[1])) for first, second in zip(marks[::2], marks[1::2], strict=False)

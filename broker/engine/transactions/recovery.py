@@ -20,7 +20,7 @@ from remoting.wire.names import HALF_TOPIC, OP_HALF_TOPIC
 from remoting.wire.stored_message import StoredMessage, decode_messages
 
 # Op records read at once: a record holds some 4 KiB at the most.
-_OP_READ_MAX = 64
+OP_READ_MAX = 64
 _OP_READ_BYTES_MAX = 1024 * 1024
 
 
@@ -64,7 +64,7 @@ def recover(store: MessageStore, progress: Progress) -> Found:
 
 def _ops_from(store: MessageStore, queue_offset: int) -> Iterator[StoredMessage]:
     while queue_offset < store.max_offset(OP_HALF_TOPIC, HALF_QUEUE):
-        result = store.read(OP_HALF_TOPIC, HALF_QUEUE, queue_offset, _OP_READ_MAX, _OP_READ_BYTES_MAX)
+        result = store.read(OP_HALF_TOPIC, HALF_QUEUE, queue_offset, OP_READ_MAX, _OP_READ_BYTES_MAX)
         yield from decode_messages(result.body)
         if result.next_begin_offset <= queue_offset:
             return

@@ -16,7 +16,7 @@ DUE_TIME_UNKNOWN = 0
 # Smaller steps back are normal corrections of a clock, and make checks late by no more than that.
 STEP_BACK_MS = 1_000
 # The heap is rebuilt when it has so many entries that no longer count, beyond as many as there are halves.
-_STALE_MAX = 1_024
+STALE_MAX = 1_024
 # A due time and a half's offset in one number, the due time first: half the memory of a pair.
 _OFFSET_BITS = 63
 _OFFSET_MASK = (1 << _OFFSET_BITS) - 1
@@ -56,7 +56,7 @@ class Undecided:
             return
         self._due_ms[queue_offset] = due_ms
         heapq.heappush(self._heap, due_ms << _OFFSET_BITS | queue_offset)
-        if len(self._heap) > 2 * len(self._due_ms) + _STALE_MAX:
+        if len(self._heap) > 2 * len(self._due_ms) + STALE_MAX:
             self._rebuild()
 
     def postpone(self, queue_offset: int, due_ms: int) -> None:

@@ -7,6 +7,7 @@ import os
 from broker.engine.config import BrokerConfig
 from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups.consumer_groups import ConsumerGroups
+from broker.engine.groups.newer_subscriptions import NewerSubscriptions
 from broker.engine.processors.check_client_config import CheckClientConfig
 from broker.engine.processors.consumer_offset import QueryConsumerOffset, UpdateConsumerOffset
 from broker.engine.processors.lock_batch_mq import LockBatchMQ, UnlockBatchMQ
@@ -44,6 +45,7 @@ def pulling_processors(
         watch=watch,
         stats=stats,
         filters=filters,
+        newer=NewerSubscriptions(groups.members, groups.calls),
         config=config,
     )
     return {

@@ -147,7 +147,8 @@ def test_lines_that_have_grown_too_many_are_folded_into_the_file(tmp_path) -> No
     assert state(table_in(killed(tmp_path, tmp_path.parent))) == state(table)
 
 
-def test_a_cut_at_any_byte_leaves_exactly_the_changes_before_it(tmp_path) -> None:
+@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.sweep)])
+def test_a_cut_at_any_byte_leaves_exactly_the_changes_before_it(tmp_path, step: int) -> None:
     config = tmp_path / "config"
     table = table_in(config)
     put(table, "first")
@@ -158,7 +159,8 @@ def test_a_cut_at_any_byte_leaves_exactly_the_changes_before_it(tmp_path) -> Non
         states.append((len(changes.read_bytes().rstrip(b"\0")), state(table)))
     lines, end = changes.read_bytes(), states[-1][0]
     base = (config / "topics.json").read_bytes()
-    for cut in range(end + 1):
+    around_changes = {byte_count + near for byte_count, _ in states for near in (-1, 0, 1)}
+    for cut in sorted((around_changes | {*range(0, end, step)}) & {*range(end + 1)}):
         (config / "topics.json").write_bytes(base)
         # Zeros, as the space ahead is; and a file that ends there.
         for torn in (lines[:cut].ljust(end + 100, b"\0"), lines[:cut]):

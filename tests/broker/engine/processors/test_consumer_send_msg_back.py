@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.processors.consumer_send_msg_back import ConsumerSendMsgBack
+from broker.engine.processors.consumer_send_msg_back import PROPERTIES_RESERVED_BYTES, ConsumerSendMsgBack
 from broker.engine.store.errors import StoreFailed, StoreFull
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_READ, TopicConfig
 from remoting.wire.codes import V3_4_9, RequestCode, ResponseCode
 from remoting.wire.command import Command
+from remoting.wire.failures import FailureReason, read_reason
 from remoting.wire.names import SCHEDULE_TOPIC
 from tests.support.broker_parts import BrokerParts, save_group, save_topic
 from tests.support.stores import draft, read_queue
@@ -231,3 +232,33 @@ def test_a_dead_letter_waits_for_no_time(parts, processor, wish):
     assert answer.code == ResponseCode.SUCCESS
     (message,) = read_queue(parts.store, DEAD, 0)
     assert "TIMER" not in message.properties_text
+
+
+def test_why_it_failed_becomes_properties_of_the_retry_in_the_place_of_an_earlier_reason(parts, processor):
+    text = "RETRY_TOPIC\x01orders\x02__FAILURE_CLASS\x01Old\x02__FAILURE_LISTENER\x01shop.old\x02"
+    stored = parts.store.append(draft(topic=RETRY, properties_text=text, reconsume_times=1))
+    told = {"failureClass": "ValueError", "failureText": "no\x01\x02 sku\nat all", "failureAttempt": 2}
+    parts.ask(processor, send_back(stored.commit_log_offset, **told))
+
+    (message,) = read_queue(parts.store, SCHEDULE_TOPIC, 3)
+    reason = read_reason(message.properties)
+    assert reason == FailureReason("ValueError", "no   sku", attempt=2)
+    assert "RETRY_TOPIC" in message.properties
+
+
+def test_a_reason_of_an_earlier_attempt_is_not_told_of_this_one(parts, processor):
+    stored = parts.store.append(draft(topic=RETRY, properties_text="__FAILURE_CLASS\x01Old\x02", reconsume_times=16))
+    parts.ask(processor, send_back(stored.commit_log_offset))
+
+    (message,) = read_queue(parts.store, DEAD, 0)
+    assert read_reason(message.properties) is None
+
+
+def test_a_reason_that_does_not_fit_beside_the_properties_is_left_out(parts, processor, monkeypatch):
+    module = "broker.engine.processors.consumer_send_msg_back"
+    monkeypatch.setattr(f"{module}.PROPERTIES_BYTES_MAX", PROPERTIES_RESERVED_BYTES + 300)
+    for size, is_told in ((50, True), (250, False)):
+        stored = parts.store.append(draft(properties_text=f"big\x01{'x' * size}\x02"))
+        answer = parts.ask(processor, send_back(stored.commit_log_offset, failureClass="ValueError", failureText="no"))
+        assert answer.code == ResponseCode.SUCCESS
+        assert (read_reason(read_queue(parts.store, SCHEDULE_TOPIC, 2)[-1].properties) is not None) is is_told

@@ -12,7 +12,7 @@ from broker.engine.schedule.timer_progress import Delivered, TimerProgress, Time
 
 @pytest.mark.parametrize("seed", range(40))
 def test_delivered_is_a_set_that_can_be_cut_saved_and_counted(seed, monkeypatch):
-    monkeypatch.setattr(timer_progress, "_TRIM_BYTES", 2)
+    monkeypatch.setattr(timer_progress, "TRIM_BYTES", 2)
     chance = random.Random(seed)
     delivered = Delivered(chance.randrange(20))
     model = set(range(delivered.lowest))

@@ -24,12 +24,15 @@ class Holding:
         self.resumed: list[HeldPull] = []
         self.properties: dict[str, str] | None = {}
         self.properties_read = 0
+        self.disk_is_gone = False
         self.pulls = HeldPulls(
             lambda topic, queue_id: self.max_offsets.get((topic, queue_id), 0), self._properties_of, held_max
         )
 
     def _properties_of(self, appended: Appended) -> dict[str, str] | None:
         self.properties_read += 1
+        if self.disk_is_gone:
+            raise OSError("the disk is gone")
         return self.properties
 
     def pull(self, wire, topic="orders", queue_id=0, queue_offset=0, matches=None, wait_s=LONG_S) -> HeldPull:
@@ -90,14 +93,11 @@ async def test_properties_are_read_once_a_message_and_only_for_who_filters_by_th
     assert len(holding.pulls) == 2
 
 
-async def test_held_pull_is_resumed_when_the_properties_cannot_be_read(holding, wire, monkeypatch):
-    def unreadable(_):
-        raise OSError("the disk is gone")
-
+async def test_held_pull_is_resumed_when_the_properties_cannot_be_read(holding, wire):
     pull = holding.pull(wire)
     pull.properties_match = lambda properties: False
     holding.pulls.hold(pull)
-    monkeypatch.setattr(holding.pulls, "_properties_of", unreadable)
+    holding.disk_is_gone = True
     holding.append()
 
     await eventually(lambda: holding.resumed == [pull])

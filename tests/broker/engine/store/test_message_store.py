@@ -14,8 +14,9 @@ import pytest
 from broker.engine.store import key_lookup
 from broker.engine.store.consume_queue import ConsumeQueue
 from broker.engine.store.errors import RecordRefused, StoreClosed, StoreFailed, StoreFull
-from broker.engine.store.key_index import message_keys
+from broker.engine.store.key_index import KeyIndex, message_keys
 from broker.engine.store.message_store import MessageStore
+from broker.engine.store.reader import Reader
 from broker.engine.store.values import Appended, Boundary, ReadStatus, StoreConfig
 from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.stored_message import decode_message, decode_messages
@@ -323,13 +324,24 @@ def test_messages_are_found_by_their_keys(store: MessageStore, clock: ManualCloc
     assert found("k") == found("k77") == found("orders") == []
 
 
+def records_read(monkeypatch) -> list[int]:
+    """The offsets of the records that are read from now on."""
+    read: list[int] = []
+    record_at = Reader.record_at
+
+    def noted(reader: Reader, offset: int) -> bytes | None:
+        read.append(offset)
+        return record_at(reader, offset)
+
+    monkeypatch.setattr(Reader, "record_at", noted)
+    return read
+
+
 def test_looking_for_a_key_reads_no_messages_of_a_deleted_topic(store: MessageStore, monkeypatch) -> None:
     fill(store, 40, keys="k")
     store.delete_topic("orders")
     store.append(draft(b"new", keys="k"))
-    read: list[int] = []
-    record_at = store._reader.record_at
-    monkeypatch.setattr(store._reader, "record_at", lambda offset: read.append(offset) or record_at(offset))
+    read = records_read(monkeypatch)
     assert len(store.query_by_key("orders", "k", 9, 0, 1 << 60)) == 1
     assert len(read) == 1
 
@@ -337,10 +349,8 @@ def test_looking_for_a_key_reads_no_messages_of_a_deleted_topic(store: MessageSt
 def test_looking_for_a_key_ends_after_so_many_bytes_of_others_with_its_hash(store: MessageStore, monkeypatch) -> None:
     monkeypatch.setattr(key_lookup, "STRANGE_BYTES_MAX", 2_000)
     offsets = [one.commit_log_offset for one in fill(store, 40, keys="other")]
-    monkeypatch.setattr(store._keys, "find", lambda *_: reversed(offsets))
-    read: list[int] = []
-    record_at = store._reader.record_at
-    monkeypatch.setattr(store._reader, "record_at", lambda offset: read.append(offset) or record_at(offset))
+    monkeypatch.setattr(KeyIndex, "find", lambda *_: reversed(offsets))
+    read = records_read(monkeypatch)
     assert store.query_by_key("orders", "k", 9, 0, 1 << 60) == []
     assert 1 < len(read) < 40
 

@@ -140,7 +140,7 @@ def checkpoint_of_the_future(folder: Path) -> None:
         spoil_checkpoint,
     ],
 )
-@pytest.mark.parametrize("make", [closed_store, killed_store])
+@pytest.mark.parametrize("make", [closed_store, pytest.param(killed_store, marks=pytest.mark.sweep)])
 def test_lost_indexes_come_back(folder: Path, harm: Callable[[Path], None], make: Callable[[Path], object]) -> None:
     make(folder)
     if make is killed_store:

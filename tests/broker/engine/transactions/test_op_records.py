@@ -92,7 +92,7 @@ async def test_after_a_start_the_op_records_before_it_are_not_needed(ops):
 
 
 async def test_many_op_records_are_remembered_in_bounded_memory_and_none_is_given_up_early(ops, monkeypatch):
-    monkeypatch.setattr(op_records_module, "_MARKS_MAX", 8)
+    monkeypatch.setattr(op_records_module, "MARKS_MAX", 8)
     highest = [number * 10 for number in range(1_001)]
     for op_offset, half in enumerate(highest):
         ops.remember(op_offset, half)

@@ -53,7 +53,7 @@ def test_op_records_of_4_9_and_of_5_are_read(store):
 
 
 def test_more_op_records_than_one_read_gives(store, monkeypatch):
-    monkeypatch.setattr(recovery_module, "_OP_READ_MAX", 2)
+    monkeypatch.setattr(recovery_module, "OP_READ_MAX", 2)
     for number in range(7):
         half(store, f"u{number}")
         op(store, b"%d," % number)

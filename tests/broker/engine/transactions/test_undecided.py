@@ -82,7 +82,7 @@ def test_a_clock_that_is_set_ahead_makes_it_due(undecided, clock):
 
 
 def test_what_is_decided_before_it_is_due_leaves_no_trace(undecided, monkeypatch):
-    monkeypatch.setattr(undecided_module, "_STALE_MAX", 16)
+    monkeypatch.setattr(undecided_module, "STALE_MAX", 16)
     for queue_offset in range(10_000):
         undecided.add(queue_offset, NOW_MS + queue_offset)
         undecided.remove(queue_offset)
