@@ -125,15 +125,28 @@ def token(name: str, text: str) -> str:
     return text
 
 
-def name_servers(text: str) -> str:
-    """Reads `host:port`, several separated by `;`. Raises ImproperlyConfigured."""
+def name_servers(text: str, variable: str = "MQADMIN_NAMESRV") -> str:
+    """Reads `host:port`, several separated by `;`. Raises ImproperlyConfigured naming the variable."""
     for word in text.replace(",", ";").split(";"):
         host, _, port = word.strip().rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
             raise ImproperlyConfigured(
-                f"MQADMIN_NAMESRV is {text!r}; it must be host:port of a name server, several separated by ;"
+                f"{variable} is {text!r}; it must be host:port of a name server, several separated by ;"
             )
     return text
+
+
+def clusters(text: str) -> dict[str, str]:
+    """Reads `name=host:port;host:port`, several separated by `,`. Raises ImproperlyConfigured."""
+    read: dict[str, str] = {}
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        name, equals, servers = word.partition("=")
+        if not equals or not name.strip() or name.strip() in read:
+            raise ImproperlyConfigured(
+                f"MQADMIN_CLUSTERS has {word!r}; it must be name=host:port;host:port, each name once, separated by ,"
+            )
+        read[name.strip()] = name_servers(servers.strip(), f"{name.strip()} of MQADMIN_CLUSTERS")
+    return read
 
 
 def log_level(text: str) -> str:

@@ -76,7 +76,8 @@ class RedisOutage(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name == "py.warnings" and _WARNING_ABOUT_LATE_ACKS in record.getMessage():
             return False
-        if record.name == logger.name or not _is_complaint(record):
+        # What ends a process is never held back.
+        if record.name == logger.name or record.levelno >= logging.CRITICAL or not _is_complaint(record):
             return True
         with self._lock:
             is_new = not self._is_watching

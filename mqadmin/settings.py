@@ -6,9 +6,12 @@ REDIS_URL          Redis for Celery and live pages (the private one that `manage
 MQADMIN_WEB        where the console listens (127.0.0.1:8000)
 MQADMIN_INSTANCES  consumer instances that the loops worker can hold at once (8)
 MQADMIN_NAMESRV    name servers of the default cluster (127.0.0.1:9876, our own broker's)
+MQADMIN_CLUSTERS   further clusters for listeners and sends: "payments=host:port;host:port, stock=host:port"
 MQADMIN_APPS       Django apps with listeners, comma-separated
 MQADMIN_HOSTS      further host names under which the console may be reached, comma-separated
 MQADMIN_MASKED     whose eyes see no message bodies of which topics: "viewer:*, operator:payments*" (nothing is hidden)
+MQADMIN_DEAD_LETTER_DAYS      for how long the index keeps dead letters, whatever the brokers keep (90)
+MQADMIN_DEAD_LETTER_BODY_KIB  the largest body that it keeps (64)
 MQADMIN_OIDC_URL   issuer of single sign-on by OpenID Connect; further: MQADMIN_OIDC_ID and MQADMIN_OIDC_SECRET that it
                    gave, MQADMIN_OIDC_NAME on the log-in page (its host), MQADMIN_OIDC_ROLE of newcomers (none)
 MQADMIN_LOG_LEVEL  what the processes say: debug, info, warning, error (info)
@@ -29,16 +32,23 @@ from mqadmin import environment
 from mqadmin.data_folder import open_data_folder, secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# In a checkout templates and static files lie at its root, in an installed wheel within the package.
+_IS_CHECKOUT = (BASE_DIR / "templates").is_dir()
+_FILES = BASE_DIR if _IS_CHECKOUT else BASE_DIR / "mqadmin"
 
 LOG_LINES = ("full", "short", "json")
 
 # What this install is
 
-MQADMIN_DATA = open_data_folder(Path(os.environ.get("MQADMIN_DATA", BASE_DIR / "var")))
+MQADMIN_DATA = open_data_folder(
+    Path(os.environ.get("MQADMIN_DATA", (BASE_DIR if _IS_CHECKOUT else Path.cwd()) / "var"))
+)
 MQADMIN_WEB = os.environ.get("MQADMIN_WEB", environment.WEB_DEFAULT)
 MQADMIN_INSTANCES = environment.count("MQADMIN_INSTANCES", os.environ.get("MQADMIN_INSTANCES", "8"))
 MQADMIN_NAMESRV = environment.name_servers(os.environ.get("MQADMIN_NAMESRV", "127.0.0.1:9876"))
+MQADMIN_CLUSTERS = environment.clusters(os.environ.get("MQADMIN_CLUSTERS", ""))
 MQADMIN_DEFAULT_CLUSTER = "local"
+CONSUMER_OFFSETS_FOLDER = MQADMIN_DATA / "offsets"
 MQADMIN_APPS = environment.apps(os.environ.get("MQADMIN_APPS"))
 MQADMIN_LOG_LINES = environment.one_of("MQADMIN_LOG_LINES", os.environ.get("MQADMIN_LOG_LINES") or "full", LOG_LINES)
 MQADMIN_METRICS_TOKEN = environment.token("MQADMIN_METRICS_TOKEN", os.environ.get("MQADMIN_METRICS_TOKEN", ""))
@@ -47,6 +57,12 @@ REDIS_URL = os.environ.get("REDIS_URL") or environment.default_redis_url(MQADMIN
 # People
 
 MQADMIN_MASKED = environment.masked(os.environ.get("MQADMIN_MASKED", ""))
+MQADMIN_DEAD_LETTER_DAYS = environment.count(
+    "MQADMIN_DEAD_LETTER_DAYS", os.environ.get("MQADMIN_DEAD_LETTER_DAYS", "90")
+)
+MQADMIN_DEAD_LETTER_BODY_KIB = environment.count(
+    "MQADMIN_DEAD_LETTER_BODY_KIB", os.environ.get("MQADMIN_DEAD_LETTER_BODY_KIB", "64")
+)
 MQADMIN_OIDC_URL = os.environ.get("MQADMIN_OIDC_URL", "")
 MQADMIN_OIDC_NAME = os.environ.get("MQADMIN_OIDC_NAME") or environment.host_of(MQADMIN_OIDC_URL)
 MQADMIN_OIDC_ROLE = environment.role("MQADMIN_OIDC_ROLE", os.environ.get("MQADMIN_OIDC_ROLE", ""))
@@ -127,6 +143,7 @@ INSTALLED_APPS = [
     "mqadmin.observing",
     "mqadmin.lag",
     "mqadmin.rebalances",
+    "mqadmin.deadletters",
     "mqadmin.audit",
     "mqadmin.actions",
     "mqadmin.people",
@@ -176,7 +193,7 @@ LOGOUT_REDIRECT_URL = "login"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [_FILES / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -306,7 +323,7 @@ TIME_ZONE = "UTC"
 # Static files: whitenoise serves them from where they lie, so nothing has to be collected.
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [_FILES / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 

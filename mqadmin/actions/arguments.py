@@ -25,6 +25,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
 from mqadmin.actions.declaration import Action, AnyAction
+from mqadmin.actions.secret_words import without_secrets
 from mqadmin.clusters.models import Cluster
 
 if TYPE_CHECKING:
@@ -43,6 +44,21 @@ class CountField(forms.IntegerField):
         if not (text.isascii() and text.isdigit() and len(text) <= COUNT_DIGITS_MAX):
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         return int(text)
+
+
+class SaidField(forms.CharField):
+    """A text that may be empty, or None where nothing is said: what is not said stays as it is."""
+
+    empty_values = [None]  # noqa: RUF012 - as Django declares it
+
+    def to_python(self, value: Any) -> str | None:
+        """Returns None only for what was left out."""
+        return None if value is None else str(super().to_python(value))
+
+    def run_validators(self, value: Any) -> None:
+        """Raises ValidationError; no rule is for an empty text."""
+        if value != "":
+            super().run_validators(value)
 
 
 class YesNoField(forms.TypedChoiceField):
@@ -104,7 +120,7 @@ def read_arguments(action: AnyAction, cluster: Cluster | None, values: Mapping[s
     form = arguments_form(action, cluster, str(values.get(action.subject, "")), values)
     unknown = [name for name in values if name not in form.fields]
     if unknown:
-        names = ", ".join(sorted(unknown))[:200]
+        names = ", ".join(without_secrets(sorted(unknown)))[:200]
         raise InvalidArguments({"": [_("There is no argument %(names)s.") % {"names": names}]})
     if not form.is_valid():
         raise InvalidArguments.of(ValidationError(form.errors.as_data()))

@@ -52,10 +52,42 @@ def ask_brokers(
 
     masters, found = ask_cluster(cluster, call)
     refuse_when_none_answers(masters, failures.reasons)
-    settings: dict[str, Values] = {}
-    for master in masters:
-        if master.address in found:
-            config = found[master.address]
-            settings[master.name] = {} if config is None else values_of(config)
+    settings = {
+        master.name: {} if (config := found[master.address]) is None else values_of(config)
+        for master in masters
+        if master.address in found
+    }
+    return OnBrokers(settings, _by_name(masters, failures))
+
+
+def ask_for_all(
+    cluster: Cluster,
+    tables: Callable[[Gateway, list[str], Failures], Coroutine[Any, Any, Mapping[str, Mapping[str, C]]]],
+    values_of: Callable[[C], Values],
+) -> Callable[[str], OnBrokers]:
+    """Asks the masters of a cluster for all that they have; returns what says it of one name.
+
+    `tables` returns by address what each has by name. Raises ActionUnavailable.
+    """
+    failures = Failures()
+
+    async def call(gateway: Gateway) -> tuple[list[Master], Mapping[str, Mapping[str, C]]]:
+        masters = await gateway.masters()
+        return masters, await tables(gateway, [one.address for one in masters], failures)
+
+    masters, found = ask_cluster(cluster, call)
+    refuse_when_none_answers(masters, failures.reasons)
+    told = {master.name: found[master.address] for master in masters if master.address in found}
+    reasons = _by_name(masters, failures)
+
+    def of(name: str) -> OnBrokers:
+        return OnBrokers(
+            {broker: values_of(all_[name]) if name in all_ else {} for broker, all_ in told.items()}, reasons
+        )
+
+    return of
+
+
+def _by_name(masters: Sequence[Master], failures: Failures) -> dict[str, str]:
     names = {master.address: master.name for master in masters}
-    return OnBrokers(settings, {names[address]: reason for address, reason in failures.reasons.items()})
+    return {names[address]: reason for address, reason in failures.reasons.items()}

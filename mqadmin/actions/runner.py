@@ -70,20 +70,16 @@ def form(action_name: str, cluster_name: str, subject: str = "", data: Mapping[s
     return arguments_form(action, _target(action, cluster_name), subject, data)
 
 
-def preview(
-    caller: Caller, action_name: str, cluster_name: str, values: Mapping[str, Any], *, is_for_run: bool = True
-) -> Preview[Any]:
+def preview(caller: Caller, action_name: str, cluster_name: str, values: Mapping[str, Any]) -> Preview[Any]:
     """Returns what a run would do; nothing is changed or audited.
 
-    With `is_for_run` False only what is there now is wanted of it, so a read-only cluster tells it, too.
     Raises UnknownAction, WrongTarget, Cluster.DoesNotExist, PermissionRefused, InvalidArguments, ActionRefused,
     ActionUnavailable.
     """
     action = registry.find(action_name)
     cluster = _target(action, cluster_name)
     _check_permission(caller, action, cluster, values)
-    if is_for_run:
-        _check_read_only(cluster)
+    _check_read_only(cluster)
     return _preview(action, cluster, read_arguments(action, cluster, values))
 
 

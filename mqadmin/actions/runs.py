@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 
 from mqadmin.actions.declaration import ItemOutcome, ItemState, Undo, Values
 from mqadmin.actions.models import KEY_CHARS_MAX, ActionRun
+from mqadmin.actions.secret_words import without_secrets
 from mqadmin.audit import chain
 from mqadmin.audit.models import REASON_CHARS_MAX, SUBJECT_CHARS_MAX, AuditEntry, Outcome
 
@@ -35,6 +36,8 @@ VALUE_CHARS_MAX = 500
 # Subjects of one `run_many`: what one request can carry out while its sender waits.
 BATCH_RUNS_MAX = 100
 LIST_ITEMS_MAX = 100
+# Of one application of a file: each of its 500 topics and groups is created, and described.
+TOGETHER_RUNS_MAX = 1000
 
 
 class Refusal(StrEnum):
@@ -150,12 +153,12 @@ def cancel(run: ActionRun, outcome: Outcome, reason: str) -> Result:
     """Writes the audit entry of a run that changed nothing, and frees its key."""
     with transaction.atomic():
         ActionRun.objects.filter(pk=run.pk).delete()
-        return result_of(_record(run.pk, _attempt(run), outcome, (), reason, None))
+        return result_of(_record(run.pk, _not_carried_out(_attempt(run)), outcome, (), reason, None))
 
 
 def refused(attempt: Attempt, reason: str) -> Result:
     """Writes the audit entry of a run that was refused before it claimed anything."""
-    return result_of(_record(uuid.uuid4(), attempt, Outcome.REFUSED, (), reason, None))
+    return result_of(_record(uuid.uuid4(), _not_carried_out(attempt), Outcome.REFUSED, (), reason, None))
 
 
 def find(run_id: uuid.UUID) -> Result | InProgress | None:
@@ -172,6 +175,17 @@ def find_batch(batch: uuid.UUID, count_max: int = BATCH_RUNS_MAX) -> tuple[Resul
     return tuple(result_of(entry) for entry in AuditEntry.objects.filter(batch=batch).order_by("pk")[:count_max])
 
 
+def find_under_way(batch: uuid.UUID, now: datetime) -> tuple[InProgress, ...]:
+    """Returns those of the runs asked for together that are being carried out."""
+    claimed = ActionRun.objects.filter(batch=batch, ended_at=None, started_at__gte=now - ABANDONED_AFTER)
+    return tuple(_in_progress(run) for run in claimed.order_by("started_at"))
+
+
+def keys_of(run_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """Returns the keys that are remembered, by run; a run that was refused used none."""
+    return dict(ActionRun.objects.filter(pk__in=run_ids).values_list("pk", "key"))
+
+
 def audit_abandoned(now: datetime) -> int:
     """Ends runs whose process ended before they did; returns how many."""
     count = 0
@@ -179,7 +193,7 @@ def audit_abandoned(now: datetime) -> int:
         with transaction.atomic():
             if ActionRun.objects.filter(pk=run.pk, ended_at=None).update(ended_at=now):
                 reason = _("The process that carried it out ended first. Look at what is there now.")
-                _record(run.pk, _attempt(run), Outcome.UNKNOWN, (), reason, None)
+                _record(run.pk, _not_carried_out(_attempt(run)), Outcome.UNKNOWN, (), reason, None)
                 count += 1
     return count
 
@@ -217,8 +231,9 @@ def result_of(entry: AuditEntry) -> Result:
 
 
 def shortened(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Shortens values that nobody has validated to what the audit keeps of them."""
-    return {str(name)[:100]: _shortened(value) for name, value in list(values.items())[:LIST_ITEMS_MAX]}
+    """Shortens values that nobody has validated to what the audit keeps of them; none of it may be a password."""
+    kept = without_secrets(dict(list(values.items())[:LIST_ITEMS_MAX]))
+    return {name[:100]: _shortened(value) for name, value in kept.items()}
 
 
 def _shortened(value: Any) -> Any:
@@ -303,3 +318,8 @@ def _attempt(run: ActionRun) -> Attempt:
         origin=run.origin,
         batch=run.batch,
     )
+
+
+def _not_carried_out(attempt: Attempt) -> Attempt:
+    """Returns the attempt without what may be a password: only a preview refuses a job that would set one."""
+    return replace(attempt, arguments=without_secrets(attempt.arguments))

@@ -9,6 +9,7 @@ from mqadmin.actions.caller import Caller, Way, http_caller
 from mqadmin.clusters.models import Cluster
 from mqadmin.people import access
 from mqadmin.people.access import Scope
+from mqadmin.people.roles import Role, lowest
 from mqadmin.tokens.models import ApiToken
 
 AUDIT = "mq_audit.view_auditentry"
@@ -47,6 +48,12 @@ def may(request: Request, permission: str) -> bool:
 def clusters_seen(request: Request) -> QuerySet[Cluster]:
     """Returns the clusters that the caller may see."""
     return access.visible_clusters(request.user, scope_of(request))
+
+
+def role_on(request: Request, cluster: Cluster) -> Role | None:
+    """Returns the caller's role on a cluster: the account's, or the token's where that is lower."""
+    role, scope = access.role_on(request.user, cluster), scope_of(request)
+    return role if role is None or scope is None else lowest((role, scope.role))
 
 
 def may_read_run(request: Request, actor: str, cluster: str) -> bool:

@@ -7,11 +7,19 @@ from django.urls import path, re_path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from mqadmin import path_names  # noqa: F401 - the converter `name`
-from mqadmin.api.views.actions import ClusterActions, InstallationActions, PreviewAction, RunAction, RunDetail
+from mqadmin.api.views.actions import (
+    ClusterActions,
+    InstallationActions,
+    PreviewAction,
+    RunAction,
+    RunDetail,
+    RunsTogether,
+)
 from mqadmin.api.views.audit import Audit, AuditCheck, AuditEntryDetail
 from mqadmin.api.views.brokers import BrokerDetail, Settings
 from mqadmin.api.views.clusters import Brokers, ClusterDetail, ClusterLag, Clusters
 from mqadmin.api.views.configuration import ConfigurationApply, ConfigurationExport, ConfigurationPlan
+from mqadmin.api.views.dead_letters import DeadLetterDetail, DeadLetters, Failures
 from mqadmin.api.views.description import JsonDescription, YamlDescription
 from mqadmin.api.views.groups import GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
 from mqadmin.api.views.jobs import JobDetail, Jobs
@@ -36,6 +44,9 @@ urlpatterns = [
     path(f"{CLUSTER}/brokers/<name:broker>", BrokerDetail.as_view()),
     path(f"{CLUSTER}/lag-history", ClusterLag.as_view()),
     path(f"{CLUSTER}/rebalances", ClusterRebalances.as_view()),
+    path(f"{CLUSTER}/failures", Failures.as_view()),
+    path(f"{CLUSTER}/dead-letters", DeadLetters.as_view()),
+    path(f"{CLUSTER}/dead-letters/<int:message>", DeadLetterDetail.as_view()),
     path(f"{CLUSTER}/topics", Topics.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/settings", TopicSettings.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/producers", TopicProducers.as_view()),
@@ -60,6 +71,7 @@ urlpatterns = [
     path("actions/<slug:action>/preview", PreviewAction.as_view(), name="preview"),
     path("actions/<slug:action>/run", RunAction.as_view(), name="run"),
     path("runs/<uuid:run>", RunDetail.as_view()),
+    path("runs/together/<uuid:batch>", RunsTogether.as_view()),
     path("audit", Audit.as_view()),
     path("audit/check", AuditCheck.as_view()),
     path("audit/<int:number>", AuditEntryDetail.as_view()),

@@ -17,9 +17,9 @@ from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import Action, ActionUnavailable, Change, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.actions.secret_words import LEFT_OUT, is_secret
 from mqadmin.brokers.defaults import Defaults, defaults_of
 from mqadmin.brokers.rules import BrokerField, master_named
-from mqadmin.brokers.settings import is_secret
 from mqadmin.clusters.models import Cluster
 from mqadmin.observing.gateway import ChangeFailure, Gateway, Master, ToldSettings
 
@@ -42,20 +42,27 @@ class SettingsField(forms.CharField):
     def clean(self, value: Any) -> str:
         """Returns the lines without blanks around names and values. Raises ValidationError that names the line."""
         lines = [line.strip() for line in (super().clean(value) or "").splitlines() if line.strip()]
+        _refuse_secrets(lines)
         settings: dict[str, str] = {}
         for line in lines:
             name, equals, text = (part.strip() for part in line.partition("="))
             if not equals or not name:
                 raise ValidationError(_("%(line)s is no setting: write name=value.") % {"line": line[:100]})
-            if is_secret(name):
-                words = _("%(name)s may hold a password, which the audit would keep: set it in the broker's own file.")
-                raise ValidationError(words % {"name": name[:100]})
             if name in settings:
                 raise ValidationError(_("%(name)s is given twice.") % {"name": name[:100]})
             settings[name] = text
         if len(settings) > SETTINGS_MAX:
             raise ValidationError(_("At most %(most)d settings at once.") % {"most": SETTINGS_MAX})
         return _as_lines(settings)
+
+
+def _refuse_secrets(lines: list[str]) -> None:
+    """Raises ValidationError, before any line is quoted: the audit keeps the words."""
+    for line in lines:
+        name, equals, _value = line.partition("=")
+        if is_secret(name):
+            words = _("%(name)s may hold a password, which the audit would keep: set it in the broker's own file.")
+            raise ValidationError(words % {"name": name.strip()[:100] if equals else LEFT_OUT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqadmin.actions.secret_words import is_secret
 from mqadmin.brokers.defaults import BY_PROCESSORS, OWN, Defaults, defaults_of
 from mqadmin.clusters.models import Broker, Cluster, ClusterKind
 from mqadmin.clusters.versions import version_name
@@ -11,8 +12,6 @@ from mqadmin.observing.gateway import ask
 
 # Apache's brokers have about 460.
 SETTINGS_SHOWN_MAX = 2000
-# In the names of settings whose values are passwords or hold them.
-SECRET_WORDS = ("password", "secret", "credential", "authenticationuser")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +46,6 @@ class BrokerSettings:
     @property
     def changed_count(self) -> int:
         return sum(one.is_changed for one in self.settings)
-
-
-def is_secret(name: str) -> bool:
-    """Tells whether a setting of this name is, or holds, a password."""
-    return any(word in name.lower() for word in SECRET_WORDS)
 
 
 def settings_of(cluster: Cluster, broker: Broker) -> BrokerSettings:

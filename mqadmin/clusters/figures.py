@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from mqadmin.clusters import waiting
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -47,6 +49,42 @@ class Behind:
     @property
     def is_at_least(self) -> bool:
         return self.method == "observed"
+
+
+NOT_BEHIND = Behind(None, "")
+
+
+def lag(committed_offset: int | None, max_offset: int | None) -> int | None:
+    """Returns how many messages lie between committed offset and queue end, None while one of them is not known.
+
+    Never below 0: the two are read at different moments. Nobody is behind on a queue that never held a message.
+    """
+    if max_offset == 0:
+        return 0
+    if committed_offset is None or max_offset is None:
+        return None
+    return max(0, max_offset - committed_offset)
+
+
+def behind(
+    lag: int | None,
+    committed_offset: int | None,
+    told: Behind,
+    max_history: bytes | memoryview,
+    last_stored_at: datetime | None,
+) -> Behind:
+    """Returns since when the message at the committed offset has been waiting: the broker's time, else ours.
+
+    `told`: what the group's row of the queue has; the last two are of the queue's end.
+    """
+    if not lag or committed_offset is None:
+        return NOT_BEHIND
+    if told.since is not None:
+        return told
+    if lag == 1 and last_stored_at is not None:
+        return Behind(last_stored_at, "store_time")
+    since_s = waiting.waiting_since_s(max_history, committed_offset)
+    return NOT_BEHIND if since_s is None else Behind(datetime.fromtimestamp(since_s, UTC), "observed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ _PAIR = struct.Struct("<Iq")
 
 def noted(packed: bytes | memoryview, at_s: int, max_offset: int) -> bytes:
     """Returns the history with this observation; unchanged when the max is what it was."""
-    pairs = list(_PAIR.iter_unpack(packed))
-    if pairs and pairs[-1][1] == max_offset:
+    if packed and _PAIR.unpack_from(packed, len(packed) - _PAIR.size)[1] == max_offset:
         return bytes(packed)
+    pairs = list(_PAIR.iter_unpack(packed))
     if pairs and pairs[-1][1] > max_offset:
         pairs = []  # the topic was made anew: its past says nothing of these offsets
     pairs.append((at_s, max_offset))

@@ -7,19 +7,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from mqadmin.actions import declaration, many, runner
-from mqadmin.actions.arguments import InvalidArguments
+from mqadmin.actions import declaration, many, registry, runner
+from mqadmin.actions.arguments import InvalidArguments, declared_form
 from mqadmin.actions.caller import Caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Change, Preview
 from mqadmin.actions.runs import InProgress, Result
 from mqadmin.clusters.models import Cluster, Group, Topic, TopicKind
 from mqadmin.configuration.document import SETTINGS, TEXTS, Entry
-from mqadmin.ownership.describe import texts_of
+from mqadmin.groups.settings import all_on_brokers as all_groups
+from mqadmin.ownership.describe import all_texts
 from mqadmin.ownership.models import Described
 from mqadmin.ownership.selectors import names_of_owner
+from mqadmin.topics.settings import all_on_brokers as all_topics
+
+_ALL_ON_BROKERS = {"topic": all_topics, "group": all_groups}
 
 
 class PlanError(Exception):
@@ -61,11 +66,11 @@ def fingerprint(steps: Sequence[Step]) -> str:
 
 
 def apply(
-    caller: Caller, cluster: Cluster, steps: Sequence[Step], batch: uuid.UUID | None = None
+    caller: Caller, cluster: Cluster, steps: Sequence[Step], batch: uuid.UUID | None = None, file: str = ""
 ) -> Iterator[tuple[Step, Result | InProgress]]:
     """Runs the steps one by one; a step whose subject changed since the plan is refused, and the next one is run.
 
-    `batch` is by what the audit finds the runs together; each step is carried out once of it.
+    `batch` is by what the audit finds the runs together; each step of `file` (a digest) is carried out once of it.
     """
     batch = batch or uuid.uuid4()
     for step in steps:
@@ -76,11 +81,16 @@ def apply(
                 step.action,
                 cluster.name,
                 step.arguments,
-                key=str(uuid.uuid5(batch, f"{cluster.name}\n{step.action}\n{step.entry.name}")),
+                key=key_of_step(batch, cluster, step.action, step.entry.name, file),
                 fingerprint=step.preview.fingerprint,
                 batch=batch,
             ),
         )
+
+
+def key_of_step(batch: uuid.UUID, cluster: Cluster, action: str, name: str, file: str) -> str:
+    """Returns the key under which a step is carried out once."""
+    return str(uuid.uuid5(batch, f"{cluster.name}\n{action}\n{name}\n{file}"))
 
 
 def batch_of(caller: Caller, key: str) -> uuid.UUID:
@@ -107,25 +117,49 @@ def export(
     """Returns the topics and groups that people made, as their brokers have them, and what could not be read.
 
     `chosen` are some of `names`. A setting that brokers have differently is left out, and said. A read-only cluster is
-    exported like any other.
+    exported like any other. Each broker is asked for all topics and all groups at once, within SAMPLE_TIMEOUT_S.
     """
-    entries, left_out = [], []
+    entries: list[Entry] = []
+    left_out: list[str] = []
+    of_kind: dict[str, list[str]] = {}
     for kind, name in names(cluster) if chosen is None else chosen:
-        empty = Entry(kind, name, 0, {}, {})
+        of_kind.setdefault(kind, []).append(name)
+    for kind, wanted in of_kind.items():
+        _export_kind(caller, cluster, kind, wanted, entries, left_out)
+    return entries, left_out
+
+
+def _export_kind(
+    caller: Caller, cluster: Cluster, kind: str, wanted: list[str], entries: list[Entry], left_out: list[str]
+) -> None:
+    """Adds what there is of a kind to `entries`, and what could not be read to `left_out`."""
+    if not runner.may(caller, f"create_{kind}", cluster.name):
+        left_out.append(_("Your account lacks the right to ask the brokers for the settings of topics and groups."))
+        return
+    try:
+        present = _ALL_ON_BROKERS[kind](cluster)
+    except ActionUnavailable as error:
+        left_out += [f"{kind} {name}: {error}" for name in wanted]
+        return
+    texts = all_texts(cluster, kind)
+    rules = declared_form(registry.find(f"create_{kind}")).fields[kind]
+    for name in wanted:
         try:
-            found = _preview(caller, f"create_{kind}", cluster, {kind: name}, empty, is_for_run=False)
-        except PlanError as error:
-            left_out.append(str(error))
+            rules.clean(name)
+        except ValidationError as error:
+            left_out.append(f"{kind} {name}: {' '.join(error.messages)}")
             continue
-        before = [change.before for change in found.changes if change.before]
-        common = before[0] if before and all(one == before[0] for one in before) else {}
-        if before and not common:
+        found = present(name)
+        having = list(found.having.values())
+        common = having[0] if having and not found.differing else {}
+        if having and not common:
             words = _("%(kind)s %(name)s: its brokers differ, so its settings are left out")
             left_out.append(words % {"kind": kind, "name": name})
-        said = {key: value for key, value in texts_of(cluster, kind, name).items() if value}
+        said = {key: value for key, value in texts.get(name, {}).items() if value}
         settings = {key: common[key] for key in SETTINGS[kind] if key in common}
         entries.append(Entry(kind, name, 0, {**said, **settings}, {}))
-    return entries, left_out
+    if wanted:
+        left_out += [f"{broker}: {reason}" for broker, reason in present(wanted[0]).failures.items()]
 
 
 def _steps(caller: Caller, cluster: Cluster, entry: Entry) -> Iterator[Step]:
@@ -133,9 +167,7 @@ def _steps(caller: Caller, cluster: Cluster, entry: Entry) -> Iterator[Step]:
     if settings:
         yield _step(caller, f"create_{entry.kind}", cluster, entry, settings)
     if texts:
-        yield _step(
-            caller, f"describe_{entry.kind}", cluster, entry, {**texts_of(cluster, entry.kind, entry.name), **texts}
-        )
+        yield _step(caller, f"describe_{entry.kind}", cluster, entry, texts)
 
 
 def _step(caller: Caller, action: str, cluster: Cluster, entry: Entry, values: Mapping[str, Any]) -> Step:
@@ -149,12 +181,10 @@ def _preview(
     cluster: Cluster,
     arguments: Mapping[str, Any],
     entry: Entry,
-    *,
-    is_for_run: bool = True,
 ) -> Preview[Any]:
     place = f"{entry.kind} {entry.name}"
     try:
-        return runner.preview(caller, action, cluster.name, arguments, is_for_run=is_for_run)
+        return runner.preview(caller, action, cluster.name, arguments)
     except InvalidArguments as error:
         key, words = next(iter(error.errors.items()))
         line = entry.lines.get(key, entry.line)

@@ -139,7 +139,7 @@ def _plain(value: Any) -> str:
 
 
 def _role(value: Any) -> str:
-    return str({role.value: word for role, word in ROLE_WORDS.items()}.get(value, value))
+    return str({role.value: word for role, word in ROLE_WORDS.items()}.get(value, value)) or gettext("none")
 
 
 def _yes_or_no(value: Any) -> str:

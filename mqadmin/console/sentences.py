@@ -24,6 +24,8 @@ from mqadmin.clusters.models import (
 )
 from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPage
 from mqadmin.console.figures import count_text
+from mqadmin.deadletters.models import DeadLetter
+from mqadmin.deadletters.selectors import Totals
 from mqadmin.hosting.hosted import HostedInstances
 from mqadmin.producers.asking import ProducersAnswer
 
@@ -218,14 +220,22 @@ def outcome_words(result: Result) -> str:
             return gettext("Nothing was changed.")
 
 
-def together_sentence(results: Sequence[Result], expected: int) -> str:
+def together_sentence(results: Sequence[Result], expected: int, *, is_running: bool) -> str:
     """Sums up what became of the runs of one change of many."""
     numbers = {
         "done": count_text(sum(one.outcome == Outcome.DONE for one in results)),
         "n": count_text(max(expected, len(results))),
     }
-    if len(results) < expected:
+    if is_running:
         return gettext("%(done)s of %(n)s are done so far.") % numbers
+    if len(results) < expected:
+        numbers["missing"] = count_text(expected - len(results))
+        return (
+            gettext(
+                "%(done)s of %(n)s are done; %(missing)s were not begun, since the console ended: do the same again."
+            )
+            % numbers
+        )
     if all(one.outcome == Outcome.DONE for one in results):
         return ngettext("It is done.", "All %(n)s are done.", len(results)) % numbers
     return gettext("%(done)s of %(n)s are done; the others say why they are not.") % numbers
@@ -268,3 +278,45 @@ def _groups_sentence(group_count: int, attention_count: int = 0) -> str:
         "attention": count_text(attention_count),
         "n": count_text(group_count),
     }
+
+
+def dead_letters_sentence(totals: Totals) -> str:
+    """Sums up what the index of dead letters holds."""
+    if not totals.failure_count:
+        return gettext("No message has died.") if not totals.not_indexed_count else _not_indexed(totals)
+    parts = [
+        ngettext("%(count)s dead letter", "%(count)s dead letters", totals.dead_count)
+        % {"count": count_text(totals.dead_count)},
+        ngettext("of %(count)s failure", "of %(count)s failures", totals.failure_count)
+        % {"count": count_text(totals.failure_count)},
+    ]
+    told = gettext("%(letters)s %(failures)s; %(recent)s in the last 24 hours.") % {
+        "letters": parts[0],
+        "failures": parts[1],
+        "recent": count_text(totals.dead_last_day),
+    }
+    return one_after_another([told, _not_indexed(totals)]) if totals.not_indexed_count else told
+
+
+def _not_indexed(totals: Totals) -> str:
+    return ngettext(
+        "%(count)s more is not indexed yet.", "%(count)s more are not indexed yet.", totals.not_indexed_count
+    ) % {"count": count_text(totals.not_indexed_count)}
+
+
+def born_sentence(message: DeadLetter) -> str:
+    """Says where a dead letter came from."""
+    if not message.origin_topic:
+        return gettext("sent by %(host)s") % {"host": message.born_host}
+    return gettext("sent to %(topic)s by %(host)s") % {"topic": message.origin_topic, "host": message.born_host}
+
+
+def died_sentence(message: DeadLetter) -> str:
+    """Says how it died."""
+    if message.attempt_count < 0:
+        return gettext("dead in group %(group)s") % {"group": message.group_name}
+    return ngettext(
+        "dead in group %(group)s after %(count)d attempt",
+        "dead in group %(group)s after %(count)d attempts",
+        message.attempt_count,
+    ) % {"group": message.group_name, "count": message.attempt_count}

@@ -57,15 +57,16 @@ def resampled(
     return values
 
 
-def draw(values: Sequence[float | None], box: Box = SMALL) -> Sparkline | None:
+def draw(values: Sequence[float | None], box: Box = SMALL, top_min: int = TOP_MIN) -> Sparkline | None:
     """Returns the line of `values`, oldest first; None when fewer than two were observed.
 
-    Example: [0, 10] is a line from the bottom left to the top right.
+    The top of the box is the highest value, at least `top_min`. Example: [0, 100] is a line from the bottom left to the
+    top right.
     """
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return None
-    top = max(*known, TOP_MIN)
+    top = max(*known, top_min)
     step = (box.width - 2 * INSET) / (len(values) - 1)
     points = [
         None if value is None else (round(INSET + index * step, 1), round(_height(value / top, box), 1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -39,13 +39,36 @@ _CONTEXT_END = "\x04"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A text of the catalogue as it looks with values in it, and its translation."""
+    """A text of the catalogue as it looks with values in it, and its translation.
 
-    matcher: re.Pattern[str]
-    # The longest piece without a placeholder: what lacks it needs no matching.
+    `literals` stand around the placeholders `names`, one more than these. `longest` is the longest of them: what lacks
+    it needs no matching.
+    """
+
+    literals: tuple[str, ...]
+    names: tuple[str, ...]
     longest: str
     letter_count: int
     translation: str
+
+    def values_in(self, text: str) -> dict[str, str] | None:
+        """Returns the values that are put in, each at least a character; None for another text.
+
+        In time that grows with the text's length: hostile text of a broker comes here, too. Each placeholder takes as
+        little as it can, the last one all that is left.
+        """
+        first, last = self.literals[0], self.literals[-1]
+        if not text.startswith(first) or not text.endswith(last):
+            return None
+        at, ends = len(first), len(text) - len(last)
+        values: dict[str, str] = {}
+        for number, name in enumerate(self.names, 1):
+            literal = self.literals[number]
+            next_at = ends if number == len(self.names) else text.find(literal, at + 1, ends)
+            if next_at <= at or values.setdefault(name, text[at:next_at]) != text[at:next_at]:
+                return None
+            at = next_at + len(literal)
+        return values
 
 
 def in_viewers_language(text: str) -> str:
@@ -83,10 +106,9 @@ def _whole(text: str, language: str) -> str | None:
     if (same := _translation_of(text)) != text:
         return same
     for pattern in _patterns(language):
-        if pattern.longest in text and (match := pattern.matcher.fullmatch(text)):
+        if pattern.longest in text and (found := pattern.values_in(text)) is not None:
             # The reason that a sentence quotes is one itself.
-            values = {name: _value(value, language) for name, value in match.groupdict().items()}
-            return pattern.translation % values
+            return pattern.translation % {name: _value(value, language) for name, value in found.items()}
     return None
 
 
@@ -108,26 +130,30 @@ def _patterns(language: str) -> tuple[Pattern, ...]:
 
 def _pattern(text: str, translation: str) -> Pattern | None:
     pieces = _PLACEHOLDER.split(text)
-    literals, names = pieces[::2], pieces[1::2]
-    letter_count = sum(character.isalpha() for literal in literals for character in literal)
-    if not any(names) or letter_count < LETTERS_MIN:
-        return None
-    regex = re.escape(literals[0])
-    seen: set[str] = set()
-    for name, literal in zip(names, literals[1:], strict=True):
+    literals, names = [pieces[0]], list[str]()
+    for name, literal in zip(pieces[1::2], pieces[2::2], strict=True):
         if name is None:
-            regex += "%"
+            literals[-1] += f"%{literal}"
         else:
-            regex += f"(?P={name})" if name in seen else f"(?P<{name}>.+?)"
-            seen.add(name)
-        regex += re.escape(literal)
-    # Numbers are put in as they stood.
+            names.append(name)
+            literals.append(literal)
+    letter_count = sum(character.isalpha() for literal in literals for character in literal)
+    if not names or letter_count < LETTERS_MIN:
+        return None
+    # Numbers are put in as they stood. What a singular leaves out is its count.
     return Pattern(
-        re.compile(regex, re.DOTALL),
+        tuple(literals),
+        tuple(names),
         max(literals, key=len),
         letter_count,
-        _PLACEHOLDER.sub(lambda match: f"%({match[1]})s" if match[1] else "%%", translation),
+        _PLACEHOLDER.sub(lambda match: _slot(match[1], names), translation),
     )
+
+
+def _slot(name: str | None, names: Collection[str]) -> str:
+    if name is None:
+        return "%%"
+    return f"%({name})s" if name in names else "1"
 
 
 def _entries(compiled: bytes) -> Iterator[tuple[str, str]]:

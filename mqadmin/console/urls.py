@@ -12,7 +12,15 @@ from mqadmin.console.views.audit import audit, audit_entry, audit_export
 from mqadmin.console.views.broker import broker, broker_settings
 from mqadmin.console.views.cluster import cluster
 from mqadmin.console.views.configuration import configuration
-from mqadmin.console.views.group import group_rebalances, group_settings, health, members, subscriptions
+from mqadmin.console.views.dead_letters import dead_letter, dead_letters, failure
+from mqadmin.console.views.group import (
+    group_dead_letters,
+    group_rebalances,
+    group_settings,
+    health,
+    members,
+    subscriptions,
+)
 from mqadmin.console.views.groups import groups
 from mqadmin.console.views.jobs import jobs
 from mqadmin.console.views.language import language
@@ -77,9 +85,13 @@ urlpatterns = [
     path("clusters/<slug:cluster>/groups/<name:group>/members/", members, name="group_members"),
     path("clusters/<slug:cluster>/groups/<name:group>/subscriptions/", subscriptions, name="group_subscriptions"),
     path("clusters/<slug:cluster>/groups/<name:group>/rebalances/", group_rebalances, name="group_rebalances"),
+    path("clusters/<slug:cluster>/groups/<name:group>/deadletters/", group_dead_letters, name="group_dead_letters"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/", "set_wanted_instances"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/running/", "set_instances_running"),
     path("clusters/<slug:cluster>/groups/<name:group>/", health, name="group"),
+    path("clusters/<slug:cluster>/deadletters/", dead_letters, name="dead_letters"),
+    path("clusters/<slug:cluster>/deadletters/failures/<int:failure>/", failure, name="failure"),
+    path("clusters/<slug:cluster>/deadletters/<int:message>/", dead_letter, name="dead_letter"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
     path("tokens/", tokens, name="tokens"),
     action_path("tokens/create/", "create_token"),

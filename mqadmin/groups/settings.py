@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mqadmin.actions.declaration import Values
-from mqadmin.actions.present import OnBrokers, ask_brokers
+from mqadmin.actions.present import OnBrokers, ask_brokers, ask_for_all
 from mqadmin.clusters.models import Cluster
-from mqadmin.groups.rules import SETTINGS
+from mqadmin.groups.rules import SETTINGS, config_values
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 
 # Settings that `create_group` leaves alone: their name here → that of RocketMQ's `SubscriptionGroupConfig`.
@@ -24,6 +24,13 @@ def settings_on_brokers(cluster: Cluster, group: str) -> OnBrokers:
     """Asks the masters what they have of the group. Raises ActionUnavailable."""
     return ask_brokers(
         cluster, lambda gateway, addresses, failures: gateway.groups.configs(addresses, group, failures), _values
+    )
+
+
+def all_on_brokers(cluster: Cluster) -> Callable[[str], OnBrokers]:
+    """Asks the masters for all groups; returns what says of one what `create_group` sets. Raises ActionUnavailable."""
+    return ask_for_all(
+        cluster, lambda gateway, addresses, failures: gateway.groups.tables(addresses, failures), config_values
     )
 
 

@@ -1,6 +1,7 @@
 """Reads the instances of the groups that this project's own workers run.
 
-The consumer runtime hosts on one cluster alone, the one that the setting MQADMIN_NAMESRV names.
+The consumer runtime has names of its own for clusters (settings MQADMIN_NAMESRV and MQADMIN_CLUSTERS); one that the
+console shows is known by its name servers.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from consumer.conf import cluster_behind
 from consumer.models import HostedGroup, InstanceLease, LeaseState
 from mqadmin.actions.declaration import ActionRefused
+from mqadmin.clusters.models import Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,16 @@ def hosted_instances(namesrv: str, group_name: str) -> HostedInstances | None:
 
 def hosted_group(namesrv: str, group_name: str) -> HostedGroup | None:
     """Returns the row of a group that this project hosts on the cluster behind `namesrv`."""
-    if namesrv != settings.MQADMIN_NAMESRV:
+    cluster = cluster_behind(namesrv)
+    if cluster is None:
         return None
-    return HostedGroup.objects.filter(group=group_name).first()
+    return HostedGroup.objects.filter(cluster=cluster, group=group_name).first()
+
+
+def console_names() -> dict[str, str]:
+    """Returns the console's name of each cluster of the consumer runtime that the console shows, too."""
+    shown = ((cluster_behind(namesrv), name) for name, namesrv in Cluster.objects.values_list("name", "namesrv"))
+    return {cluster: name for cluster, name in shown if cluster is not None}
 
 
 def required_group(namesrv: str, group_name: str) -> HostedGroup:

@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from consumer.models import HostedGroup
-from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview, Undo
+from mqadmin.actions.switches import undo_of_switch, yes_no
 from mqadmin.clusters.models import Cluster
 from mqadmin.hosting.hosted import hosted_group, required_group
 from mqadmin.live.events import Change as LiveChange
@@ -32,7 +33,7 @@ class SetInstancesRunning:
 def preview(cluster: Cluster, arguments: SetInstancesRunning) -> Preview[HostedGroup]:
     """Returns whether they run, before and after. Raises ActionRefused for a group that is not hosted."""
     row = required_group(cluster.namesrv, arguments.group)
-    change = Change("", {"instances_run": "no" if row.is_stopped else "yes"}, {"instances_run": arguments.running})
+    change = Change("", {"instances_run": yes_no(not row.is_stopped)}, {"instances_run": arguments.running})
     warnings = []
     if arguments.running == "no":
         warnings.append(_("With no instance of this project its messages wait, unless other members consume them."))
@@ -56,16 +57,14 @@ def carry_out(cluster: Cluster, arguments: SetInstancesRunning, preview: Preview
 
 def undo(arguments: SetInstancesRunning, outcomes: Sequence[ItemOutcome]) -> Undo | None:
     """Returns the opposite."""
-    if outcomes[0].state != ItemState.DONE:
-        return None
-    return Undo(DECLARATION.name, {"group": arguments.group, "running": "no" if arguments.running == "yes" else "yes"})
+    return undo_of_switch(DECLARATION.name, arguments, "running", outcomes)
 
 
 def adapt(form: forms.Form, cluster: Cluster, group: str) -> None:
     """Offers the opposite of what is."""
     row = hosted_group(cluster.namesrv, group)
     if row is not None:
-        form.fields["running"].initial = "yes" if row.is_stopped else "no"
+        form.fields["running"].initial = yes_no(row.is_stopped)
 
 
 DECLARATION: Action[SetInstancesRunning, HostedGroup] = Action(

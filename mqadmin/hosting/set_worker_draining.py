@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from consumer.models import LoopsWorker
-from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, Preview, Undo
+from mqadmin.actions.switches import undo_of_switch, yes_no
 from mqadmin.hosting import workers
 from mqadmin.people.words import YES_NO
 
@@ -31,10 +32,10 @@ def preview(arguments: SetWorkerDraining) -> Preview[workers.Worker]:
     worker = next((one for one in listed if one.node == arguments.worker), None)
     if worker is None:
         raise ValidationError({"worker": _("There is no worker of this name.")})
-    change = Change("", {"draining": "yes" if worker.is_draining else "no"}, {"draining": arguments.draining})
+    change = Change("", {"draining": yes_no(worker.is_draining)}, {"draining": arguments.draining})
     warnings = []
-    lacking = len(worker.groups) - sum(one.free for one in listed if one is not worker and one.takes_instances)
-    if arguments.draining == "yes" and lacking > 0:
+    lacking = workers.lacking_without(worker, listed) if change.is_change and arguments.draining == "yes" else 0
+    if lacking:
         text = ngettext(
             "The other workers have no slot for %(n)d of its instances, which ends.",
             "The other workers have no slots for %(n)d of its instances, which end.",
@@ -59,17 +60,14 @@ def carry_out(arguments: SetWorkerDraining, preview: Preview[workers.Worker]) ->
 
 def undo(arguments: SetWorkerDraining, outcomes: Sequence[ItemOutcome]) -> Undo | None:
     """Returns the opposite."""
-    if outcomes[0].state != ItemState.DONE:
-        return None
-    opposite = "no" if arguments.draining == "yes" else "yes"
-    return Undo(DECLARATION.name, {"worker": arguments.worker, "draining": opposite})
+    return undo_of_switch(DECLARATION.name, arguments, "draining", outcomes)
 
 
 def adapt(form: forms.Form, subject: str) -> None:
     """Offers the opposite of what is."""
     row = LoopsWorker.objects.filter(node=subject).first() if subject else None
     if row is not None:
-        form.fields["draining"].initial = "no" if row.is_draining else "yes"
+        form.fields["draining"].initial = yes_no(not row.is_draining)
 
 
 DECLARATION: InstallationAction[SetWorkerDraining, workers.Worker] = InstallationAction(

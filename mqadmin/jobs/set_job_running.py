@@ -11,7 +11,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, Preview, Undo
+from mqadmin.actions.switches import undo_of_switch, yes_no
 from mqadmin.jobs import selectors
 from mqadmin.jobs.make_job import NAME_CHARS_MAX
 from mqadmin.people.words import YES_NO
@@ -30,7 +31,7 @@ def preview(arguments: SetJobRunning) -> Preview[Any]:
     row = selectors.find(arguments.job)
     if row is None:
         raise ValidationError({"job": _("There is no job of this name.")})
-    return Preview((Change("", {"running": "yes" if row.enabled else "no"}, {"running": arguments.running}),), row)
+    return Preview((Change("", {"running": yes_no(row.enabled)}, {"running": arguments.running}),), row)
 
 
 def carry_out(arguments: SetJobRunning, preview: Preview[Any]) -> Iterator[ItemOutcome]:
@@ -46,16 +47,14 @@ def carry_out(arguments: SetJobRunning, preview: Preview[Any]) -> Iterator[ItemO
 
 def undo(arguments: SetJobRunning, outcomes: Sequence[ItemOutcome]) -> Undo | None:
     """Returns the opposite."""
-    if outcomes[0].state != ItemState.DONE:
-        return None
-    return Undo(DECLARATION.name, {"job": arguments.job, "running": "no" if arguments.running == "yes" else "yes"})
+    return undo_of_switch(DECLARATION.name, arguments, "running", outcomes)
 
 
 def adapt(form: forms.Form, subject: str) -> None:
     """Offers the opposite of what is."""
     row = selectors.find(subject) if subject else None
     if row is not None:
-        form.fields["running"].initial = "no" if row.enabled else "yes"
+        form.fields["running"].initial = yes_no(not row.enabled)
 
 
 DECLARATION: InstallationAction[SetJobRunning, Any] = InstallationAction(

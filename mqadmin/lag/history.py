@@ -9,6 +9,7 @@ and a drawing is a step line. The latest value of a half minute wins. Times are 
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -34,9 +35,9 @@ def appended(packed: bytes | memoryview, sample: LagSample) -> bytes:
 
     Unchanged (the same bytes) when the newest says the same already.
     """
-    samples = unpack(packed)
-    if samples and samples[-1].lag == sample.lag:
+    if not is_news(packed, sample):
         return bytes(packed)
+    samples = unpack(packed)
     if samples and samples[-1].at_s // BUCKET_S == sample.at_s // BUCKET_S:
         samples.pop()
     samples.append(sample)
@@ -45,14 +46,14 @@ def appended(packed: bytes | memoryview, sample: LagSample) -> bytes:
 
 def is_news(packed: bytes | memoryview, sample: LagSample) -> bool:
     """Tells whether the newest sample has another lag."""
-    samples = unpack(packed)
-    return not samples or samples[-1].lag != sample.lag
+    newest = _newest(packed)
+    return newest is None or newest.lag != sample.lag
 
 
 def has_room(packed: bytes | memoryview, at_s: int) -> bool:
     """Tells whether the half minute of `at_s` has no sample yet: its first is written at once, a later one waits."""
-    samples = unpack(packed)
-    return not samples or samples[-1].at_s // BUCKET_S < at_s // BUCKET_S or samples[-1].lag is None
+    newest = _newest(packed)
+    return newest is None or newest.at_s // BUCKET_S < at_s // BUCKET_S or newest.lag is None
 
 
 def next_bucket_s(at_s: int) -> int:
@@ -62,18 +63,35 @@ def next_bucket_s(at_s: int) -> int:
 
 def lag_at(packed: bytes | memoryview, at_s: int) -> int | None:
     """Returns the lag that held at `at_s`; None when it was not known, or before the first sample."""
-    lag = None
-    for sample in _samples(packed):
-        if sample.at_s > at_s:
-            break
-        lag = sample.lag
-    return lag
+    place = _count_until(packed, at_s)
+    return _sample(packed, place - 1).lag if place else None
+
+
+def first_after(packed: bytes | memoryview, at_s: int) -> LagSample | None:
+    """Returns the oldest sample that is younger than `at_s`."""
+    place = _count_until(packed, at_s)
+    return _sample(packed, place) if place < len(packed) // _SAMPLE.size else None
 
 
 def window(packed: bytes | memoryview, now_s: int) -> list[LagSample]:
     """Returns the steps of the last hour; the first is moved to the window's edge when it began before it."""
     edge_s = now_s - WINDOW_S
     return [sample._replace(at_s=max(sample.at_s, edge_s)) for sample in _within_window(unpack(packed), now_s)]
+
+
+def _sample(packed: bytes | memoryview, place: int) -> LagSample:
+    at_s, lag = _SAMPLE.unpack_from(packed, place * _SAMPLE.size)
+    return LagSample(at_s, None if lag == _NOT_KNOWN else lag)
+
+
+def _newest(packed: bytes | memoryview) -> LagSample | None:
+    return _sample(packed, len(packed) // _SAMPLE.size - 1) if packed else None
+
+
+def _count_until(packed: bytes | memoryview, at_s: int) -> int:
+    """Returns how many samples are of `at_s` or older: most questions are about a few of a hundred."""
+    places = range(len(packed) // _SAMPLE.size)
+    return bisect_right(places, at_s, key=lambda place: _sample(packed, place).at_s)
 
 
 def _samples(packed: bytes | memoryview) -> Iterator[LagSample]:

@@ -7,21 +7,21 @@ its half minute), null when nothing can. Only rows whose figures changed are wri
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
-from zlib import crc32
 
-from django.db.models import F, Max, Min, Sum
+from django.db.models import F, Max, Min, OuterRef, Subquery, Sum
 
-from mqadmin.clusters.bulk import chunks, update
+from mqadmin.clusters.bulk import Change, chunks, update, write
+from mqadmin.clusters.figures import Behind
 from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQueue, WaitingMethod
-from mqadmin.clusters.progress import attach_ends
-from mqadmin.lag import history, rates
+from mqadmin.lag import history, rates, sums
 from mqadmin.lag.models import LagHistory
 from mqadmin.lag.rates import Rate, rate
+from mqadmin.lag.sums import Sums
 from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, SLOW_AFTER_S, STALLED_AFTER_S, VerdictInput, judge
 
 _BROADCASTING = "BROADCASTING"
@@ -73,6 +73,7 @@ _SHOWN_FIELDS = (
     "verdict",
     "verdict_rule",
 )
+_MEASURED_VALUES, _SHOWN_VALUES = attrgetter(*_MEASURED_FIELDS), attrgetter(*_SHOWN_FIELDS)
 
 
 @dataclass(slots=True)
@@ -93,36 +94,49 @@ def measure_groups(
     """
     found = list(groups)
     measured = Measured()
-    queues = _queues(cluster.pk, found)
+    rows = sums.read(cluster.pk, [group.pk for group in found])
     histories = dict(LagHistory.objects.filter(group__in=found).values_list("group_id", "samples"))
     written, written_histories, kept = [], [], []
     has_other_lag = False
     for group in found:
-        shown, before = _values(group, _SHOWN_FIELDS), _values(group, _MEASURED_FIELDS)
+        shown, before = _SHOWN_VALUES(group), _MEASURED_VALUES(group)
         lag = group.lag
         packed = histories.get(group.pk, b"")
-        longer = _measure(group, queues[group.pk], packed, now, is_watched=is_watched, away=cluster.brokers_away)
+        total = sums.sums(rows.get(group.pk, sums.GroupRows()), cluster.brokers_away)
+        longer = _measure(group, total, packed, now, is_watched=is_watched)
         has_other_lag |= lag != group.lag
-        if is_changed or shown != _values(group, _SHOWN_FIELDS):
+        if is_changed or shown != _SHOWN_VALUES(group):
             group.revision += 1
             measured.shown.append(group)
-        if before != _values(group, _MEASURED_FIELDS):
+        if before != _MEASURED_VALUES(group):
             written.append(group)
         if longer is not None:
             written_histories.append(LagHistory(group=group, samples=longer, updated_at=now))
-        kept += [queue for queue in queues[group.pk] if _keep_behind(queue, now)]
+        kept += [_kept(pk, behind) for pk, behind in total.waiting if _is_kept(behind, now)]
     update(Group, written, _MEASURED_FIELDS)
-    update(QueueOffset, kept, ["behind_since", "behind_method"])
-    LagHistory.objects.bulk_create(
-        written_histories,
-        update_conflicts=True,
-        unique_fields=["group"],
-        update_fields=["samples", "updated_at"],
-    )
+    write(QueueOffset, kept)
+    _write_histories(written_histories, known=histories)
     if has_other_lag:
         Cluster.objects.filter(pk=cluster.pk, lag_due_at=None).update(lag_due_at=now)
     measured.written_count = len(written) + len(kept) + len(written_histories)
     return measured
+
+
+def renew_ages(group_ids: Iterable[int]) -> int:
+    """Writes, of groups at rest whose queues were seen again and stand, up to when that is true; returns rows written.
+
+    What `measure_groups` would write of them, for all at once.
+    """
+    oldest = (
+        QueueOffset.objects.filter(group=OuterRef("pk"))
+        .exclude(is_subscribed=False)
+        .order_by("seen_at")
+        .values("seen_at")[:1]
+    )
+    return sum(
+        Group.objects.filter(pk__in=batch).update(offsets_seen_at=Subquery(oldest), rate_base_at=Subquery(oldest))
+        for batch in chunks(group_ids)
+    )
 
 
 def measure_topics(cluster: Cluster, topics: Iterable[Topic], now: datetime, *, is_watched: bool) -> int:
@@ -168,88 +182,50 @@ def _measure_topic(
     at = now if is_watched else sums["seen_first"]
     known = Rate(topic.rate_base_at, topic.rate_base_total, topic.in_per_s)
     topic.rate_base_at, topic.rate_base_total, topic.in_per_s = rate(known, sums["total"], at)
-    topic.due_at = rates.due_at(topic.rate_base_at, [topic.in_per_s], now)
+    # Where the queues are sampled, the rate changes with the next sample, not by time alone.
+    topic.due_at = rates.due_at(topic.rate_base_at, [topic.in_per_s], now) if is_watched else None
 
 
-def _queues(cluster_id: int, groups: Sequence[Group]) -> defaultdict[int, list[QueueOffset]]:
-    """Returns, by group, the rows that count: those of topics that its members subscribe to, where that is known."""
-    queues: defaultdict[int, list[QueueOffset]] = defaultdict(list)
-    for queue in attach_ends(cluster_id, QueueOffset.objects.filter(group__in=groups)):
-        if queue.is_subscribed is not False:
-            queues[queue.group_id].append(queue)
-    return queues
-
-
-def _values(group: Group, names: Sequence[str]) -> list[object]:
-    return [getattr(group, name) for name in names]
-
-
-def _measure(
-    group: Group,
-    queues: Sequence[QueueOffset],
-    packed: bytes | memoryview,
-    now: datetime,
-    *,
-    is_watched: bool,
-    away: Container[str],
-) -> bytes | None:
+def _measure(group: Group, total: Sums, packed: bytes | memoryview, now: datetime, *, is_watched: bool) -> bytes | None:
     """Sets the fields of _MEASURED_FIELDS but `revision`; returns the history where it has a further sample.
 
     Whether a queue of a broker that is away stands is not known: it bears on the sums, and on no verdict or rate.
     """
-    known = [queue for queue in queues if queue.lag is not None]
-    group.queue_count = len(queues)
-    group.unknown_queue_count = len(queues) - len(known)
-    group.lag = sum(queue.lag or 0 for queue in known) if known else None
-    longest = min(
-        (behind for queue in known if (behind := queue.behind).since), key=lambda one: one.since or now, default=None
-    )
-    group.behind_since = longest.since if longest else None
-    group.behind_method = longest.method if longest else WaitingMethod.NONE
-    group.moved_at = max((queue.moved_at for queue in queues if queue.moved_at), default=group.moved_at)
-    # A sum is as old as its oldest part.
-    group.offsets_seen_at = min((queue.seen_at for queue in queues), default=group.offsets_seen_at)
-    group.max_total = sum(queue.max_offset or 0 for queue in known)
-    group.committed_total = sum(queue.committed_offset or 0 for queue in known)
-    answering = [queue for queue in known if queue.broker_name not in away]
-    is_any_away = len(answering) < len(known)
-    if not is_any_away:
-        _measure_rates(group, known, now if is_watched else group.offsets_seen_at or now)
-    standing_since = _standing_since(answering)
-    _judge(group, standing_since, packed, now, is_any_away=is_any_away)
+    group.queue_count = total.queue_count
+    group.unknown_queue_count = total.queue_count - total.known_count
+    group.lag = total.lag
+    group.behind_since, group.behind_method = total.behind.since, total.behind.method
+    group.moved_at = total.moved_at or group.moved_at
+    group.offsets_seen_at = total.seen_at or group.offsets_seen_at
+    group.max_total, group.committed_total = total.max_total, total.committed_total
+    if not total.is_any_away:
+        _measure_rates(group, total, now if is_watched else group.offsets_seen_at or now)
+    _judge(group, total, packed, now)
     sample = history.LagSample(int(now.timestamp()), group.lag)
     is_news, is_room = history.is_news(packed, sample), history.has_room(packed, sample.at_s)
+    # Where the rows are sampled, a rate changes with the next sample, not by time alone.
+    has_rates = is_watched and not total.is_any_away
     group.due_at = min(
         _due_moments(
-            group, standing_since, packed, now, is_sample_waiting=is_news and not is_room, has_rates=not is_any_away
+            group, total.standing_since, packed, now, is_sample_waiting=is_news and not is_room, has_rates=has_rates
         ),
         default=None,
     )
     return history.appended(packed, sample) if is_news and is_room else None
 
 
-def _measure_rates(group: Group, known: Sequence[QueueOffset], at: datetime) -> None:
-    max_total, committed_total = group.max_total or 0, group.committed_total or 0
-    queues = _fingerprint(known)
-    if queues != group.rate_base_queues:
-        group.rate_base_queues, group.rate_base_at = queues, at
-        group.rate_base_max, group.rate_base_committed = max_total, committed_total
+def _measure_rates(group: Group, total: Sums, at: datetime) -> None:
+    if total.fingerprint != group.rate_base_queues:
+        group.rate_base_queues, group.rate_base_at = total.fingerprint, at
+        group.rate_base_max, group.rate_base_committed = total.max_total, total.committed_total
         return
-    came_in = rate(Rate(group.rate_base_at, group.rate_base_max, group.in_per_s), max_total, at)
-    went_out = rate(Rate(group.rate_base_at, group.rate_base_committed, group.out_per_s), committed_total, at)
+    came_in = rate(Rate(group.rate_base_at, group.rate_base_max, group.in_per_s), total.max_total, at)
+    went_out = rate(Rate(group.rate_base_at, group.rate_base_committed, group.out_per_s), total.committed_total, at)
     group.rate_base_at, group.rate_base_max, group.in_per_s = came_in
     _, group.rate_base_committed, group.out_per_s = went_out
 
 
-def _fingerprint(queues: Sequence[QueueOffset]) -> int:
-    """Returns a digest of the queues, whatever their order."""
-    names = sorted(f"{queue.topic_name} {queue.broker_name} {queue.queue_id}" for queue in queues)
-    return crc32("\n".join(names).encode())
-
-
-def _judge(
-    group: Group, standing_since: datetime | None, packed: bytes | memoryview, now: datetime, *, is_any_away: bool
-) -> None:
+def _judge(group: Group, total: Sums, packed: bytes | memoryview, now: datetime) -> None:
     judgement = judge(
         VerdictInput(
             now=now,
@@ -258,25 +234,15 @@ def _judge(
             lag=group.lag,
             lag_before=history.lag_at(packed, int(now.timestamp()) - GROWTH_WINDOW_S),
             behind_since=group.behind_since,
-            standing_since=standing_since,
+            standing_since=total.standing_since,
             moved_at=group.moved_at,
-            is_any_broker_away=is_any_away,
+            is_any_broker_away=total.is_any_away,
         )
     )
     if group.verdict_since is None or group.verdict != judgement.verdict:
         group.verdict_since = now
     group.verdict, group.verdict_rank = judgement.verdict, judgement.rank
     group.verdict_rule, group.verdict_numbers = judgement.rule, judgement.numbers
-
-
-def _standing_since(known: Sequence[QueueOffset]) -> datetime | None:
-    """Returns since when the longest-standing queue with messages waiting has neither moved nor been empty."""
-    moments = [
-        max(queue.committed_since, since)
-        for queue in known
-        if queue.lag and queue.committed_since and (since := queue.behind.since)
-    ]
-    return min(moments, default=None)
 
 
 def _due_moments(
@@ -304,18 +270,27 @@ def _due_moments(
     if group.lag:
         # The lag that growth is compared with is another one when a sample leaves the window of growth.
         window_s = int(now.timestamp()) - GROWTH_WINDOW_S
-        for sample in history.unpack(packed):
-            if sample.at_s > window_s:
-                yield datetime.fromtimestamp(sample.at_s + GROWTH_WINDOW_S, UTC)
-                break
+        if (sample := history.first_after(packed, window_s)) is not None:
+            yield datetime.fromtimestamp(sample.at_s + GROWTH_WINDOW_S, UTC)
 
 
-def _keep_behind(queue: QueueOffset, now: datetime) -> bool:
-    """Writes into the row since when its next message has been waiting, once; returns whether it did."""
-    since, method = queue.behind.since, queue.behind.method
-    if queue.behind_since is not None or since is None:
+def _is_kept(behind: Behind, now: datetime) -> bool:
+    """Tells whether the row is to say since when its next message has been waiting."""
+    if behind.since is None:
         return False
-    if method != WaitingMethod.STORE_TIME and now - since < _KEPT_AFTER:
-        return False
-    queue.behind_since, queue.behind_method = since, method
-    return True
+    return behind.method == WaitingMethod.STORE_TIME or now - behind.since >= _KEPT_AFTER
+
+
+def _kept(pk: int, behind: Behind) -> Change:
+    return Change(pk, {"behind_since": behind.since, "behind_method": behind.method})
+
+
+def _write_histories(rows: Sequence[LagHistory], known: Container[int]) -> None:
+    """Writes new histories and longer ones; `known`: the groups that have one."""
+    LagHistory.objects.bulk_create(
+        [row for row in rows if row.group_id not in known],
+        update_conflicts=True,
+        unique_fields=["group"],
+        update_fields=["samples", "updated_at"],
+    )
+    update(LagHistory, [row for row in rows if row.group_id in known], ["samples", "updated_at"])

@@ -6,6 +6,7 @@ Each receiver returns how many rows it wrote (`mqadmin/observing/signals.py`).
 from __future__ import annotations
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 
 from django.db import transaction
 from django.db.models import Q
@@ -53,7 +54,19 @@ def measure_topics_and_their_readers(event: TopicsChanged, **_: object) -> int:
     written_count = measuring.measure_topics(event.cluster, topics, event.at, is_watched=event.is_watched)
     readers = QueueOffset.objects.filter(group__cluster=event.cluster, topic_name__in=event.grown)
     group_ids = set(readers.values_list("group_id", flat=True).distinct()) if event.grown else set()
-    return written_count + _measure_groups(event, group_ids - event.named_group_ids, is_changed=False)
+    written_count += _measure_groups(event, group_ids - event.named_group_ids, is_changed=False)
+    return written_count + _see_again(event, group_ids | event.named_group_ids)
+
+
+def _see_again(event: TopicsChanged, measured: AbstractSet[int]) -> int:
+    """Renews the ages of groups whose queues were sampled and stand; measures those that still have rates to fall."""
+    if not event.seen_again:
+        return 0
+    rows = QueueOffset.objects.filter(topic_name__in=event.seen_again)
+    readers = Group.objects.filter(cluster=event.cluster, pk__in=rows.values("group"))
+    rates = {pk: of_group for pk, *of_group in readers.values_list("pk", "in_per_s", "out_per_s") if pk not in measured}
+    at_rest = {pk for pk, of_group in rates.items() if of_group == [0, 0]}
+    return _measure_groups(event, rates.keys() - at_rest, is_changed=False) + measuring.renew_ages(at_rest)
 
 
 @receiver(ticked)

@@ -32,12 +32,16 @@ GROUP_BUCKETS = 64
 
 
 class ChangeKind(StrEnum):
-    """What changed. GROUP and REBALANCE are published for one consumer group, the others for a cluster."""
+    """What changed. GROUP and REBALANCE are published for one consumer group, the others for a cluster.
+
+    DEAD_LETTERS: the index of dead letters, of the cluster or of one group.
+    """
 
     CLUSTER = "cluster"
     TOPICS = "topics"
     GROUPS = "groups"
     REBALANCES = "rebalances"
+    DEAD_LETTERS = "dead_letters"
     GROUP = "group"
     REBALANCE = "rebalance"
 

@@ -10,6 +10,7 @@ from django.dispatch import receiver
 from mqadmin.actions import registry
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Group
+from mqadmin.deadletters.signals import DeadLettersIndexed, dead_letters_indexed
 from mqadmin.lag.signals import GroupsMeasured, groups_measured
 from mqadmin.live.events import Change, ChangeKind, publish_after_commit
 from mqadmin.observing.signals import ReachabilityChanged, TopicsChanged, reachability_changed, topics_changed
@@ -39,6 +40,14 @@ def send_rebalances(event: EventsRecorded, **_: object) -> None:
     groups = Group.objects.filter(pk__in={one.group_id for one in event.events}).values_list("name", flat=True)
     changes = [Change(ChangeKind.REBALANCE, name, group) for group in groups]
     publish_after_commit([*changes, Change(ChangeKind.REBALANCES, name)])
+
+
+@receiver(dead_letters_indexed)
+def send_dead_letters(event: DeadLettersIndexed, **_: object) -> None:
+    name = event.cluster.name
+    publish_after_commit(
+        [Change(ChangeKind.DEAD_LETTERS, name, event.group_name), Change(ChangeKind.DEAD_LETTERS, name)]
+    )
 
 
 @receiver(post_save, sender=AuditEntry)

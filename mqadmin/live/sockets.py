@@ -14,6 +14,7 @@ checked when they arrive, the log-in at every heartbeat (heartbeats.py); an idle
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -124,9 +125,14 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
 
     async def _wait_for_subscribe(self) -> None:
         await asyncio.sleep(self._subscribe_within_s)
-        await self.close(CLOSE_INVALID_MESSAGE)
+        with suppress(OSError):  # how ASGI servers say that the page is gone, until `disconnect` is called
+            await self.close(CLOSE_INVALID_MESSAGE)
 
     async def _send_loop(self) -> None:
+        with suppress(OSError):  # as above
+            await self._send_on()
+
+    async def _send_on(self) -> None:
         while True:
             await self._has_work.wait()
             self._has_work.clear()

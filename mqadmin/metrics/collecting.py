@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from django.db.models import Count
 from django.utils import timezone
 from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 
 from consumer.models import HostedGroup, InstanceLease, LeaseState, LoopsWorker
 from mqadmin.clusters.models import (
@@ -27,8 +26,10 @@ from mqadmin.clusters.models import (
     TopicKind,
     Verdict,
 )
+from mqadmin.hosting.hosted import console_names
 from mqadmin.metrics import broker_series, rows
 from mqadmin.metrics.broker_series import gauge
+from mqadmin.metrics.lines import Lines, text_of
 from mqadmin.metrics.models import BrokerRuntime, MemberFigures
 from mqadmin.metrics.sampling import FRESH_FOR
 from remoting.wire.names import is_retry_topic
@@ -42,14 +43,18 @@ _DIFF_LABELS = ("cluster", "group", "topic", "countOfOnlineConsumers", "msgModel
 _BROKER_5_LABELS = ("cluster", "node_type", "node_id", "topic", "consumer_group")
 
 
-class ClustersCollector(Collector):
+class ClustersCollector:
     """Reads the database at each scrape; nothing is kept, so any number of processes may serve it."""
 
     def __init__(self, now: Callable[[], datetime] = timezone.now, rows_max: int = ROWS_MAX) -> None:
         self._now = now
         self._rows_max = rows_max
 
-    def collect(self) -> Iterator[Metric]:
+    def text(self) -> bytes:
+        """Returns what a scrape answers. Raises DatabaseError."""
+        return text_of(self.collect())
+
+    def collect(self) -> Iterator[Metric | Lines]:
         began_s = time.perf_counter()
         now = self._now()
         progress = rows.progress(self._rows_max + 1)
@@ -80,16 +85,16 @@ class ClustersCollector(Collector):
         yield seconds
 
 
-def _group_diffs(progress: Iterable[rows.Progress]) -> Iterator[Metric]:
+def _group_diffs(progress: Iterable[rows.Progress]) -> Iterator[Lines]:
     """Yields the lags of groups by topic, summed over brokers. A topic of which one broker is not known is left out."""
     sums: defaultdict[tuple[str, ...], list[int | None]] = defaultdict(list)
     for row in progress:
         members = "" if row.member_count is None else str(row.member_count)
         model = _MODEL_NUMBERS.get(row.message_model, "")
         sums[row.cluster, row.group, row.topic, members, model].append(row.lag)
-    plain = gauge("rocketmq_group_diff", "Messages that the group is behind on a topic.", *_DIFF_LABELS)
-    retry = gauge("rocketmq_group_retrydiff", "The same of the group's retry topic.", *_DIFF_LABELS)
-    dead = gauge("rocketmq_group_dlqdiff", "The same of a dead-letter topic.", *_DIFF_LABELS)
+    plain = Lines("rocketmq_group_diff", "Messages that the group is behind on a topic.", *_DIFF_LABELS)
+    retry = Lines("rocketmq_group_retrydiff", "The same of the group's retry topic.", *_DIFF_LABELS)
+    dead = Lines("rocketmq_group_dlqdiff", "The same of a dead-letter topic.", *_DIFF_LABELS)
     for labels, lags in sums.items():
         if None in lags:
             continue
@@ -99,12 +104,12 @@ def _group_diffs(progress: Iterable[rows.Progress]) -> Iterator[Metric]:
     yield from (plain, retry, dead)
 
 
-def _group_offsets(progress: Iterable[rows.Progress], now: datetime) -> Iterator[Metric]:
+def _group_offsets(progress: Iterable[rows.Progress], now: datetime) -> Iterator[Lines]:
     labels = ("cluster", "broker", "topic", "group")
-    committed = gauge("rocketmq_consumer_offset", "The sum of the group's committed queue offsets.", *labels)
-    total = gauge("rocketmq_group_consume_total_offset", "The same, under the exporter's older name.", *labels)
-    lag = gauge("rocketmq_consumer_lag_messages", "Messages that the group is behind.", *_BROKER_5_LABELS)
-    latency = gauge(
+    committed = Lines("rocketmq_consumer_offset", "The sum of the group's committed queue offsets.", *labels)
+    total = Lines("rocketmq_group_consume_total_offset", "The same, under the exporter's older name.", *labels)
+    lag = Lines("rocketmq_consumer_lag_messages", "Messages that the group is behind.", *_BROKER_5_LABELS)
+    latency = Lines(
         "rocketmq_consumer_lag_latency",
         "How long ago the oldest message that waits was stored, in ms.",
         *_BROKER_5_LABELS,
@@ -122,11 +127,11 @@ def _group_offsets(progress: Iterable[rows.Progress], now: datetime) -> Iterator
     yield from (committed, total, lag, latency)
 
 
-def _topic_offsets(ends: Iterable[rows.End]) -> Iterator[Metric]:
+def _topic_offsets(ends: Iterable[rows.End]) -> Iterator[Lines]:
     labels = ("cluster", "broker", "topic")
-    plain = gauge("rocketmq_producer_offset", "The sum of the topic's max queue offsets.", *labels)
-    retry = gauge("rocketmq_topic_retry_offset", "The same of a retry topic.", *labels)
-    dead = gauge("rocketmq_topic_dlq_offset", "The same of a group's dead letters.", "cluster", "broker", "group")
+    plain = Lines("rocketmq_producer_offset", "The sum of the topic's max queue offsets.", *labels)
+    retry = Lines("rocketmq_topic_retry_offset", "The same of a retry topic.", *labels)
+    dead = Lines("rocketmq_topic_dlq_offset", "The same of a group's dead letters.", "cluster", "broker", "group")
     for end in ends:
         if end.kind == TopicKind.DEAD_LETTER:
             dead.add_metric([end.cluster, end.broker, end.topic.removeprefix(_DLQ_PREFIX)], end.max_offset)
@@ -136,12 +141,12 @@ def _topic_offsets(ends: Iterable[rows.End]) -> Iterator[Metric]:
     yield from (plain, retry, dead)
 
 
-def _groups(groups: Iterable[Group], now: datetime) -> Iterator[Metric]:
-    count = gauge("rocketmq_group_count", "Members of the group that are online.", "cluster", "group")
-    behind = gauge(
+def _groups(groups: Iterable[Group], now: datetime) -> Iterator[Lines]:
+    count = Lines("rocketmq_group_count", "Members of the group that are online.", "cluster", "group")
+    behind = Lines(
         "mqadmin_group_behind_seconds", "How long the group's longest-waiting message has waited.", "cluster", "group"
     )
-    consumed = gauge("mqadmin_group_consumed_per_second", "Messages that the group consumes.", "cluster", "group")
+    consumed = Lines("mqadmin_group_consumed_per_second", "Messages that the group consumes.", "cluster", "group")
     for group in groups:
         labels = [group.cluster.name, group.name]
         if group.member_count is not None:
@@ -203,12 +208,16 @@ def _schedulers(brokers: Iterable[Broker]) -> Iterator[Metric]:
 
 
 def _hosting(now: datetime) -> Iterator[Metric]:
-    wanted = gauge("mqadmin_hosted_instances_wanted", "Instances that a group is to have; 0 while stopped.", "group")
-    running = gauge("mqadmin_hosted_instances_running", "Instances of it that run.", "group")
-    counts = Counter(InstanceLease.objects.filter(state=LeaseState.RUNNING).values_list("group__group", flat=True))
-    for name, number, is_stopped in HostedGroup.objects.values_list("group", "wanted_instances", "is_stopped"):
-        wanted.add_metric([name], 0 if is_stopped else number)
-        running.add_metric([name], counts[name])
+    """`cluster` is the console's name of it where it shows it, else the one of the setting MQADMIN_CLUSTERS."""
+    labels = ("cluster", "group")
+    shown = console_names()
+    wanted = gauge("mqadmin_hosted_instances_wanted", "Instances that a group is to have; 0 while stopped.", *labels)
+    running = gauge("mqadmin_hosted_instances_running", "Instances of it that run.", *labels)
+    counts = Counter(InstanceLease.objects.filter(state=LeaseState.RUNNING).values_list("group", flat=True))
+    for row in HostedGroup.objects.all():
+        names = [shown.get(row.cluster, row.cluster), row.group]
+        wanted.add_metric(names, 0 if row.is_stopped else row.wanted_instances)
+        running.add_metric(names, counts[row.pk])
     yield from (wanted, running)
     age = gauge(
         "mqadmin_loops_worker_heartbeat_age_seconds", "Seconds since the last heartbeat of a loops worker.", "worker"

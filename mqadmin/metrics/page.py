@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from mqadmin.metrics.collecting import ClustersCollector
 
@@ -21,9 +21,7 @@ class MetricsPage:
     """One at a time collects; whoever asks meanwhile waits for it and takes the same text."""
 
     def __init__(self, collect: Callable[[], bytes] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(ClustersCollector()) if collect is None else None
-        self._collect = collect or (lambda: generate_latest(registry))
+        self._collect = collect or ClustersCollector().text
         self._clock = clock
         self._lock = threading.Lock()
         self._kept = b""

@@ -9,12 +9,13 @@ import msgspec
 from django.utils import timezone
 
 from mqadmin.clusters.models import Broker, Cluster, ClusterKind, ClusterState
+from mqadmin.clusters.moments import moment_or_none
 from mqadmin.observing import attributing, costs, synchroniser
 from mqadmin.observing.gateway import Cost, GatewayError, KnownBrokers
 from mqadmin.observing.observation import BrokerObserved
 from mqadmin.observing.reachability import note_followed, note_resumed, note_unreachable
 from mqadmin.observing.signals import Ticked, publish, ticked
-from mqadmin.observing.watch_observation import moment_or_none, observation_of_watch
+from mqadmin.observing.watch_observation import observation_of_watch
 from remoting.wire.bodies.route import MASTER_ID
 from remoting.wire.bodies.watch import SchedulerState, WatchBody
 from remoting.wire.headers.watch import WatchResponseHeader
@@ -55,6 +56,8 @@ class FollowedRows:
         GatewayError where there is nothing to follow.
         """
         cluster, now = self._load(), timezone.now()
+        # What polling compares with says nothing of rows that a watch has changed.
+        cluster.groups.exclude(committed_digest=0).update(committed_digest=0)
         rows = {row.name: row for row in cluster.brokers.filter(broker_id=int(MASTER_ID))}
         listed = [broker for broker in known.brokers if broker.master_addr]
         kept = [row for name, row in rows.items() if known.silent and name not in {one.broker_name for one in listed}]

@@ -8,7 +8,7 @@ into changes of rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -113,7 +113,8 @@ class ConsumptionObserved:
 class Observation:
     """`of_broker`: whose word this is, and of what it has alone; "" where it is about the whole cluster.
 
-    `is_complete`: what is not named here does not exist any more, there.
+    `is_complete`: what is not named here does not exist any more, there. `digests`: group → digest of all that is
+    committed of it (`Group.committed_digest`), where that is known.
     """
 
     at: datetime
@@ -125,6 +126,7 @@ class Observation:
     groups: tuple[GroupObserved, ...] = ()
     gone_groups: tuple[str, ...] = ()
     committed: tuple[CommitObserved, ...] = ()
+    digests: Mapping[str, int] = field(default_factory=dict)
     events: tuple[ObservedEvent, ...] = ()
 
     @property

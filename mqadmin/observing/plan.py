@@ -10,7 +10,7 @@ last of them says so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -21,7 +21,6 @@ from mqadmin.clusters import waiting
 from mqadmin.clusters.models import (
     Group,
     Member,
-    QueueOffset,
     Subscription,
     Topic,
     TopicKind,
@@ -75,14 +74,18 @@ def topics(
     return changed
 
 
-def forget_topic(row: Topic, broker: str, at: datetime) -> bool:
-    """Takes back what the broker said of the topic; returns whether another broker still has it."""
+def _forget(row: Topic | Group, broker: str, at: datetime, summed: Callable[[list[Any]], dict[str, Any]]) -> bool:
     rest = {name: word for name, word in row.of_brokers.items() if name != broker}
     if not rest:
         return False
-    if _set(row, of_brokers=rest, **_topic_sums(list(rest.values()))):
+    if _set(row, of_brokers=rest, **summed(list(rest.values()))):
         row.seen_at = at
     return True
+
+
+def forget_topic(row: Topic, broker: str, at: datetime) -> bool:
+    """Takes back what the broker said of the topic; returns whether another broker still has it."""
+    return _forget(row, broker, at, _topic_sums)
 
 
 def _topic_sums(words: Sequence[Sequence[int]]) -> dict[str, int]:
@@ -150,6 +153,26 @@ def unwritten_queues(
     ]
 
 
+class GroupWord(NamedTuple):
+    """What a group's row says of its settings."""
+
+    is_consume_enabled: bool | None
+    retry_times_max: int | None
+    of_brokers: Mapping[str, Sequence[Any]]
+
+
+def is_settled(group: GroupObserved, word: GroupWord, broker: str = "") -> bool:
+    """Tells whether the row says all that the observation says; that of members is always news: when they were seen."""
+    if group.members is not None:
+        return False
+    if group.settings is None:
+        return True
+    told = [group.settings.is_consume_enabled, group.settings.retry_times_max]
+    if broker:
+        return list(word.of_brokers.get(broker, ())) == told
+    return not word.of_brokers and [word.is_consume_enabled, word.retry_times_max] == told
+
+
 def groups(
     cluster_id: int,
     rows: Mapping[str, Group],
@@ -184,12 +207,7 @@ def groups(
 
 def forget_group(row: Group, broker: str, at: datetime) -> bool:
     """Takes back what the broker said of the group; returns whether another broker still has it."""
-    rest = {name: word for name, word in row.of_brokers.items() if name != broker}
-    if not rest:
-        return False
-    if _set(row, of_brokers=rest, **_group_settings(list(rest.values()))):
-        row.seen_at = at
-    return True
+    return _forget(row, broker, at, _group_settings)
 
 
 def _group_settings(words: Sequence[Sequence[Any]]) -> dict[str, Any]:
@@ -316,58 +334,77 @@ class GroupProgress:
     broker: str = ""
 
 
+class OffsetRow(NamedTuple):
+    """A group's row of progress on one queue: what an observation may find changed. `pk` None: there is none yet."""
+
+    topic_name: str
+    broker_name: str
+    queue_id: int
+    pk: int | None
+    committed_offset: int | None = None
+    behind_since: datetime | None = None
+    behind_method: str = WaitingMethod.NONE.value
+    is_subscribed: bool | None = None
+    owner: str | None = None
+    owner_since: datetime | None = None
+    last_pull_at: datetime | None = None
+
+
+class OffsetChange(NamedTuple):
+    """New values of a row, by the field's name."""
+
+    row: OffsetRow
+    values: dict[str, Any]
+
+
 def queue_offsets(
-    progress: GroupProgress,
-    rows: Mapping[MessageQueue, QueueOffset],
-    queues: Iterable[MessageQueue],
-    at: datetime,
-) -> list[QueueOffset]:
-    """Returns rows for what is committed or pulled, and before that for each of `queues` whose topic is subscribed.
+    progress: GroupProgress, rows: Collection[OffsetRow], queues: Iterable[MessageQueue], at: datetime
+) -> list[OffsetChange]:
+    """Returns what changes, new rows for what is committed or pulled and for each of `queues` that is subscribed.
 
     How far a queue reaches is none of their business: a topic that grows changes no row of its readers.
     """
-    wanted = set(rows) | set(progress.committed) | set(progress.owners or ())
+    changes = [OffsetChange(row, values) for row in rows if (values := _advance(row, progress))]
+    known = {row[:3] for row in rows}
+    wanted = {queue for queue in (*progress.committed, *(progress.owners or ())) if queue not in known}
     if progress.subscribed_topics:
-        wanted.update(queue for queue in queues if queue.topic in progress.subscribed_topics)
-    return [
-        row
-        for queue in wanted
-        if _advance(row := rows.get(queue) or _new_offset(progress.group_id, queue), queue, progress, at)
-    ]
+        wanted |= {queue for queue in queues if queue.topic in progress.subscribed_topics and queue not in known}
+    for queue in wanted:
+        row = OffsetRow(queue.topic, queue.broker_name, queue.queue_id, None)
+        changes.append(OffsetChange(row, _advance(row, progress)))
+    for row, values in changes:
+        if "committed_offset" in values:
+            values["committed_since"] = at
+            if row.committed_offset is not None:
+                values["moved_at"] = at
+        values["seen_at"] = at
+    return changes
 
 
-def _new_offset(group_id: int, queue: MessageQueue) -> QueueOffset:
-    return QueueOffset(
-        group_id=group_id, topic_name=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id
-    )
-
-
-def _advance(row: QueueOffset, queue: MessageQueue, progress: GroupProgress, at: datetime) -> bool:
-    """Sets the row's fields from the observation; returns whether any changed."""
+def _advance(row: OffsetRow, progress: GroupProgress) -> dict[str, Any]:
+    """Returns the values of the observation that the row does not have."""
+    queue: Any = row[:3]  # a queue is equal to its three parts
     values: dict[str, Any] = {}
     committed = progress.committed.get(queue)
     if committed is not None:
         is_moved = committed.committed_offset != row.committed_offset
-        values["committed_offset"] = committed.committed_offset
         if is_moved:
-            values["committed_since"] = at
-            if row.committed_offset is not None:
-                values["moved_at"] = at
+            values["committed_offset"] = committed.committed_offset
         if is_moved or committed.behind_since is not None:
-            values["behind_since"] = committed.behind_since
             is_told = committed.behind_since is not None
-            values["behind_method"] = WaitingMethod.STORE_TIME if is_told else WaitingMethod.NONE
+            method = WaitingMethod.STORE_TIME if is_told else WaitingMethod.NONE
+            if (committed.behind_since, method) != (row.behind_since, row.behind_method):
+                values["behind_since"], values["behind_method"] = committed.behind_since, method
     if progress.subscribed_topics is not None:
-        values["is_subscribed"] = queue.topic in progress.subscribed_topics
-    if progress.owners is not None and progress.broker in ("", queue.broker_name):
+        is_subscribed = row.topic_name in progress.subscribed_topics
+        if is_subscribed != row.is_subscribed:
+            values["is_subscribed"] = is_subscribed
+    if progress.owners is not None and progress.broker in ("", row.broker_name):
         owner = progress.owners.get(queue)
-        values["owner"] = owner.client_id if owner else ""
-        values["owner_since"] = owner.since if owner else None
-        values["last_pull_at"] = owner.last_pull_at if owner else None
-    is_changed = _set(row, **values)
-    if is_changed:
-        row.seen_at = at
-    return is_changed
+        told = (owner.client_id, owner.since, owner.last_pull_at) if owner else ("", None, None)
+        if told != (row.owner, row.owner_since, row.last_pull_at):
+            values["owner"], values["owner_since"], values["last_pull_at"] = told
+    return values
 
 
 def _set(row: Model, **values: Any) -> bool:

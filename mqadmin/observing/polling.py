@@ -16,7 +16,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
 
+from mqadmin.clusters.moments import moment_or_none
 from mqadmin.observing.gateway import BrokerTables, Failures, Gateway, PartialError
 from mqadmin.observing.observation import (
     BrokerObserved,
@@ -30,7 +32,6 @@ from mqadmin.observing.observation import (
     SubscriptionKey,
     TopicObserved,
 )
-from mqadmin.observing.watch_observation import moment_or_none
 from remoting.wire.bodies.groups import ConsumerConnection
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.route import BrokerData
@@ -81,10 +82,12 @@ async def sample(
     budget: int = REQUESTS_PER_CYCLE_MAX,
     expected: Collection[str] = (),
     urgent: Urgent | None = None,
+    digests: Mapping[str, int] | None = None,
 ) -> Sample:
     """Asks for one cycle's share. Raises GatewayError when no name server answers.
 
     `expected`: names of brokers that were listed before; where a name server is silent, a missing one may be its.
+    `digests`: by group, of what is committed as the rows have it; a group of which nothing moved is not told again.
     """
     urgent = urgent or Urgent()
     failures = Failures()
@@ -106,7 +109,13 @@ async def sample(
         rocketmq_name=next((broker.cluster for broker in known), ""),
         brokers=_brokers(known, failures),
         observation=_observation(
-            masters, tables, stats, connections, now, is_complete=not failures.reasons and bool(masters)
+            masters,
+            tables,
+            stats,
+            connections,
+            digests or {},
+            now,
+            is_complete=not failures.reasons and bool(masters),
         ),
         cursors=Cursors(topic_cursor, group_cursor),
         request_count=gateway.request_count,
@@ -194,10 +203,14 @@ def _observation(
     tables: Mapping[str, BrokerTables],
     stats: Mapping[tuple[str, str], Mapping[MessageQueue, TopicOffset]],
     connections: Mapping[tuple[str, str], ConsumerConnection | None],
+    digests: Mapping[str, int],
     now: datetime,
     *,
     is_complete: bool,
 ) -> Observation:
+    moved = {
+        group: digest for group, digest in committed_digests(masters, tables).items() if digest != digests.get(group, 0)
+    }
     return Observation(
         at=now,
         is_complete=is_complete,
@@ -212,9 +225,27 @@ def _observation(
             CommitObserved(group, MessageQueue(topic, masters[address], queue_id), committed_offset)
             for address, table in tables.items()
             for (topic, group), queues in table.committed.items()
+            if group in moved
             for queue_id, committed_offset in queues.items()
         ),
+        digests=moved,
     )
+
+
+def committed_digests(masters: Mapping[str, str], tables: Mapping[str, BrokerTables]) -> dict[str, int]:
+    """Returns, by group, a digest of all that it has committed; never 0. `masters`: address → name.
+
+    Long enough that two states of a group never have the same one.
+    """
+    words: defaultdict[str, list[str]] = defaultdict(list)
+    for address, table in tables.items():
+        for (topic, group), queues in table.committed.items():
+            words[group].append(f"{masters[address]} {topic} {sorted(queues.items())}")
+    return {group: _digest("\n".join(sorted(of_group))) for group, of_group in words.items()}
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), signed=True) or 1
 
 
 def _topics(tables: Iterable[BrokerTables]) -> tuple[TopicObserved, ...]:

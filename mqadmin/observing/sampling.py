@@ -45,10 +45,13 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     cursors = Cursors(cluster.topic_cursor, cluster.group_cursor)
     expected = set(cluster.brokers.values_list("name", flat=True))
     first = urgent(cluster, now)
+    digests = dict(cluster.groups.values_list("name", "committed_digest"))
     spent, began_s = Costs(), time.monotonic()
     try:
         found = ask(
-            cluster.namesrv, lambda gateway: sample(gateway, cursors, now, expected=expected, urgent=first), spent
+            cluster.namesrv,
+            lambda gateway: sample(gateway, cursors, now, expected=expected, urgent=first, digests=digests),
+            spent,
         )
     except GatewayError as error:
         costs.write(cluster, spent.take(), now)

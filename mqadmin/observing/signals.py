@@ -52,11 +52,13 @@ class Applied:
 class TopicsChanged(Applied):
     """`topic_ids`: of rows that exist. `grown`: names of topics whose readers may be further behind now.
 
+    `seen_again`: names of topics that were sampled, and have not grown.
     `named_group_ids`: groups that other events of the same observation name.
     """
 
     topic_ids: Sequence[int]
     grown: Sequence[str]
+    seen_again: Sequence[str] = ()
     named_group_ids: AbstractSet[int]
 
 

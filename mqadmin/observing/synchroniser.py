@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import Model, Q
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
-from mqadmin.clusters.bulk import chunks, update, upsert
+from mqadmin.clusters.bulk import Change, chunks, update, upsert, write
 from mqadmin.clusters.models import (
     Broker,
     Cluster,
@@ -30,7 +31,6 @@ from mqadmin.clusters.models import (
     Topic,
     TopicQueue,
 )
-from mqadmin.clusters.progress import queue_of
 from mqadmin.observing import plan
 from mqadmin.observing.observation import (
     BrokerObserved,
@@ -125,6 +125,10 @@ class _Application:
         self._has_changed_topics = False
         # Topics that have more queues than before: their subscribers read these, too.
         self._widened_topics: set[str] = set()
+        # Topics of which a queue reaches further than before.
+        self._grown: set[str] = set()
+        # By name, the groups that the observation may change.
+        self._rows: dict[str, Group] = {}
         self._changed_groups: set[int] = set()
         self._committed_groups: set[int] = set()
         self._memberships: dict[str, MembershipChange] = {}
@@ -137,23 +141,21 @@ class _Application:
         with self._part():
             self._topics()
             self._topic_queues()
-            groups = self._groups()
+            ids = self._groups()
         for of_groups in chunks(group for group in self._observation.groups if group.members is not None):
             with self._part():
-                self._members(groups, of_groups)
-        progress = self._progress(groups)
-        for group_ids in chunks(set(progress) | self._readers_of_widened_topics()):
+                self._members(of_groups)
+        progress = self._progress(ids)
+        for group_ids in chunks(sorted(set(progress) | self._readers_of_widened_topics())):
             with self._part():
-                self._queue_offsets(group_ids, progress)
+                self._publish_committed(self._queue_offsets(group_ids, progress))
+                self._note_digests(group_ids, ids)
         with self._part():
+            self._renew_ages()
             self._forget_gone()
-        for group_ids in chunks(self._changed_groups):
+        for group_ids in chunks(sorted(self._changed_groups)):
             with self._part():
                 self._written_count += publish(groups_changed, GroupsChanged(**self._applied(), group_ids=group_ids))
-        for group_ids in chunks(self._committed_groups - self._changed_groups):
-            with self._part():
-                event = GroupsCommitted(**self._applied(), group_ids=group_ids)
-                self._written_count += publish(groups_committed, event)
         with self._part():
             self._publish_topics()
             self._publish_rebalance()
@@ -203,22 +205,44 @@ class _Application:
             for chunk in chunks(topics.values()):
                 TopicQueue.objects.filter(topic__in=chunk).update(seen_at=self._at)
         self._topic_ids = set(topics.values())
+        changed_ids = {row.topic_id for row in changed}
+        self._grown = {name for name, topic_id in topics.items() if topic_id in changed_ids}
+        self._make_due(self._grown)
 
-    def _groups(self) -> dict[str, Group]:
-        """Returns the rows of all groups that the observation names."""
+    def _make_due(self, grown: Iterable[str]) -> None:
+        """Has the readers measured by time where that is interrupted: their rows will not change again."""
+        for names in chunks(grown):
+            readers = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
+            Group.objects.filter(pk__in=readers.values("group")).update(due_at=self._at)
+
+    def _groups(self) -> dict[str, int]:
+        """Returns the ids of all groups that the observation names; keeps the rows of those that it may change."""
         named = {group.name: group for group in self._observation.groups}
         for commit in self._observation.committed:
-            named.setdefault(commit.group, GroupObserved(name=commit.group))
-        rows = {group.name: group for group in _by_name(Group, self._cluster, named)}
+            if commit.group not in named:
+                named[commit.group] = GroupObserved(name=commit.group)
+        ids: dict[str, int] = {}
+        in_question = set(named)
+        for names in chunks(named):
+            stored = Group.objects.filter(cluster=self._cluster, name__in=names)
+            for pk, name, *word in stored.values_list("pk", "name", *plan.GroupWord._fields):
+                ids[name] = pk
+                if plan.is_settled(named[name], plan.GroupWord(*word), self._broker):
+                    in_question.remove(name)
+        rows = {group.name: group for group in _by_name(Group, self._cluster, in_question)}
         self._had_members_seen = {name for name, group in rows.items() if self._had_seen_members(group)}
         self._elsewhere = self._members_elsewhere(rows.values())
-        changed = plan.groups(self._cluster.pk, rows, named.values(), self._at, self._broker, self._elsewhere)
+        observed = [named[name] for name in named if name in in_question]
+        changed = plan.groups(self._cluster.pk, rows, observed, self._at, self._broker, self._elsewhere)
+        for group in changed:
+            group.due_at = self._at  # what measures it comes later, and may be interrupted
         has_new = any(group.pk is None for group in changed)
         self._upsert(Group, changed, unique=("cluster", "name"))
         if has_new:
-            rows = {group.name: group for group in _by_name(Group, self._cluster, named)}
+            rows = {group.name: group for group in _by_name(Group, self._cluster, in_question)}
+        self._rows = rows
         self._changed_groups |= {rows[group.name].pk for group in changed}
-        return rows
+        return ids | {name: group.pk for name, group in rows.items()}
 
     def _had_seen_members(self, group: Group) -> bool:
         is_of_this_broker = not self._is_shared or self._broker in group.of_brokers
@@ -234,7 +258,8 @@ class _Application:
                         found[name].add(client_id)
         return found
 
-    def _members(self, groups: Mapping[str, Group], observed: Sequence[GroupObserved]) -> None:
+    def _members(self, observed: Sequence[GroupObserved]) -> None:
+        groups = self._rows
         ids = [groups[group.name].pk for group in observed]
         members: defaultdict[int, dict[str, Member]] = defaultdict(dict)
         subscriptions: defaultdict[int, dict[SubscriptionKey, Subscription]] = defaultdict(dict)
@@ -276,36 +301,48 @@ class _Application:
             ).values_list("group_id", flat=True)
         }
 
-    def _queue_offsets(self, group_ids: Sequence[int], progress: Mapping[int, plan.GroupProgress]) -> None:
-        rows: defaultdict[int, dict[MessageQueue, QueueOffset]] = defaultdict(dict)
-        for row in QueueOffset.objects.filter(group__in=group_ids):
-            rows[row.group_id][queue_of(row)] = row
+    def _queue_offsets(self, group_ids: Sequence[int], progress: Mapping[int, plan.GroupProgress]) -> set[int]:
+        """Returns the ids of the groups of which something changed."""
+        rows: defaultdict[int, list[plan.OffsetRow]] = defaultdict(list)
+        stored = QueueOffset.objects.filter(group__in=group_ids).values_list("group_id", *plan.OffsetRow._fields)
+        for group_id, *values in stored:
+            rows[group_id].append(plan.OffsetRow(*values))
         subscribed = self._subscribed_topics(group_ids)
-        of_groups = {
-            group_id: replace(
-                progress.get(group_id, plan.GroupProgress(group_id)), subscribed_topics=subscribed.get(group_id)
-            )
-            for group_id in group_ids
-        }
         queues = self._queues_of({name for names in subscribed.values() for name in names})
-        changed = [
-            row
-            for group_id, of_group in of_groups.items()
-            for row in plan.queue_offsets(of_group, rows[group_id], queues, self._at)
-        ]
-        self._upsert(QueueOffset, changed, unique=("group", "topic_name", "broker_name", "queue_id"))
-        self._committed_groups |= {row.group_id for row in changed}
-        if not self._is_watched:
-            self._refresh_ages(group_ids)
+        created: list[QueueOffset] = []
+        changed: list[Change] = []
+        moved: set[int] = set()
+        for group_id in group_ids:
+            of_group = progress.get(group_id) or plan.GroupProgress(group_id)
+            if group_id in subscribed:
+                of_group = replace(of_group, subscribed_topics=subscribed[group_id])
+            for row, values in plan.queue_offsets(of_group, rows[group_id], queues, self._at):
+                moved.add(group_id)
+                if row.pk is None:
+                    created.append(
+                        QueueOffset(
+                            group_id=group_id,
+                            topic_name=row.topic_name,
+                            broker_name=row.broker_name,
+                            queue_id=row.queue_id,
+                            **values,
+                        )
+                    )
+                else:
+                    changed.append(Change(row.pk, values))
+        self._upsert(QueueOffset, created, unique=("group", "topic_name", "broker_name", "queue_id"))
+        write(QueueOffset, changed)
+        self._written_count += len(changed)
+        return moved
 
-    def _progress(self, groups: Mapping[str, Group]) -> dict[int, plan.GroupProgress]:
+    def _progress(self, ids: Mapping[str, int]) -> dict[int, plan.GroupProgress]:
         committed: defaultdict[str, dict[MessageQueue, CommitObserved]] = defaultdict(dict)
         for commit in self._observation.committed:
             committed[commit.group][commit.queue] = commit
         owners = {group.name: group.owners for group in self._observation.groups if group.members is not None}
         return {
-            groups[name].pk: plan.GroupProgress(
-                group_id=groups[name].pk, broker=self._broker, committed=committed[name], owners=owners.get(name)
+            ids[name]: plan.GroupProgress(
+                group_id=ids[name], broker=self._broker, committed=committed[name], owners=owners.get(name)
             )
             for name in {*committed, *owners}
         }
@@ -329,28 +366,53 @@ class _Application:
             )
         ]
 
-    def _refresh_ages(self, group_ids: Sequence[int]) -> None:
+    def _renew_ages(self) -> None:
         """Renews `seen_at` of rows that were sampled and are unchanged: lag is as fresh as the ends of its queues."""
-        topics = list({queue.queue.topic for queue in self._observation.queues})
-        for names in chunks(topics):
-            QueueOffset.objects.filter(group__in=group_ids, topic_name__in=names).update(seen_at=self._at)
-        self._committed_groups |= set(group_ids)
+        if self._is_watched:
+            return
+        topics: defaultdict[str, set[str]] = defaultdict(set)
+        for queue in self._observation.queues:
+            topics[queue.queue.broker_name].add(queue.queue.topic)
+        # Correlated, so that both databases go by the index of topics: a list of groups would have them read all rows.
+        is_of_cluster = Exists(Group.objects.filter(pk=OuterRef("group"), cluster=self._cluster))
+        for broker, sampled in topics.items():
+            for names in chunks(sampled):
+                rows = QueueOffset.objects.filter(is_of_cluster, topic_name__in=names, broker_name=broker)
+                rows.exclude(seen_at=self._at).update(seen_at=self._at)
+
+    def _note_digests(self, group_ids: Sequence[int], ids: Mapping[str, int]) -> None:
+        """Writes, in the transaction that wrote the rows, of which answer they are the word."""
+        told, of_chunk = self._observation.digests, set(group_ids)
+        digests = ((ids[name], digest) for name, digest in told.items())
+        write(Group, [Change(pk, {"committed_digest": digest}) for pk, digest in digests if pk in of_chunk])
+
+    def _publish_committed(self, group_ids: AbstractSet[int]) -> None:
+        """Publishes in the transaction that wrote the rows: nothing else would ever have these groups measured.
+
+        Groups that changed otherwise are published as such, once all of them are written.
+        """
+        self._committed_groups |= group_ids
+        if of_groups := sorted(group_ids - self._changed_groups):
+            event = GroupsCommitted(**self._applied(), group_ids=of_groups)
+            self._written_count += publish(groups_committed, event)
 
     def _forget_gone(self) -> None:
         gone_topics, gone_groups = set(self._observation.gone_topics), set(self._observation.gone_groups)
         if self._observation.is_complete:
             observed_topics = {topic.name for topic in self._observation.topics}
             observed_groups = {group.name for group in self._observation.groups}
-            gone_topics |= self._known(self._cluster.topics.values_list("name", "of_brokers")) - observed_topics
-            gone_groups |= self._known(self._cluster.groups.values_list("name", "of_brokers")) - observed_groups
+            gone_topics |= self._known(self._cluster.topics.all()) - observed_topics
+            gone_groups |= self._known(self._cluster.groups.all()) - observed_groups
         for names in chunks(gone_topics):
             self._forget_topics(names)
         for names in chunks(gone_groups):
             self._forget_groups(names)
 
-    def _known(self, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:
+    def _known(self, rows: QuerySet[Any]) -> set[str]:
         """Returns the names of those that this broker was known to have."""
-        return {name for name, of_brokers in rows if not self._is_shared or self._broker in of_brokers}
+        if not self._is_shared:
+            return set(rows.values_list("name", flat=True))
+        return {name for name, of_brokers in rows.values_list("name", "of_brokers") if self._broker in of_brokers}
 
     def _forget_topics(self, names: Sequence[str]) -> None:
         rows = list(_by_name(Topic, self._cluster, names)) if self._is_shared else []
@@ -362,8 +424,11 @@ class _Application:
         lost = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
         if self._is_shared:
             lost = lost.filter(broker_name=self._broker)
-        self._changed_groups |= set(lost.values_list("group_id", flat=True))
+        losing = set(lost.values_list("group_id", flat=True))
+        self._changed_groups |= losing
         lost.delete()
+        for chunk in chunks(losing):
+            Group.objects.filter(pk__in=chunk).update(committed_digest=0)
         self._has_changed_topics = True
 
     def _forget_groups(self, names: Sequence[str]) -> None:
@@ -384,7 +449,8 @@ class _Application:
                 "seen_at",
             ]
             update(Group, kept, fields)
-            self._members(of_name, nobody)
+            self._rows |= of_name
+            self._members(nobody)
             QueueOffset.objects.filter(group__in=kept, broker_name=self._broker).delete()
             self._changed_groups |= {row.pk for row in kept}
         self._cluster.groups.filter(name__in=names).exclude(pk__in=[row.pk for row in kept]).delete()
@@ -396,11 +462,14 @@ class _Application:
         """Leaves `grown` empty for the snapshot of a watch: it names all groups itself."""
         if not self._topic_ids and not self._has_changed_topics:
             return
-        is_snapshot = self._is_watched and self._observation.is_complete
+        sampled = {queue.queue.topic for queue in self._observation.queues}
+        # What is watched may be told twice, because the first time was interrupted.
+        grown = sampled if self._is_watched else self._grown
         event = TopicsChanged(
             **self._applied(),
             topic_ids=sorted(self._topic_ids),
-            grown=() if is_snapshot else sorted({queue.queue.topic for queue in self._observation.queues}),
+            grown=() if self._is_watched and self._observation.is_complete else sorted(grown),
+            seen_again=sorted(sampled - grown),
             named_group_ids=self._changed_groups | self._committed_groups,
         )
         self._written_count += publish(topics_changed, event)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from mqadmin.clusters.moments import moment_or_none
 from mqadmin.observing.observation import (
     CommitObserved,
     ConsumptionObserved,
@@ -38,11 +39,6 @@ _CONCERNS_MEMBERS = frozenset((MEMBER_JOINED, MEMBER_LEFT, MEMBER_LOST, SUBSCRIP
 
 def moment(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)
-
-
-def moment_or_none(ms: int) -> datetime | None:
-    """Returns the moment; None for 0 and -1, with which RocketMQ writes "there is none"."""
-    return moment(ms) if ms > 0 else None
 
 
 def observation_of_watch(body: WatchBody, *, boot: str, is_snapshot: bool, now: datetime) -> Observation:

@@ -1,6 +1,7 @@
 """Says whose a topic or a group is: two actions, alike but for what they are about.
 
-Both set all three texts. The name need not be known to a broker: a file may describe what is made a moment later.
+A text that is not said stays as it is, an empty one is taken away. The name need not be known to a broker: a file may
+describe what is made a moment later.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from mqadmin.actions.arguments import SaidField
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 from mqadmin.ownership.models import (
@@ -27,17 +29,17 @@ from mqadmin.ownership.models import (
 
 TEXTS = ("owner", "description", "runbook")
 
-_Owner = Annotated[str, forms.CharField(label=gettext_lazy("Owner"), max_length=OWNER_CHARS_MAX)]
+_Owner = Annotated[str | None, SaidField(label=gettext_lazy("Owner"), max_length=OWNER_CHARS_MAX)]
 _Description = Annotated[
-    str,
-    forms.CharField(
+    str | None,
+    SaidField(
         label=gettext_lazy("Description"), max_length=DESCRIPTION_CHARS_MAX, widget=forms.Textarea(attrs={"rows": 3})
     ),
 ]
 # A script's address among them would run when somebody follows the link.
 _Runbook = Annotated[
-    str,
-    forms.CharField(
+    str | None,
+    SaidField(
         label=gettext_lazy("Runbook"),
         help_text=gettext_lazy("The address of a page that says what to do when something is wrong."),
         max_length=RUNBOOK_CHARS_MAX,
@@ -49,17 +51,17 @@ _Runbook = Annotated[
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeTopic:
     topic: Annotated[str, forms.CharField(label=gettext_lazy("Topic"), max_length=NAME_CHARS_MAX)]
-    owner: _Owner = ""
-    description: _Description = ""
-    runbook: _Runbook = ""
+    owner: _Owner = None
+    description: _Description = None
+    runbook: _Runbook = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroup:
     group: Annotated[str, forms.CharField(label=gettext_lazy("Group"), max_length=NAME_CHARS_MAX)]
-    owner: _Owner = ""
-    description: _Description = ""
-    runbook: _Runbook = ""
+    owner: _Owner = None
+    description: _Description = None
+    runbook: _Runbook = None
 
 
 Describe = DescribeTopic | DescribeGroup
@@ -71,10 +73,17 @@ def texts_of(cluster: Cluster, kind: str, name: str) -> dict[str, str]:
     return dict(row) if row is not None else dict.fromkeys(TEXTS, "")
 
 
+def all_texts(cluster: Cluster, kind: str) -> dict[str, dict[str, str]]:
+    """Returns the texts of all topics or groups that have any, by name."""
+    rows = Ownership.objects.filter(cluster=cluster, kind=kind).values("name", *TEXTS)
+    return {row.pop("name"): row for row in rows}
+
+
 def preview(cluster: Cluster, arguments: Describe) -> Preview[None]:
     """Returns the texts before and after."""
-    after = {text: getattr(arguments, text) for text in TEXTS}
-    return Preview((Change("", texts_of(cluster, *_place(arguments)), after),), None)
+    before = texts_of(cluster, *_place(arguments))
+    said = {text: value for text in TEXTS if (value := getattr(arguments, text)) is not None}
+    return Preview((Change("", before, before | said),), None)
 
 
 def carry_out(cluster: Cluster, arguments: Describe, preview: Preview[None]) -> Iterator[ItemOutcome]:
@@ -111,7 +120,9 @@ def adapt_group(form: forms.Form, cluster: Cluster, group: str) -> None:
 
 
 def _adapt(form: forms.Form, cluster: Cluster, kind: str, name: str) -> None:
-    """Sets the present texts in the form."""
+    """Sets the present texts in the form; of many there are none."""
+    if not name:
+        return
     for text, value in texts_of(cluster, kind, name).items():
         form.fields[text].initial = value
 

@@ -6,7 +6,7 @@ everything that asks Django gets the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 
@@ -55,8 +55,8 @@ LOWEST_ROLE: Mapping[str, Role] = {
 
 def grants(role: str, permission: str) -> bool:
     """Returns whether a role has a permission; False for a name that is no role or no permission of the table."""
-    lowest = LOWEST_ROLE.get(permission)
-    return lowest is not None and role in _RANKS and _RANKS[Role(role)] >= _RANKS[lowest]
+    needed = LOWEST_ROLE.get(permission)
+    return needed is not None and role in _RANKS and _RANKS[Role(role)] >= _RANKS[needed]
 
 
 def permissions_of(role: Role) -> frozenset[str]:
@@ -67,3 +67,8 @@ def permissions_of(role: Role) -> frozenset[str]:
 def highest(roles: frozenset[Role]) -> Role | None:
     """Returns the role that includes all others; None of none."""
     return max(roles, key=_RANKS.__getitem__, default=None)
+
+
+def lowest(roles: Collection[Role]) -> Role:
+    """Returns the role that all others include. Raises ValueError of none."""
+    return min(roles, key=_RANKS.__getitem__)

@@ -17,10 +17,10 @@ from mqadmin.actions.declaration import (
     Change,
     InstallationAction,
     ItemOutcome,
-    ItemState,
     Preview,
     Undo,
 )
+from mqadmin.actions.switches import undo_of_switch, yes_no
 from mqadmin.people import log_ins, persons
 from mqadmin.people.words import YES_NO
 
@@ -65,20 +65,18 @@ def carry_out(arguments: SetPersonActive, preview: Preview[User]) -> Iterator[It
 
 def undo(arguments: SetPersonActive, outcomes: Sequence[ItemOutcome]) -> Undo | None:
     """Returns the opposite."""
-    if outcomes[0].state != ItemState.DONE:
-        return None
-    return Undo(DECLARATION.name, {"person": arguments.person, "active": "no" if arguments.active == "yes" else "yes"})
+    return undo_of_switch(DECLARATION.name, arguments, "active", outcomes)
 
 
 def adapt(form: forms.Form, subject: str) -> None:
     """Offers the opposite of what is."""
     person = persons.accounts().filter(username=subject).first() if subject else None
     if person is not None:
-        form.fields["active"].initial = "no" if person.is_active else "yes"
+        form.fields["active"].initial = yes_no(not person.is_active)
 
 
 def _values(*, is_active: bool) -> dict[str, str]:
-    return {"active": "yes" if is_active else "no"}
+    return {"active": yes_no(is_active)}
 
 
 DECLARATION: InstallationAction[SetPersonActive, User] = InstallationAction(

@@ -11,7 +11,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
+from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, Preview, Undo
+from mqadmin.actions.switches import undo_of_switch, yes_no
 from mqadmin.clusters.models import Cluster
 from mqadmin.people import access
 from mqadmin.people.models import ReadOnlyCluster
@@ -31,9 +32,7 @@ def preview(arguments: SetReadOnly) -> Preview[Cluster]:
     cluster = Cluster.objects.filter(name=arguments.cluster).first()
     if cluster is None:
         raise ValidationError({"cluster": _("There is no cluster of this name.")})
-    change = Change(
-        "", {"read_only": "yes" if access.is_read_only(cluster) else "no"}, {"read_only": arguments.read_only}
-    )
+    change = Change("", {"read_only": yes_no(access.is_read_only(cluster))}, {"read_only": arguments.read_only})
     warnings = []
     if arguments.read_only == "yes":
         warnings.append(_("Nobody can change it here then, whatever their role; other tools still can."))
@@ -55,17 +54,14 @@ def carry_out(arguments: SetReadOnly, preview: Preview[Cluster]) -> Iterator[Ite
 
 def undo(arguments: SetReadOnly, outcomes: Sequence[ItemOutcome]) -> Undo | None:
     """Returns the opposite."""
-    if outcomes[0].state != ItemState.DONE:
-        return None
-    opposite = "no" if arguments.read_only == "yes" else "yes"
-    return Undo(DECLARATION.name, {"cluster": arguments.cluster, "read_only": opposite})
+    return undo_of_switch(DECLARATION.name, arguments, "read_only", outcomes)
 
 
 def adapt(form: forms.Form, subject: str) -> None:
     """Offers the opposite of what is."""
     cluster = Cluster.objects.filter(name=subject).first() if subject else None
     if cluster is not None:
-        form.fields["read_only"].initial = "no" if access.is_read_only(cluster) else "yes"
+        form.fields["read_only"].initial = yes_no(not access.is_read_only(cluster))
 
 
 DECLARATION: InstallationAction[SetReadOnly, Cluster] = InstallationAction(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster, Topic
+from mqadmin.clusters.moments import moment_or_none
 from mqadmin.clusters.versions import version_name
 from mqadmin.observing.gateway import ConnectedProducer, Failures, Gateway, GatewayError, ask
 from mqadmin.producers.models import SeenProducer
@@ -22,8 +23,6 @@ ASK_TIMEOUT_S = 6.0
 PRODUCERS_MAX = 500
 # A client of that name which comes back later counts as new.
 SEEN_KEPT_FOR = timedelta(days=7)
-# The end of the year 9999, the last that a datetime can be.
-MOMENT_MS_MAX = 253_402_300_800_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +98,10 @@ def _producer(identity: _Identity, told: _Told, first_seen_at: datetime | None) 
         latest.address,
         latest.language,
         version_name(latest.version),
-        _moment(latest.heartbeat_ms),
+        moment_or_none(latest.heartbeat_ms),
         tuple(told),
         first_seen_at,
     )
-
-
-def _moment(ms: int) -> datetime | None:
-    """Returns a time that a broker tells; None where it tells none, or one that is no time."""
-    return datetime.fromtimestamp(ms / 1000, UTC) if 0 < ms < MOMENT_MS_MAX else None
 
 
 def _remember(cluster: Cluster, identities: Sequence[_Identity], now: datetime) -> dict[_Identity, datetime]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
+from mqadmin.clusters.selectors.newest_first import read_cursor, rows_behind, write_cursor
 from mqadmin.rebalances.models import RebalanceEvent
 
 PAGE_SIZE = 50
@@ -50,27 +51,15 @@ def of_cluster(cluster_id: int, *, before: str = "", size: int = PAGE_SIZE) -> R
 
 def cursor_of(row: RebalanceRow) -> str:
     """Returns what to hand back as `before` for the events that came before this one."""
-    return f"{row.at.isoformat()}_{row.id}"
+    return write_cursor(row.at, row.id)
 
 
 def _page(events: QuerySet[RebalanceEvent], before: str, size: int) -> RebalancePage:
-    position = _read_cursor(before)
-    if position is not None:
-        at, event_id = position
-        events = events.filter(Q(at__lt=at) | Q(at=at, id__lt=event_id))
+    if position := read_cursor(before):
+        events = rows_behind(events, "at", *position)
     found = list(events.select_related("group").order_by("-at", "-id")[: size + 1])
     rows = tuple(_row(event) for event in found[:size])
     return RebalancePage(rows, cursor_of(rows[-1]) if len(found) > size else "")
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, int] | None:
-    """Returns (moment, primary key); None for a cursor that is empty or garbage: the list begins anew."""
-    text, _, event_id = cursor.rpartition("_")
-    try:
-        at = datetime.fromisoformat(text)
-        return (at, int(event_id)) if at.tzinfo else None
-    except ValueError:
-        return None
 
 
 def _row(event: RebalanceEvent) -> RebalanceRow:

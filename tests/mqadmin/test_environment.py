@@ -125,6 +125,20 @@ def test_name_servers_are_taken_as_they_are(text: str) -> None:
     assert environment.name_servers(text) == text
 
 
+def test_further_clusters_are_read_by_name() -> None:
+    assert environment.clusters("payments=a:9876;b:9876, stock=c:9876,") == {
+        "payments": "a:9876;b:9876",
+        "stock": "c:9876",
+    }
+    assert environment.clusters("") == {}
+
+
+@pytest.mark.parametrize("text", ["payments", "=a:9876", "payments=a", "one=a:1,one=b:2"])
+def test_clusters_that_are_none_are_refused_by_their_variables_name(text: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="MQADMIN_CLUSTERS"):
+        environment.clusters(text)
+
+
 @pytest.mark.parametrize("text", ["abc", "0", "-1", "1.5", ""])
 def test_a_number_that_is_none_is_refused_by_its_variables_name(text: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="MQADMIN_INSTANCES is"):

@@ -112,6 +112,11 @@ def test_what_is_not_about_our_redis_is_said_as_it_is(server: Redis, lines: Line
     assert not server.asked.is_set()
 
 
+def test_what_ends_a_process_is_never_held_back(server: Redis, lines: Lines) -> None:
+    logging.getLogger("celery.worker").critical("Unrecoverable error: %r", redis.ConnectionError("lost"))
+    assert len(lines.texts) == 1
+
+
 def test_debug_shows_every_complaint(server: Redis, lines: Lines) -> None:
     logger.setLevel(logging.DEBUG)
     try:

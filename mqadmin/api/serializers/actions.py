@@ -124,6 +124,14 @@ class RunManySerializer(serializers.Serializer[Any]):
     )
 
 
+class TogetherSerializer(serializers.Serializer[Any]):
+    """Runs that were asked for together, and whether one of them is being carried out."""
+
+    batch = serializers.UUIDField()
+    is_under_way = serializers.BooleanField()
+    items = RunSerializer(many=True)
+
+
 class ActionSerializer(serializers.Serializer[Any]):
     """An action with the schema of its arguments on this cluster."""
 

@@ -16,7 +16,9 @@ class WorkerSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=[state.value for state in WorkerState])
     slots = serializers.IntegerField(help_text="How many instances it can run.")
     groups = serializers.ListField(
-        child=serializers.CharField(), help_text="The group of each instance that it runs, or was given."
+        child=serializers.CharField(),
+        source="instances",
+        help_text="The group of each instance that it runs, or was given; group@cluster on a further cluster.",
     )
     pid = serializers.IntegerField()
     started_at = serializers.DateTimeField()

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import msgspec
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework.exceptions import ParseError
@@ -22,6 +23,7 @@ from mqadmin.actions.arguments import arguments_form, declared_form
 from mqadmin.actions.declaration import Action, AnyAction
 from mqadmin.actions.json_schema import Schema, arguments_schema, check_types
 from mqadmin.actions.models import KEY_CHARS_MAX
+from mqadmin.actions.runs import InProgress, Result
 from mqadmin.api.access import caller_of, may_read_run
 from mqadmin.api.resource import Resource
 from mqadmin.api.run_answers import (
@@ -36,6 +38,7 @@ from mqadmin.api.serializers.actions import (
     ActionSerializer,
     PreviewSerializer,
     RunSerializer,
+    TogetherSerializer,
     action_document,
     run_document,
 )
@@ -218,6 +221,33 @@ def described_action(resource: type[ActionResource], action: AnyAction) -> type[
         responses=resource.responses,
     )
     return extend_schema_view(post=description)(type(f"{resource.__name__}_{action.name}", (resource,), {}))
+
+
+@extend_schema_view(
+    get=extend_schema(
+        operation_id="list_runs_together",
+        summary="List runs that were asked for together",
+        responses=TogetherSerializer,
+    )
+)
+class RunsTogether(Resource):
+    """The runs of one change of many, or of one file: those that the caller may read, in the order of their ends."""
+
+    def get(self, request: Request, batch: Any) -> Response:
+        ended = runs.find_batch(batch, runs.TOGETHER_RUNS_MAX)
+        under_way = runs.find_under_way(batch, timezone.now())
+        if not ended and not under_way:
+            raise Http404
+        together: list[Result | InProgress] = [*ended, *under_way]
+        found = [one for one in together if may_read_run(request, one.actor, one.cluster)]
+        if not found:
+            raise PermissionDenied(_("Somebody else started these runs."))
+        document = {
+            "batch": batch,
+            "is_under_way": bool(under_way),
+            "items": [run_document(one) for one in found],
+        }
+        return Response(TogetherSerializer(document).data)
 
 
 @extend_schema_view(get=extend_schema(operation_id="get_run", summary="Get a run", responses=RunSerializer))

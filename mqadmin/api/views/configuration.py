@@ -6,8 +6,10 @@ own. What is sent as a whole is bounded, because each topic and group is asked o
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -97,7 +99,7 @@ class ConfigurationExport(Resource):
                 "most": ENTRIES_MAX,
             }
             raise Problem(problems.BAD_REQUEST, words, errors=[FieldError("q", words)])
-        entries, left_out = _exported(caller, head, chosen)
+        entries, left_out = planning.export(caller, head, chosen)
         comments = "".join(f"# {_one_line(words)}\n" for words in left_out)
         return HttpResponse(comments + document.write(entries), content_type="application/yaml; charset=utf-8")
 
@@ -116,8 +118,9 @@ class ConfigurationPlan(Resource):
     )
     def post(self, request: Request, cluster: str) -> Response:
         head = Cluster.objects.get(name=cluster)
+        ends_s = time.monotonic() + BEGIN_WITHIN_S
         try:
-            steps = _differing(caller_of(request), head, _entries(request))
+            steps = _differing(caller_of(request), head, _entries(request), lambda: time.monotonic() > ends_s)
         except PlanError as error:
             raise _problem(error) from error
         return Response(PlanSerializer({"items": steps, "fingerprint": planning.fingerprint(steps)}).data)
@@ -126,6 +129,8 @@ class ConfigurationPlan(Resource):
 class ConfigurationApply(Resource):
     """Changes what differs from a file, once per Idempotency-Key; each change has its entry in the audit."""
 
+    # Comparing and applying together take BEGIN_WITHIN_S.
+    clock = staticmethod(time.monotonic)
     parser_classes = (YamlParser,)
     scope_is_left_to_the_runner = True
 
@@ -145,52 +150,53 @@ class ConfigurationApply(Resource):
         wanted = query.validated_data["fingerprint"]
         head = Cluster.objects.get(name=cluster)
         caller, key = caller_of(request), key_of(request)
+        ends_s = self.clock() + BEGIN_WITHIN_S
         try:
-            steps = _differing(caller, head, _entries(request))
+            steps = _differing(caller, head, _entries(request), lambda: self.clock() > ends_s)
         except PlanError as error:
             raise _refused(caller, head, error) from error
-        batch = planning.batch_of(caller, key)
-        # Of each topic and group two: what it is like, and what is said of it.
-        earlier = [one for one in runs.find_batch(batch, 2 * ENTRIES_MAX) if one.cluster == head.name]
+        batch, file = planning.batch_of(caller, key), hashlib.sha256(_body(request)).hexdigest()
+        earlier = _earlier(caller, head, steps, batch, file)
         if wanted and steps and not earlier and wanted != planning.fingerprint(steps):
             # Refused as any run is whose preview no longer holds, so that the audit has it.
             step = steps[0]
             run_answer(runner.run(caller, step.action, head.name, step.arguments, fingerprint=""))
         items = list(_repeated(earlier, steps))
-        ends_s = time.monotonic() + BEGIN_WITHIN_S
         begun = 0
-        for step, result in planning.apply(caller, head, steps, batch):
+        for step, result in planning.apply(caller, head, steps, batch, file):
             items.append(_item(step.entry.kind, step.entry.name, result))
             begun += 1
-            if time.monotonic() > ends_s:
+            if self.clock() > ends_s:
                 break
         is_wanted = begun == len(steps) and all(item["status"] == 200 for item in items)
         found = {"batch": batch, "items": items, "not_begun": steps[begun:]}
         return Response(AppliedSerializer(found).data, 200 if is_wanted else 207)
 
 
-def _exported(caller: Caller, cluster: Cluster, chosen: Sequence[tuple[str, str]]) -> tuple[list[Entry], list[str]]:
-    """Returns what `planning.export` does. Raises Problem for brokers that take too long."""
-    ends_s = time.monotonic() + BEGIN_WITHIN_S
-    entries: list[Entry] = []
-    left_out: list[str] = []
-    for count, one in enumerate(chosen):
-        if time.monotonic() > ends_s:
-            words = _("The brokers answer too slowly: after %(seconds)d s %(n)d of %(all)d were read. Narrow it.")
-            numbers = {"seconds": BEGIN_WITHIN_S, "n": count, "all": len(chosen)}
-            raise Problem(problems.UNAVAILABLE, words % numbers)
-        found, unread = planning.export(caller, cluster, [one])
-        entries += found
-        left_out += unread
-    return entries, left_out
+def _body(request: Request) -> bytes:
+    # Without a body there is a form without fields.
+    body: Any = request.data
+    return body if isinstance(body, bytes) else b""
+
+
+def _earlier(caller: Caller, cluster: Cluster, steps: Sequence[Step], batch: uuid.UUID, file: str) -> list[Result]:
+    """Returns what was done of this file under the request's key. Raises Problem for a key of another file."""
+    ended = [one for one in runs.find_batch(batch, runs.TOGETHER_RUNS_MAX) if one.cluster == cluster.name]
+    keys = runs.keys_of([one.run_id for one in ended])
+    ended = [one for one in ended if one.run_id in keys]
+    if all(keys[one.run_id] == planning.key_of_step(batch, cluster, one.action, one.subject, file) for one in ended):
+        return ended
+    for step in steps[:1]:
+        for one in ended:
+            # Refused as any run whose key was used for another one, so that the audit has it.
+            run_answer(runner.run(caller, step.action, cluster.name, step.arguments, key=keys[one.run_id]))
+    raise Problem(problems.KEY_REUSED, _("The key of this file was used for another one: use a new one."))
 
 
 def _entries(request: Request) -> list[Entry]:
     """Returns what the body says. Raises Problem."""
-    # Without a body there is a form without fields.
-    body: Any = request.data
     try:
-        entries = document.read(body if isinstance(body, bytes) else b"")
+        entries = document.read(_body(request))
     except document.DocumentError as error:
         raise Problem(problems.INVALID_ARGUMENTS, str(error)) from error
     if len(entries) > ENTRIES_MAX:
@@ -199,12 +205,11 @@ def _entries(request: Request) -> list[Entry]:
     return entries
 
 
-def _differing(caller: Caller, cluster: Cluster, entries: list[Entry]) -> list[Step]:
+def _differing(caller: Caller, cluster: Cluster, entries: list[Entry], is_over: Callable[[], bool]) -> list[Step]:
     """Returns what differs from the file. Raises PlanError, Problem for brokers that take too long."""
-    ends_s = time.monotonic() + BEGIN_WITHIN_S
     steps: list[Step] = []
     for entry in entries:
-        if time.monotonic() > ends_s:
+        if is_over():
             words = _("The brokers answer too slowly: after %(seconds)d s the file was compared up to line %(line)d.")
             raise Problem(problems.UNAVAILABLE, words % {"seconds": BEGIN_WITHIN_S, "line": entry.line})
         steps += planning.plan(caller, cluster, [entry])

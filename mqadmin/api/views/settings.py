@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +15,7 @@ from mqadmin.api.problems import Problem
 from mqadmin.api.resource import Resource
 from mqadmin.api.serializers.settings import OnBrokersSerializer
 from mqadmin.clusters import selectors
+from mqadmin.clusters.models import Cluster
 from mqadmin.groups.settings import settings_on_brokers as group_settings
 from mqadmin.topics.settings import settings_on_brokers as topic_settings
 
@@ -25,10 +28,7 @@ class GroupSettings(Resource):
     )
     def get(self, request: Request, cluster: str, group: str) -> Response:
         head = selectors.group_head(cluster, group)
-        try:
-            return _answer(group_settings(head.cluster, group))
-        except ActionUnavailable as error:
-            raise Problem(problems.UNAVAILABLE, str(error)) from error
+        return _answer(group_settings, head.cluster, group)
 
 
 class TopicSettings(Resource):
@@ -39,13 +39,14 @@ class TopicSettings(Resource):
     )
     def get(self, request: Request, cluster: str, topic: str) -> Response:
         head = selectors.topic_head(cluster, topic)
-        try:
-            return _answer(topic_settings(head.cluster, topic))
-        except ActionUnavailable as error:
-            raise Problem(problems.UNAVAILABLE, str(error)) from error
+        return _answer(topic_settings, head.cluster, topic)
 
 
-def _answer(found: OnBrokers) -> Response:
+def _answer(ask: Callable[[Cluster, str], OnBrokers], cluster: Cluster, name: str) -> Response:
+    try:
+        found = ask(cluster, name)
+    except ActionUnavailable as error:
+        raise Problem(problems.UNAVAILABLE, str(error)) from error
     document = {
         "items": [{"broker": broker, "settings": values} for broker, values in sorted(found.settings.items())],
         "differing": found.differing,

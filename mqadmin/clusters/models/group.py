@@ -56,6 +56,8 @@ class Group(models.Model):
     retry_times_max = models.IntegerField(null=True, blank=True)
     # What each broker that is watched has of it: name → [is_consume_enabled, retry_times_max]. Empty where polled.
     of_brokers = models.JSONField(default=dict, blank=True)
+    # Of a polled cluster: digest of what the brokers said is committed, when the rows said the same; 0: not known.
+    committed_digest = models.BigIntegerField(default=0)
     member_count = models.PositiveIntegerField(null=True, blank=True)
     members_seen_at = models.DateTimeField(null=True, blank=True)
     lag = models.BigIntegerField(null=True, blank=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.db import models
 
-from mqadmin.clusters import waiting
+from mqadmin.clusters import figures
 from mqadmin.clusters.figures import Behind
 from mqadmin.clusters.models.cluster import NAME_CHARS_MAX
 from mqadmin.clusters.models.group import Group, WaitingMethod
@@ -71,26 +71,13 @@ class QueueOffset(models.Model):
 
     @property
     def lag(self) -> int | None:
-        """Returns how many messages lie between committed offset and queue end, None while one of them is not known.
-
-        Never below 0: the two are read at different moments. Nobody is behind on a queue that never held a message.
-        """
-        if self.max_offset == 0:
-            return 0
-        if self.committed_offset is None or self.max_offset is None:
-            return None
-        return max(0, self.max_offset - self.committed_offset)
+        """Returns how many messages lie between committed offset and queue end, None while one of them is not known."""
+        return figures.lag(self.committed_offset, self.max_offset)
 
     @property
     def behind(self) -> Behind:
         """Returns since when the message at the committed offset has been waiting: the broker's time, else ours."""
-        if not self.lag or self.committed_offset is None or self.end is None:
-            return Behind(None, WaitingMethod.NONE)
-        if self.behind_since is not None:
-            return Behind(self.behind_since, self.behind_method)
-        if self.lag == 1 and self.end.last_stored_at is not None:
-            return Behind(self.end.last_stored_at, WaitingMethod.STORE_TIME)
-        since_s = waiting.waiting_since_s(self.end.max_history, self.committed_offset)
-        if since_s is None:
-            return Behind(None, WaitingMethod.NONE)
-        return Behind(datetime.fromtimestamp(since_s, UTC), WaitingMethod.OBSERVED)
+        if self.end is None:
+            return figures.NOT_BEHIND
+        told = Behind(self.behind_since, self.behind_method)
+        return figures.behind(self.lag, self.committed_offset, told, self.end.max_history, self.end.last_stored_at)

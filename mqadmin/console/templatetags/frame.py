@@ -63,6 +63,7 @@ def navigation(context: Context) -> dict[str, Any]:
         "sections": (
             ("groups", gettext("Groups")),
             ("topics", gettext("Topics")),
+            ("dead_letters", gettext("Dead letters")),
             ("rebalances", gettext("Rebalances")),
         ),
     }

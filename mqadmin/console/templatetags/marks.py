@@ -5,14 +5,14 @@ No mark writes an inline style, which the pages' content security policy forbids
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from mqadmin.clusters.models import ClusterState, Group, TopicKind
 from mqadmin.console import sparkline, status_marks
@@ -53,6 +53,12 @@ def name_parts(name: str) -> SafeString:
         namespace,
         rest,
     )
+
+
+@register.filter
+def class_name(path: str) -> str:
+    """Returns the name of a class without its module: "KeyError" of "shop.errors.KeyError"."""
+    return path.rpartition(".")[2]
 
 
 @register.filter
@@ -104,6 +110,20 @@ def lag_sparkline(packed: bytes | memoryview | str, now: datetime, size: str = "
     if drawn is None:
         return dash(gettext("too few observations yet"))
     highest = max(value for value in values if value is not None)
+    return _svg(drawn, box, gettext("lag over the last hour, at most %(highest)s") % {"highest": f"{highest:,}"})
+
+
+@register.simple_tag
+def trend_sparkline(hours: Sequence[int]) -> SafeString:
+    """Draws how many came in each hour, the present one last, as inline SVG."""
+    drawn = sparkline.draw(hours, sparkline.SMALL, top_min=1)
+    if drawn is None:
+        return dash()
+    words = ngettext("%(count)s in the last %(hours)d hours", "%(count)s in the last %(hours)d hours", sum(hours))
+    return _svg(drawn, sparkline.SMALL, words % {"count": f"{sum(hours):,}", "hours": len(hours)})
+
+
+def _svg(drawn: sparkline.Sparkline, box: sparkline.Box, label: str) -> SafeString:
     end = format_html('<circle cx="{}" cy="{}" r="1.75"/>', *drawn.end) if drawn.end else ""
     return format_html(
         '<svg class="sparkline" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
@@ -112,7 +132,7 @@ def lag_sparkline(packed: bytes | memoryview | str, now: datetime, size: str = "
         box.height,
         box.width,
         box.height,
-        gettext("lag over the last hour, at most %(highest)s") % {"highest": f"{highest:,}"},
+        label,
         box.height - 0.5,
         box.width,
         drawn.area,

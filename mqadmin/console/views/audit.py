@@ -76,7 +76,8 @@ def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
         "entry": entry,
         "action": action_words(entry.action),
         "way": way_words(entry.way),
-        "arguments": [(name, _text(value)) for name, value in entry.arguments.items()],
+        # None: nothing was said, and it stayed as it was.
+        "arguments": [(name, _text(value)) for name, value in entry.arguments.items() if value is not None],
         "items": [(one, item_line(entry.subject, one.item, one.before, one.after)) for one in result.items],
     }
     return _page(request, "console/audit_entry.html", context)

@@ -1,10 +1,11 @@
-"""`…/groups/<group>/` and its tabs: health, members, subscriptions, rebalances, settings."""
+"""`…/groups/<group>/` and its tabs: health, members, subscriptions, rebalances, dead letters, settings."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -23,6 +24,8 @@ from mqadmin.console.live_page import live_page, or_404
 from mqadmin.console.subscription_matrix import difference_lines, subscription_matrix
 from mqadmin.console.tabs import Tab
 from mqadmin.console.timeline import timeline
+from mqadmin.console.views.dead_letters import failure_lines
+from mqadmin.deadletters import selectors as dead_letters
 from mqadmin.groups.settings import settings_on_brokers
 from mqadmin.hosting import set_wanted_instances
 from mqadmin.hosting.hosted import hosted_instances
@@ -62,6 +65,24 @@ def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResp
         return {"events": events, "entries": timeline(events.rows), "now": page.now}
 
     return _tab(request, "rebalances", cluster, group, context)
+
+
+@require_safe
+def group_dead_letters(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    before = request.GET.get("before", "")
+
+    def context(page: GroupPage) -> dict[str, Any]:
+        found = dead_letters.failures(page.cluster, group).page(before)
+        totals = dead_letters.totals(page.cluster, page.now, group)
+        return {
+            "failures": failure_lines(found.rows, page.now),
+            "totals": totals,
+            "summary": sentences.dead_letters_sentence(totals),
+            "older_url": f"?before={quote(found.older)}" if found.older else "",
+            "now": page.now,
+        }
+
+    return _tab(request, "dead_letters", cluster, group, context)
 
 
 @require_safe
@@ -138,5 +159,6 @@ def _tabs(page: GroupPage) -> list[Tab]:
         Tab("members", reverse("group_members", args=names), gettext("Members"), str(len(page.members))),
         Tab("subscriptions", reverse("group_subscriptions", args=names), gettext("Subscriptions")),
         Tab("rebalances", reverse("group_rebalances", args=names), gettext("Rebalances")),
+        Tab("dead_letters", reverse("group_dead_letters", args=names), gettext("Dead letters")),
         Tab("settings", reverse("group_settings", args=names), gettext("Settings")),
     ]

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -46,6 +47,8 @@ from mqadmin.people import access
 
 # A person waits for the previews; what has none by then is left for the next time.
 PREVIEWS_WITHIN_S = 20.0
+# After one run has ended; a busy database included.
+NEXT_BEGINS_WITHIN = timedelta(seconds=10)
 # Names in the message about what was not begun.
 NAMES_SAID_MAX = 10
 
@@ -126,20 +129,22 @@ def many_runs(request: HttpRequest, batch: uuid.UUID) -> HttpResponse:
     found = tuple(one for one in found if one.actor == own or readable is None or one.cluster in readable)
     if not found:
         raise PermissionDenied
-    first = found[0]
+    first, now = found[0], timezone.now()
     of = request.GET.get("of", "")
     expected = min(int(of), BATCH_RUNS_MAX) if of.isascii() and of.isdigit() and len(of) < 4 else 0
+    # What is missing without a run under way never comes: its process has ended.
+    is_running = len(found) < expected and (
+        now - max(one.at for one in found) < NEXT_BEGINS_WITHIN or bool(runs.find_under_way(batch, now))
+    )
     context = {
         "here": first.cluster,
         **_together(found),
         "run": first,
-        "summary": sentences.together_sentence(found, expected),
-        "is_running": len(found) < expected,
-        "outcome": "running" if len(found) < expected else _worst(found),
-        "lines": [
-            (one, run_address(one), PAGES[one.action].subject_address(one.cluster, one.subject)) for one in found
-        ],
-        "now": timezone.now(),
+        "summary": sentences.together_sentence(found, expected, is_running=is_running),
+        "is_running": is_running,
+        "outcome": "running" if is_running else "partial" if len(found) < expected else _worst(found),
+        "lines": [(one, _title(registry.find(one.action)), run_address(one), _subject_address(one)) for one in found],
+        "now": now,
     }
     return _page(request, "console/many_runs.html", context)
 
@@ -148,13 +153,24 @@ def _together(found: tuple[Result, ...]) -> dict[str, Any]:
     """Returns title and section of runs of one action; of several ones they are those of a file that was applied."""
     actions = {one.action for one in found}
     if len(actions) > 1:
-        return {"section": "configuration", "section_word": gettext("As a file"), "title": gettext("Apply a file")}
+        return {
+            "section": "configuration",
+            "section_word": gettext("As a file"),
+            "subjects_word": gettext("name"),
+            "title": gettext("Apply a file"),
+            "are_several": True,
+        }
     page = PAGES[actions.pop()]
     return {
         "section": page.section,
         "section_word": SECTION_WORDS[page.section],
+        "subjects_word": SECTION_WORDS[page.section],
         "title": _title(registry.find(page.action)),
     }
+
+
+def _subject_address(result: Result) -> str:
+    return PAGES[result.action].subject_address(result.cluster, result.subject)
 
 
 def _worst(found: tuple[Result, ...]) -> str:
@@ -195,12 +211,16 @@ def _choose(
 
 
 def _values(data: QueryDict, form: Form, subject: str) -> dict[str, Any]:
-    """Returns the arguments of a query or a form but for the subject, as the form's own widgets read them."""
-    return {
+    """Returns the arguments of a query or a form but for the subject, as the form's own widgets read them.
+
+    A field that is left blank says nothing: what it is about differs from one subject to the next, and stays.
+    """
+    values = {
         name: field.widget.value_from_datadict(data, {}, name)
         for name, field in form.fields.items()
         if name in data and name != subject
     }
+    return {name: value for name, value in values.items() if value != "" or form.fields[name].required}
 
 
 def _bound_form(data: QueryDict, cluster: str, action: AnyAction, subjects: list[str]) -> Form:
@@ -262,6 +282,7 @@ def _show(
         "subjects": subjects,
         "form": form,
         "fields": [form[name] for name in form.fields if name != action.subject],
+        "is_blank_kept": any(not one.required and one.initial is None for one in form.fields.values()),
         "hidden": [form[name].as_hidden() for name in form.fields if name != action.subject],
         "lines": lines,
         "wanted": wanted,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,7 +9,6 @@ from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
-from mqadmin.clusters.models import Cluster
 from mqadmin.hosting import workers as selectors
 
 PERMISSION = "mq_consumer.view_loopsworker"
@@ -21,8 +19,12 @@ def workers(request: HttpRequest) -> HttpResponse:
     """Lists the workers by name, with what each runs."""
     if not request.user.has_perm(PERMISSION):
         raise PermissionDenied
-    hosting = Cluster.objects.filter(namesrv=settings.MQADMIN_NAMESRV).first()
-    context = {"section": "workers", "now": timezone.now(), "rows": selectors.workers(), "hosting": hosting}
+    context = {
+        "section": "workers",
+        "now": timezone.now(),
+        "rows": selectors.workers(),
+        "differences": selectors.differences_now(),
+    }
     response = render(request, "console/workers.html", context)
     add_never_cache_headers(response)
     return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass
 
@@ -52,6 +53,10 @@ class CountedConnections(Connections):
             answer = await super().request(address, command, timeout_ms)
         except ClientError:
             self._costs.of(address).error_count += 1
+            raise
+        except asyncio.CancelledError:
+            # The round that it was asked for is over; a watch is left when nobody follows any more.
+            self._costs.of(address).error_count += command.code != RequestCode.WATCH
             raise
         # Looked up again: what was counted may have been taken while the broker held a watch.
         cost = self._costs.of(address)

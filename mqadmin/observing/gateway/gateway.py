@@ -14,6 +14,7 @@ from mqadmin.observing.gateway.counting import Costs, CountedConnections
 from mqadmin.observing.gateway.failures import Failures, GatewayError, NotWatchable, as_gateway_error
 from mqadmin.observing.gateway.fan_out import fan_out
 from mqadmin.observing.gateway.groups import GroupRequests
+from mqadmin.observing.gateway.messages import MessageRequests
 from mqadmin.observing.gateway.probing import Probing
 from mqadmin.observing.gateway.runtime import MemberStatus, Runtime, StatsKey, member_status, rate_of, runtime_of
 from mqadmin.observing.gateway.topics import TopicRequests
@@ -67,12 +68,15 @@ class Master:
 
 def ask(namesrv: str, call: Callable[[Gateway], Awaitable[V]], costs: Costs | None = None) -> V:
     """Returns what `call` returns, with a gateway that is closed afterwards. For synchronous code."""
+    answers: list[V] = []
 
-    async def run() -> V:
+    async def run() -> None:
+        # Not as the task's result: `asyncio.run` writes out that of its task, when it takes back its signal handler.
         async with Gateway(namesrv, costs) as gateway:
-            return await call(gateway)
+            answers.append(await call(gateway))
 
-    return asyncio.run(run())
+    asyncio.run(run())
+    return answers[0]
 
 
 class Gateway:
@@ -123,6 +127,11 @@ class Gateway:
     def groups(self) -> GroupRequests:
         """Returns the requests about groups."""
         return GroupRequests(self._admin)
+
+    @property
+    def messages(self) -> MessageRequests:
+        """Returns the requests about messages."""
+        return MessageRequests(self._admin)
 
     async def brokers(self) -> list[BrokerData]:
         """Returns the brokers by name. Raises GatewayError when no name server answers."""

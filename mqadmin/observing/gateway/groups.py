@@ -53,6 +53,16 @@ class GroupRequests:
 
         return await fan_out(dict.fromkeys(addresses, config), str, failures)
 
+    async def tables(
+        self, addresses: Iterable[str], failures: Failures
+    ) -> dict[str, dict[str, SubscriptionGroupConfig]]:
+        """Returns all groups of each broker by its address, each by its name."""
+
+        async def table(address: str) -> dict[str, SubscriptionGroupConfig]:
+            return (await self._admin.groups.table(address)).subscription_group_table
+
+        return await fan_out(dict.fromkeys(addresses, table), str, failures)
+
     async def on_brokers(self, addresses: Iterable[str], group: str, failures: Failures) -> dict[str, GroupOnBroker]:
         """Returns what each broker has of the group: settings, members, lag, messages that wait or are dead."""
 

@@ -40,6 +40,14 @@ class TopicRequests:
 
         return await fan_out(dict.fromkeys(addresses, config), str, failures)
 
+    async def tables(self, addresses: Iterable[str], failures: Failures) -> dict[str, dict[str, TopicConfig]]:
+        """Returns all topics of each broker by its address, each by its name."""
+
+        async def table(address: str) -> dict[str, TopicConfig]:
+            return (await self._admin.topics.table(address)).topic_config_table
+
+        return await fan_out(dict.fromkeys(addresses, table), str, failures)
+
     async def on_brokers(
         self, addresses: Iterable[str], topic: str, failures: Failures
     ) -> dict[str, TopicOnBroker | None]:

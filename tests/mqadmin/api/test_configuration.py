@@ -12,11 +12,13 @@ from django.test import Client
 
 from mqadmin.api.parsers import YAML_BYTES_MAX
 from mqadmin.api.views import configuration
+from mqadmin.api.views.configuration import ConfigurationApply
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.ownership.models import Ownership
 from mqadmin.people.models import ReadOnlyCluster
 from remoting.wire.bodies.topics import TopicConfig
+from remoting.wire.codes import RequestCode
 from tests.support import console_rows as seed
 from tests.support.group_brokers import GroupBrokers
 
@@ -87,19 +89,43 @@ def test_the_same_key_tells_what_was_done_and_does_nothing(http: Client, brokers
     )
     assert AuditEntry.objects.count() == 3
     assert "orders" not in brokers["broker-a"].topics
-    other = post(http, "apply", FILE.replace("8", "4"), **{"Idempotency-Key": "k"})
-    assert other.status_code == 207
-    assert other.json()["items"][-1]["problem"]["type"] == "/api/v1/problems/key-reused"
     assert post(http, "apply").status_code == 200
     assert "orders" in brokers["broker-a"].topics
+
+
+@pytest.mark.usefixtures("prod")
+@pytest.mark.parametrize(
+    "other",
+    [
+        FILE.replace("read_queues: 8", "read_queues: 4"),
+        FILE.replace("orders", "refunds"),
+        FILE + "  mails:\n    retry_times_max: 3\n",
+        "",
+    ],
+    ids=["other settings", "another topic", "a further group", "nothing"],
+)
+def test_the_key_of_another_file_is_refused_whatever_the_plan_was(
+    http: Client, brokers: GroupBrokers, other: str
+) -> None:
+    post(http, "apply", **{"Idempotency-Key": "k"})
+    count = AuditEntry.objects.count()
+    for fingerprint in ("", "?fingerprint=of-an-older-plan"):
+        answer = post(http, f"apply{fingerprint}", other, **{"Idempotency-Key": "k"})
+        assert (answer.status_code, answer.json()["type"]) == (422, "/api/v1/problems/key-reused")
+    assert set(brokers["broker-a"].topics) == {"orders"}
+    assert brokers["broker-a"].topics["orders"].read_queue_nums == 8
+    assert set(brokers["broker-a"].groups) == {"billing"}
+    refused = AuditEntry.objects.order_by("number")[count:]
+    assert [one.outcome for one in refused] == ["refused"] * (2 if other else 0)
 
 
 @pytest.mark.usefixtures("prod")
 def test_what_no_time_was_left_for_is_named_and_done_the_next_time(
     http: Client, brokers: GroupBrokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = configuration._differing
-    monkeypatch.setattr(configuration, "_differing", lambda *asked: _then(plan(*asked), monkeypatch))
+    # It is asked when the request begins, before each of the two entries, and after each step.
+    moments = iter([0.0, 0.0, 99.0, 101.0])
+    monkeypatch.setattr(ConfigurationApply, "clock", lambda _view: next(moments))
     first = post(http, "apply", **{"Idempotency-Key": "k"})
     assert first.status_code == 207
     assert [one["action"] for one in first.json()["items"]] == ["create_topic"]
@@ -111,11 +137,6 @@ def test_what_no_time_was_left_for_is_named_and_done_the_next_time(
         ("describe_topic", False),
         ("create_group", False),
     ]
-
-
-def _then(steps: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(configuration, "BEGIN_WITHIN_S", -1.0)
-    return steps
 
 
 @pytest.mark.usefixtures("prod")
@@ -200,13 +221,34 @@ def test_an_export_is_bounded(http: Client, prod: Cluster, now: datetime, monkey
     assert http.get(HERE, {"q": "refunds"}).status_code == 200
 
 
-def test_brokers_that_answer_slowly_end_an_export(
-    http: Client, prod: Cluster, now: datetime, monkeypatch: pytest.MonkeyPatch
+def test_an_export_asks_each_broker_for_all_at_once(
+    http: Client, prod: Cluster, brokers: GroupBrokers, now: datetime
+) -> None:
+    for number in range(20):
+        name = f"t{number}"
+        seed.make_topic(prod, name, now=now)
+        seed.make_group(prod, name, now=now)
+        for broker in brokers.brokers.values():
+            broker.topics[name] = TopicConfig(topic_name=name, read_queue_nums=3)
+    text = http.get(HERE).content.decode()
+    assert text.count("read_queues: 3") == 20
+    for broker in brokers.brokers.values():
+        assert broker.server.asked_codes() == [
+            RequestCode.GET_ALL_TOPIC_CONFIG,
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+        ]
+
+
+def test_a_broker_that_is_away_is_said_once_and_the_others_are_exported(
+    http: Client, prod: Cluster, brokers: GroupBrokers, now: datetime
 ) -> None:
     seed.make_topic(prod, "orders", now=now)
-    monkeypatch.setattr(configuration, "BEGIN_WITHIN_S", -1.0)
-    assert (answer := http.get(HERE)).status_code == 503
-    assert "0 of 1 were read" in answer.json()["detail"]
+    seed.make_topic(prod, "refunds", now=now)
+    brokers["broker-a"].topics["orders"] = TopicConfig(topic_name="orders", read_queue_nums=4)
+    brokers.vanish("broker-b")
+    text = http.get(HERE).content.decode()
+    assert "read_queues: 4" in text
+    assert text.count("# broker-b: ") == 1
 
 
 def test_a_read_only_cluster_is_exported(http: Client, prod: Cluster, brokers: GroupBrokers, now: datetime) -> None:

@@ -38,10 +38,15 @@ def walk(http: Client, path: str, **query: Any) -> list[Any]:
 
 
 SORTS = ["verdict", "name", "lag", "behind", "in", "out", "members"]
+BOTH_WAYS = [*SORTS, *(f"-{sort}" for sort in SORTS)]
+# Both kinds of order (a name, a figure that may be unknown) both ways.
+FEW = ("verdict", "name", "-lag")
 
 
 @pytest.mark.usefixtures("groups")
-@pytest.mark.parametrize("sort", [*SORTS, *(f"-{sort}" for sort in SORTS)])
+@pytest.mark.parametrize(
+    "sort", [one if one in FEW else pytest.param(one, marks=pytest.mark.sweep) for one in BOTH_WAYS]
+)
 def test_pages_of_any_size_make_the_list_of_the_page(http: Client, sort: str) -> None:
     whole = [row["name"] for row in http.get(GROUPS, {"sort": sort}).json()["items"]]
     assert len(whole) == 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from django.contrib.auth.models import AbstractUser
 from django.test import Client
 
 from mqadmin.actions import many
+from mqadmin.actions.models import ActionRun
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.ownership.models import Ownership
@@ -72,6 +74,25 @@ def test_each_is_previewed_and_run_with_an_entry_of_its_own(http: Client, broker
         ("orders", "refused"),
         ("refunds", "done"),
     ]
+
+
+@pytest.mark.usefixtures("prod")
+def test_runs_that_were_asked_for_together_are_found_together(
+    http: Client, brokers: TopicBrokers, token_of: Callable[..., Client], django_user_model: type[AbstractUser]
+) -> None:
+    done = post(http, "set_topic_permission", "run-many", shut()).json()
+    path = f"/api/v1/runs/together/{done['batch']}"
+    told = http.get(path).json()
+    assert (told["batch"], told["is_under_way"]) == (done["batch"], False)
+    assert told["items"] == [one["run"] for one in done["items"]]
+    ActionRun.objects.create(
+        actor="ann", key="k", action="set_topic_permission", cluster="prod", subject="new", batch=done["batch"]
+    )
+    told = http.get(path).json()
+    assert (told["is_under_way"], told["items"][-1]["subject"], told["items"][-1]["outcome"]) == (True, "new", None)
+    stranger = token_of(django_user_model.objects.create_user("cleo"))
+    assert stranger.get(path).status_code == 403
+    assert http.get(f"/api/v1/runs/together/{uuid.uuid4()}").status_code == 404
 
 
 @pytest.mark.usefixtures("prod")

@@ -64,5 +64,40 @@ def test_what_may_hold_a_password_is_refused_before_the_audit_keeps_it(settings_
     assert settings_of_broker["initAuthenticationUser"] == '{"password":"s3same"}'
 
 
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("aclPassword = hunter2\nfileReservedTime=48", "aclPassword=…\nfileReservedTime=…"),
+        ("aclPassword hunter2", "…"),
+        ("hunter2\naclPassword=", "…\naclPassword=…"),
+        ({"aclPassword": "hunter2"}, "…"),
+        (["aclPassword", "hunter2"], ["…", "…"]),
+    ],
+    ids=["a setting", "without =", "on the line before", "an object", "a list"],
+)
+def test_what_was_typed_as_a_password_is_nowhere_in_the_audit(settings_of_broker, ann, typed: Any, kept: Any) -> None:
+    assert change(ann, typed).refusal == Refusal.ARGUMENTS
+    entry = AuditEntry.objects.values().get()
+    assert "hunter2" not in str(entry)
+    assert entry["arguments"] == {"broker": "broker-a", "settings": kept}
+
+
+def test_nor_is_one_of_somebody_who_may_not_change_anything(settings_of_broker, django_user_model) -> None:
+    assert change(django_user_model.objects.create_user("cleo"), "aclSecretKey=hunter2").refusal == Refusal.PERMISSION
+    assert "hunter2" not in str(AuditEntry.objects.values().get())
+
+
+def test_nor_is_one_that_stands_in_the_name_of_an_argument(settings_of_broker, ann) -> None:
+    result = runner.run(caller(ann), "change_broker_config", "prod", {"aclPassword=hunter2": "", "password": "hunter2"})
+    assert isinstance(result, Result)
+    assert result.refusal == Refusal.ARGUMENTS
+    assert "hunter2" not in str(AuditEntry.objects.values().get())
+
+
+def test_names_with_such_a_word_in_them_are_kept(settings_of_broker, ann) -> None:
+    change(ann, "fileReservedTime", broker="password-resets")
+    assert AuditEntry.objects.get().arguments == {"broker": "password-resets", "settings": "fileReservedTime"}
+
+
 def test_a_broker_that_is_not_there_is_refused(ann) -> None:
     assert change(ann, "fileReservedTime=48", broker="elsewhere").refusal == Refusal.RULE

@@ -79,6 +79,9 @@ def test_applying_it_changes_what_differs_with_an_outcome_each(http, brokers):
     page = http.get(done["Location"])
     assert "DONE All 3 are done." in text_of(page)
     assert names_in(page) == ["orders", "orders", "billing"]
+    assert "orders Say whose a topic is DONE" in text_of(page)
+    entry = AuditEntry.objects.get(action="describe_topic")
+    assert "None" not in text_of(http.get(f"/audit/{entry.number}/")), "what was not said is not shown"
     assert "OK Nothing differs from the file" in text_of(http.post(PAGE, {"text": FILE}))
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from mqadmin.actions.many import run_many
+from mqadmin.actions.models import ActionRun
 from mqadmin.audit.models import AuditEntry
+from mqadmin.clusters.models import Cluster
 from mqadmin.console.views import many
 from mqadmin.ownership.models import Ownership
 from mqadmin.people.models import ClusterRole
@@ -101,6 +105,24 @@ def test_all_are_carried_out_with_an_outcome_and_an_entry_each(http, brokers):
     assert page.content.decode().count('href="/actions/') == 3
 
 
+def test_a_text_that_is_left_blank_stays_as_it_is_on_each(http, brokers):
+    prod = Cluster.objects.get(name="prod")
+    for name, description in (("orders", "Each step."), ("refunds", "Money back.")):
+        Ownership.objects.create(cluster=prod, kind="topic", name=name, description=description)
+    asked = {"action": "describe_topic", "subject": NAMES, "owner": "shop", "description": "", "asked": "1"}
+    seen = http.get(PAGE, asked)
+    assert "What is left blank stays as it is." in text_of(seen)
+    assert "left blank" not in text_of(shut(http))
+    form = hidden(seen)
+    assert form["subject"] == NAMES
+    http.post(PAGE, form)
+    assert list(Ownership.objects.order_by("name").values_list("name", "owner", "description")) == [
+        ("mails", "shop", ""),
+        ("orders", "shop", "Each step."),
+        ("refunds", "shop", "Money back."),
+    ]
+
+
 def test_a_second_click_changes_nothing_again(http, brokers):
     form = hidden(shut(http))
     first = http.post(PAGE, form)
@@ -188,6 +210,28 @@ def test_what_became_of_them_is_shown_to_who_did_it_and_to_readers_of_the_audit(
         other.force_login(make_person(f"a-{role}", role))
         assert other.get(address).status_code == status
     assert http.get("/actions/together/8d6a2b0e-4f0e-4a54-9d0c-3f7c1b1e0a11/").status_code == 404
+
+
+def test_the_page_waits_for_what_is_under_way_and_for_nothing_else(http, brokers, monkeypatch):
+    run_many(caller(make_person("bob", Role.ADMIN)), "set_topic_permission", "prod", {"perm": 4}, ["orders"], key="k")
+    batch = AuditEntry.objects.get().batch
+    page = f"/actions/together/{batch}/?of=2"
+
+    def is_refreshed() -> bool:
+        return b"hx-trigger" in http.get(page).content
+
+    assert is_refreshed(), "the next begins within seconds"
+    later = timezone.now() + timedelta(minutes=1)
+    with monkeypatch.context() as moment:
+        moment.setattr(timezone, "now", lambda: later)
+        assert not is_refreshed()
+        assert "1 of 2 are done; 1 were not begun" in text_of(http.get(page))
+        claimed = ActionRun.objects.create(
+            actor="bob", key="k2", action="set_topic_permission", cluster="prod", subject="refunds", batch=batch
+        )
+        assert is_refreshed()
+        ActionRun.objects.filter(pk=claimed.pk).update(started_at=later - timedelta(minutes=6))
+        assert not is_refreshed(), "its process has ended"
 
 
 def test_runs_of_one_key_on_several_clusters_are_shown_to_who_may_read_each(http, brokers, now):

@@ -16,7 +16,7 @@ from tests.support import console_rows as seed
 HOSTILE = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
 OPEN_PAGES = {"login", "logout", "theme", "language", "account_login", "account_inactive"}
 OPEN_PAGES |= {"openid_connect_login", "openid_connect_callback"}
-GROUP_TABS = ("group", "group_members", "group_subscriptions", "group_rebalances")
+GROUP_TABS = ("group", "group_members", "group_subscriptions", "group_rebalances", "group_dead_letters")
 EVERY_PAGE = [
     ("overview", []),
     ("cluster", ["local"]),
@@ -25,6 +25,7 @@ EVERY_PAGE = [
     ("topic", ["local", "orders"]),
     ("groups", ["local"]),
     *((tab, ["local", "billing"]) for tab in GROUP_TABS),
+    ("dead_letters", ["local"]),
     ("rebalances", ["local"]),
 ]
 # What addresses name; there is a cluster, a broker, a topic and a group.
@@ -42,6 +43,8 @@ ARGUMENTS = {
     "run": UUID(int=1),
     "batch": UUID(int=2),
     "number": 1,
+    "failure": 1,
+    "message": 1,
 }
 page_ids = [name for name, _ in EVERY_PAGE]
 
@@ -79,6 +82,7 @@ def test_every_page_but_the_log_in_asks_for_it(db):
         ("groups", ["nowhere"]),
         ("topics", ["nowhere"]),
         ("rebalances", ["nowhere"]),
+        ("dead_letters", ["nowhere"]),
         ("topic", ["local", "nothing"]),
         *((tab, ["local", "nobody"]) for tab in GROUP_TABS),
     ],
@@ -108,7 +112,15 @@ def test_htmx_gets_the_live_region_alone_and_nothing_is_cached(http, group, name
     assert "no-cache" in response["Cache-Control"]
 
 
-@pytest.mark.parametrize("name", [HOSTILE, "a/b", "../..", "x" * 255, "line\nbreak", "100%", "队列"], ids=repr)
+@pytest.mark.parametrize(
+    "name",
+    [
+        HOSTILE,
+        "a/b",
+        *(pytest.param(one, marks=pytest.mark.sweep) for one in ("../..", "x" * 255, "line\nbreak", "100%", "队列")),
+    ],
+    ids=repr,
+)
 def test_names_from_strangers_are_text_everywhere(http, cluster, now, name):
     seed.make_topic(cluster, name, now=now)
     group = seed.make_group(cluster, name, now=now, verdict="stalled", lag=1, verdict_rule="offset_stands")
@@ -143,7 +155,7 @@ def test_how_often_the_database_is_asked_does_not_grow_with_the_rows(http, group
         seed.make_queue_offset(group, "orders", 1 + number, now=now, owner=f"member-{number}")
         seed.make_event(further, "joined", at=now - timedelta(minutes=number), client_id=f"c{number}")
     for name, args in EVERY_PAGE:
-        with django_assert_max_num_queries(19, info=name):
+        with django_assert_max_num_queries(22, info=name):
             assert http.get(reverse(name, args=args)).status_code == 200
 
 

@@ -73,6 +73,11 @@ def test_a_person_is_added_by_the_page_and_the_password_shown_once(http: Client)
     assert password not in text(again)
 
 
+def test_a_person_without_a_role_has_none(http: Client) -> None:
+    page = http.get("/people/add/", {"person": "bob", "role": ""})
+    assert "new role none" in " ".join(re.sub("<[^>]*>", " ", page.content.decode()).split())
+
+
 def test_a_role_is_given_and_taken_back_by_the_page(http: Client, cluster: Any) -> None:
     make_person("ann", Role.VIEWER)
     shown = text(http.get("/people/ann/role/", {"role": "operator"}))

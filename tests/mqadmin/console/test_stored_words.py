@@ -80,6 +80,23 @@ def test_each_text_that_may_be_stored_is_found_again() -> None:
 
 
 @pytest.mark.usefixtures("in_chinese")
+@pytest.mark.parametrize(
+    "piece", ["x did not answer within ", " refused y with ", "y holds a character other than ", " is being changed "]
+)
+def test_a_brokers_text_that_is_made_of_ours_is_shown_and_holds_nobody_up(piece: str) -> None:
+    hostile = (piece * 200)[:1999]
+    assert in_viewers_language(hostile)
+
+
+@pytest.mark.usefixtures("in_chinese")
+def test_one_that_counts_nothing_is_one() -> None:
+    singulars = [text.text for text in words.texts() if text.plural and PLACEHOLDER.search(text.text)]
+    assert any("%(n)" not in text for text in singulars)
+    for text in singulars:
+        assert in_viewers_language(filled(text))
+
+
+@pytest.mark.usefixtures("in_chinese")
 def test_what_is_too_long_stays_as_it_is() -> None:
     long = "No outcome is known. " * 200
     assert in_viewers_language(long) == long

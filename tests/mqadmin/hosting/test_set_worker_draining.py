@@ -37,7 +37,7 @@ def drain(person: AbstractUser, draining: str = "yes", worker: str = "loops-1@he
 
 def test_workers_are_listed_with_what_each_runs() -> None:
     LoopsWorker.objects.filter(node="loops-2@here").update(heartbeat_at=timezone.now() - timedelta(minutes=1))
-    listed = [(one.node, one.state, one.groups, one.free) for one in workers()]
+    listed = [(one.node, one.state, tuple(map(str, one.instances)), one.free) for one in workers()]
     assert listed == [
         ("loops-1@here", WorkerState.OK, ("billing", "billing"), 2),
         ("loops-2@here", WorkerState.SILENT, ("billing",), 1),
@@ -66,6 +66,28 @@ def test_instances_for_which_no_other_worker_has_a_slot_are_warned_of(ann: Abstr
     (warning,) = warnings("loops-1@here")
     assert "for 1 of its instances" in warning
     assert warnings("loops-2@here") == []
+
+
+def test_instances_that_end_anyway_need_no_slot_elsewhere(ann: AbstractUser) -> None:
+    def count() -> int:
+        values = {"worker": "loops-1@here", "draining": "yes"}
+        return len(runner.preview(caller(ann), "set_worker_draining", "", values).warnings)
+
+    assert count() == 1
+    HostedGroup.objects.update(wanted_instances=2)
+    assert count() == 0, "two are enough, and one runs elsewhere"
+    HostedGroup.objects.update(wanted_instances=3, is_stopped=True)
+    assert count() == 0, "none is wanted"
+    HostedGroup.objects.update(is_stopped=False)
+    first = InstanceLease.objects.filter(worker="loops-1@here", state=LeaseState.RUNNING)[:1]
+    InstanceLease.objects.filter(pk__in=list(first.values_list("pk", flat=True))).update(state=LeaseState.STOPPING)
+    assert count() == 0, "one is about to end"
+
+
+def test_who_drains_already_is_not_warned_of_again(ann: AbstractUser) -> None:
+    drain(ann)
+    values = {"worker": "loops-1@here", "draining": "yes"}
+    assert runner.preview(caller(ann), "set_worker_draining", "", values).warnings == ()
 
 
 def test_an_unknown_worker_is_refused_at_the_field(ann: AbstractUser) -> None:

@@ -14,6 +14,7 @@ from django_celery_beat.models import PeriodicTask
 from consumer.models import HostedGroup
 from mqadmin.actions import runner
 from mqadmin.actions.runs import Refusal, Result
+from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.jobs import selectors, tasks
 from mqadmin.people.roles import Role
@@ -121,3 +122,19 @@ def test_other_rows_of_beat_are_no_jobs_and_are_not_touched(root: AbstractUser) 
     assert other is not None
     assert selectors.jobs() == []
     assert set(run(root, "delete_job", job=other.name).errors) == {"job"}
+
+
+def test_a_job_that_would_set_a_password_is_refused_and_the_audit_does_not_keep_it(root: AbstractUser) -> None:
+    settings = json.dumps({"broker": "broker-a", "settings": "aclPassword=hunter2"})
+    result = run(root, "make_job", **JOB | {"action": "change_broker_config", "arguments": settings})
+    assert (result.refusal, list(result.errors)) == (Refusal.ARGUMENTS, ["arguments"])
+    tasks.run_action.apply(
+        kwargs={
+            "action": "change_broker_config",
+            "identity": "nightly",
+            "cluster": "gone",
+            "arguments": {"a": settings},
+        }
+    )
+    assert "hunter2" not in str(list(AuditEntry.objects.values()))
+    assert AuditEntry.objects.count() == 2

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import pytest
 from django.utils import timezone
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -134,9 +133,8 @@ def families() -> list[Metric]:
         started_at=now,
         heartbeat_at=now,
     )
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(ClustersCollector(lambda: now))
-    return list(text_string_to_metric_families(generate_latest(registry).decode()))
+    collector = ClustersCollector(lambda: now)
+    return list(text_string_to_metric_families(collector.text().decode()))
 
 
 def labels_by_series(families: list[Metric]) -> dict[str, set[str]]:

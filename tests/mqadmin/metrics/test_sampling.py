@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from channels.db import database_sync_to_async
 from django.utils import timezone
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from consumer.engine.config import ConsumerConfig
@@ -30,9 +29,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.django_db]
 
 
 def values(prefix: str = "rocketmq_broker") -> dict[str, float]:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(ClustersCollector())
-    families = text_string_to_metric_families(generate_latest(registry).decode())
+    collector = ClustersCollector()
+    families = text_string_to_metric_families(collector.text().decode())
     return {
         sample.name: sample.value
         for family in families

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqadmin.clusters.models import Group, Member, QueueOffset, Subscription, Topic, TopicKind
+from mqadmin.clusters.models import Group, Member, Subscription, Topic, TopicKind
 from mqadmin.observing import plan
 from mqadmin.observing.observation import (
     CommitObserved,
@@ -20,30 +20,24 @@ from mqadmin.observing.observation import (
     SubscriptionKey,
     TopicObserved,
 )
-from mqadmin.observing.plan import GroupProgress
+from mqadmin.observing.plan import GroupProgress, GroupWord, OffsetRow
 from remoting.wire.bodies.message_queue import MessageQueue
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 EARLIER = NOW - timedelta(minutes=5)
 GROUP = 7
 QUEUE = MessageQueue("orders", "broker-a", 0)
+SETTINGS = GroupSettingsObserved(is_consume_enabled=True, retry_times_max=16)
 
 
-def offset_row(**fields: Any) -> QueueOffset:
-    values: dict[str, Any] = {
-        "pk": 1,
-        "group_id": GROUP,
-        "topic_name": "orders",
-        "broker_name": "broker-a",
-        "queue_id": 0,
-        "seen_at": EARLIER,
-    }
-    return QueueOffset(**(values | fields))
+def offset_row(**fields: Any) -> OffsetRow:
+    return OffsetRow(*QUEUE, pk=1)._replace(**fields)
 
 
-def advanced(row: QueueOffset | None, committed: CommitObserved | None = None, **progress: Any) -> list[QueueOffset]:
+def advanced(row: OffsetRow | None, committed: CommitObserved | None = None, **progress: Any) -> list[dict[str, Any]]:
+    """Returns the new values of the rows that change."""
     facts = GroupProgress(GROUP, {QUEUE: committed} if committed else {}, **progress)
-    return plan.queue_offsets(facts, {QUEUE: row} if row else {}, [QUEUE], NOW)
+    return [values for _, values in plan.queue_offsets(facts, [row] if row else [], [QUEUE], NOW)]
 
 
 def committed(offset: int, behind_since: datetime | None = None) -> CommitObserved:
@@ -91,68 +85,76 @@ def test_unchanged_queue_is_not_written() -> None:
 
 
 def test_first_commit_seen_does_not_claim_that_the_offset_moved() -> None:
-    (row,) = advanced(None, committed(5))
-    assert (row.committed_offset, row.moved_at, row.committed_since) == (5, None, NOW)
+    (values,) = advanced(None, committed(5))
+    assert values == {"committed_offset": 5, "committed_since": NOW, "seen_at": NOW}
 
 
 def test_changed_commit_moved_now() -> None:
-    row = offset_row(committed_offset=5, committed_since=EARLIER)
-    assert advanced(row, committed(6)) == [row]
-    assert (row.committed_offset, row.moved_at, row.committed_since, row.seen_at) == (6, NOW, NOW, NOW)
+    (values,) = advanced(offset_row(committed_offset=5), committed(6))
+    assert values == {"committed_offset": 6, "committed_since": NOW, "moved_at": NOW, "seen_at": NOW}
 
 
 def test_unchanged_progress_is_not_written() -> None:
-    row = offset_row(
-        committed_offset=5,
-    )
-    assert advanced(row, committed(5)) == []
+    assert advanced(offset_row(committed_offset=5), committed(5)) == []
 
 
 def test_broker_that_says_since_when_is_believed() -> None:
-    (row,) = advanced(None, committed(5, EARLIER))
-    assert (row.behind_since, row.behind_method) == (EARLIER, "store_time")
+    (values,) = advanced(None, committed(5, EARLIER))
+    assert (values["behind_since"], values["behind_method"]) == (EARLIER, "store_time")
 
 
 def test_commit_forgets_since_when_the_message_before_it_waited() -> None:
     row = offset_row(committed_offset=5, behind_since=EARLIER, behind_method="store_time")
-    advanced(row, committed(9))
-    assert (row.behind_since, row.behind_method) == (None, "")
+    (values,) = advanced(row, committed(9))
+    assert (values["behind_since"], values["behind_method"]) == (None, "")
 
 
 def test_same_commit_keeps_since_when_its_message_has_been_waiting() -> None:
     row = offset_row(committed_offset=5, behind_since=EARLIER, behind_method="observed")
     assert advanced(row, committed(5)) == []
-    assert advanced(row, committed(5, NOW)) == [row]
-    assert (row.behind_since, row.behind_method) == (NOW, "store_time")
+    assert advanced(row, committed(5, NOW)) == [{"behind_since": NOW, "behind_method": "store_time", "seen_at": NOW}]
 
 
 def test_queue_of_a_subscribed_topic_has_a_row_before_the_first_commit() -> None:
-    (row,) = advanced(None, subscribed_topics=frozenset(["orders"]))
-    assert (row.committed_offset, row.is_subscribed) == (None, True)
+    assert advanced(None, subscribed_topics=frozenset(["orders"])) == [{"is_subscribed": True, "seen_at": NOW}]
 
 
 def test_topic_that_is_not_subscribed_any_more_is_marked() -> None:
     row = offset_row(committed_offset=5, is_subscribed=True)
-    advanced(row, subscribed_topics=frozenset(["refunds"]))
-    assert row.is_subscribed is False
+    assert advanced(row, subscribed_topics=frozenset(["refunds"])) == [{"is_subscribed": False, "seen_at": NOW}]
 
 
 def test_subscription_that_is_not_told_stays() -> None:
-    row = offset_row(committed_offset=5, is_subscribed=True)
-    advanced(row)
-    assert row.is_subscribed is True
+    assert advanced(offset_row(committed_offset=5, is_subscribed=True)) == []
 
 
 def test_owner_is_who_pulls_and_nobody_is_not_unknown() -> None:
-    row = offset_row(
-        committed_offset=5,
-    )
-    advanced(row, owners={QUEUE: Owner("c1", EARLIER, NOW)})
-    assert (row.owner, row.owner_since, row.last_pull_at) == ("c1", EARLIER, NOW)
-    advanced(row)
-    assert row.owner == "c1", "not told is not changed"
-    advanced(row, owners={})
-    assert (row.owner, row.owner_since) == ("", None)
+    row = offset_row(committed_offset=5)
+    (values,) = advanced(row, owners={QUEUE: Owner("c1", EARLIER, NOW)})
+    assert values == {"owner": "c1", "owner_since": EARLIER, "last_pull_at": NOW, "seen_at": NOW}
+    owned = row._replace(owner="c1", owner_since=EARLIER, last_pull_at=NOW)
+    assert advanced(owned) == [], "not told is not changed"
+    (values,) = advanced(owned, owners={})
+    assert (values["owner"], values["owner_since"]) == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("told", "broker", "word", "is_settled"),
+    [
+        (GroupObserved(name="g"), "", GroupWord(None, None, {}), True),
+        (GroupObserved(name="g", members=()), "", GroupWord(True, 16, {}), False),
+        (GroupObserved(name="g", settings=SETTINGS), "", GroupWord(True, 16, {}), True),
+        (GroupObserved(name="g", settings=SETTINGS), "", GroupWord(True, 3, {}), False),
+        (GroupObserved(name="g", settings=SETTINGS), "", GroupWord(True, 16, {"a": [True, 16]}), False),
+        (GroupObserved(name="g", settings=SETTINGS), "a", GroupWord(False, 16, {"a": [True, 16]}), True),
+        (GroupObserved(name="g", settings=SETTINGS), "b", GroupWord(True, 16, {"a": [True, 16]}), False),
+    ],
+    ids=["a commit", "members", "same", "other", "watched before", "same of the broker", "another broker"],
+)
+def test_row_that_says_what_is_observed_is_not_read(
+    told: GroupObserved, broker: str, word: GroupWord, is_settled: bool
+) -> None:
+    assert plan.is_settled(told, word, broker) == is_settled
 
 
 def member(client_id: str = "c1", **fields: Any) -> MemberObserved:
@@ -244,5 +246,6 @@ def test_queue_that_nobody_told_of_was_never_written_to() -> None:
 
 
 def test_queue_that_is_pulled_has_a_row_before_anything_else_is_known() -> None:
-    (row,) = plan.queue_offsets(GroupProgress(GROUP, owners={QUEUE: Owner("c1", EARLIER, NOW)}), {}, [], NOW)
-    assert (row.owner, row.committed_offset, row.max_offset, row.lag) == ("c1", None, None, None)
+    progress = GroupProgress(GROUP, owners={QUEUE: Owner("c1", EARLIER, NOW)})
+    ((row, values),) = plan.queue_offsets(progress, [], [], NOW)
+    assert (row.pk, values["owner"], values.get("committed_offset")) == (None, "c1", None)

@@ -104,6 +104,27 @@ def test_unchanged_rows_are_seen_again(cluster: Cluster) -> None:
     assert Group.objects.get().offsets_seen_at == later
 
 
+def test_group_of_which_nothing_moved_is_not_compared_again(cluster: Cluster) -> None:
+    """Shown by a row that somebody changed: the digest says that rows and brokers agree."""
+    sampling.sample_once(cluster, timezone.now())
+    QueueOffset.objects.update(committed_offset=3)
+    sampling.sample_once(cluster, timezone.now())
+    assert QueueOffset.objects.get().committed_offset == 3
+    Group.objects.update(committed_digest=0)
+    sampling.sample_once(cluster, timezone.now())
+    assert QueueOffset.objects.get().committed_offset == 10
+
+
+def test_topic_that_is_made_anew_has_its_readers_compared_again(cluster: Cluster, broker: ScriptedBroker) -> None:
+    sampling.sample_once(cluster, timezone.now())
+    config = broker.tables.topics.pop("orders")
+    sampling.sample_once(cluster, timezone.now())
+    assert not QueueOffset.objects.exists()
+    broker.tables.topics["orders"] = config
+    sampling.sample_once(cluster, timezone.now())
+    assert QueueOffset.objects.get().committed_offset == 10
+
+
 def test_members_found_and_missed_between_two_samples_are_events(cluster: Cluster, broker: ScriptedBroker) -> None:
     sampling.sample_once(cluster, timezone.now())
     broker.tables.members["billing"] = members("c2", expression="A")

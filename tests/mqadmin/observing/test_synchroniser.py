@@ -293,3 +293,30 @@ def test_brokers_that_are_not_listed_any_more_are_deleted(cluster: Cluster) -> N
     synchroniser.apply_brokers(cluster, [failing], NOW + timedelta(seconds=1))
     row = cluster.brokers.get()
     assert (row.name, row.last_error, row.seen_at) == ("a", "refused", NOW)
+
+
+@pytest.mark.parametrize("part", range(1, 7))
+def test_sample_whose_writing_was_interrupted_is_measured_by_time(cluster: Cluster, part: int) -> None:
+    """The next sample finds the rows as they are told, so that it would leave them alone."""
+    sampled = replace(everything(), of_broker="")
+    synchroniser.apply(cluster, sampled, is_watched=False)
+    left = iter(range(part - 1))
+
+    def interrupt() -> None:
+        if next(left, None) is None:
+            raise InterruptedError
+
+    later = replace(
+        sampled,
+        at=NOW + timedelta(seconds=15),
+        groups=(GroupObserved(name="billing", settings=GroupSettingsObserved(True, 16)),),
+        queues=(QueueObserved(QUEUE, 0, 25, None),),
+        committed=(CommitObserved("billing", QUEUE, 12),),
+    )
+    try:
+        synchroniser.apply(cluster, later, is_watched=False, between_parts=interrupt, whole_size_max=0)
+    except InterruptedError:
+        tick(cluster, 20)
+    rows = (TopicQueue.objects.get().max_offset, QueueOffset.objects.get().committed_offset)
+    assert rows in ((25, 10), (25, 12))
+    assert Group.objects.get().lag == rows[0] - (rows[1] or 0)

@@ -1,0 +1,69 @@
+"""Shapes of dead letters and of what they died of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from mqadmin.deadletters.bodies import BodyKind
+
+
+class FailureSerializer(serializers.Serializer[Any]):
+    """Dead letters of one group that died alike. What no member told is empty."""
+
+    id = serializers.IntegerField(source="pk")
+    group = serializers.CharField(source="group_name")
+    origin_topic = serializers.CharField(help_text="The topic that they were first sent to.")
+    tag = serializers.CharField()
+    attempt_count = serializers.IntegerField(help_text="How often each was tried.")
+    failure_class = serializers.CharField(help_text="The class of the exception.")
+    failure_text = serializers.CharField(help_text="The first line of the first exception.")
+    shape = serializers.CharField(help_text="What their bodies have in common.")
+    dead_count = serializers.IntegerField(help_text="All that were seen, also those that are not kept any more.")
+    first_dead_at = serializers.DateTimeField()
+    last_dead_at = serializers.DateTimeField()
+
+
+class DeadLetterSerializer(serializers.Serializer[Any]):
+    """A message of a %DLQ% topic. What no member told is empty."""
+
+    id = serializers.IntegerField(source="pk")
+    failure = serializers.IntegerField(source="failure_id")
+    group = serializers.CharField(source="group_name")
+    message_id = serializers.CharField(help_text="The sender's id, else the broker's.")
+    offset_message_id = serializers.CharField(help_text="The broker's id of the dead letter.")
+    broker_name = serializers.CharField()
+    queue_id = serializers.IntegerField()
+    queue_offset = serializers.IntegerField()
+    dead_at = serializers.DateTimeField()
+    origin_topic = serializers.CharField()
+    tag = serializers.CharField()
+    keys = serializers.SerializerMethodField()
+    born_at = serializers.DateTimeField(allow_null=True)
+    born_host = serializers.CharField()
+    attempt_count = serializers.IntegerField()
+    failure_class = serializers.CharField()
+    failure_text = serializers.CharField()
+    failed_member = serializers.CharField(help_text="The client that failed last.")
+    failed_listener = serializers.CharField()
+    body_bytes = serializers.IntegerField()
+
+    def get_keys(self, row: Any) -> list[str]:
+        return str(row.keys).split()
+
+
+class BodySerializer(serializers.Serializer[Any]):
+    """A body as text. `masked`: hidden from the caller's role; `gone`: neither kept nor on the broker, see `note`."""
+
+    kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in BodyKind])
+    text = serializers.CharField(help_text="JSON is indented, what is no text in hexadecimal.")
+    is_cut = serializers.BooleanField(help_text="There is more.")
+    note = serializers.CharField()
+
+
+class DeadLetterDetailSerializer(DeadLetterSerializer):
+    """A dead letter with its properties and its body."""
+
+    properties = serializers.DictField(child=serializers.CharField(), source="kept.properties")
+    body = BodySerializer()

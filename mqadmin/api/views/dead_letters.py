@@ -1,0 +1,89 @@
+"""`…/failures` and `…/dead-letters`: what messages died of, and the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from mqadmin.api.access import role_on
+from mqadmin.api.listing import FILTER_CHARS_MAX, ListQuery, ListResource, described
+from mqadmin.api.resource import Resource
+from mqadmin.api.rows import Rows
+from mqadmin.api.serializers.dead_letters import (
+    BodySerializer,
+    DeadLetterDetailSerializer,
+    DeadLetterSerializer,
+    FailureSerializer,
+)
+from mqadmin.clusters import selectors
+from mqadmin.clusters.models import NAME_CHARS_MAX
+from mqadmin.deadletters import selectors as dead_letter_selectors
+from mqadmin.deadletters.bodies import body_of
+from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.deadletters.selectors import DeadLetterFilter
+
+
+class FailuresQuery(ListQuery):
+    group = serializers.CharField(
+        max_length=NAME_CHARS_MAX, default="", allow_blank=True, help_text="Those of this group alone."
+    )
+
+
+@described("list_failures", "List what messages died of")
+class Failures(ListResource):
+    """Failures of a cluster's groups, the one that a message died of last first."""
+
+    row = FailureSerializer
+    query = FailuresQuery
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Failure]:
+        return dead_letter_selectors.failures(selectors.cluster_head(names["cluster"]), query["group"])
+
+
+class DeadLettersQuery(FailuresQuery):
+    failure = serializers.IntegerField(
+        min_value=1, max_value=2**63 - 1, required=False, help_text="Those of this failure alone, by its id."
+    )
+    q = serializers.CharField(
+        max_length=FILTER_CHARS_MAX,
+        default="",
+        allow_blank=True,
+        help_text="An id or a key, or a part of the topic, the tag or the error.",
+    )
+    since = serializers.DateTimeField(required=False, help_text="Died then or later.")
+    until = serializers.DateTimeField(required=False, help_text="Died before.")
+
+
+@described("list_dead_letters", "List dead letters")
+class DeadLetters(ListResource):
+    """Dead letters of a cluster, the latest first."""
+
+    row = DeadLetterSerializer
+    query = DeadLettersQuery
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[DeadLetter]:
+        wanted = DeadLetterFilter(
+            group=query["group"],
+            failure_id=query.get("failure"),
+            text=query["q"].strip(),
+            since=query.get("since"),
+            until=query.get("until"),
+        )
+        return dead_letter_selectors.dead_letters(selectors.cluster_head(names["cluster"]), wanted)
+
+
+class DeadLetterDetail(Resource):
+    """A dead letter with its properties and its body; the broker is asked for one that was too large to be kept."""
+
+    @extend_schema(operation_id="get_dead_letter", summary="Get a dead letter", responses=DeadLetterDetailSerializer)
+    def get(self, request: Request, cluster: str, message: int) -> Response:
+        head = selectors.cluster_head(cluster)
+        found = dead_letter_selectors.dead_letter(head, message)
+        body = BodySerializer(body_of(found, role_on(request, head))).data
+        shown = DeadLetterSerializer(found).data | {"properties": found.kept.properties, "body": body}
+        return Response(shown)

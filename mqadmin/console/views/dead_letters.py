@@ -1,0 +1,136 @@
+"""`…/deadletters/`: what fails in a cluster; a failure with its messages; one dead letter.
+
+A failure is what messages died of: the same error in the same group, on messages that look alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import add_never_cache_headers
+from django.views.decorators.http import require_safe
+
+from mqadmin.clusters import selectors
+from mqadmin.console import sentences
+from mqadmin.console.listing import FILTER_CHARS_MAX
+from mqadmin.console.live_page import live_page, or_404
+from mqadmin.deadletters import selectors as dead_letter_selectors
+from mqadmin.deadletters.bodies import body_of
+from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.deadletters.selectors import DeadLetterFilter
+from mqadmin.live.events import ChangeKind
+from mqadmin.live.subscriptions import Subscription
+from mqadmin.people import access
+
+
+@require_safe
+def dead_letters(request: HttpRequest, cluster: str) -> HttpResponse:
+    """Lists the failures of a cluster, or, with a word to look for, the dead letters that have it."""
+    text, before = search_text(request.GET), request.GET.get("before", "")
+    shows = [Subscription(cluster, kinds=(ChangeKind.DEAD_LETTERS,))]
+    return live_page(
+        request,
+        "dead_letters",
+        lambda: _dead_letters(cluster, text, before),
+        shows=shows,
+        cluster=cluster,
+        section="dead_letters",
+    )
+
+
+def search_text(query: QueryDict) -> str:
+    return query.get("q", "").strip()[:FILTER_CHARS_MAX].replace("\0", "")
+
+
+def _dead_letters(cluster: str, text: str, before: str) -> dict[str, Any]:
+    head, now = selectors.cluster_head(cluster), timezone.now()
+    totals = dead_letter_selectors.totals(head, now)
+    shown = {"head": head, "now": now, "text": text, "totals": totals, "cluster": cluster}
+    if text:
+        letters = dead_letter_selectors.dead_letters(head, DeadLetterFilter(text=text)).page(before)
+        older = _older(reverse("dead_letters", args=[cluster]), letters.older, q=text)
+        return shown | {"letters": letters.rows, "older_url": older, "summary": ""}
+    page = dead_letter_selectors.failures(head).page(before)
+    older = _older(reverse("dead_letters", args=[cluster]), page.older)
+    return shown | {
+        "failures": failure_lines(page.rows, now),
+        "older_url": older,
+        "summary": sentences.dead_letters_sentence(totals),
+    }
+
+
+def failure_lines(rows: Sequence[Failure], now: datetime) -> list[tuple[Failure, list[int]]]:
+    """Returns each failure with how many died of it in each of the last hours."""
+    trends = dead_letter_selectors.trends(rows, now)
+    return [(row, trends[row.pk]) for row in rows]
+
+
+@require_safe
+def failure(request: HttpRequest, cluster: str, failure: int) -> HttpResponse:
+    text, before = search_text(request.GET), request.GET.get("before", "")
+    shows = [Subscription(cluster, kinds=(ChangeKind.DEAD_LETTERS,))]
+    return live_page(
+        request,
+        "failure",
+        lambda: _failure(cluster, failure, text, before),
+        shows=shows,
+        cluster=cluster,
+        section="dead_letters",
+    )
+
+
+def _failure(cluster: str, failure_id: int, text: str, before: str) -> dict[str, Any]:
+    head, now = selectors.cluster_head(cluster), timezone.now()
+    found = dead_letter_selectors.failure(head, failure_id)
+    page = dead_letter_selectors.dead_letters(head, DeadLetterFilter(failure_id=failure_id, text=text)).page(before)
+    return {
+        "head": head,
+        "now": now,
+        "cluster": cluster,
+        "failure": found,
+        "text": text,
+        "trend": dead_letter_selectors.trends([found], now)[found.pk],
+        "letters": page.rows,
+        "older_url": _older(reverse("failure", args=[cluster, failure_id]), page.older, q=text),
+    }
+
+
+@require_safe
+def dead_letter(request: HttpRequest, cluster: str, message: int) -> HttpResponse:
+    """Shows one dead letter with its body, which the broker is asked for where it was too large to be kept."""
+    with or_404():
+        head = selectors.cluster_head(cluster)
+        found = dead_letter_selectors.dead_letter(head, message)
+    context = {
+        "here": cluster,
+        "cluster": cluster,
+        "section": "dead_letters",
+        "now": timezone.now(),
+        "message": found,
+        "body": body_of(found, access.role_on(request.user, head)),
+        "properties": sorted(found.kept.properties.items()),
+        "steps": _steps(found),
+    }
+    response = render(request, "console/dead_letter.html", context)
+    add_never_cache_headers(response)
+    return response
+
+
+def _steps(message: DeadLetter) -> list[tuple[datetime, str]]:
+    """Returns what is known of its way, oldest first."""
+    steps = [(message.born_at, sentences.born_sentence(message))] if message.born_at is not None else []
+    return [*steps, (message.dead_at, sentences.died_sentence(message))]
+
+
+def _older(address: str, cursor: str, **filters: str) -> str:
+    if not cursor:
+        return ""
+    query = QueryDict(mutable=True)
+    query.update({name: value for name, value in filters.items() if value} | {"before": cursor})
+    return f"{address}?{query.urlencode()}"

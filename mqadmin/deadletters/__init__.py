@@ -1,0 +1,1 @@
+"""Dead letters: the messages of `%DLQ%` topics, indexed as they arrive, grouped by failure."""

@@ -1,0 +1,163 @@
+"""What a group's queues add up to. Pure, but for the reading of the rows: tens of thousands at a time, so not models.
+
+Owns the sums; what follows from them (rates, verdict, history) is `measuring.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from django.db.models import Max, Min
+
+from mqadmin.clusters import figures
+from mqadmin.clusters.bulk import chunks
+from mqadmin.clusters.figures import Behind
+from mqadmin.clusters.models import QueueOffset, TopicQueue
+from remoting.wire.bodies.message_queue import MessageQueue
+
+
+class QueueRow(NamedTuple):
+    """What bears on a group's sums of its row of one queue."""
+
+    topic_name: str
+    broker_name: str
+    queue_id: int
+    pk: int
+    committed_offset: int | None
+
+
+class Standing(NamedTuple):
+    """What bears on them besides, where messages wait on the queue."""
+
+    committed_since: datetime | None
+    behind_since: datetime | None
+    behind_method: str
+
+
+class QueueEnd(NamedTuple):
+    """What bears on its readers of a topic's row of one queue."""
+
+    max_offset: int
+    max_history: bytes | memoryview
+    last_stored_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRows:
+    """`moved_at`: the latest, `seen_at`: the oldest of the rows. `standings`: by the primary key of the row."""
+
+    rows: Sequence[QueueRow] = ()
+    ends: Mapping[MessageQueue, QueueEnd] = field(default_factory=dict)
+    standings: Mapping[int, Standing] = field(default_factory=dict)
+    moved_at: datetime | None = None
+    seen_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class Sums:
+    """Over the queues of one group. `known_count`, the totals and `lag` (None: no queue) are of those with a known lag.
+
+    `standing_since`: since when the longest-standing queue with messages waiting has neither moved nor been empty, of
+    brokers that answer. `waiting`: by the primary key of a row that does not say so itself, since when its next message
+    has been waiting. A sum is as old as its oldest part: `seen_at`.
+    """
+
+    queue_count: int = 0
+    known_count: int = 0
+    lag: int | None = None
+    max_total: int = 0
+    committed_total: int = 0
+    behind: Behind = figures.NOT_BEHIND
+    standing_since: datetime | None = None
+    moved_at: datetime | None = None
+    seen_at: datetime | None = None
+    is_any_away: bool = False
+    fingerprint: int = 0
+    waiting: list[tuple[int, Behind]] = field(default_factory=list)
+
+
+def read(cluster_id: int, group_ids: Collection[int]) -> dict[int, GroupRows]:
+    """Returns, by group, the rows that count: those of topics that its members subscribe to, where that is known.
+
+    Moments are what takes long to read: of queues that are read to their end only the latest and the oldest are.
+    """
+    of_groups = QueueOffset.objects.filter(group__in=group_ids).exclude(is_subscribed=False)
+    rows: defaultdict[int, list[QueueRow]] = defaultdict(list)
+    for group_id, *values in of_groups.values_list("group_id", *QueueRow._fields):
+        rows[group_id].append(QueueRow(*values))
+    ends = _ends(cluster_id, {row.topic_name for of_group in rows.values() for row in of_group})
+    waiting = [row.pk for of_group in rows.values() for row in of_group if _lag(row, ends)]
+    standings = {
+        pk: Standing(*values)
+        for pks in chunks(waiting)
+        for pk, *values in QueueOffset.objects.filter(pk__in=pks).values_list("pk", *Standing._fields)
+    }
+    bounds = of_groups.values_list("group_id").annotate(Max("moved_at"), Min("seen_at")).order_by()
+    return {
+        group_id: GroupRows(rows[group_id], ends, standings, moved_at, seen_at)
+        for group_id, moved_at, seen_at in bounds
+    }
+
+
+def sums(of_group: GroupRows, away: Container[str]) -> Sums:
+    """Adds up one group's queues. Whether a queue of a broker that is `away` stands is not known."""
+    total = Sums(queue_count=len(of_group.rows), moved_at=of_group.moved_at, seen_at=of_group.seen_at)
+    known: list[str] = []
+    total_lag = 0
+    for row in of_group.rows:
+        lag = _lag(row, of_group.ends)
+        if lag is None:
+            continue
+        end = _end(row, of_group.ends)
+        known.append(f"{row.topic_name} {row.broker_name} {row.queue_id}")
+        total.max_total += end.max_offset if end is not None else 0
+        total.committed_total += row.committed_offset or 0
+        is_away = row.broker_name in away
+        total.is_any_away |= is_away
+        total_lag += lag
+        standing = of_group.standings.get(row.pk)
+        if lag and end is not None and standing is not None:
+            _add_waiting(total, row, standing, end, lag, is_away=is_away)
+    total.known_count = len(known)
+    total.lag = total_lag if known else None
+    total.fingerprint = crc32("\n".join(sorted(known)).encode())
+    return total
+
+
+def _end(row: QueueRow, ends: Mapping[MessageQueue, QueueEnd]) -> QueueEnd | None:
+    return ends.get(row[:3])  # type: ignore[call-overload, no-any-return]  # a queue is equal to its three parts
+
+
+def _lag(row: QueueRow, ends: Mapping[MessageQueue, QueueEnd]) -> int | None:
+    end = _end(row, ends)
+    return figures.lag(row.committed_offset, end.max_offset) if end is not None else None
+
+
+def _add_waiting(total: Sums, row: QueueRow, standing: Standing, end: QueueEnd, lag: int, *, is_away: bool) -> None:
+    told = Behind(standing.behind_since, standing.behind_method)
+    behind = figures.behind(lag, row.committed_offset, told, end.max_history, end.last_stored_at)
+    if behind.since is None:
+        return
+    if total.behind.since is None or behind.since < total.behind.since:
+        total.behind = behind
+    if standing.committed_since is not None and not is_away:
+        since = max(standing.committed_since, behind.since)
+        if total.standing_since is None or since < total.standing_since:
+            total.standing_since = since
+    if standing.behind_since is None:
+        total.waiting.append((row.pk, behind))
+
+
+def _ends(cluster_id: int, topic_names: Iterable[str]) -> dict[MessageQueue, QueueEnd]:
+    return {MessageQueue(*row[:3]): QueueEnd(*row[3:]) for row in _end_rows(cluster_id, topic_names)}
+
+
+def _end_rows(cluster_id: int, topic_names: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    for names in chunks(topic_names):
+        queues = TopicQueue.objects.filter(topic__cluster_id=cluster_id, topic__name__in=names)
+        yield from queues.values_list("topic__name", "broker_name", "queue_id", *QueueEnd._fields)

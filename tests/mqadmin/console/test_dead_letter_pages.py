@@ -1,0 +1,117 @@
+"""Dead letters on pages: failures, the messages of one, one message."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure
+from mqadmin.people.masking import read_rules
+from remoting.wire.properties import Property
+from tests.mqadmin.console.pages import names_in, text_of
+from tests.support import console_rows as seed
+from tests.support.dead_letter_brokers import dead_message
+
+TIMEOUT = {Property.FAILURE_CLASS: "PaymentTimeout", Property.FAILURE_TEXT: "no answer after 30 s"}
+
+
+@pytest.fixture
+def dead(cluster, group, now):
+    messages = [
+        *(dead_message(offset, properties=TIMEOUT) for offset in range(3)),
+        dead_message(3, body=b"<script>alert(1)</script>", properties={Property.TAGS: "<b>odd</b>"}),
+    ]
+    seed.make_dead_letters(cluster, "billing", messages, now=now)
+    return cluster
+
+
+def test_failures_of_a_cluster_are_listed_with_what_they_are(http, dead):
+    page = http.get("/clusters/local/deadletters/")
+    text = text_of(page)
+    assert "4 dead letters of 2 failures" in text
+    assert "PaymentTimeout : no answer after 30 s" in text
+    assert "no reason told text" in text
+    assert len(names_in(page)) == 2
+    assert "<b>odd</b>" not in page.content.decode()
+
+
+def test_a_cluster_without_any_says_so(http, cluster):
+    assert "No message has died." in text_of(http.get("/clusters/local/deadletters/"))
+
+
+def test_the_tab_of_a_group_shows_its_own(http, dead, now):
+    seed.make_dead_letters(dead, "mail", [dead_message(0, topic="%DLQ%mail")], now=now)
+    assert "4 dead letters of 2 failures" in text_of(http.get("/clusters/local/groups/billing/deadletters/"))
+    assert "5 dead letters of 3 failures" in text_of(http.get("/clusters/local/deadletters/"))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("UNIQ1", 1), ("order-2", 1), ("k", 4), ("PaymentTimeout", 3), ("no answer", 3), ("orders", 4), ("nothing", 0)],
+)
+def test_dead_letters_are_found_by_id_key_topic_and_error(http, dead, text, found):
+    assert len(names_in(http.get("/clusters/local/deadletters/", {"q": text}))) == found
+
+
+def test_a_failure_shows_its_messages_page_by_page(http, dead, now):
+    more = [dead_message(offset, properties=TIMEOUT) for offset in range(4, 60)]
+    seed.make_dead_letters(dead, "billing", more, now=now)
+    failure = Failure.objects.get(failure_class="PaymentTimeout")
+    first = http.get(f"/clusters/local/deadletters/failures/{failure.pk}/")
+    assert "dead 59" in text_of(first)
+    assert len(names_in(first)) == 50
+    older = first.context["older_url"]
+    second = http.get(older)
+    assert len(names_in(second)) == 9
+    assert not set(names_in(first)) & set(names_in(second))
+
+
+def test_a_dead_letter_shows_its_body_its_properties_and_its_way(http, dead):
+    message = DeadLetter.objects.get(queue_offset=1)
+    page = http.get(f"/clusters/local/deadletters/{message.pk}/")
+    text = text_of(page)
+    assert '"id": 1' in text
+    assert "UNIQ1" in text
+    assert "sent to orders by 10.0.0.7:4" in text
+    assert "dead in group billing after 16 attempts" in text
+    assert "broker broker-a, queue 0, offset 1" in text
+
+
+def test_a_body_is_never_markup(http, dead):
+    message = DeadLetter.objects.get(queue_offset=3)
+    assert b"<script>alert" not in http.get(f"/clusters/local/deadletters/{message.pk}/").content
+
+
+def test_a_body_that_a_role_may_not_see_is_not_on_the_page(http, dead, settings):
+    settings.MQADMIN_MASKED = read_rules("admin:orders")
+    message = DeadLetter.objects.get(queue_offset=1)
+    page = http.get(f"/clusters/local/deadletters/{message.pk}/")
+    assert "Bodies of this topic are hidden from your role." in text_of(page)
+    assert '"id": 1' not in text_of(page)
+
+
+def test_a_queue_that_cannot_be_read_is_named_with_the_reason(http, dead):
+    DeadLetterQueue.objects.update(end_offset=9, problem="the topic[%DLQ%billing] pulling message is forbidden")
+    text = text_of(http.get("/clusters/local/deadletters/"))
+    assert "5 more are not indexed yet." in text
+    assert "%DLQ%billing on broker-a: the topic[%DLQ%billing] pulling message is forbidden" in text
+
+
+@pytest.mark.parametrize("path", ["deadletters/999/", "deadletters/failures/999/", "groups/nobody/deadletters/"])
+def test_what_is_not_there_is_a_404(http, dead, path):
+    assert http.get(f"/clusters/local/{path}").status_code == 404
+
+
+def test_one_of_another_cluster_is_not_there(http, dead, now):
+    seed.make_cluster("other", now=now)
+    message = DeadLetter.objects.first()
+    assert http.get(f"/clusters/other/deadletters/{message.pk}/").status_code == 404
+
+
+@pytest.mark.parametrize("cursor", ["garbage", "2026-01-01_x", "_1", "2026-01-01T00:00:00_1"])
+def test_a_cursor_that_is_none_begins_at_the_newest(http, dead, cursor):
+    assert len(names_in(http.get("/clusters/local/deadletters/", {"before": cursor}))) == 2
+
+
+def test_queries_do_not_grow_with_the_rows(http, dead, now, django_assert_max_num_queries):
+    with django_assert_max_num_queries(25):
+        http.get("/clusters/local/deadletters/")

@@ -1,0 +1,33 @@
+"""What is asked of a broker is counted, also what nobody waits for any more."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqadmin.observing.gateway.counting import Costs, CountedConnections
+from mqadmin.observing.gateway.failures import Failures
+from mqadmin.observing.gateway.fan_out import fan_out
+from remoting.wire.codes import RequestCode
+from remoting.wire.command import Command
+from tests.support.answering_server import AnsweringServer
+
+
+@pytest.mark.parametrize(
+    ("code", "errors"), [(RequestCode.GET_ALL_TOPIC_CONFIG, 1), (RequestCode.WATCH, 0)], ids=["a question", "a watch"]
+)
+async def test_a_question_that_the_rounds_end_cuts_off_is_an_error_and_a_watch_is_not(code: int, errors: int) -> None:
+    costs, failures = Costs(), Failures()
+    connections = CountedConnections(costs)
+    async with AnsweringServer() as server:
+        server.answers[code] = lambda _connection, _request: None
+
+        async def ask(address: str) -> Command:
+            return await connections.request(address, Command(code=code))
+
+        try:
+            assert await fan_out({server.address: ask}, str, failures, timeout_s=0.05) == {}
+        finally:
+            await connections.close()
+    assert "did not answer within" in failures.reasons[server.address]
+    cost = costs.of(server.address)
+    assert (cost.request_count, cost.error_count) == (1, errors)
