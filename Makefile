@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # What needs nothing but Python and is over within milliseconds.
-UNIT := not (journey or crash or simulation or java or postgres or browser)
+UNIT := not (journey or crash or simulation or sweep or java or postgres or browser)
 # tests/support/parallel.py says how many workers that are and what each gets.
 PARALLEL := -n auto --dist loadfile
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 GROUP_COUNT = 10_000
 TOPIC_COUNT = 10_000
+READ_TOPICS = 1_000
 QUEUE_COUNT = 8
 ENTRY_COUNT = 100_000
 # The slowest twentieth of so many is two.
@@ -133,76 +134,17 @@ def _make_rows() -> str:
     from django.db import connection  # after setup
     from django.utils import timezone  # after setup
 
+    from bench.followed import make_followed  # after setup
     from mqadmin.audit.models import AuditEntry  # after setup
-    from mqadmin.clusters.models import (  # after setup
-        VERDICT_RANKS,
-        Group,
-        QueueOffset,
-        Topic,
-        TopicQueue,
-        Verdict,
-    )
     from mqadmin.ownership.models import Ownership  # after setup
     from mqadmin.tokens.models import ApiToken, digest_of, new_secret  # after setup
-    from tests.support.console_rows import make_broker, make_cluster, make_event, make_lag_history  # after setup
+    from tests.support.console_rows import make_broker, make_event, make_lag_history  # after setup
 
     now = timezone.now()
-    cluster = make_cluster(now=now)
+    cluster, groups = make_followed(
+        topic_count=TOPIC_COUNT, group_count=GROUP_COUNT, read_topics=READ_TOPICS, queue_count=QUEUE_COUNT, now=now
+    )
     make_broker(cluster, now=now)
-    topics = Topic.objects.bulk_create(
-        Topic(
-            cluster=cluster,
-            name=f"topic-{number}",
-            read_queue_count=QUEUE_COUNT,
-            write_queue_count=QUEUE_COUNT,
-            perm=6,
-            message_count=number * 7919 % 100_003,
-            in_per_s=1.5,
-            seen_at=now,
-        )
-        for number in range(TOPIC_COUNT)
-    )
-    TopicQueue.objects.bulk_create(
-        (
-            TopicQueue(topic=topic, broker_name="broker-a", queue_id=each, min_offset=0, max_offset=1000, seen_at=now)
-            for topic in topics
-            for each in range(QUEUE_COUNT)
-        ),
-        batch_size=5_000,
-    )
-    verdicts = [verdict for verdict in Verdict for _ in range(20 if verdict == Verdict.OK else 1)]
-    groups = Group.objects.bulk_create(
-        Group(
-            cluster=cluster,
-            name=f"group-{number}",
-            verdict=(verdict := verdicts[number % len(verdicts)]),
-            verdict_rank=VERDICT_RANKS[verdict],
-            verdict_since=now,
-            message_model="CLUSTERING",
-            member_count=2,
-            lag=number * 7919 % 100_003,
-            behind_since=now,
-            in_per_s=1.5,
-            out_per_s=1.5,
-            seen_at=now,
-        )
-        for number in range(GROUP_COUNT)
-    )
-    QueueOffset.objects.bulk_create(
-        (
-            QueueOffset(
-                group=group,
-                topic_name=topics[number % 1_000].name,
-                broker_name="broker-a",
-                queue_id=each,
-                committed_offset=990,
-                seen_at=now,
-            )
-            for number, group in enumerate(groups)
-            for each in range(QUEUE_COUNT)
-        ),
-        batch_size=5_000,
-    )
     for group in groups[:200]:
         make_lag_history(group, now=now, lag_shape="growing")
         make_event(group, "joined", at=now, client_id="c", member_count=1)

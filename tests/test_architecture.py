@@ -99,6 +99,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.configuration": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", *TALKING),
     "mqadmin.metrics": (*FACES, "mqadmin.actions", *TALKING),
     "mqadmin.producers": (*FACES, "mqadmin.actions", "mqadmin.lag", "mqadmin.rebalances", *TALKING),
+    "mqadmin.deadletters": ("mqadmin", *TALKING),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.brokers": (
@@ -173,6 +174,16 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "mqadmin.observing.signals",
         "mqadmin.observing.observation",
     ),
+    # Changes go through the registry; what is there is asked for all at once.
+    "mqadmin.configuration": ("mqadmin.topics.settings", "mqadmin.groups.settings"),
+    "mqadmin.deadletters": (
+        "mqadmin.deadletters",
+        "mqadmin.clusters",
+        "mqadmin.observing.signals",
+        "mqadmin.observing.gateway",
+        "mqadmin.people.masking",
+        "mqadmin.people.roles",
+    ),
     # Its entries are written by actions; removing old ones is an action.
     "mqadmin.audit": ("mqadmin.audit", "mqadmin.actions.declaration", "mqadmin.actions.registry"),
     "mqadmin.people": (
@@ -180,6 +191,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "mqadmin.clusters.models",
         "mqadmin.actions.declaration",
         "mqadmin.actions.registry",
+        "mqadmin.actions.switches",
     ),
     "mqadmin.hosting": ("mqadmin.live.events",),
 }

@@ -22,6 +22,7 @@ from tests.support.stores import SMALL, ManualClock, open_store
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+BEHAVIOUR = (ROOT / "docs" / "BEHAVIOUR.md").read_text(encoding="utf-8")
 COMPATIBILITY = (ROOT / "docs" / "COMPATIBILITY.md").read_text(encoding="utf-8")
 # Set by our own processes for each other, not by people.
 INTERNAL = {"MQADMIN_DATABASE_POOL"}
@@ -140,9 +141,14 @@ def test_every_claim_of_the_compatibility_page_has_its_test() -> None:
 def test_every_test_that_the_compatibility_page_names_exists() -> None:
     named = re.findall(r"\[(test_\w+)\]\(\.\./(tests/[\w./]+\.py)\)", COMPATIBILITY)
     assert named
-    missing = [
-        (test, path)
-        for test, path in named
-        if not (ROOT / path).exists() or f"def {test}(" not in (ROOT / path).read_text(encoding="utf-8")
-    ]
-    assert missing == []
+    assert [(test, path) for test, path in named if not _is_defined(test, path)] == []
+
+
+def test_every_test_that_the_behaviour_page_names_exists() -> None:
+    """Written `tests/…/test_x.py::test_y` there."""
+    named = re.findall(r"`(tests/[\w./]+\.py)::(test_\w+)`", BEHAVIOUR)
+    assert [(test, path) for path, test in named if not _is_defined(test, path)] == []
+
+
+def _is_defined(test: str, path: str) -> bool:
+    return (ROOT / path).exists() and f"def {test}(" in (ROOT / path).read_text(encoding="utf-8")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,23 +37,35 @@ def garbage_behind(path: Path, position: int) -> None:
         file.write(random.Random(position).randbytes(1000))
 
 
+class Original:
+    """A store as it was abandoned. It is laid out anew in the same folder: making and removing folders takes long."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        store = open_store(folder)
+        for body in KEPT:
+            store.append(draft(body, keys="k"))
+        self.last: Appended = store.append(draft(LAST, keys="k"))
+        abandon(store)
+        self._contents = {path: path.read_bytes() for path in self._files()}
+
+    def harmed(self, harm: Callable[[Path, int], None], position: int) -> Path:
+        """Returns the folder with the store as it was, but for the harm at `position` of its log."""
+        for path in self._files():
+            if path not in self._contents:
+                path.unlink()
+        for path, content in self._contents.items():
+            path.write_bytes(content)
+        harm(self._folder / "commitlog" / "00000000000000000000", position)
+        return self._folder
+
+    def _files(self) -> list[Path]:
+        return [path for path in self._folder.rglob("*") if path.is_file()]
+
+
 @pytest.fixture
-def original(tmp_path: Path) -> tuple[Path, Appended]:
-    folder = tmp_path / "original"
-    store = open_store(folder)
-    for body in KEPT:
-        store.append(draft(body, keys="k"))
-    last = store.append(draft(LAST, keys="k"))
-    abandon(store)
-    return folder, last
-
-
-def harmed_copy(original: Path, harm: Callable[[Path, int], None], position: int) -> Path:
-    copy = original.parent / "copy"
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(original, copy)
-    harm(copy / "commitlog" / "00000000000000000000", position)
-    return copy
+def original(tmp_path: Path) -> Original:
+    return Original(tmp_path / "store")
 
 
 def check(folder: Path) -> None:
@@ -72,27 +83,25 @@ def check(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [cut_off, zero_behind, garbage_behind])
-def test_the_last_record_cut_at_every_byte(original: tuple[Path, Appended], harm: Callable[[Path, int], None]) -> None:
-    folder, last = original
+def test_the_last_record_cut_at_every_byte(original: Original, harm: Callable[[Path, int], None]) -> None:
+    last = original.last
     step = 1 if os.environ.get("TORTURE") else 3
     # The very last bytes too: a record that lacks one byte is no record.
     cuts = sorted({*range(0, last.total_bytes, step), *range(last.total_bytes - 25, last.total_bytes)})
     for cut in cuts:
-        check(harmed_copy(folder, harm, last.commit_log_offset + cut))
+        check(original.harmed(harm, last.commit_log_offset + cut))
 
 
 @pytest.mark.parametrize("harm", [zero_behind, garbage_behind])
-def test_a_whole_last_record_stays(original: tuple[Path, Appended], harm: Callable[[Path, int], None]) -> None:
-    folder, last = original
-    copy = harmed_copy(folder, harm, last.commit_log_offset + last.total_bytes)
-    store = open_store(copy)
+def test_a_whole_last_record_stays(original: Original, harm: Callable[[Path, int], None]) -> None:
+    store = open_store(original.harmed(harm, original.last.commit_log_offset + original.last.total_bytes))
     assert bodies(store) == [*KEPT, LAST]
     assert (store.recovery.torn is not None) == (harm is garbage_behind)
     store.close()
 
 
-def test_every_flipped_bit_of_the_last_record_is_found(original: tuple[Path, Appended]) -> None:
-    folder, last = original
+def test_every_flipped_bit_of_the_last_record_is_found(original: Original) -> None:
+    last = original.last
     bits = range(8) if os.environ.get("TORTURE") else None
     for byte in range(last.total_bytes):
         for bit in bits or [random.Random(byte).randrange(8)]:
@@ -104,13 +113,13 @@ def test_every_flipped_bit_of_the_last_record_is_found(original: tuple[Path, App
                     file.seek(position)
                     file.write(bytes([old ^ 1 << bit]))
 
-            copy = harmed_copy(folder, flip, last.commit_log_offset + byte)
-            store = open_store(copy)
+            folder = original.harmed(flip, last.commit_log_offset + byte)
+            store = open_store(folder)
             assert bodies(store) == KEPT, f"byte {byte} bit {bit}"
             assert store.recovery.torn is not None
             kept_as = store.recovery.torn.kept_as
             assert kept_as is not None
-            assert (copy / "quarantine" / kept_as).stat().st_size == last.total_bytes
+            assert (folder / "quarantine" / kept_as).stat().st_size == last.total_bytes
             store.close()
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from examples.shop.mail import MailServerBusy, send_mail
-from examples.shop.orders import STEPS, next_order
+from examples.shop.mail import CLOSED_MAILBOXES, MailboxClosed, MailServerBusy, send_mail
+from examples.shop.orders import MOVED_CUSTOMER, STEPS, next_order
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +43,12 @@ async def test_the_mail_server_is_busy_now_and_then() -> None:
     await send_mail("anna", "Order 1 was paid", 0, chance=Chance(1), delay_s=0)
 
 
+async def test_a_mailbox_that_is_closed_stays_closed() -> None:
+    with pytest.raises(MailboxClosed, match="zoe has no mailbox"):
+        await send_mail(MOVED_CUSTOMER, "Order 1 was paid", 0, delay_s=0)
+    assert MOVED_CUSTOMER in CLOSED_MAILBOXES
+
+
 def test_the_shops_listeners_are_declared_and_can_be_called_like_any_function() -> None:
     """In a process of its own: listeners are declared before Django's start, or not at all."""
     script = """
@@ -52,7 +58,7 @@ from consumer import Message
 from consumer.listener import registry
 from examples.shop.listeners import bill
 groups = registry.groups
-assert {name: spec.wanted_instances for name, spec in groups.items()} == {"billing": 2, "mailing": 2}
+assert {name: spec.options["wanted_instances"] for name, spec in groups.items()} == {"billing": 2, "mailing": 2}
 assert groups["billing"].listeners["orders"].tags == "paid || refunded"
 assert not groups["billing"].listeners["orders"].is_async and groups["mailing"].listeners["orders"].is_async
 assert bill(Message(topic="orders", body=b'{"cents": 5}', properties={"TAGS": "paid"})) == 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypeAlias
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from tests.journeys.contract import RUN_WITHIN_S, ScenarioRuns
 from tests.journeys.refusals import Refusals
 from tests.journeys.retries import Retries
+from tests.journeys.shop import Shop
 from tests.support.apache import CLUSTER, ApacheRocketMQ
 from tests.support.go_client import GoClient
 from tests.support.java import OLD_APACHE_VERSION, require_apache, require_driver
@@ -106,6 +107,14 @@ def go(go_processes: Callable[[Cluster], GoClient], cluster: Cluster) -> GoClien
 def fresh() -> Callable[[str], str]:
     """A name that no other test of this session uses: `fresh("topic")`."""
     return lambda word: f"{word}-{next(_numbers)}"
+
+
+@pytest.fixture
+async def shop(cluster: Cluster, fresh: Callable[[str], str]) -> AsyncIterator[Shop]:
+    opened = Shop(cluster, fresh("shop-orders"), fresh("shop-billing"))
+    await opened.open()
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture(scope="session")

@@ -17,51 +17,11 @@ from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode
 from remoting.wire.java_properties import write_properties
 from tests.support.browser import PASSWORD, Site, chromium, log_in, page, site  # noqa: F401 - fixtures
+from tests.support.console_pages import ASKING, NO_PAGE, PAGES
 from tests.support.group_brokers import GroupBrokers
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(900)]
 
-# The console's own, and a cluster in which there is something of everything.
-PAGES = [
-    "/",
-    "/jobs/",
-    "/jobs/make/",
-    "/people/",
-    "/people/add/",
-    "/people/admin/",
-    "/tokens/",
-    "/tokens/create/",
-    "/audit/",
-    "/add-cluster/",
-    "/nothing-there/",
-    "/clusters/local/",
-    "/clusters/local/groups/",
-    "/clusters/local/groups/?q=nothing",
-    "/clusters/local/groups/billing/",
-    "/clusters/local/groups/billing/members/",
-    "/clusters/local/groups/billing/subscriptions/",
-    "/clusters/local/groups/billing/rebalances/",
-    "/clusters/local/rebalances/",
-    "/clusters/local/topics/",
-    "/clusters/local/topics/orders/",
-]
-# Pages that ask brokers while they open.
-ASKING = [
-    "brokers/broker-a/",
-    "brokers/broker-a/settings/",
-    "brokers/broker-a/configuration/?settings=fileReservedTime%3D48",
-    "topics/orders/producers/",
-    "topics/orders/change/",
-    "topics/orders/delete/",
-    "groups/billing/settings/",
-    "groups/billing/change/",
-    "groups/billing/delete/",
-    "create-group/",
-    "configuration/",
-    "create-topic/?topic=x&read_queues=0&write_queues=1&perm=6",
-    "change-topics/",
-    "change-topics/?action=set_topic_permission&asked=1&perm=4&subject=orders&subject=TBW102",
-]
 WIDTHS = (1280, 390)
 # A page has fewer things to come to.
 TABS_MAX = 120
@@ -108,10 +68,10 @@ def violations(page: Page) -> str:
 def test_no_page_breaks_a_rule_of_accessibility(console: Page) -> None:
     found = [violations(console)]
     log_in(console)
-    for address in [*PAGES, *(f"/clusters/prod/{path}" for path in ASKING)]:
+    for address in (*PAGES, *(f"/clusters/prod/{path}" for path in ASKING), NO_PAGE):
         response = console.goto(address)
         assert response is not None
-        assert response.status == (404 if "nothing-there" in address else 200), address
+        assert response.status == (404 if address == NO_PAGE else 200), address
         found.append(violations(console))
     console.goto("/clusters/prod/create-topic/?topic=refunds&read_queues=4&write_queues=4&perm=6")
     console.get_by_role("button", name="Create a topic").click()

@@ -10,41 +10,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import PASSWORD, Site, chromium, site  # noqa: F401 - fixtures
+from tests.support.console_pages import ASKING, NO_PAGE, PAGES
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]
 
-ADDRESSES = (
-    "/",
-    "/clusters/local/",
-    "/clusters/local/groups/",
-    "/clusters/local/groups/?q=nothing",
-    "/clusters/local/groups/billing/",
-    "/clusters/local/groups/billing/members/",
-    "/clusters/local/groups/billing/subscriptions/",
-    "/clusters/local/groups/billing/rebalances/",
-    "/clusters/local/topics/",
-    "/clusters/local/topics/orders/",
-    "/clusters/local/rebalances/",
-    "/clusters/local/brokers/broker-a/",
-    "/clusters/local/change-topics/",
-    "/clusters/local/configuration/",
-    "/clusters/local/change-groups/?chosen=billing",
-    "/clusters/local/create-topic/",
-    "/clusters/local/create-group/",
-    "/add-cluster/",
-    "/people/",
-    "/people/admin/",
-    "/people/admin/role/",
-    "/people/add/",
-    "/read-only/local/?read_only=yes",
-    "/jobs/",
-    "/jobs/make/",
-    "/workers/",
-    "/tokens/",
-    "/tokens/create/",
-    "/audit/",
-    "/nowhere/",
-)
 # What a reader sees or hears: texts and attributes, without code and without what people typed.
 SHOWN = """() => {
   const found = [];
@@ -91,7 +60,7 @@ def test_every_page_is_chinese_and_fits(chromium: Browser, site: Site, width: in
     page = open_page(chromium, site, width=width, theme=theme)
     assert english_on(page) == []
     log_in(page, "用户名", "密码", "登录")
-    for address in ADDRESSES:
+    for address in (*PAGES, *(f"/clusters/local/{path}" for path in ASKING), NO_PAGE):
         page.goto(address)
         assert page.locator("html").get_attribute("lang") == "zh-hans", address
         assert english_on(page) == [], address

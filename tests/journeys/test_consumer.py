@@ -6,27 +6,24 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from consumer.engine.config import ConsumerConfig
-from consumer.engine.listening import Listener
 from consumer.engine.message import Message
-from consumer.engine.push_consumer import PushConsumer
-from consumer.engine.start_position import start_rule
-from remoting.client.admin import Admin
-from remoting.client.instance import ClientInstance
-from remoting.client.producer import Producer
+from consumer.engine.outcomes import DeadLetter, Later
+from remoting.wire.failures import read_reason
 from tests.journeys.conftest import Cluster
 from tests.journeys.refusals import Refusals
+from tests.journeys.shop import ALL_QUEUES, WARM_UP, Shop, into
 from tests.support.children import Child
 from tests.support.java_client import JavaClient
 from tests.support.our_broker import OurBroker
-from tests.support.waiting import eventually
+from tests.support.reading import stored_messages
+from tests.support.waiting import eventually, wait_until
 
 pytestmark = [pytest.mark.journey]
 
@@ -34,10 +31,8 @@ ROOT = Path(__file__).parents[2]
 # A lost member's queues are consumed by the others as soon as they hear of it, not only at the next regular rebalance,
 # after 20 s.
 TAKEN_OVER_WITHIN_S = 15.0
-# What a topic gets that is made by its first message.
-QUEUE_COUNT = 4
-ALL_QUEUES = set(range(QUEUE_COUNT))
-WARM_UP = "warm-up"
+# A new group's retry topic may be there only for its second rebalance.
+RETRY_QUEUE_WITHIN_S = 40.0
 
 
 @pytest.fixture(autouse=True)
@@ -45,74 +40,6 @@ def _a_refusal_is_under_way(request: pytest.FixtureRequest, refusals: Refusals) 
     """test_consumer_late.py judges after its 40 s what begins here."""
     if "cluster" in request.fixturenames:
         refusals.begin(request.getfixturevalue("cluster"))
-
-
-class Shop:
-    """A topic and a group of one test on one cluster, with everything that a test does to them."""
-
-    def __init__(self, cluster: Cluster, topic: str, group: str) -> None:
-        self.cluster = cluster
-        self.topic = topic
-        self.group = group
-        self.client = ClientInstance(cluster.namesrv)
-        self.admin = Admin(self.client.connections)
-        self.producer = Producer(cluster.namesrv, "shop", instance=self.client, timeout_ms=10_000)
-        self._members: list[PushConsumer] = []
-
-    async def open(self) -> None:
-        """The first message makes the topic, with as many queues as a producer asks for."""
-        self.client.start()
-        await self.producer.start()
-        await self.send(WARM_UP)
-
-    async def close(self) -> None:
-        for member in list(self._members):
-            await self.leave(member)
-        await self.producer.close()
-        await self.client.close()
-
-    async def join(
-        self, call: Callable[[Message], Any], *, tags: str = "*", is_async: bool = True, **config: Any
-    ) -> PushConsumer:
-        settings = ConsumerConfig(self.cluster.namesrv, self.group, **{"start": start_rule("first"), **config})
-        member = PushConsumer(settings, {self.topic: Listener(self.topic, call, tags, is_async=is_async)})
-        await member.start()
-        self._members.append(member)
-        return member
-
-    async def leave(self, member: PushConsumer) -> None:
-        self._members.remove(member)
-        await member.stop()
-
-    async def send(self, *bodies: str, tags: str | None = None) -> None:
-        for body in bodies:
-            await self.producer.send(self.topic, body.encode(), tags=tags)
-
-    def queues(self, member: PushConsumer) -> set[int]:
-        return {queue.queue_id for queue in member.queues if queue.topic == self.topic}
-
-    async def committed(self) -> int:
-        """Sum over the topic's queues, the first message left out."""
-        total = -1
-        for queue_id in range(QUEUE_COUNT):
-            total += await self.admin.offsets.committed(self.cluster.broker, self.group, self.topic, queue_id) or 0
-        return total
-
-
-@pytest.fixture
-async def shop(cluster: Cluster, fresh: Callable[[str], str]) -> AsyncIterator[Shop]:
-    opened = Shop(cluster, fresh("shop-orders"), fresh("shop-billing"))
-    await opened.open()
-    yield opened
-    await opened.close()
-
-
-def into(bodies: list[str]) -> Callable[[Message], Any]:
-    async def listen(message: Message) -> None:
-        if message.text != WARM_UP:
-            bodies.append(message.text)
-
-    return listen
 
 
 async def test_members_share_the_queues_when_a_third_joins_and_when_one_leaves(shop: Shop) -> None:
@@ -147,6 +74,45 @@ async def test_progress_is_taken_up_where_a_stopped_group_left_it(shop: Shop) ->
     await shop.join(listen, is_async=False)
     await eventually(lambda: len(bodies) >= 40, 15)
     assert len(set(bodies)) == len(bodies) == 40
+
+
+async def test_a_listener_says_when_a_message_comes_again_and_that_it_is_dead(shop: Shop) -> None:
+    """At level 1, after a second; RocketMQ's first retry would come after ten."""
+    taken: dict[str, list[tuple[int, float]]] = {}
+
+    def listen(messages: list[Message]) -> None:
+        now_s = time.monotonic()
+        for count, message in enumerate(messages):
+            if message.text == WARM_UP:
+                continue
+            taken.setdefault(message.text, []).append((message.reconsume_times, now_s))
+            if message.text == "unreadable":
+                if len(messages) == 1 or count == 0:
+                    raise DeadLetter("no order at all")
+                raise Later("first what is before it", delay_level=1, consumed=count)
+            if message.text.startswith("busy") and message.reconsume_times == 0:
+                raise Later("the bank is busy", delay_level=1, consumed=count)
+
+    member = await shop.join(listen, is_async=False, batch_size=8)
+    retries = f"%RETRY%{shop.group}"
+    await eventually(lambda: any(queue.topic == retries for queue in member.queues), RETRY_QUEUE_WITHIN_S)
+    await shop.send("good", "busy 1", "good 2", "busy 2", "unreadable")
+    dead_letters = f"%DLQ%{shop.group}"
+    await eventually(lambda: "unreadable" in taken, 15)
+    await eventually(lambda: all(taken.get(body, [(0, 0)])[-1][0] == 1 for body in ("busy 1", "busy 2")), 15)
+    for body in ("busy 1", "busy 2"):
+        (first, first_s), (second, second_s) = taken[body][0], taken[body][-1]
+        assert (first, second) == (0, 1)
+        assert 0.9 <= second_s - first_s < 8
+    [dead] = await asyncio.to_thread(
+        wait_until, lambda: stored_messages(shop.cluster.broker, dead_letters), 15, "the dead letter"
+    )
+    assert (dead.body, dead.properties["RETRY_TOPIC"]) == (b"unreadable", shop.topic)
+    if shop.cluster.name == "ours":
+        reason = read_reason(dead.properties)
+        assert reason is not None
+        assert (reason.exception, reason.text) == ("consumer.engine.outcomes.DeadLetter", "no order at all")
+    await eventually(lambda: {"good", "good 2"} <= set(taken), 15)
 
 
 async def test_messages_that_the_tags_filter_out_do_not_hold_up_progress(shop: Shop) -> None:

@@ -5,10 +5,8 @@ One stage for all: the example shop's two groups with two instances each, on two
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-import sqlite3
 import sys
 import time
 from collections.abc import Iterator
@@ -18,10 +16,10 @@ import psutil
 import pytest
 
 from remoting.wire.bodies.watch import GroupState
-from tests.support.broker_probe import BrokerProbe
 from tests.support.celery_worker import CeleryWorker
 from tests.support.children import Child
-from tests.support.install import ROOT, manage
+from tests.support.hosting_stage import HostingStage
+from tests.support.install import ROOT
 from tests.support.our_broker import OurBroker
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import wait_until
@@ -36,54 +34,17 @@ TAKEN_OVER_WITHIN_S = 15.0
 BACK_WITHIN_S = 28.0
 
 
-class Stage:
-    """Everything of an install but the console: Redis, broker, database, workers and beat."""
+class Stage(HostingStage):
+    """An install with the example shop."""
 
     def __init__(self, folder: Path, redis: RedisServer, broker: OurBroker) -> None:
-        self.folder = folder
-        self.data = folder / "data"
-        self.broker = broker
+        super().__init__(folder, redis, broker, "examples.shop")
         # Members that no worker hosts.
         self.guests: set[str] = set()
-        self.env = {
-            "MQADMIN_DATA": str(self.data),
-            "MQADMIN_APPS": "examples.shop",
-            "MQADMIN_NAMESRV": broker.namesrv,
-            "REDIS_URL": redis.url,
-            "DATABASE_URL": "",
-        }
-
-    def manage(self, *arguments: str) -> str:
-        return manage(self.env, *arguments)
-
-    def worker(self, name: str, queue: str, concurrency: int) -> CeleryWorker:
-        return CeleryWorker(name, queue, self.folder, self.env, concurrency)
-
-    def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
-        with contextlib.closing(sqlite3.connect(self.data / "mqadmin.sqlite3", timeout=20)) as database:
-            rows = database.execute(query, values).fetchall()
-            database.commit()
-            return rows
-
-    def running(self, group: str) -> list[str]:
-        """Client ids of the instances whose leases say that they run."""
-        query = (
-            "SELECT l.client_id FROM mq_consumer_instancelease l JOIN mq_consumer_hostedgroup g ON g.id = l.group_id"
-            " WHERE g.\"group\" = ? AND l.state = 'running'"
-        )
-        return [str(row[0]) for row in self.rows(query, group)]
-
-    def want(self, group: str, count: int) -> None:
-        self.rows('UPDATE mq_consumer_hostedgroup SET wanted_instances = ? WHERE "group" = ?', count, group)
 
     def group(self, name: str) -> GroupState | None:
         """Returns None until the first heartbeat of a member, which follows its start."""
-        body = BrokerProbe(self.broker.broker).watch()
-        return next((group for group in body.groups if group.config.group_name == name), None)
-
-    def members(self, group: str) -> set[str]:
-        state = self.group(group)
-        return {member.client_id for member in state.members} if state is not None else set()
+        return self.probe.group(name)
 
     def is_covered(self, group: str) -> bool:
         """Every queue of the topic was last pulled by a member that is online."""
@@ -108,25 +69,18 @@ class Stage:
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     # Unix socket paths are short.
     folder = tmp_path_factory.mktemp("host")
-    (folder / "data").mkdir(mode=0o700)
     with RedisServer(folder) as redis, OurBroker(folder / "store") as broker:
         made = Stage(folder, redis, broker)
-        made.manage("migrate", "--verbosity", "0")
-        made.manage("shop_traffic", "--count", "8", "--rate", "100")
-        beat = [sys.executable, "-m", "celery", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile="]
-        with made.worker("jobs", "jobs", 3):
-            child = Child(beat, folder / "beat.log", cwd=ROOT, env=made.env)
-            try:
-                yield made
-            finally:
-                child.stop()
+        with made.supervised():
+            made.manage("shop_traffic", "--count", "8", "--rate", "100")
+            yield made
 
 
 @pytest.fixture
 def workers(stage: Stage) -> Iterator[dict[str, CeleryWorker]]:
     with stage.worker("loops-1", "loops", 4) as one, stage.worker("loops-2", "loops", 4) as two:
         wait_until(stage.is_settled, 40, "two instances of each group")
-        wait_until(lambda: [len(ids) for ids in hosted_by(stage).values()] == [2, 2], 20, "both workers host")
+        wait_until(lambda: [len(ids) for ids in stage.hosted_by().values()] == [2, 2], 20, "both workers host")
         yield {"loops-1": one, "loops-2": two}
 
 
@@ -153,20 +107,11 @@ def guests(stage: Stage, workers: dict[str, CeleryWorker]) -> Iterator[None]:
             child.stop()
 
 
-def hosted_by(stage: Stage) -> dict[str, set[str]]:
-    """Worker name → client ids of the instances that run on it."""
-    rows = stage.rows("SELECT worker, client_id FROM mq_consumer_instancelease WHERE state = 'running'")
-    found: dict[str, set[str]] = {}
-    for worker, client_id in rows:
-        found.setdefault(str(worker).partition("@")[0], set()).add(str(client_id))
-    return found
-
-
 @pytest.mark.usefixtures("guests")
 def test_a_killed_workers_queues_are_taken_over_and_its_instances_come_back(
     stage: Stage, workers: dict[str, CeleryWorker]
 ) -> None:
-    victim, lost = hosted_by(stage).popitem()
+    victim, lost = stage.hosted_by().popitem()
     children = psutil.Process(workers[victim].pid).children()
     workers[victim].kill_main()
     killed_s = time.monotonic()
@@ -215,13 +160,13 @@ def test_a_draining_worker_hands_its_instances_over_before_they_stop(
     def is_drained() -> bool:
         for group in GROUPS:
             fewest[group] = min(fewest[group], len(stage.running(group)))
-        return set(hosted_by(stage)) == {"loops-2"} and stage.is_settled()
+        return set(stage.hosted_by()) == {"loops-2"} and stage.is_settled()
 
     stage.rows("UPDATE mq_consumer_loopsworker SET is_draining = 1 WHERE node LIKE 'loops-1@%'")
     wait_until(is_drained, 40, "all instances on the other worker")
     assert fewest == dict.fromkeys(GROUPS, 2)
     stage.rows("UPDATE mq_consumer_loopsworker SET is_draining = 0")
-    wait_until(lambda: len(hosted_by(stage)) == 2 and stage.is_settled(), 40, "instances on both workers again")
+    wait_until(lambda: len(stage.hosted_by()) == 2 and stage.is_settled(), 40, "instances on both workers again")
 
 
 def test_a_stopped_group_has_no_member_until_it_is_started_again(
@@ -276,7 +221,7 @@ def _redis_pid(stage: Stage) -> int:
 
 
 def _lag(stage: Stage, group: str) -> int:
-    body = BrokerProbe(stage.broker.broker).watch()
+    body = stage.probe.watch()
     committed = {
         item.queue_id: item.committed_offset
         for item in body.committed

@@ -1,15 +1,15 @@
 """Groups created, changed and deleted by actions, on our broker and on Apache's; Apache's admin library reads back."""
 
+# ruff: noqa: F811 - fixtures are imported and asked for by the same name
+
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AbstractUser
 
 from mqadmin.actions import runner
-from mqadmin.clusters import models
-from tests.journeys.acting import Act, acting
+from tests.journeys.acting import act, cluster, java  # noqa: F401 - fixtures
 from tests.journeys.conftest import Cluster
 from tests.support.callers import caller
 from tests.support.java_client import JavaClient
@@ -18,22 +18,6 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
 
 BROKER = "broker-a"
-
-
-@pytest.fixture
-def cluster(every_cluster: Cluster) -> Cluster:
-    return every_cluster
-
-
-@pytest.fixture
-def java(java_process_5_4_0: JavaClient, cluster: Cluster) -> JavaClient:
-    return java_process_5_4_0.on(cluster.namesrv)
-
-
-@pytest.fixture
-def act(cluster: Cluster, admin_user: AbstractUser) -> Act:
-    models.Cluster.objects.create(name="there", namesrv=cluster.namesrv)
-    return acting(admin_user, "there")
 
 
 def settings(java: JavaClient, cluster: Cluster, group: str) -> dict[str, Any] | None:

@@ -1,5 +1,7 @@
 """What pages ask brokers while they open: producers, settings; of ours, of Apache's, and of its oldest."""
 
+# ruff: noqa: F811 - fixtures are imported and asked for by the same name
+
 from __future__ import annotations
 
 import pytest
@@ -11,9 +13,8 @@ from mqadmin.groups.settings import default_values
 from mqadmin.groups.settings import settings_on_brokers as group_settings
 from mqadmin.producers.asking import producers_of
 from mqadmin.topics.settings import settings_on_brokers as topic_settings
-from tests.journeys.acting import acting
+from tests.journeys.acting import acting, cluster, java  # noqa: F401 - fixtures
 from tests.journeys.conftest import Cluster
-from tests.support.java_client import JavaClient
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -21,16 +22,6 @@ pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(trans
 BROKER = "broker-a"
 # Of the test's own configuration: Apache's brokers tell names of their file that they do not know, too.
 NOT_OF_4 = {"recallMessageEnable", "timerFlushIntervalMs"}
-
-
-@pytest.fixture
-def cluster(every_cluster: Cluster) -> Cluster:
-    return every_cluster
-
-
-@pytest.fixture
-def java(java_process_5_4_0: JavaClient, cluster: Cluster) -> JavaClient:
-    return java_process_5_4_0.on(cluster.namesrv)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from broker.engine.config import BrokerConfig
 from broker.engine.runtime import BrokerRuntime
 from broker.engine.sending import flush_waiting
+from broker.engine.sending.flush_waiting import FlushWaiting
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from tests.support.java_client import JavaClient, JavaError
@@ -64,16 +65,16 @@ def busy_java(java_process: JavaClient, broker: BrokerInThread) -> JavaClient:
     return java_process.on(broker.namesrv)
 
 
-def refusing(monkeypatch: pytest.MonkeyPatch, broker: BrokerInThread, times: Callable[[int], bool]) -> list[int]:
+def refusing(monkeypatch: pytest.MonkeyPatch, times: Callable[[int], bool]) -> list[int]:
     """Room for a send is refused as long as `times` says so of its number; the numbers that were asked for."""
     asked: list[int] = []
 
-    def check_room() -> None:
+    def check_room(_: FlushWaiting) -> None:
         asked.append(len(asked))
         if times(asked[-1]):
             raise MessageError(BUSY, ResponseCode.SYSTEM_BUSY)
 
-    monkeypatch.setattr(broker.runtime.broker.accepting._flush_waiting, "check_room", check_room)
+    monkeypatch.setattr(FlushWaiting, "check_room", check_room)
     return asked
 
 
@@ -81,7 +82,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch, broker: BrokerInThread, times: Cal
 def test_a_producer_that_hears_busy_tries_again_and_its_message_is_stored_once(
     busy_java: JavaClient, broker: BrokerInThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = refusing(monkeypatch, broker, lambda number: number == 0)
+    asked = refusing(monkeypatch, lambda number: number == 0)
     busy_java.producer("busy-producer")
     (sent,) = busy_java.send("busy-producer", "busy-once")
     assert sent["status"] == "SEND_OK"
@@ -94,7 +95,7 @@ def test_a_producer_that_hears_busy_tries_again_and_its_message_is_stored_once(
 def test_an_old_producer_that_hears_busy_tells_its_application_at_once(
     busy_java: JavaClient, broker: BrokerInThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = refusing(monkeypatch, broker, lambda number: number == 0)
+    asked = refusing(monkeypatch, lambda number: number == 0)
     busy_java.producer("busy-producer")
     with pytest.raises(JavaError, match=r"CODE: 2 .*\[OVERLOAD\]system busy"):
         busy_java.send("busy-producer", "busy-once")
@@ -106,7 +107,7 @@ def test_an_old_producer_that_hears_busy_tells_its_application_at_once(
 def test_a_producer_that_hears_nothing_but_busy_says_so(
     busy_java: JavaClient, broker: BrokerInThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = refusing(monkeypatch, broker, lambda _: True)
+    asked = refusing(monkeypatch, lambda _: True)
     busy_java.producer("busy-producer")
     with pytest.raises(JavaError, match=r"Send \[3\] times, still failed") as failed:
         busy_java.send("busy-producer", "busy-ever")

@@ -206,7 +206,7 @@ def test_a_message_whose_listener_fails_comes_back_after_ten_seconds(
     shop: Shop, open_page: Callable[[str], Page]
 ) -> None:
     page = open_page(f"{LOCAL}/groups/mailing/")
-    failed = r"group mailing: topic orders message (\w+) comes back later \(times 0\)"
+    failed = r"group mailing: topic orders message (\w+) \(times 0\) comes back later"
     before = len(shop.lines(failed))
 
     def one_fails() -> re.Match[str] | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 from broker.engine.config import BrokerConfig
 from broker.engine.filters.subscriptions import SubscriptionFilters
 from broker.engine.groups.group_configs import Groups
+from broker.engine.groups.member_calls import MemberCalls
 from broker.engine.groups.members import Members
+from broker.engine.groups.newer_subscriptions import NewerSubscriptions
 from broker.engine.groups.offsets import Offsets
 from broker.engine.groups.queue_locks import QueueLocks
 from broker.engine.processors.pull_message import PullMessage
@@ -55,6 +58,10 @@ class Wire:
         self.waited_s = self.turn_began_s = 0.0
         self.waiting_count = 0
         self.context: dict[str, Any] = {}
+
+    def request(self, command: Command, timeout_ms: int) -> asyncio.Future[Command]:
+        """A client that answers nothing."""
+        raise ConnectionError("closed")
 
     def send(self, command: Command) -> None:
         if self.is_open:
@@ -128,6 +135,7 @@ class BrokerParts:
             watch=self.watch,
             stats=self.stats,
             filters=self.filters,
+            newer=NewerSubscriptions(self.members, MemberCalls(self.members)),
             config=self.config,
         )
 

@@ -49,6 +49,10 @@ class BrokerProbe:
         mine = [item for item in self.watch().committed if (item.group, item.topic) == (group, topic)]
         return {item.queue_id: item.committed_offset for item in mine}
 
+    def max_offsets(self, topic: str) -> dict[int, int]:
+        """Queue id → one past the last message."""
+        return {queue.queue_id: queue.max_offset for queue in self.watch().queues if queue.topic == topic}
+
     @property
     def driver(self) -> str:
         """Who drives the scheduler, as host/pid; "" for nobody."""

@@ -16,11 +16,20 @@ READY_WITHIN_S = 40.0
 class CeleryWorker:
     """Starts on entering and is ready then; stops on leaving. `env` says which Redis and which name server."""
 
-    def __init__(self, name: str, queue: str, folder: Path, env: dict[str, str], concurrency: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        queue: str,
+        folder: Path,
+        env: dict[str, str],
+        concurrency: int = 1,
+        options: tuple[str, ...] = (),
+    ) -> None:
         self._command = [
             *(sys.executable, "-m", "celery", "-A", "mqadmin", "worker"),
             *("-Q", queue, "-n", f"{name}@%h", "-c", str(concurrency), "-l", "INFO"),
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+            *options,
         ]
         self._log = folder / f"{name}.log"
         self._env = {"C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1", **env}
@@ -44,6 +53,10 @@ class CeleryWorker:
     @property
     def pid(self) -> int:
         return self._running().pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._child is not None and self._child.is_running
 
     def output(self) -> str:
         return self._log.read_text(errors="replace")

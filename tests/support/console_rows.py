@@ -24,9 +24,13 @@ from mqadmin.clusters.models import (
     TopicQueue,
     Verdict,
 )
+from mqadmin.deadletters.indexing import write
+from mqadmin.deadletters.models import DeadLetterQueue
 from mqadmin.lag.history import LagSample, appended
 from mqadmin.lag.models import LagHistory
+from mqadmin.observing.gateway import QueueReading
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
+from remoting.wire.stored_message import StoredMessage
 
 
 def make_cluster(name: str = "local", *, now: datetime, **changes: Any) -> Cluster:
@@ -231,3 +235,12 @@ def make_event(group: Group, kind: str, *, at: datetime, client_id: str = "", **
         source=RebalanceSource.WATCH,
         source_key=f"{kind}:{client_id}:{at.timestamp()}",
     )
+
+
+def make_dead_letters(cluster: Cluster, group: str, messages: Sequence[StoredMessage], *, now: datetime) -> None:
+    """Indexes messages of the group's dead-letter queue, as if they had just been read."""
+    queue, _ = DeadLetterQueue.objects.get_or_create(
+        cluster=cluster, topic_name=f"%DLQ%{group}", broker_name="broker-a", queue_id=0
+    )
+    end = messages[-1].queue_offset + 1
+    write(cluster, queue, QueueReading(tuple(messages), end, end), now)

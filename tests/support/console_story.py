@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import django
@@ -23,7 +23,10 @@ from django.utils import timezone  # noqa: E402
 from consumer.models import HostedGroup  # noqa: E402
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
+from remoting.wire.properties import Property  # noqa: E402
+from remoting.wire.stored_message import StoredMessage  # noqa: E402
 from tests.support import console_rows as seed  # noqa: E402
+from tests.support.dead_letter_brokers import dead_message  # noqa: E402
 
 
 def migrate() -> None:
@@ -64,9 +67,31 @@ def shop() -> None:
         seed.make_queue_offset(billing, "orders", queue_id, now=now, owner=f"10.0.3.7@2211#{1 + queue_id // 2}")
     for client_id in ("", "10.0.3.7@2211#1", "billing-worker-7f6c9d5b8-x2x9q@8812#1690000000000"):
         seed.make_subscription(billing, "orders", "*", now=now, client_id=client_id)
+    seed.make_dead_letters(cluster, "billing", dead_orders(now), now=now)
     index = seed.make_group(cluster, "orders-index", now=now, lag=3)
     seed.make_queue_offset(index, "orders", 0, now=now, lag=3, committed_offset=131_997)
     _publish(ChangeKind.GROUPS)
+
+
+def dead_orders(now: datetime) -> list[StoredMessage]:
+    """Twelve that a gateway did not answer for, and one that no member told the reason of."""
+    told = {
+        Property.FAILURE_CLASS: "PaymentTimeout",
+        Property.FAILURE_MEMBER: "10.0.3.7@2211#1",
+        Property.FAILURE_LISTENER: "shop.listeners.bill",
+    }
+    now_ms = int(now.timestamp() * 1000)
+    return [
+        *(
+            dead_message(
+                number,
+                properties=told | {Property.FAILURE_TEXT: f"gateway: {number + 20} s"},
+                store_timestamp_ms=now_ms - (12 - number) * 1_500_000,
+            )
+            for number in range(12)
+        ),
+        dead_message(12, properties={Property.TAGS: "refunded"}, body=b"\xff\x00", store_timestamp_ms=now_ms),
+    ]
 
 
 def clusters(count: int) -> None:

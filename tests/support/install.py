@@ -25,8 +25,17 @@ _PASSWORD = re.compile(r"with the password (\S+)")
 
 def manage(environment: Mapping[str, str], *arguments: str) -> str:
     """Runs a management command with these variables beside the test's own; returns what it prints."""
+    return _run(environment, "manage.py", *arguments)
+
+
+def celery(environment: Mapping[str, str], *arguments: str) -> str:
+    """Runs a command of Celery's, likewise."""
+    return _run(environment, "-m", "celery", "-A", "mqadmin", *arguments)
+
+
+def _run(environment: Mapping[str, str], *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "manage.py", *arguments],
+        [sys.executable, *arguments],
         cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,

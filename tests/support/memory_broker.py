@@ -12,24 +12,32 @@ from collections.abc import Callable
 
 import msgspec
 
+from broker.engine.groups.queue_locks import QueueLocks
 from remoting.connection import Connection, Handler
 from remoting.server import Server
+from remoting.wire.batch import decode_batch
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.groups import ConsumerIds
 from remoting.wire.bodies.heartbeat import SubscriptionData, read_heartbeat
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.queue_locks import read_lock_request, write_locked
 from remoting.wire.bodies.route import BrokerData, QueueData, TopicRouteData
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.headers.groups import SendMessageBackHeader
 from remoting.wire.headers.offsets import SearchOffsetHeader, UpdateConsumerOffsetHeader
-from remoting.wire.headers.pull import PullMessageHeader, PullMessageResponseHeader
+from remoting.wire.headers.pull import (
+    SUBSCRIPTION_FLAG,
+    SUSPEND_FLAG,
+    PullMessageHeader,
+    PullMessageResponseHeader,
+)
 from remoting.wire.headers.send import SendMessageHeaderV2, SendMessageResponseHeader
 from remoting.wire.headers.typed import read_header, write_header
-from remoting.wire.names import AUTO_CREATE_TOPIC, dlq_topic, retry_topic
+from remoting.wire.names import AUTO_CREATE_TOPIC, dlq_topic, is_retry_topic, retry_topic
 from remoting.wire.properties import Property, decode_properties, encode_properties
 from remoting.wire.stored_message import StoredMessage, encode_message
-from remoting.wire.tags import tags_code
+from remoting.wire.tags import parse_tags, tags_code
 
 BROKER_NAME = "memory"
 CLUSTER = "memory"
@@ -49,11 +57,14 @@ class MemoryBroker(Handler[Connection]):
         self.offsets: dict[tuple[str, MessageQueue], int] = {}
         self.members: dict[str, dict[str, Connection]] = defaultdict(dict)
         self.subscriptions: dict[str, dict[str, SubscriptionData]] = defaultdict(dict)
+        self.message_models: dict[str, str] = {}
+        self.connections: list[Connection] = []
         self.held_retries: list[StoredMessage] = []
         self.holds_retries = False
         self._cut_off: set[str] = set()
         self.faults: dict[int, Fault] = {}
         self.seen: list[tuple[int, dict[str, str]]] = []
+        self.locks = QueueLocks()
         self.address = ""
         self._server = Server(self)
         self._held: dict[MessageQueue, list[tuple[Connection, Command, asyncio.TimerHandle]]] = defaultdict(list)
@@ -66,10 +77,15 @@ class MemoryBroker(Handler[Connection]):
             RequestCode.QUERY_CONSUMER_OFFSET: self._query_offset,
             RequestCode.UPDATE_CONSUMER_OFFSET: self._update_offset,
             RequestCode.GET_MAX_OFFSET: self._max_offset,
+            RequestCode.GET_MIN_OFFSET: self._min_offset,
             RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: self._search_offset,
             RequestCode.PULL_MESSAGE: self._pull,
+            RequestCode.LITE_PULL_MESSAGE: self._pull,
             RequestCode.CONSUMER_SEND_MSG_BACK: self._send_back,
             RequestCode.SEND_MESSAGE_V2: self._send,
+            RequestCode.SEND_BATCH_MESSAGE: self._send_batch,
+            RequestCode.LOCK_BATCH_MQ: self._lock,
+            RequestCode.UNLOCK_BATCH_MQ: self._unlock,
         }
 
     async def __aenter__(self) -> MemoryBroker:
@@ -132,7 +148,8 @@ class MemoryBroker(Handler[Connection]):
 
     # remoting.connection.Handler
 
-    def connected(self, connection: Connection) -> None: ...
+    def connected(self, connection: Connection) -> None:
+        self.connections.append(connection)
 
     def requests_received(self, connection: Connection, requests: list[Command]) -> None:
         for request in requests:
@@ -144,6 +161,7 @@ class MemoryBroker(Handler[Connection]):
                 connection.send(answer)
 
     def disconnected(self, connection: Connection, error: Exception | None) -> None:
+        self.connections.remove(connection)
         for held in self._held.values():
             held[:] = [entry for entry in held if entry[0] is not connection]
         for group, members in self.members.items():
@@ -175,6 +193,7 @@ class MemoryBroker(Handler[Connection]):
             group = consumer.group_name
             self.create_topic(retry_topic(group), 1)
             self.subscriptions[group] = {item.topic: item for item in consumer.subscription_data_set}
+            self.message_models[group] = consumer.message_model
             is_new = self.members[group].get(data.client_id) is not connection
             self.members[group][data.client_id] = connection
             if is_new:
@@ -210,6 +229,10 @@ class MemoryBroker(Handler[Connection]):
         queue = _queue(request.ext_fields["topic"], int(request.ext_fields["queueId"]))
         return response(request, ResponseCode.SUCCESS, ext_fields={"offset": str(self.max_offset(queue))})
 
+    def _min_offset(self, connection: Connection, request: Command) -> Command:
+        queue = _queue(request.ext_fields["topic"], int(request.ext_fields["queueId"]))
+        return response(request, ResponseCode.SUCCESS, ext_fields={"offset": str(self.first_offsets[queue])})
+
     def _search_offset(self, connection: Connection, request: Command) -> Command:
         header = read_header(SearchOffsetHeader, request.ext_fields)
         messages = self.queues[_queue(header.topic, header.queue_id)]
@@ -222,28 +245,35 @@ class MemoryBroker(Handler[Connection]):
         queue = _queue(header.topic, header.queue_id)
         if header.sys_flag & 1:
             self.offsets[header.consumer_group, queue] = header.commit_offset
-        if header.topic not in self.subscriptions[header.consumer_group]:
+        if self._wanted(header) is None:
             return response(request, ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
         answer = self._look(request, header, queue)
         if answer is not None:
             return answer
+        if not header.sys_flag & SUSPEND_FLAG:
+            return self._pull_answer(request, queue, ResponseCode.PULL_NOT_FOUND, header.queue_offset)
         wait_s = header.suspend_timeout_millis / 1000
         timer = asyncio.get_running_loop().call_later(wait_s, self._time_out, queue, request)
         self._held[queue].append((connection, request, timer))
         return None
+
+    def _wanted(self, header: PullMessageHeader) -> set[int] | None:
+        """Hashes of the tags that are subscribed, empty for all; None without a subscription."""
+        if header.sys_flag & SUBSCRIPTION_FLAG:
+            return set(parse_tags(header.subscription).codes)
+        told = self.subscriptions[header.consumer_group].get(header.topic)
+        return None if told is None else set() if told.sub_string == "*" else set(told.code_set)
 
     def _look(self, request: Command, header: PullMessageHeader, queue: MessageQueue) -> Answer:
         first, end = self.first_offsets[queue], self.max_offset(queue)
         offset = header.queue_offset
         if not first <= offset <= end:
             return self._pull_answer(request, queue, ResponseCode.PULL_OFFSET_MOVED, first if offset < first else end)
-        found = self.queues[queue][offset - first :][:PULL_MESSAGES_MAX]
-        if not found:
+        found = self.queues[queue][offset - first :][: min(PULL_MESSAGES_MAX, header.max_msg_nums)]
+        wanted = self._wanted(header)
+        if not found or wanted is None:
             return None
-        wanted = self.subscriptions[header.consumer_group][header.topic]
-        matching = [
-            message for message in found if wanted.sub_string == "*" or tags_code(message.tags) in wanted.code_set
-        ]
+        matching = [message for message in found if not wanted or tags_code(message.tags) in wanted]
         code = ResponseCode.SUCCESS if matching else ResponseCode.PULL_RETRY_IMMEDIATELY
         return self._pull_answer(request, queue, code, offset + len(found), matching)
 
@@ -296,11 +326,25 @@ class MemoryBroker(Handler[Connection]):
         else:
             self._store(self._retry_queue(topic), again)
 
+    def _lock(self, connection: Connection, request: Command) -> Command:
+        wanted = read_lock_request(request.body)
+        granted = self.locks.lock(wanted.consumer_group, wanted.queues, wanted.client_id)
+        return response(request, ResponseCode.SUCCESS, body=write_locked(granted))
+
+    def _unlock(self, connection: Connection, request: Command) -> Command:
+        held = read_lock_request(request.body)
+        self.locks.unlock(held.consumer_group, held.queues, held.client_id)
+        return response(request, ResponseCode.SUCCESS)
+
     def _retry_queue(self, topic: str) -> MessageQueue:
         return self.create_topic(topic, 1)[0]
 
     def _send(self, connection: Connection, request: Command) -> Command:
         header = read_header(SendMessageHeaderV2, request.ext_fields)
+        times, times_max = header.reconsume_times or 0, header.max_reconsume_times
+        if is_retry_topic(header.topic) and times_max is not None and times > times_max:
+            header.topic, header.queue_id = header.topic.replace("%RETRY%", "%DLQ%"), 0
+            self.create_topic(header.topic, 1)
         if not any(queue.topic == header.topic for queue in self.queues):
             self.create_topic(header.topic)
         message = StoredMessage(
@@ -316,6 +360,22 @@ class MemoryBroker(Handler[Connection]):
         answer = SendMessageResponseHeader(
             msg_id=stored.offset_message_id, queue_id=header.queue_id, queue_offset=stored.queue_offset
         )
+        return response(request, ResponseCode.SUCCESS, ext_fields=write_header(answer))
+
+    def _send_batch(self, connection: Connection, request: Command) -> Command:
+        header = read_header(SendMessageHeaderV2, request.ext_fields)
+        queue = _queue(header.topic, header.queue_id)
+        stored = [
+            self._store(
+                queue,
+                StoredMessage(
+                    topic=header.topic, queue_id=0, flag=one.flag, body=one.body, properties_text=one.properties_text
+                ),
+            )
+            for one in decode_batch(request.body)
+        ]
+        ids = ",".join(message.offset_message_id for message in stored)
+        answer = SendMessageResponseHeader(msg_id=ids, queue_id=header.queue_id, queue_offset=stored[0].queue_offset)
         return response(request, ResponseCode.SUCCESS, ext_fields=write_header(answer))
 
     def _store(self, queue: MessageQueue, message: StoredMessage) -> StoredMessage:

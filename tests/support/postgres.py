@@ -55,12 +55,22 @@ class PostgresServer:
             os.chown(self._folder, user.pw_uid, user.pw_gid)
         initdb = [self._bin / "initdb", "-D", data, "-U", _USER, "-A", "trust", "--no-sync", "-E", "UTF8"]
         subprocess.run([*_as_postgres(), *map(str, initdb)], check=True, capture_output=True, cwd="/")
+        self._data = data
+        self.start()
+
+    def start(self) -> None:
+        """Starts the server; again after `stop`, on the same data."""
         # Nothing here outlives the test, so nothing has to reach the disk.
         settings = {"listen_addresses": "", "unix_socket_directories": str(self._folder), "fsync": "off"}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        command = [*_as_postgres(), str(self._bin / "postgres"), "-D", str(data), *options]
+        command = [*_as_postgres(), str(self._bin / "postgres"), "-D", str(self._data), *options]
         self._child = Child(command, self._folder.with_suffix(".log"), cwd=Path("/"))
         wait_until(self._answers, READY_WITHIN_S, "an answer from PostgreSQL")
+
+    def stop(self) -> None:
+        """Kills the server: its clients lose their connections, and get no new ones."""
+        assert self._child is not None, "it was not started"
+        self._child.kill()
 
     def _end(self) -> None:
         if self._child is not None:

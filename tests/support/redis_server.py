@@ -35,6 +35,11 @@ class RedisServer:
         self._child = Child(redis_command(_binary(), self.socket), self._log)
         wait_until(lambda: answers(self.socket), what="an answer from Redis")
 
+    def held_count(self) -> int:
+        """Returns how many tasks Celery workers hold that they have not acknowledged."""
+        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+            return int(client.hlen("unacked"))
+
     def stop(self) -> None:
         if self._child is not None:
             self._child.kill()

@@ -13,7 +13,7 @@ from typing import Any
 
 from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
-from broker.engine.pipeline import fill_broker_table
+from broker.engine.pipeline import fill_broker_table, fill_name_server_table
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.serving.request_table import RequestTable
@@ -141,6 +141,7 @@ class SimulatedBroker:
         store_config = replace(self._store_config, delay_levels_at=levels.delays_ms_at)
         self.store = MessageStore.open(self.config.store, store_config, self.time.wall_ms, self._files)
         self._table = RequestTable("simulated broker")
+        self._name_server_table = RequestTable("simulated name server")
 
         async def start() -> None:
             self.broker = Broker(
@@ -152,12 +153,17 @@ class SimulatedBroker:
             )
             self.broker.start()
             fill_broker_table(self._table, self.broker)
+            fill_name_server_table(self._name_server_table, self.broker)
 
         self.loop.run(start())
         self.loop.settle()
 
     def connect(self, name: str) -> SimulatedClient:
         return SimulatedClient(name, self.loop, self._table)
+
+    def accept(self, port: int) -> ServerConnection:
+        """A connection to the broker's port or else to its name server's, for a transport of the caller's."""
+        return ServerConnection(self._table if port == self.config.port else self._name_server_table)
 
     def stop(self) -> None:
         self.loop.run(self.broker.stop())

@@ -15,7 +15,7 @@ from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.groups import GroupList
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.route import BrokerData, ClusterInfo
-from remoting.wire.bodies.topics import TopicConfig, TopicOffset, write_topic_stats
+from remoting.wire.bodies.topics import TopicConfig, TopicOffset, TopicTable, write_topic_stats
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.headers.topics import CreateTopicHeader
@@ -41,6 +41,7 @@ class TopicBroker:
         code = RequestCode
         self.server.answers = {
             code.GET_TOPIC_CONFIG: self._config,
+            code.GET_ALL_TOPIC_CONFIG: self._all,
             code.UPDATE_AND_CREATE_TOPIC: self._create,
             code.DELETE_TOPIC_IN_BROKER: self._delete,
             code.GET_TOPIC_STATS_INFO: self._stats,
@@ -53,6 +54,10 @@ class TopicBroker:
         if topic is None:
             return response(request, ResponseCode.TOPIC_NOT_EXIST, "No topic in this broker.")
         return response(request, ResponseCode.SUCCESS, body=write_body(topic))
+
+    def _all(self, _: Connection, request: Command) -> Command:
+        table = TopicTable(topic_config_table=dict(self.topics))
+        return response(request, ResponseCode.SUCCESS, body=write_body(table))
 
     def _change(self, connection: Connection, request: Command) -> Command | None:
         if self.hangs_up:
