@@ -203,7 +203,7 @@ def test_sigterm_to_a_workers_whole_process_group_ends_its_instances_in_order(st
         ours = {client_id for group in GROUPS for client_id in stage.running(group)}
         os.killpg(worker.pid, signal.SIGTERM)
         wait_until(lambda: not any(stage.members(group) for group in GROUPS), 10, "members that left")
-        assert worker.stop() == 0
+        assert worker.ended() == 0
     marks = ",".join("?" * len(ours))
     rows = stage.rows(
         f"SELECT end_reason, is_failure FROM mq_consumer_instancelease WHERE client_id IN ({marks})",  # noqa: S608

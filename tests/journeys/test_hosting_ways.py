@@ -71,7 +71,7 @@ def test_no_queue_pauses_while_a_new_worker_takes_over_from_the_old_one(
             sigterm(old)
             wait_until(lambda: set(stage.hosted_by()) == {f"new-{pool}"}, 20, "instances on the new worker alone")
             wait_until(lambda: all(len(stage.members(group)) == 1 for group in GROUPS), 20, "one member of each group")
-            assert old.stop() == 0
+            assert old.ended() == 0
             traffic.stop()
             wait_until(lambda: stage.is_consumed(GROUPS, traffic.sent), 20, "all consumed")
     for offsets in (plain, not_plain):

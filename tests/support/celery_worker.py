@@ -65,6 +65,10 @@ class CeleryWorker:
         """SIGTERM; its exit code."""
         return self._child.stop() if self._child is not None else 0
 
+    def ended(self) -> int:
+        """Its exit code, after a signal that was sent already."""
+        return self._child.ended() if self._child is not None else 0
+
     def kill_main(self) -> None:
         """SIGKILL to the main process alone, as the kernel or an operator would."""
         child = self._running()

@@ -67,10 +67,15 @@ class Child:
         """SIGTERM, after `grace_s` SIGKILL. The exit code (negative: the signal that ended it)."""
         if self.is_running:
             self.process.terminate()
-            try:
-                self.process.wait(grace_s)
-            except subprocess.TimeoutExpired:
-                pass
+        return self.ended(grace_s)
+
+    def ended(self, grace_s: float = STOP_GRACE_S) -> int:
+        """Waits for the end of a process that was told to stop, without a signal of its own: Python's last steps run
+        with the default handlers, and a second SIGTERM would be its exit code. After `grace_s` SIGKILL."""
+        try:
+            self.process.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            pass
         self.kill()
         return self.process.returncode
 
