@@ -11,7 +11,10 @@ from enum import StrEnum
 
 from django.http import HttpRequest
 
+from mqadmin.clusters.models import Cluster
+from mqadmin.people import access
 from mqadmin.people.access import Person, Scope
+from mqadmin.people.roles import Role, lowest
 
 # An IPv6 address with its zone.
 ADDRESS_CHARS_MAX = 64
@@ -48,6 +51,11 @@ class Caller:
     def name(self) -> str:
         """Returns the account's name; "" for nobody."""
         return self.person.get_username()
+
+    def role_on(self, cluster: Cluster) -> Role | None:
+        """Returns the account's role on a cluster, or that of the bounds where it is lower."""
+        role = access.role_on(self.person, cluster)
+        return role if role is None or self.scope is None else lowest((role, self.scope.role))
 
     @property
     def origin(self) -> dict[str, str]:

@@ -20,7 +20,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from mqadmin.actions import registry, runs
-from mqadmin.actions.arguments import InvalidArguments, arguments_form, arguments_json, read_arguments
+from mqadmin.actions.arguments import (
+    InvalidArguments,
+    arguments_form,
+    arguments_json,
+    read_arguments,
+    without_contents,
+)
+from mqadmin.actions.asking import asked_by
 from mqadmin.actions.caller import Caller
 from mqadmin.actions.declaration import (
     Action,
@@ -80,7 +87,8 @@ def preview(caller: Caller, action_name: str, cluster_name: str, values: Mapping
     cluster = _target(action, cluster_name)
     _check_permission(caller, action, cluster, values)
     _check_read_only(cluster)
-    return _preview(action, cluster, read_arguments(action, cluster, values))
+    with asked_by(caller):
+        return _preview(action, cluster, read_arguments(action, cluster, values))
 
 
 def run(
@@ -102,7 +110,7 @@ def run(
 
     The result's sentences are English, whoever asks: they are the audit's, which people of all languages read.
     """
-    with override(AUDIT_LANGUAGE):
+    with override(AUDIT_LANGUAGE), asked_by(caller):
         return _run(caller, action_name, cluster_name, values, key, fingerprint, confirmation, batch)
 
 
@@ -124,7 +132,7 @@ def _run(
         cluster=cluster_name,
         subject_kind=action.subject,
         subject=str(values.get(action.subject, "")),
-        arguments=runs.shortened(values),
+        arguments=runs.shortened(without_contents(action, values)),
         origin=caller.origin,
         batch=batch,
     )
@@ -138,7 +146,7 @@ def _run(
         return replace(runs.refused(attempt, str(error)), refusal=Refusal.READ_ONLY)
     except InvalidArguments as error:
         return replace(runs.refused(attempt, str(error)), refusal=Refusal.ARGUMENTS, errors=error.errors)
-    given = arguments_json(arguments)
+    given = without_contents(action, arguments_json(arguments))
     attempt = replace(attempt, arguments=given, subject=str(given[action.subject]))
     claimed = runs.claim(attempt, key)
     match claimed:
@@ -162,7 +170,7 @@ def refuse_unknown(
         cluster=cluster_name[:CLUSTER_CHARS_MAX],
         subject_kind="",
         subject="",
-        arguments=runs.shortened(values),
+        arguments=runs.shortened(without_contents(registry.ACTIONS.get(action_name), values)),
         origin=caller.origin,
     )
     return replace(runs.refused(attempt, reason), refusal=Refusal.ARGUMENTS)

@@ -9,7 +9,7 @@ from mqadmin.actions.caller import Caller, Way, http_caller
 from mqadmin.clusters.models import Cluster
 from mqadmin.people import access
 from mqadmin.people.access import Scope
-from mqadmin.people.roles import Role, lowest
+from mqadmin.people.roles import Role
 from mqadmin.tokens.models import ApiToken
 
 AUDIT = "mq_audit.view_auditentry"
@@ -52,8 +52,7 @@ def clusters_seen(request: Request) -> QuerySet[Cluster]:
 
 def role_on(request: Request, cluster: Cluster) -> Role | None:
     """Returns the caller's role on a cluster: the account's, or the token's where that is lower."""
-    role, scope = access.role_on(request.user, cluster), scope_of(request)
-    return role if role is None or scope is None else lowest((role, scope.role))
+    return caller_of(request).role_on(cluster)
 
 
 def may_read_run(request: Request, actor: str, cluster: str) -> bool:
