@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 
 from consumer.engine.brokers import Brokers
-from consumer.engine.subscriptions import TAG, Subscriptions
+from consumer.engine.subscriptions import Subscriptions
 from remoting.client.errors import BrokerRefused, ClientError
 from remoting.wire.codes import RequestCode
 from remoting.wire.errors import WireError
+from remoting.wire.expressions import TAG
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from consumer.engine.failure_policy import FailurePolicy
 from consumer.engine.message import Message
-from consumer.engine.subscriptions import SqlExpression
+from remoting.wire.expressions import SqlExpression
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,15 +20,14 @@ from consumer.engine.process_queue import ProcessQueue
 from consumer.engine.pull_answer import (
     NEEDS_HEARTBEAT,
     RETRY_AFTER_MS,
-    PullAnswer,
     PullRefused,
-    PullStatus,
-    read_pull_answer,
+    accepted_answer,
 )
 from consumer.engine.statistics import Statistics
 from consumer.engine.subscriptions import Subscriptions
 from consumer.engine.suspension import Suspension
 from remoting.client.errors import ClientError
+from remoting.client.pull_answer import PullAnswer, PullStatus
 from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.errors import WireError
@@ -151,7 +150,7 @@ class PullLoop:
         )
         began_ms = context.clock()
         answer = await context.brokers.pull(header, queue.broker_name, self._broker_id)
-        result = read_pull_answer(answer, context.subscriptions)
+        result = accepted_answer(answer, context.subscriptions)
         if result.messages:
             context.statistics.pulled(queue.topic, len(result.messages), context.clock() - began_ms)
         return result

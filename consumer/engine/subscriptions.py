@@ -9,33 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
+from remoting.wire.expressions import Expression, SqlExpression, expression_type, parse_expression
 from remoting.wire.names import check_group, check_topic, is_retry_topic, retry_topic
 from remoting.wire.properties import Property
 from remoting.wire.stored_message import StoredMessage
-from remoting.wire.tags import TagExpression, parse_tags
 
-TAG = "TAG"
-SQL92 = "SQL92"
 DEFAULT_GROUP = "DEFAULT_CONSUMER"
-_PARSE_FAILED = ResponseCode.SUBSCRIPTION_PARSE_FAILED
-
-
-@dataclass(frozen=True, slots=True)
-class SqlExpression:
-    """An SQL92 expression over a message's properties, as `MessageSelector.bySql`. Only brokers can evaluate it."""
-
-    text: str
-    tags: ClassVar[tuple[str, ...]] = ()
-    codes: ClassVar[frozenset[int]] = frozenset()
-    matches_all: ClassVar[bool] = True
-
-
-Expression = TagExpression | SqlExpression
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +50,12 @@ class Subscriptions:
 
     def kind(self, topic: str) -> str:
         """Returns the expression type, as pulls and heartbeats name it."""
-        return SQL92 if isinstance(self.expressions.get(topic), SqlExpression) else TAG
+        return expression_type(self.expressions.get(topic))
 
     def matches(self, message: StoredMessage) -> bool:
         """Compares the tag's text: the broker compares hash codes, which collide."""
         expression = self.expressions.get(message.topic)
-        return not isinstance(expression, TagExpression) or expression.matches(message.tags)
+        return expression is None or expression.matches(message.tags)
 
 
 def subscribe(
@@ -86,12 +69,9 @@ def subscribe(
     parsed: dict[str, Expression] = {}
     for topic, expression in expressions.items():
         check_topic(topic)
-        if isinstance(expression, SqlExpression):
-            parsed[topic] = _checked(expression)
-        else:
-            parsed[topic] = parse_tags(expression)
+        parsed[topic] = parse_expression(expression)
     if not is_broadcasting:
-        parsed[retry_topic(group)] = parse_tags(None)
+        parsed[retry_topic(group)] = parse_expression(None)
     return Subscriptions(group, now_ms, parsed, is_broadcasting)
 
 
@@ -103,12 +83,6 @@ def check_consumer_group(group: str) -> None:
             f"the group name {group} is the default of RocketMQ's clients: choose another",
             ResponseCode.INVALID_PARAMETER,
         )
-
-
-def _checked(expression: SqlExpression) -> SqlExpression:
-    if not expression.text.strip():
-        raise MessageError("the SQL92 expression is blank: leave it out to get every message", _PARSE_FAILED)
-    return expression
 
 
 def original_topic(message: StoredMessage) -> str:

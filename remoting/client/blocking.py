@@ -29,12 +29,12 @@ T = TypeVar("T")
 class BlockingPullConsumer:
     """`PullConsumer` for code without an event loop; `close()` at the end, or a `with` block."""
 
-    def __init__(self, namesrv: str | Sequence[str], group: str) -> None:
+    def __init__(self, namesrv: str | Sequence[str], group: str, *, namespace: str = "") -> None:
         """Raises MessageError for an illegal group name, ValueError without a name server."""
         self._thread = EventLoopThread(f"pull consumer {group}")
 
         async def started() -> PullConsumer:
-            consumer = PullConsumer(namesrv, group)
+            consumer = PullConsumer(namesrv, group, namespace=namespace)
             await consumer.start()
             return consumer
 
@@ -54,9 +54,16 @@ class BlockingPullConsumer:
         return self._thread.run(self._consumer.queues(topic))
 
     def pull(
-        self, queue: MessageQueue, offset: int, *, tags: str = "*", count: int = PULL_MESSAGES_MAX, wait_ms: int = 0
+        self,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        tags: str = "*",
+        sql: str | None = None,
+        count: int = PULL_MESSAGES_MAX,
+        wait_ms: int = 0,
     ) -> PullResult:
-        return self._thread.run(self._consumer.pull(queue, offset, tags=tags, count=count, wait_ms=wait_ms))
+        return self._thread.run(self._consumer.pull(queue, offset, tags=tags, sql=sql, count=count, wait_ms=wait_ms))
 
     def committed(self, queue: MessageQueue) -> int | None:
         return self._thread.run(self._consumer.committed(queue))
@@ -98,14 +105,20 @@ class BlockingLitePullConsumer:
         self._thread.run(self._consumer.close())
         self._thread.close()
 
-    def subscribe(self, topic: str, tags: str = "*") -> None:
-        self._thread.call(self._consumer.subscribe, topic, tags)
+    def subscribe(self, topic: str, tags: str = "*", *, sql: str | None = None) -> None:
+        self._thread.call(lambda: self._consumer.subscribe(topic, tags, sql=sql))
 
     def unsubscribe(self, topic: str) -> None:
         self._thread.run(self._consumer.unsubscribe(topic))
 
-    def assign(self, queues: Collection[MessageQueue], tags: Mapping[str, str] | None = None) -> None:
-        self._thread.run(self._consumer.assign(queues, tags))
+    def assign(
+        self,
+        queues: Collection[MessageQueue],
+        tags: Mapping[str, str] | None = None,
+        *,
+        sql: Mapping[str, str] | None = None,
+    ) -> None:
+        self._thread.run(self._consumer.assign(queues, tags, sql=sql))
 
     @property
     def assignment(self) -> frozenset[MessageQueue]:

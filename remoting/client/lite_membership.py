@@ -23,8 +23,8 @@ from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.codes import RequestCode
 from remoting.wire.command import Command
 from remoting.wire.errors import WireError
+from remoting.wire.expressions import Expression, expression_type
 from remoting.wire.names import AUTO_CREATE_TOPIC
-from remoting.wire.tags import TagExpression
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +38,13 @@ Assign = Callable[[str, frozenset[MessageQueue]], Awaitable[None]]
 
 
 class LiteMembership:
-    """`start()` once, when the instance was started; `stop()`, then `leave()`. Lives on one event loop."""
+    """`start()` once, when the instance was started; `stop()`, then `leave()`. Lives on one event loop.
+
+    Group and topics are as brokers know them.
+    """
 
     def __init__(self, instance: ClientInstance, group: str, consume_from: str, strategy: str, assign: Assign) -> None:
-        self.expressions: dict[str, TagExpression] = {}
+        self.expressions: dict[str, Expression] = {}
         self._instance = instance
         self._admin = Admin(instance.connections)
         self._group = group
@@ -70,7 +73,7 @@ class LiteMembership:
         """Unregisters from the brokers; the other members take the queues now."""
         await self._instance.heartbeats.remove_consumer(self._group)
 
-    def subscribe(self, topic: str, expression: TagExpression) -> None:
+    def subscribe(self, topic: str, expression: Expression) -> None:
         """Adds a subscription or changes it; the brokers hear of it with the next rebalance, which comes at once."""
         self.expressions[topic] = expression
         self._subscriptions_changed()
@@ -101,6 +104,7 @@ class LiteMembership:
             subscription_data_set=[
                 SubscriptionData(
                     topic=topic,
+                    expression_type=expression_type(expression),
                     sub_string=expression.text,
                     tags_set=list(expression.tags),
                     code_set=sorted(expression.codes),

@@ -32,9 +32,9 @@ from remoting.client.received_message import ReceivedMessage
 from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.errors import WireError
+from remoting.wire.expressions import Expression, parse_expression, tags_or_sql
 from remoting.wire.limits import PULL_MESSAGES_MAX
-from remoting.wire.names import check_group, check_topic
-from remoting.wire.tags import TagExpression, parse_tags
+from remoting.wire.names import check_group, check_topic, with_namespace, without_namespace
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class LitePullConfig:
 
     `consume_from`: "last", "first", or a moment with its time zone: where a queue without a committed offset begins.
     `pull_count`: messages of one pull, and so of one poll. `wait_ms`: how long a broker holds a pull. `strategy`: of
-    `remoting.allocation`.
+    `remoting.allocation`. `namespace`: brokers know group and topics by names that begin with it, callers don't.
     """
 
     auto_commit: bool = True
@@ -67,6 +67,7 @@ class LitePullConfig:
     pull_count: int = PULL_MESSAGES_MAX
     wait_ms: int = 20_000
     strategy: str = "AVG"
+    namespace: str = ""
     cache: CacheLimits = field(default_factory=CacheLimits)
 
     def __post_init__(self) -> None:
@@ -96,18 +97,20 @@ class LitePullConsumer:
         client: ClientConfig | None = None,
     ) -> None:
         """Raises MessageError for an illegal group name, ValueError without a name server."""
-        check_group(group)
-        self.group = group
         self.config = config or LitePullConfig()
+        self.group = with_namespace(self.config.namespace, group)
+        check_group(self.group)
         self._instance = ClientInstance(namesrv, config=client)
-        self._requests = QueueRequests(self._instance, group)
+        self._requests = QueueRequests(self._instance, self.group, self.config.namespace)
         moment = isinstance(self.config.consume_from, datetime)
         consume_from = "CONSUME_FROM_TIMESTAMP" if moment else _CONSUME_FROM[str(self.config.consume_from)]
-        self._membership = LiteMembership(self._instance, group, consume_from, self.config.strategy, self._assign_topic)
+        self._membership = LiteMembership(
+            self._instance, self.group, consume_from, self.config.strategy, self._assign_topic
+        )
         self._is_assigned_by_caller = False
         self._queues: dict[MessageQueue, LiteQueue] = {}
         self._pulling: dict[MessageQueue, asyncio.Task[None]] = {}
-        self._expressions: dict[str, TagExpression] = {}
+        self._expressions: dict[str, Expression] = {}
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._turns = itertools.count()
@@ -148,33 +151,42 @@ class LitePullConsumer:
 
     # what is read
 
-    def subscribe(self, topic: str, tags: str = "*") -> None:
-        """Shares the topic's queues with the other members of the group.
+    def subscribe(self, topic: str, tags: str = "*", *, sql: str | None = None) -> None:
+        """Shares the topic's queues with the other members of the group. `sql`, over properties, replaces `tags`.
 
         Raises MessageError for a name or expression that RocketMQ would not take, ClientError after `assign`.
         """
-        check_topic(topic)
-        expression = parse_tags(tags)
+        known_as = with_namespace(self.config.namespace, topic)
+        check_topic(known_as)
+        expression = tags_or_sql(tags, sql)
         if self._is_assigned_by_caller:
             raise ClientError("Subscribe and assign are mutually exclusive.")
         self._expressions[topic] = expression
-        self._membership.subscribe(topic, expression)
+        self._membership.subscribe(known_as, expression)
 
     async def unsubscribe(self, topic: str) -> None:
         """Gives the topic's queues to the other members."""
         self._expressions.pop(topic, None)
-        await self._membership.unsubscribe(topic)
+        await self._membership.unsubscribe(with_namespace(self.config.namespace, topic))
 
-    async def assign(self, queues: Collection[MessageQueue], tags: Mapping[str, str] | None = None) -> None:
-        """Reads exactly these queues, whatever other members do. `tags`: an expression per topic, all without.
+    async def assign(
+        self,
+        queues: Collection[MessageQueue],
+        tags: Mapping[str, str] | None = None,
+        *,
+        sql: Mapping[str, str] | None = None,
+    ) -> None:
+        """Reads exactly these queues, whatever other members do. `tags`, `sql`: an expression by topic, all without.
 
         Queues that stay go on where they are. Raises ClientError after `subscribe`.
         """
         if self._membership.expressions:
             raise ClientError("Subscribe and assign are mutually exclusive.")
-        expressions = {topic: parse_tags(text) for topic, text in (tags or {}).items()}
+        tags, sql = tags or {}, sql or {}
+        topics = {queue.topic for queue in queues}
+        expressions = {topic: tags_or_sql(tags.get(topic, "*"), sql.get(topic)) for topic in topics}
         self._is_assigned_by_caller = True
-        self._expressions = {queue.topic: expressions.get(queue.topic, parse_tags(None)) for queue in queues}
+        self._expressions = expressions
         await self._set_queues(frozenset(queues), lambda _: True)
 
     @property
@@ -194,21 +206,23 @@ class LitePullConsumer:
         """
         known: dict[str, frozenset[MessageQueue]] = {}
 
+        known_as = with_namespace(self.config.namespace, topic)
+
         def route_changed(of: str) -> None:
-            route = self._instance.routes.known(topic)
-            if of != topic or route is None:
+            route = self._instance.routes.known(known_as)
+            if of != known_as or route is None:
                 return
-            queues = frozenset(route.subscribe_queues)
+            queues = frozenset(map(self._requests.declared, route.subscribe_queues))
             before = known.get(topic)
             known[topic] = queues
             if before is not None and before != queues:
                 changed(topic, queues)
 
         self._instance.routes.changed.append(route_changed)
-        if self._instance.routes.known(topic) is not None:
-            route_changed(topic)
+        if self._instance.routes.known(known_as) is not None:
+            route_changed(known_as)
         elif self._is_running:
-            self._instance.routes.use(topic)
+            self._instance.routes.use(known_as)
 
     # messages
 
@@ -305,8 +319,9 @@ class LitePullConsumer:
 
     # queues come and go
 
-    async def _assign_topic(self, topic: str, mine: frozenset[MessageQueue]) -> None:
-        await self._set_queues(mine, lambda queue: queue.topic == topic)
+    async def _assign_topic(self, known_as: str, mine: frozenset[MessageQueue]) -> None:
+        topic = without_namespace(self.config.namespace, known_as)
+        await self._set_queues(frozenset(map(self._requests.declared, mine)), lambda queue: queue.topic == topic)
 
     async def _set_queues(self, wanted: frozenset[MessageQueue], concerns: Callable[[MessageQueue], bool]) -> None:
         """Makes `wanted` the queues of those that the change `concerns`."""
@@ -363,7 +378,7 @@ class LitePullConsumer:
                 await asyncio.sleep(FAILED_PULL_PAUSE_S)
 
     async def _pull(self, queue: MessageQueue, offset: int) -> PullResult:
-        expression = self._expressions.get(queue.topic) or parse_tags(None)
+        expression = self._expressions.get(queue.topic) or parse_expression(None)
         config = self.config
         return await self._requests.pull(
             queue, offset, expression, count=config.pull_count, wait_ms=config.wait_ms, is_lite=True

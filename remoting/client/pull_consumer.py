@@ -21,9 +21,9 @@ from remoting.client.instance import ClientInstance
 from remoting.client.queue_requests import PullResult, QueueRequests
 from remoting.wire.bodies.heartbeat import ConsumerData
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.expressions import tags_or_sql
 from remoting.wire.limits import PULL_MESSAGES_MAX
-from remoting.wire.names import check_group
-from remoting.wire.tags import parse_tags
+from remoting.wire.names import check_group, with_namespace
 
 # `brokerSuspendMaxTimeMillis`.
 WAIT_MS_MAX = 20_000
@@ -32,16 +32,24 @@ WAIT_MS_MAX = 20_000
 class PullConsumer:
     """One member of a group on one event loop. `await start()` first, `await close()` at the end."""
 
-    def __init__(self, namesrv: str | Sequence[str], group: str, *, instance: ClientInstance | None = None) -> None:
+    def __init__(
+        self,
+        namesrv: str | Sequence[str],
+        group: str,
+        *,
+        namespace: str = "",
+        instance: ClientInstance | None = None,
+    ) -> None:
         """Raises MessageError for an illegal group name, ValueError without a name server.
 
+        `namespace`: brokers know the group and topics by names that begin with it; `group` has it from then on.
         `instance`: share another's connections; it is then started and closed by its owner.
         """
-        check_group(group)
-        self.group = group
+        self.group = with_namespace(namespace, group)
+        check_group(self.group)
         self._instance = instance or ClientInstance(namesrv)
         self._owns_instance = instance is None
-        self._requests = QueueRequests(self._instance, group)
+        self._requests = QueueRequests(self._instance, self.group, namespace)
         self._is_running = False
 
     async def start(self) -> None:
@@ -71,18 +79,26 @@ class PullConsumer:
         return await self._requests.queues(topic)
 
     async def pull(
-        self, queue: MessageQueue, offset: int, *, tags: str = "*", count: int = PULL_MESSAGES_MAX, wait_ms: int = 0
+        self,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        tags: str = "*",
+        sql: str | None = None,
+        count: int = PULL_MESSAGES_MAX,
+        wait_ms: int = 0,
     ) -> PullResult:
         """Pulls at most `count` messages (32) from `offset` on; a queue without any is waited for, `wait_ms` at most.
 
-        Raises MessageError for a tag expression that is none, ValueError for a count or wait out of range, ClientError.
+        `sql`: an SQL92 expression over the properties, in place of `tags`. Raises MessageError for an expression that
+        is none, ValueError for a count or wait out of range, ClientError.
         """
         self._check_running()
         if not 1 <= count <= PULL_MESSAGES_MAX:
             raise ValueError(f"count is {count}; a broker answers 1 to {PULL_MESSAGES_MAX} messages at a time")
         if not 0 <= wait_ms <= WAIT_MS_MAX:
             raise ValueError(f"wait_ms is {wait_ms}; 0 to {WAIT_MS_MAX} are allowed")
-        return await self._requests.pull(queue, offset, parse_tags(tags), count=count, wait_ms=wait_ms)
+        return await self._requests.pull(queue, offset, tags_or_sql(tags, sql), count=count, wait_ms=wait_ms)
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """Returns the group's committed offset, the next to consume; None when there is none."""

@@ -3,33 +3,29 @@
 Finds the broker in the routes, and pulls from the replica that the broker suggested last. Retries nothing. All offsets
 are queue offsets; a committed one is the next to consume. Every method raises ClientError, and BodyError or HeaderError
 for an answer that cannot be read.
+
+In a namespace callers see topics without it; brokers know `prod%orders` (Java `ClientConfig.setNamespace`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from remoting.client.admin import Admin
 from remoting.client.admin.requests import Limits
 from remoting.client.errors import BrokerRefused, NotConnected
 from remoting.client.instance import ClientInstance
+from remoting.client.pull_answer import PullStatus, read_pull_answer
 from remoting.client.received_message import ReceivedMessage, received
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.route import MASTER_ID
-from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.codes import RequestCode
 from remoting.wire.command import Command
-from remoting.wire.headers.pull import (
-    LITE_PULL_FLAG,
-    SUBSCRIPTION_FLAG,
-    SUSPEND_FLAG,
-    PullMessageHeader,
-    PullMessageResponseHeader,
-)
-from remoting.wire.headers.typed import read_header, write_header
+from remoting.wire.expressions import Expression, expression_type
+from remoting.wire.headers.pull import LITE_PULL_FLAG, SUBSCRIPTION_FLAG, SUSPEND_FLAG, PullMessageHeader
+from remoting.wire.headers.typed import write_header
 from remoting.wire.limits import PULL_BYTES_MAX, PULL_MESSAGES_MAX
-from remoting.wire.stored_message import StoredMessage, decode_messages
-from remoting.wire.tags import TagExpression
+from remoting.wire.names import with_namespace, without_namespace
 
 # What an answer may take beyond the time that the broker holds the pull (`consumerPullTimeoutMillis`).
 PULL_TIMEOUT_MS = 10_000
@@ -37,21 +33,6 @@ PULL_TIMEOUT_MS = 10_000
 _LIMITS = Limits(per_server=64)
 # Replicas that were suggested; beyond it the oldest is forgotten, and the master asked.
 _SUGGESTIONS_MAX = 10_000
-
-
-class PullStatus(Enum):
-    FOUND = "found"
-    NO_NEW_MESSAGE = "no new message"
-    NO_MATCHED_MESSAGE = "no matched message"
-    OFFSET_ILLEGAL = "offset illegal"
-
-
-_STATUSES: dict[int, PullStatus] = {
-    ResponseCode.SUCCESS: PullStatus.FOUND,
-    ResponseCode.PULL_NOT_FOUND: PullStatus.NO_NEW_MESSAGE,
-    ResponseCode.PULL_RETRY_IMMEDIATELY: PullStatus.NO_MATCHED_MESSAGE,
-    ResponseCode.PULL_OFFSET_MOVED: PullStatus.OFFSET_ILLEGAL,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +50,29 @@ class PullResult:
 
 
 class QueueRequests:
-    def __init__(self, instance: ClientInstance, group: str) -> None:
+    """`group` as brokers know it, with its namespace."""
+
+    def __init__(self, instance: ClientInstance, group: str, namespace: str = "") -> None:
         self._instance = instance
         self._group = group
+        self._namespace = namespace
         self._admin = Admin(instance.connections, limits=_LIMITS)
         self._suggested: dict[MessageQueue, int] = {}
 
     async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
         """Returns the readable queues of a topic. Raises RouteNotFound, too."""
-        return await self._instance.routes.subscribe_queues(topic)
+        found = await self._instance.routes.subscribe_queues(with_namespace(self._namespace, topic))
+        return tuple(self.declared(queue) for queue in found)
+
+    def declared(self, queue: MessageQueue) -> MessageQueue:
+        """Returns a queue of a route as callers see it."""
+        return queue._replace(topic=without_namespace(self._namespace, queue.topic))
 
     async def pull(
         self,
         queue: MessageQueue,
         offset: int,
-        expression: TagExpression,
+        expression: Expression,
         *,
         count: int = PULL_MESSAGES_MAX,
         wait_ms: int = 0,
@@ -93,11 +82,11 @@ class QueueRequests:
 
         The subscription travels with the pull, so the broker need not know the group's heartbeat.
         """
-        address = await self._address(queue, self._suggested.get(queue, int(MASTER_ID)))
+        address, topic = await self._place(queue, self._suggested.get(queue, int(MASTER_ID)))
         flags = SUBSCRIPTION_FLAG | (SUSPEND_FLAG if wait_ms else 0) | (LITE_PULL_FLAG if is_lite else 0)
         header = PullMessageHeader(
             consumer_group=self._group,
-            topic=queue.topic,
+            topic=topic,
             queue_id=queue.queue_id,
             queue_offset=offset,
             max_msg_nums=count,
@@ -106,53 +95,50 @@ class QueueRequests:
             suspend_timeout_millis=wait_ms,
             subscription=expression.text,
             sub_version=0,
-            expression_type="TAG",
+            expression_type=expression_type(expression),
             max_msg_bytes=PULL_BYTES_MAX,
             bname=queue.broker_name,
         )
         code = RequestCode.LITE_PULL_MESSAGE if is_lite else RequestCode.PULL_MESSAGE
         request = Command(code=code, ext_fields=write_header(header))
         answer = await self._instance.connections.request(address, request, wait_ms + PULL_TIMEOUT_MS)
-        return self._read(queue, address, request, answer, expression)
-
-    def _read(
-        self, queue: MessageQueue, address: str, request: Command, answer: Command, expression: TagExpression
-    ) -> PullResult:
-        status = _STATUSES.get(answer.code)
-        if status is None:
+        read = read_pull_answer(answer, lambda message: expression.matches(message.tags))
+        if read is None:
             raise BrokerRefused(address, request.code, answer.code, answer.remark, f"{queue}")
-        place = read_header(PullMessageResponseHeader, answer.ext_fields)
         if len(self._suggested) >= _SUGGESTIONS_MAX:
             del self._suggested[next(iter(self._suggested))]
-        self._suggested[queue] = place.suggest_which_broker_id
-        stored: list[StoredMessage] = decode_messages(answer.body) if status is PullStatus.FOUND else []
-        messages = [received(message, queue) for message in stored if expression.matches(message.tags)]
-        return PullResult(status, place.next_begin_offset, place.min_offset, place.max_offset, messages)
+        self._suggested[queue] = read.suggested_broker_id
+        messages = [received(message, queue, self._namespace) for message in read.messages]
+        return PullResult(read.status, read.next_offset, read.min_offset, read.max_offset, messages)
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """Returns the group's committed offset; None when the broker has none."""
-        address = await self._address(queue)
-        return await self._admin.offsets.committed(address, self._group, queue.topic, queue.queue_id)
+        address, topic = await self._place(queue)
+        return await self._admin.offsets.committed(address, self._group, topic, queue.queue_id)
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
         """Returns when the broker has the group's offset, which may be lower than before."""
-        address = await self._address(queue)
-        await self._admin.offsets.commit(address, self._group, queue.topic, queue.queue_id, offset)
+        address, topic = await self._place(queue)
+        await self._admin.offsets.commit(address, self._group, topic, queue.queue_id, offset)
 
     async def min_offset(self, queue: MessageQueue) -> int:
-        return await self._admin.offsets.min(await self._address(queue), queue.topic, queue.queue_id)
+        address, topic = await self._place(queue)
+        return await self._admin.offsets.min(address, topic, queue.queue_id)
 
     async def max_offset(self, queue: MessageQueue) -> int:
-        return await self._admin.offsets.max(await self._address(queue), queue.topic, queue.queue_id)
+        address, topic = await self._place(queue)
+        return await self._admin.offsets.max(address, topic, queue.queue_id)
 
     async def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
         """Returns the offset of the first message that was stored at `timestamp_ms` or later."""
-        address = await self._address(queue)
-        return await self._admin.offsets.search(address, queue.topic, queue.queue_id, timestamp_ms)
+        address, topic = await self._place(queue)
+        return await self._admin.offsets.search(address, topic, queue.queue_id, timestamp_ms)
 
-    async def _address(self, queue: MessageQueue, broker_id: int = int(MASTER_ID)) -> str:
-        await self._instance.routes.get(queue.topic)
+    async def _place(self, queue: MessageQueue, broker_id: int = int(MASTER_ID)) -> tuple[str, str]:
+        """Returns the broker's address, and the queue's topic as it knows it."""
+        topic = with_namespace(self._namespace, queue.topic)
+        await self._instance.routes.get(topic)
         address = self._instance.routes.read_address(queue.broker_name, broker_id)
         if address is None:
             raise NotConnected(queue.broker_name, "no route names this broker")
-        return address
+        return address, topic

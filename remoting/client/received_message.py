@@ -7,6 +7,7 @@ from types import MappingProxyType
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.compression import decompress
 from remoting.wire.message_content import MessageContent
+from remoting.wire.names import without_namespace
 from remoting.wire.stored_message import StoredMessage
 
 
@@ -23,10 +24,13 @@ class ReceivedMessage(MessageContent, frozen=True, kw_only=True, eq=False):
     reconsume_times: int = 0
 
 
-def received(stored: StoredMessage, queue: MessageQueue) -> ReceivedMessage:
-    """Returns the message that was pulled from `queue`. Raises BodyError for a compressed body that is none."""
+def received(stored: StoredMessage, queue: MessageQueue, namespace: str = "") -> ReceivedMessage:
+    """Returns the message that was pulled from `queue`, its topic without the namespace.
+
+    Raises BodyError for a compressed body that is none.
+    """
     return ReceivedMessage(
-        topic=stored.topic,
+        topic=without_namespace(namespace, stored.topic),
         body=decompress(stored.body, stored.sys_flag),
         properties=MappingProxyType(stored.properties),
         id=stored.message_id,

@@ -221,6 +221,27 @@ async def test_the_classic_consumer_reads_what_java_sent_and_keeps_its_offsets(
     await asyncio.to_thread(java.stop, sender)
 
 
+async def test_pull_consumers_in_a_namespace_get_what_an_sql_expression_lets_through(
+    cluster: Cluster, instance: ClientInstance, producer: Producer, fresh: Fresh
+) -> None:
+    name, group = fresh("orders"), fresh("readers")
+    topic = await made(instance, cluster, f"prod%{name}", f"prod%{group}")
+    for cents in ("50", "150"):
+        await producer.send(topic, cents.encode(), properties={"cents": cents}, order_key="one queue")
+    async with PullConsumer(cluster.namesrv, group, namespace="prod") as classic:
+        found = [
+            message.body
+            for queue in await classic.queues(name)
+            for message in (await classic.pull(queue, 0, sql="cents > 100", wait_ms=1000)).messages
+        ]
+        assert found == [b"150"]
+    config = LitePullConfig(consume_from="first", wait_ms=1000, namespace="prod")
+    async with LitePullConsumer(cluster.namesrv, group, config) as lite:
+        lite.subscribe(name, sql="cents > 100")
+        (message,) = await eventually(lambda: lite.poll(5), within_s=60)
+        assert (message.topic, message.body) == (name, b"150")
+
+
 async def _reaches(consumer: PullConsumer, queue: object, offset: int) -> bool:
     return await consumer.max_offset(queue) == offset  # type: ignore[arg-type]
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from consumer.engine.pull_answer import NEEDS_HEARTBEAT, PullRefused, PullStatus, read_pull_answer
+from consumer.engine.pull_answer import NEEDS_HEARTBEAT, PullRefused, accepted_answer
 from consumer.engine.subscriptions import subscribe
+from remoting.client.pull_answer import PullStatus
 from remoting.wire.codes import RESPONSE_FLAG, ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.errors import BodyError, HeaderError
@@ -32,13 +33,13 @@ def stored(topic: str, tags: str) -> bytes:
     ],
 )
 def test_a_code_means(code: int, status: PullStatus) -> None:
-    result = read_pull_answer(answer(code), SUBSCRIPTIONS)
+    result = accepted_answer(answer(code), SUBSCRIPTIONS)
     assert (result.status, result.next_offset, result.suggested_broker_id) == (status, 42, 1)
 
 
 def test_tags_whose_hashes_collide_are_told_apart_by_their_text() -> None:
     body = stored("orders", "Aa") + stored("orders", "BB") + stored("%RETRY%billing", "BB")
-    result = read_pull_answer(answer(0, body), SUBSCRIPTIONS)
+    result = accepted_answer(answer(0, body), SUBSCRIPTIONS)
     assert [(message.topic, message.tags) for message in result.messages] == [
         ("orders", "Aa"),
         ("%RETRY%billing", "BB"),
@@ -57,16 +58,16 @@ def test_tags_whose_hashes_collide_are_told_apart_by_their_text() -> None:
 )
 def test_other_codes_are_refusals_with_a_delay(code: int, retry_after_ms: int, heartbeat_cures: bool) -> None:
     with pytest.raises(PullRefused) as caught:
-        read_pull_answer(answer(code, fields={}), SUBSCRIPTIONS)
+        accepted_answer(answer(code, fields={}), SUBSCRIPTIONS)
     assert caught.value.retry_after_ms == retry_after_ms
     assert (code in NEEDS_HEARTBEAT) == heartbeat_cures
 
 
 def test_an_answer_without_its_offsets_is_an_error() -> None:
     with pytest.raises(HeaderError):
-        read_pull_answer(answer(0, fields={}), SUBSCRIPTIONS)
+        accepted_answer(answer(0, fields={}), SUBSCRIPTIONS)
 
 
 def test_a_message_that_is_cut_off_is_an_error() -> None:
     with pytest.raises(BodyError):
-        read_pull_answer(answer(0, stored("orders", "Aa")[:-1]), SUBSCRIPTIONS)
+        accepted_answer(answer(0, stored("orders", "Aa")[:-1]), SUBSCRIPTIONS)

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from consumer.engine.subscriptions import SqlExpression, original_topic, subscribe
+from consumer.engine.subscriptions import original_topic, subscribe
 from remoting.wire.errors import MessageError
+from remoting.wire.expressions import SqlExpression
 from remoting.wire.properties import encode_properties
 from remoting.wire.stored_message import StoredMessage
 

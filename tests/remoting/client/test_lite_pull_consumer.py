@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -259,6 +260,36 @@ async def test_pulls_carry_the_subscription_and_the_lite_flag(broker: MemoryBrok
         await eventually(lambda: broker.owners("orders") == 1)
     (fields, *_) = [fields for code, fields in broker.seen if code == RequestCode.LITE_PULL_MESSAGE]
     assert (fields["subscription"], fields["subVersion"], fields["sysFlag"]) == ("paid", "0", str(2 | 4 | 16))
+
+
+async def test_an_sql_expression_is_told_with_the_heartbeat_and_with_pulls(broker: MemoryBroker) -> None:
+    broker.create_topic("orders", 1)
+    async with consuming(broker) as consumer:
+        consumer.subscribe("orders", sql="cents > 100")
+        await eventually(lambda: any(code == RequestCode.LITE_PULL_MESSAGE for code, _ in broker.seen))
+        told = broker.subscriptions[GROUP]["orders"]
+        assert (told.sub_string, told.expression_type) == ("cents > 100", "SQL92")
+        with pytest.raises(MessageError, match="blank"):
+            consumer.subscribe("orders", sql=" ")
+    (fields, *_) = [fields for code, fields in broker.seen if code == RequestCode.LITE_PULL_MESSAGE]
+    assert (fields["subscription"], fields["expressionType"]) == ("cents > 100", "SQL92")
+
+
+async def test_in_a_namespace_only_brokers_see_the_whole_names(broker: MemoryBroker) -> None:
+    (whole,) = broker.create_topic("prod%orders", 1)
+    broker.put("prod%orders", b"1")
+    async with consuming(broker, replace(FIRST, namespace="prod")) as consumer:
+        consumer.subscribe("orders")
+        await eventually(lambda: len(consumer.assignment) == 1)
+        (queue,) = consumer.assignment
+        assert queue.topic == "orders"
+        (message,) = await eventually(lambda: consumer.poll(1))
+        assert (message.topic, message.queue) == ("orders", queue)
+        await consumer.seek_to_begin(queue)
+        assert await polled(consumer, 1) == [b"1"]
+        await consumer.unsubscribe("orders")
+        await eventually(lambda: not consumer.assignment)
+    assert broker.offsets == {("prod%reports", whole): 1}
 
 
 async def test_a_broker_that_refuses_is_asked_again(broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch) -> None:

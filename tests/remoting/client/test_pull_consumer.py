@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 
 from remoting.client.errors import BrokerRefused, ClientError, RouteNotFound
+from remoting.client.pull_answer import PullStatus
 from remoting.client.pull_consumer import PullConsumer
-from remoting.client.queue_requests import PullStatus
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import response
 from remoting.wire.errors import MessageError
@@ -54,6 +54,27 @@ async def test_a_pull_says_when_there_is_nothing_or_nothing_that_matches(
     assert (colliding.status, colliding.next_offset, colliding.messages) == (PullStatus.FOUND, 1, [])
     illegal = await consumer.pull(queue, 7)
     assert (illegal.status, illegal.next_offset) == (PullStatus.OFFSET_ILLEGAL, 1)
+
+
+async def test_in_a_namespace_only_brokers_see_the_whole_names(broker: MemoryBroker) -> None:
+    broker.create_topic("prod%orders", 1)
+    broker.put("prod%orders", b"x")
+    async with PullConsumer(broker.namesrv, "reports", namespace="prod") as consumer:
+        (queue,) = await consumer.queues("orders")
+        (message,) = (await consumer.pull(queue, 0)).messages
+        assert (queue.topic, message.topic, message.queue) == ("orders", "orders", queue)
+        await consumer.commit(queue, 1)
+        assert await consumer.committed(queue) == await consumer.max_offset(queue) == 1
+    assert [(group, of.topic) for group, of in broker.offsets] == [("prod%reports", "prod%orders")]
+
+
+async def test_a_pull_carries_an_sql_expression(broker: MemoryBroker, consumer: PullConsumer) -> None:
+    (queue,) = broker.create_topic("orders", 1)
+    await consumer.pull(queue, 0, sql="cents > 100")
+    with pytest.raises(MessageError, match="exclude each other: in SQL92 a tag is the property TAGS"):
+        await consumer.pull(queue, 0, tags="paid", sql="cents > 100")
+    (fields,) = [fields for code, fields in broker.seen if code == RequestCode.PULL_MESSAGE]
+    assert (fields["subscription"], fields["expressionType"]) == ("cents > 100", "SQL92")
 
 
 async def test_offsets_are_kept_as_the_caller_says(broker: MemoryBroker, consumer: PullConsumer) -> None:
