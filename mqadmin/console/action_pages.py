@@ -25,6 +25,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.console import sentences
 from mqadmin.console.going_back import address_to_go_back_to
 from mqadmin.console.stored_words import in_viewers_language
+from mqadmin.deadletters import selectors as dead_letters
 from mqadmin.groups import settings as group_settings
 from mqadmin.topics import settings as topic_settings
 
@@ -90,6 +91,14 @@ def _back_with_notice(request: HttpRequest, result: Result) -> HttpResponse:
     return redirect("group_members", result.cluster, result.subject)
 
 
+def _known_failure(cluster: str, failure: str) -> object:
+    return dead_letters.failure(selectors.cluster_head(cluster), int(failure))
+
+
+def _known_dead_letter(cluster: str, message: str) -> object:
+    return dead_letters.dead_letter(selectors.cluster_head(cluster), int(message))
+
+
 PAGES: Mapping[str, ActionPage] = {
     page.action: page
     for page in (
@@ -113,6 +122,27 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="set_topic_permission", section="topics", subject_url_name="topic"),
         ActionPage(action="describe_topic", section="topics", subject_url_name="topic"),
         ActionPage(action="describe_group", section="groups", subject_url_name="group"),
+        ActionPage(
+            action="archive_failure", section="dead_letters", subject_url_name="failure", require=_known_failure
+        ),
+        ActionPage(
+            action="restore_failure", section="dead_letters", subject_url_name="failure", require=_known_failure
+        ),
+        ActionPage(
+            action="describe_failure", section="dead_letters", subject_url_name="failure", require=_known_failure
+        ),
+        ActionPage(
+            action="archive_dead_letter",
+            section="dead_letters",
+            subject_url_name="dead_letter",
+            require=_known_dead_letter,
+        ),
+        ActionPage(
+            action="restore_dead_letter",
+            section="dead_letters",
+            subject_url_name="dead_letter",
+            require=_known_dead_letter,
+        ),
         ActionPage(action="create_group", section="groups", subject_url_name="group", has_subject=False),
         ActionPage(action="set_group_consumption", section="groups", subject_url_name="group"),
         ActionPage(action="delete_group", section="groups", subject_url_name="group"),

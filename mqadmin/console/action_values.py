@@ -64,6 +64,11 @@ LABELS: dict[str, Promise] = {
     "read_only": gettext_lazy("read-only"),
     "address": gettext_lazy("from"),
     "user_agent": gettext_lazy("browser"),
+    "archived": gettext_lazy("archived"),
+    "failure": gettext_lazy("failure"),
+    "group": gettext_lazy("group"),
+    "message": gettext_lazy("message"),
+    "owner": gettext_lazy("owner"),
 }
 
 

@@ -224,7 +224,10 @@ def _row(cluster: Cluster, queue: DeadLetterQueue, group: str, failure_id: int, 
 
 
 def _count(failure_ids: Mapping[str, int], dead: Iterable[DeadMessage]) -> None:
-    """Adds to the counts of failures and hours, in one order for all workers, so that none wait for each other."""
+    """Adds to the counts of failures and hours, in one order for all workers, so that none wait for each other.
+
+    An archived failure is shown again: what died of it now was not there when it was archived.
+    """
     of_failure: dict[int, list[datetime]] = {}
     for one in dead:
         of_failure.setdefault(failure_ids[one.failure_identity], []).append(one.dead_at)
@@ -233,6 +236,7 @@ def _count(failure_ids: Mapping[str, int], dead: Iterable[DeadMessage]) -> None:
             dead_count=F("dead_count") + len(moments),
             first_dead_at=Least("first_dead_at", min(moments)),
             last_dead_at=Greatest("last_dead_at", max(moments)),
+            archived_at=None,
         )
     hours = Counter((failure_id, _hour(at)) for failure_id, moments in of_failure.items() for at in moments)
     FailureHour.objects.bulk_create(

@@ -14,6 +14,8 @@ SHAPE_CHARS_MAX = 500
 HOST_CHARS_MAX = 64
 # A sha256 in hexadecimal, cut: two failures of one cluster must not meet by chance.
 IDENTITY_CHARS = 32
+OWNER_CHARS_MAX = 100
+NOTE_CHARS_MAX = 2000
 
 
 class DeadLetterQueue(models.Model):
@@ -56,7 +58,8 @@ class Failure(models.Model):
     """Dead letters of one group that died alike: the same origin topic, tag, retries, error and shape of the body.
 
     `identity` is a digest of these. `failure_text` is that of the first one; where no member told why, class and text
-    are "". `dead_count` counts all that were indexed, also those that have been removed since.
+    are "". `dead_count` counts all that were indexed, also those that have been removed since. `archived_at`: lists
+    leave it out, until a message dies of it again. `owner` and `note` are what people said of it.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="failures")
@@ -71,6 +74,9 @@ class Failure(models.Model):
     dead_count = models.BigIntegerField(default=0)
     first_dead_at = models.DateTimeField()
     last_dead_at = models.DateTimeField()
+    archived_at = models.DateTimeField(null=True, blank=True)
+    owner = models.CharField(max_length=OWNER_CHARS_MAX, blank=True, default="")
+    note = models.CharField(max_length=NOTE_CHARS_MAX, blank=True, default="")
 
     class Meta:
         constraints = (
@@ -79,6 +85,7 @@ class Failure(models.Model):
         indexes = (
             models.Index(fields=["cluster", "-last_dead_at", "-id"], name="mq_failure_latest"),
             models.Index(fields=["cluster", "group_name", "-last_dead_at", "-id"], name="mq_failure_latest_of_group"),
+            models.Index(fields=["cluster", "owner", "-last_dead_at", "-id"], name="mq_failure_latest_of_owner"),
         )
 
     def __str__(self) -> str:
@@ -99,12 +106,21 @@ class FailureHour(models.Model):
         return f"{self.failure_id} {self.hour} {self.dead_count}"
 
 
+def _latest_in(*fields: str, name: str) -> tuple[models.Index, models.Index]:
+    """Returns an index for each of the two lists, of what is shown and what is archived: none passes over the other."""
+    latest = [*fields, "-dead_at", "-id"]
+    return (
+        models.Index(fields=latest, name=name, condition=Q(archived_at=None)),
+        models.Index(fields=latest, name=f"{name}_arch", condition=Q(archived_at__isnull=False)),
+    )
+
+
 class DeadLetter(models.Model):
     """A message of a `%DLQ%` topic; one row, however often it is read.
 
     `message_id` is what users know it by: the sender's unique key, else the broker's id (`offset_message_id`).
     `dead_at`: when the broker stored it there. `failed_member`: the client that failed last. What members did not tell
-    is "".
+    is "". `archived_at`: lists leave it out.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="dead_letters")
@@ -128,6 +144,7 @@ class DeadLetter(models.Model):
     failed_member = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     failed_listener = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     body_bytes = models.PositiveIntegerField(default=0)
+    archived_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (
@@ -138,15 +155,29 @@ class DeadLetter(models.Model):
             ),
         )
         indexes = (
-            models.Index(fields=["cluster", "-dead_at", "-id"], name="mq_dead_letter_latest"),
-            models.Index(fields=["cluster", "group_name", "-dead_at", "-id"], name="mq_dead_letter_of_group"),
-            models.Index(fields=["failure", "-dead_at", "-id"], name="mq_dead_letter_of_failure"),
+            *_latest_in("cluster", name="mq_dead_letter_latest"),
+            *_latest_in("cluster", "group_name", name="mq_dead_letter_of_group"),
+            *_latest_in("failure", name="mq_dead_letter_of_failure"),
             models.Index(fields=["cluster", "message_id"], name="mq_dead_letter_by_id"),
             models.Index(fields=["dead_at"], name="mq_dead_letter_by_age"),
         )
 
     def __str__(self) -> str:
         return f"{self.group_name} {self.message_id}"
+
+
+class ArchiveMark(models.Model):
+    """A failure whose dead letters are still to be archived (`archived_at` is theirs) or restored (it is None).
+
+    `up_to_id`: the last one that was there when somebody said so.
+    """
+
+    failure = models.OneToOneField(Failure, on_delete=models.CASCADE, related_name="archive_mark", primary_key=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    up_to_id = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.failure_id} {self.archived_at}"
 
 
 class KeptMessage(models.Model):

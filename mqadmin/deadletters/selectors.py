@@ -16,19 +16,25 @@ from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, Fai
 PAGE_SIZE = 50
 # The trend of a failure, an hour a bar.
 TREND_HOURS = 24
+# More than a person looks through; others are typed.
+OWNERS_MAX = 200
 
 M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """What is looked for; "" and None: anything. `text` is in an id, a key, the topic, the tag, or the error."""
+    """What is looked for; "" and None: anything. `text` is in an id, a key, the topic, the tag, or the error.
+
+    Found is what is archived, or what is not: never both, since each has its own index.
+    """
 
     group: str = ""
     failure_id: int | None = None
     text: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    is_archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ class Page(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a cluster's index, or that of one group, holds. `problems`: queue → why it cannot be read."""
+    """What a cluster's index, or that of one group, holds, archived failures left out. `problems`: queue → why it cannot be read."""
 
     dead_count: int
     dead_last_day: int
@@ -79,14 +85,33 @@ class Totals:
     problems: dict[str, str] = field(default_factory=dict)
 
 
-def failures(cluster: Cluster, group: str = "") -> NewestRows[Failure]:
-    """Returns the failures of a cluster or of one group, the one that a message died of last first."""
-    rows = Failure.objects.filter(cluster=cluster)
-    return NewestRows(rows.filter(group_name=group) if group else rows, "last_dead_at")
+@dataclass(frozen=True, slots=True)
+class FailureFilter:
+    """What is looked for; "": of any group, of any owner."""
+
+    group: str = ""
+    owner: str = ""
+    is_archived: bool = False
+
+
+def failures(cluster: Cluster, wanted: FailureFilter) -> NewestRows[Failure]:
+    """Returns the failures of a cluster, the one that a message died of last first."""
+    rows = Failure.objects.filter(cluster=cluster, archived_at__isnull=not wanted.is_archived)
+    if wanted.group:
+        rows = rows.filter(group_name=wanted.group)
+    if wanted.owner:
+        rows = rows.filter(owner=wanted.owner)
+    return NewestRows(rows, "last_dead_at")
+
+
+def owners(cluster: Cluster) -> list[str]:
+    """Returns the first OWNERS_MAX owners of failures, by name."""
+    named = Failure.objects.filter(cluster=cluster).exclude(owner="").order_by("owner")
+    return list(named.values_list("owner", flat=True).distinct()[:OWNERS_MAX])
 
 
 def dead_letters(cluster: Cluster, wanted: DeadLetterFilter) -> NewestRows[DeadLetter]:
-    rows = DeadLetter.objects.filter(cluster=cluster)
+    rows = DeadLetter.objects.filter(cluster=cluster, archived_at__isnull=not wanted.is_archived)
     if wanted.failure_id is not None:
         rows = rows.filter(failure_id=wanted.failure_id)
     if wanted.group:
@@ -123,7 +148,7 @@ def failure(cluster: Cluster, failure_id: int) -> Failure:
 
 
 def totals(cluster: Cluster, now: datetime, group: str = "") -> Totals:
-    of_cluster = Failure.objects.filter(cluster=cluster)
+    of_cluster = Failure.objects.filter(cluster=cluster, archived_at=None)
     queues = DeadLetterQueue.objects.filter(cluster=cluster)
     if group:
         of_cluster = of_cluster.filter(group_name=group)

@@ -32,6 +32,8 @@ LOWEST_ROLE: Mapping[str, Role] = {
     "mq_consumer.view_loopsworker": Role.OPERATOR,
     "mq_consumer.change_loopsworker": Role.OPERATOR,
     "mq_ownership.change_ownership": Role.OPERATOR,
+    "mq_deadletters.change_failure": Role.OPERATOR,
+    "mq_deadletters.change_deadletter": Role.OPERATOR,
     "mq_clusters.delete_topic": Role.ADMIN,
     "mq_clusters.delete_group": Role.ADMIN,
     "mq_clusters.change_broker": Role.ADMIN,

@@ -23,6 +23,9 @@ class FailureSerializer(serializers.Serializer[Any]):
     dead_count = serializers.IntegerField(help_text="All that were seen, also those that are not kept any more.")
     first_dead_at = serializers.DateTimeField()
     last_dead_at = serializers.DateTimeField()
+    archived_at = serializers.DateTimeField(allow_null=True, help_text="Null: it is in lists.")
+    owner = serializers.CharField()
+    note = serializers.CharField()
 
 
 class DeadLetterSerializer(serializers.Serializer[Any]):
@@ -48,6 +51,7 @@ class DeadLetterSerializer(serializers.Serializer[Any]):
     failed_member = serializers.CharField(help_text="The client that failed last.")
     failed_listener = serializers.CharField()
     body_bytes = serializers.IntegerField()
+    archived_at = serializers.DateTimeField(allow_null=True, help_text="Null: it is in lists.")
 
     def get_keys(self, row: Any) -> list[str]:
         return str(row.keys).split()

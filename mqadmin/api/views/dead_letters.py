@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mqadmin.api.access import role_on
-from mqadmin.api.listing import FILTER_CHARS_MAX, ListQuery, ListResource, described
+from mqadmin.api.listing import FILTER_CHARS_MAX, ListQuery, ListResource, described, owner_filter
 from mqadmin.api.resource import Resource
 from mqadmin.api.rows import Rows
 from mqadmin.api.serializers.dead_letters import (
@@ -25,13 +25,18 @@ from mqadmin.clusters.models import NAME_CHARS_MAX
 from mqadmin.deadletters import selectors as dead_letter_selectors
 from mqadmin.deadletters.bodies import body_of
 from mqadmin.deadletters.models import DeadLetter, Failure
-from mqadmin.deadletters.selectors import DeadLetterFilter
+from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
 
 
 class FailuresQuery(ListQuery):
     group = serializers.CharField(
         max_length=NAME_CHARS_MAX, default="", allow_blank=True, help_text="Those of this group alone."
     )
+    archived = serializers.BooleanField(default=False, help_text="Those that are archived, and no others.")
+
+
+class FailureListQuery(FailuresQuery):
+    owner = owner_filter()
 
 
 @described("list_failures", "List what messages died of")
@@ -39,10 +44,11 @@ class Failures(ListResource):
     """Failures of a cluster's groups, the one that a message died of last first."""
 
     row = FailureSerializer
-    query = FailuresQuery
+    query = FailureListQuery
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Failure]:
-        return dead_letter_selectors.failures(selectors.cluster_head(names["cluster"]), query["group"])
+        wanted = FailureFilter(query["group"], query["owner"], query["archived"])
+        return dead_letter_selectors.failures(selectors.cluster_head(names["cluster"]), wanted)
 
 
 class DeadLettersQuery(FailuresQuery):
@@ -73,6 +79,7 @@ class DeadLetters(ListResource):
             text=query["q"].strip(),
             since=query.get("since"),
             until=query.get("until"),
+            is_archived=query["archived"],
         )
         return dead_letter_selectors.dead_letters(selectors.cluster_head(names["cluster"]), wanted)
 

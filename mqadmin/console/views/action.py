@@ -40,6 +40,7 @@ REFUSED_HTTP_STATUS = 409
 SECTION_WORDS = {
     "topics": gettext_lazy("Topics"),
     "groups": gettext_lazy("Groups"),
+    "dead_letters": gettext_lazy("Dead letters"),
     "audit": gettext_lazy("Audit"),
     "people": gettext_lazy("People"),
     "jobs": gettext_lazy("Jobs"),
@@ -53,7 +54,7 @@ SECTION_WORDS = {
 @require_http_methods(["GET", "HEAD", "POST"])
 def action(request: HttpRequest, page: ActionPage, cluster: str = "", **names: str) -> HttpResponse:
     """Shows an action's form and preview, or carries it out; `cluster` "" where it is about the installation."""
-    subject = next(iter(names.values()), "")
+    subject = str(next(iter(names.values()), ""))
     with or_404():
         if page.has_cluster:
             selectors.cluster_head(cluster)

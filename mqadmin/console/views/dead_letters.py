@@ -6,24 +6,23 @@ A failure is what messages died of: the same error in the same group, on message
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
 from mqadmin.console import sentences
-from mqadmin.console.listing import FILTER_CHARS_MAX
+from mqadmin.console.dead_letter_search import DeadLetterSearch, read_search
 from mqadmin.console.live_page import live_page, or_404
 from mqadmin.deadletters import selectors as dead_letter_selectors
 from mqadmin.deadletters.bodies import body_of
 from mqadmin.deadletters.models import DeadLetter, Failure
-from mqadmin.deadletters.selectors import DeadLetterFilter
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.people import access
@@ -32,36 +31,31 @@ from mqadmin.people import access
 @require_safe
 def dead_letters(request: HttpRequest, cluster: str) -> HttpResponse:
     """Lists the failures of a cluster, or, with a word to look for, the dead letters that have it."""
-    text, before = search_text(request.GET), request.GET.get("before", "")
+    search, before = read_search(request.GET), request.GET.get("before", "")
     shows = [Subscription(cluster, kinds=(ChangeKind.DEAD_LETTERS,))]
     return live_page(
         request,
         "dead_letters",
-        lambda: _dead_letters(cluster, text, before),
+        lambda: _dead_letters(cluster, search, before),
         shows=shows,
         cluster=cluster,
         section="dead_letters",
     )
 
 
-def search_text(query: QueryDict) -> str:
-    return query.get("q", "").strip()[:FILTER_CHARS_MAX].replace("\0", "")
-
-
-def _dead_letters(cluster: str, text: str, before: str) -> dict[str, Any]:
+def _dead_letters(cluster: str, search: DeadLetterSearch, before: str) -> dict[str, Any]:
     head, now = selectors.cluster_head(cluster), timezone.now()
     totals = dead_letter_selectors.totals(head, now)
-    shown = {"head": head, "now": now, "text": text, "totals": totals, "cluster": cluster}
-    if text:
-        letters = dead_letter_selectors.dead_letters(head, DeadLetterFilter(text=text)).page(before)
-        older = _older(reverse("dead_letters", args=[cluster]), letters.older, q=text)
-        return shown | {"letters": letters.rows, "older_url": older, "summary": ""}
-    page = dead_letter_selectors.failures(head).page(before)
-    older = _older(reverse("dead_letters", args=[cluster]), page.older)
+    shown = {"head": head, "now": now, "search": search, "totals": totals, "cluster": cluster}
+    if search.finds_dead_letters:
+        letters = dead_letter_selectors.dead_letters(head, search.dead_letters()).page(before)
+        return shown | {"letters": letters.rows, "older_url": search.older(letters.older)}
+    page = dead_letter_selectors.failures(head, search.failures()).page(before)
     return shown | {
         "failures": failure_lines(page.rows, now),
-        "older_url": older,
-        "summary": sentences.dead_letters_sentence(totals),
+        "owners": dead_letter_selectors.owners(head),
+        "older_url": search.older(page.older),
+        "summary": "" if search.is_filtered else sentences.dead_letters_sentence(totals),
     }
 
 
@@ -73,31 +67,34 @@ def failure_lines(rows: Sequence[Failure], now: datetime) -> list[tuple[Failure,
 
 @require_safe
 def failure(request: HttpRequest, cluster: str, failure: int) -> HttpResponse:
-    text, before = search_text(request.GET), request.GET.get("before", "")
+    """Shows a failure with its dead letters; of one that is archived those that went with it."""
+    search, before = read_search(request.GET), request.GET.get("before", "")
     shows = [Subscription(cluster, kinds=(ChangeKind.DEAD_LETTERS,))]
     return live_page(
         request,
         "failure",
-        lambda: _failure(cluster, failure, text, before),
+        lambda: _failure(cluster, failure, search, before),
         shows=shows,
         cluster=cluster,
         section="dead_letters",
     )
 
 
-def _failure(cluster: str, failure_id: int, text: str, before: str) -> dict[str, Any]:
+def _failure(cluster: str, failure_id: int, search: DeadLetterSearch, before: str) -> dict[str, Any]:
     head, now = selectors.cluster_head(cluster), timezone.now()
     found = dead_letter_selectors.failure(head, failure_id)
-    page = dead_letter_selectors.dead_letters(head, DeadLetterFilter(failure_id=failure_id, text=text)).page(before)
+    if found.archived_at is not None:
+        search = replace(search, is_archived=True)
+    page = dead_letter_selectors.dead_letters(head, search.dead_letters(failure_id)).page(before)
     return {
         "head": head,
         "now": now,
         "cluster": cluster,
         "failure": found,
-        "text": text,
+        "search": search,
         "trend": dead_letter_selectors.trends([found], now)[found.pk],
         "letters": page.rows,
-        "older_url": _older(reverse("failure", args=[cluster, failure_id]), page.older, q=text),
+        "older_url": search.older(page.older),
     }
 
 
@@ -127,10 +124,3 @@ def _steps(message: DeadLetter) -> list[tuple[datetime, str]]:
     steps = [(message.born_at, sentences.born_sentence(message))] if message.born_at is not None else []
     return [*steps, (message.dead_at, sentences.died_sentence(message))]
 
-
-def _older(address: str, cursor: str, **filters: str) -> str:
-    if not cursor:
-        return ""
-    query = QueryDict(mutable=True)
-    query.update({name: value for name, value in filters.items() if value} | {"before": cursor})
-    return f"{address}?{query.urlencode()}"

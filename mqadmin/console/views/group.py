@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -19,6 +18,7 @@ from mqadmin.clusters import selectors
 from mqadmin.clusters.looking import note_looked_at
 from mqadmin.clusters.selectors import GroupPage
 from mqadmin.console import sentences
+from mqadmin.console.dead_letter_search import read_search
 from mqadmin.console.group_tables import member_lines, queue_lines, setting_lines
 from mqadmin.console.live_page import live_page, or_404
 from mqadmin.console.subscription_matrix import difference_lines, subscription_matrix
@@ -69,16 +69,17 @@ def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResp
 
 @require_safe
 def group_dead_letters(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    before = request.GET.get("before", "")
+    search, before = read_search(request.GET), request.GET.get("before", "")
 
     def context(page: GroupPage) -> dict[str, Any]:
-        found = dead_letters.failures(page.cluster, group).page(before)
+        found = dead_letters.failures(page.cluster, search.failures(group)).page(before)
         totals = dead_letters.totals(page.cluster, page.now, group)
         return {
             "failures": failure_lines(found.rows, page.now),
             "totals": totals,
             "summary": sentences.dead_letters_sentence(totals),
-            "older_url": f"?before={quote(found.older)}" if found.older else "",
+            "older_url": search.older(found.older),
+            "search": search,
             "now": page.now,
         }
 

@@ -11,6 +11,8 @@ from django.contrib.auth.models import AbstractUser
 from django.test import Client
 
 from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters import archive_marks
+from mqadmin.deadletters.models import Failure
 from mqadmin.people.masking import read_rules
 from remoting.wire.properties import Property
 from tests.support import console_rows as seed
@@ -84,3 +86,13 @@ def test_one_of_another_cluster_is_not_there(http: Client, now: datetime) -> Non
     seed.make_cluster("other", now=now)
     listed = get(http, "dead-letters")["items"][0]
     assert http.get(f"/api/v1/clusters/other/dead-letters/{listed['id']}").status_code == 404
+
+
+def test_archived_ones_are_listed_apart(http: Client, cluster: Cluster, now: datetime) -> None:
+    failure = Failure.objects.get(dead_count=3)
+    archive_marks.mark(failure, now)
+    archive_marks.carry_on()
+    assert (len(get(http, "failures")["items"]), len(get(http, "dead-letters")["items"])) == (2, 2)
+    (archived,) = get(http, "failures", archived="true")["items"]
+    assert archived["id"] == failure.pk
+    assert len(get(http, "dead-letters", archived="true")["items"]) == 3

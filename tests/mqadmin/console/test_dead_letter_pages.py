@@ -56,11 +56,11 @@ def test_a_failure_shows_its_messages_page_by_page(http, dead, now):
     more = [dead_message(offset, properties=TIMEOUT) for offset in range(4, 60)]
     seed.make_dead_letters(dead, "billing", more, now=now)
     failure = Failure.objects.get(failure_class="PaymentTimeout")
-    first = http.get(f"/clusters/local/deadletters/failures/{failure.pk}/")
+    address = f"/clusters/local/deadletters/failures/{failure.pk}/"
+    first = http.get(address)
     assert "dead 59" in text_of(first)
     assert len(names_in(first)) == 50
-    older = first.context["older_url"]
-    second = http.get(older)
+    second = http.get(address + first.context["older_url"])
     assert len(names_in(second)) == 9
     assert not set(names_in(first)) & set(names_in(second))
 
@@ -115,3 +115,26 @@ def test_a_cursor_that_is_none_begins_at_the_newest(http, dead, cursor):
 def test_queries_do_not_grow_with_the_rows(http, dead, now, django_assert_max_num_queries):
     with django_assert_max_num_queries(25):
         http.get("/clusters/local/deadletters/")
+
+
+def test_a_failure_is_archived_from_its_page_and_found_among_the_archived(http, dead):
+    failure = Failure.objects.get(failure_class="PaymentTimeout")
+    address = f"/clusters/local/deadletters/failures/{failure.pk}/"
+    assert f"{address}archive/" in http.get(address).content.decode()
+    preview = http.get(f"{address}archive/")
+    assert "PaymentTimeout: no answer after 30 s" in text_of(preview)
+    http.post(f"{address}archive/", {"failure": failure.pk, "key": "k"})
+    assert len(names_in(http.get("/clusters/local/deadletters/"))) == 1
+    assert len(names_in(http.get("/clusters/local/deadletters/", {"archived": "1"}))) == 1
+    page = http.get(address)
+    assert "This failure is archived" in text_of(page)
+    assert len(names_in(page)) == 3
+    assert f"{address}restore/" in page.content.decode()
+
+
+def test_failures_are_found_by_owner(http, dead):
+    Failure.objects.filter(failure_class="PaymentTimeout").update(owner="payments", note="<i>known</i>")
+    page = http.get("/clusters/local/deadletters/", {"owner": "payments"})
+    assert len(names_in(page)) == 1
+    assert "<i>known" not in page.content.decode()
+    assert "No failure matches" in text_of(http.get("/clusters/local/deadletters/", {"owner": "nobody"}))

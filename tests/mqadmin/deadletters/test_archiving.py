@@ -1,0 +1,119 @@
+"""Failures and dead letters are archived, restored and described: by whom it is allowed, taken back, audited."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from django.contrib.auth.models import AbstractUser
+
+from mqadmin.actions import runner
+from mqadmin.actions.runs import Refusal, Result
+from mqadmin.audit.models import AuditEntry, Outcome
+from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters import archive_marks
+from mqadmin.deadletters.models import ArchiveMark, DeadLetter, Failure
+from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter, dead_letters, failures, totals
+from mqadmin.people.roles import Role
+from tests.support import console_rows as seed
+from tests.support.callers import caller
+from tests.support.dead_letter_brokers import dead_message
+from tests.support.people import make_person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def failure(prod: Cluster, now: datetime) -> Failure:
+    seed.make_dead_letters(prod, "billing", [dead_message(offset) for offset in range(3)], now=now)
+    return Failure.objects.get()
+
+
+def run(ann: AbstractUser, action: str, **values: object) -> Result:
+    result = runner.run(caller(ann), action, "prod", values)
+    assert isinstance(result, Result)
+    return result
+
+
+def listed(prod: Cluster, *, is_archived: bool = False) -> list[int]:
+    return [row.queue_offset for row in dead_letters(prod, DeadLetterFilter(is_archived=is_archived)).after(None, 50)]
+
+
+def listed_failures(prod: Cluster, **wanted: object) -> int:
+    return len(failures(prod, FailureFilter(**wanted)).after(None, 50))  # type: ignore[arg-type]
+
+
+def test_a_failure_is_archived_with_its_dead_letters_and_taken_back(
+    prod: Cluster, failure: Failure, ann: AbstractUser, now: datetime
+) -> None:
+    result = run(ann, "archive_failure", failure=failure.pk)
+    assert (listed(prod), listed(prod, is_archived=True)) == ([], [2, 1, 0])
+    assert (listed_failures(prod), listed_failures(prod, is_archived=True)) == (0, 1)
+    assert totals(prod, now).dead_count == 0
+    assert result.undo is not None
+    run(ann, result.undo.action, **result.undo.arguments)
+    assert (listed(prod), listed_failures(prod)) == ([2, 1, 0], 1)
+    assert [one.action for one in AuditEntry.objects.order_by("number")] == ["archive_failure", "restore_failure"]
+
+
+def test_a_message_that_dies_later_shows_the_failure_again_with_itself_alone(
+    prod: Cluster, failure: Failure, ann: AbstractUser, now: datetime
+) -> None:
+    run(ann, "archive_failure", failure=failure.pk)
+    seed.make_dead_letters(prod, "billing", [dead_message(3)], now=now)
+    assert (listed_failures(prod), listed(prod), listed(prod, is_archived=True)) == (1, [3], [2, 1, 0])
+    run(ann, "restore_failure", failure=failure.pk)
+    assert listed(prod) == [3, 2, 1, 0]
+
+
+def test_the_index_goes_on_with_what_the_action_left(
+    prod: Cluster, failure: Failure, ann: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_marks, "STEP_ROWS", 1)
+    monkeypatch.setattr(archive_marks, "STEPS_AT_ONCE", 1)
+    run(ann, "archive_failure", failure=failure.pk)
+    assert len(listed(prod)) == 2
+    assert archive_marks.carry_on() == 2
+    assert (listed(prod), ArchiveMark.objects.count()) == ([], 0)
+
+
+def test_one_dead_letter_is_archived_and_its_failure_stays(prod: Cluster, failure: Failure, ann: AbstractUser) -> None:
+    dead = DeadLetter.objects.get(queue_offset=1)
+    run(ann, "archive_dead_letter", dead_letter=dead.pk)
+    assert (listed(prod), listed_failures(prod)) == ([2, 0], 1)
+    run(ann, "restore_dead_letter", dead_letter=dead.pk)
+    assert listed(prod) == [2, 1, 0]
+
+
+def test_a_failure_has_an_owner_and_a_note_and_is_found_by_its_owner(
+    prod: Cluster, failure: Failure, ann: AbstractUser
+) -> None:
+    run(ann, "describe_failure", failure=failure.pk, owner="payments", note="The gateway was down.")
+    changed = run(ann, "describe_failure", failure=failure.pk, note="")
+    assert (listed_failures(prod, owner="payments"), listed_failures(prod, owner="shop")) == (1, 0)
+    assert changed.undo is not None
+    run(ann, changed.undo.action, **changed.undo.arguments)
+    failure.refresh_from_db()
+    assert (failure.owner, failure.note) == ("payments", "The gateway was down.")
+
+
+@pytest.mark.parametrize("action", ["archive_failure", "restore_failure", "describe_failure"])
+def test_who_may_only_look_changes_nothing(
+    prod: Cluster, failure: Failure, action: str
+) -> None:
+    assert run(make_person("bob", Role.VIEWER), action, failure=failure.pk).refusal == Refusal.PERMISSION
+
+
+@pytest.mark.parametrize(
+    ("action", "argument"),
+    [("archive_failure", "failure"), ("describe_failure", "failure"), ("archive_dead_letter", "dead_letter")],
+)
+def test_what_is_of_another_cluster_is_refused(
+    prod: Cluster, failure: Failure, ann: AbstractUser, now: datetime, action: str, argument: str
+) -> None:
+    other = seed.make_cluster("other", now=now)
+    seed.make_dead_letters(other, "billing", [dead_message(0)], now=now)
+    theirs = {"failure": other.failures.get().pk, "dead_letter": other.dead_letters.get().pk}
+    result = run(ann, action, **{argument: theirs[argument]})
+    assert result.outcome == Outcome.REFUSED
+    assert "prod" in result.reason
