@@ -26,7 +26,9 @@ def require_failure(cluster: Cluster, failure_id: int) -> Failure:
     """Raises ActionRefused where the cluster has none of that number."""
     found = Failure.objects.filter(cluster=cluster, pk=failure_id).first()
     if found is None:
-        words = _("Cluster %(cluster)s has no failure %(number)d; its dead letters may have been removed for their age.")
+        words = _(
+            "Cluster %(cluster)s has no failure %(number)d; its dead letters may have been removed for their age."
+        )
         raise ActionRefused(words % {"cluster": cluster.name, "number": failure_id})
     return found
 

@@ -123,4 +123,3 @@ def _steps(message: DeadLetter) -> list[tuple[datetime, str]]:
     """Returns what is known of its way, oldest first."""
     steps = [(message.born_at, sentences.born_sentence(message))] if message.born_at is not None else []
     return [*steps, (message.dead_at, sentences.died_sentence(message))]
-

@@ -5,79 +5,111 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('mq_clusters', '0010_what_was_committed'),
-        ('mq_deadletters', '0001_initial'),
+        ("mq_clusters", "0010_what_was_committed"),
+        ("mq_deadletters", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ArchiveMark',
+            name="ArchiveMark",
             fields=[
-                ('failure', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='archive_mark', serialize=False, to='mq_deadletters.failure')),
-                ('archived_at', models.DateTimeField(blank=True, null=True)),
-                ('up_to_id', models.BigIntegerField()),
+                (
+                    "failure",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="archive_mark",
+                        serialize=False,
+                        to="mq_deadletters.failure",
+                    ),
+                ),
+                ("archived_at", models.DateTimeField(blank=True, null=True)),
+                ("up_to_id", models.BigIntegerField()),
             ],
         ),
         migrations.RemoveIndex(
-            model_name='deadletter',
-            name='mq_dead_letter_latest',
+            model_name="deadletter",
+            name="mq_dead_letter_latest",
         ),
         migrations.RemoveIndex(
-            model_name='deadletter',
-            name='mq_dead_letter_of_group',
+            model_name="deadletter",
+            name="mq_dead_letter_of_group",
         ),
         migrations.RemoveIndex(
-            model_name='deadletter',
-            name='mq_dead_letter_of_failure',
+            model_name="deadletter",
+            name="mq_dead_letter_of_failure",
         ),
         migrations.AddField(
-            model_name='deadletter',
-            name='archived_at',
+            model_name="deadletter",
+            name="archived_at",
             field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='failure',
-            name='archived_at',
+            model_name="failure",
+            name="archived_at",
             field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='failure',
-            name='note',
-            field=models.CharField(blank=True, default='', max_length=2000),
+            model_name="failure",
+            name="note",
+            field=models.CharField(blank=True, default="", max_length=2000),
         ),
         migrations.AddField(
-            model_name='failure',
-            name='owner',
-            field=models.CharField(blank=True, default='', max_length=100),
+            model_name="failure",
+            name="owner",
+            field=models.CharField(blank=True, default="", max_length=100),
         ),
         migrations.AddIndex(
-            model_name='deadletter',
-            index=models.Index(condition=models.Q(('archived_at', None)), fields=['cluster', '-dead_at', '-id'], name='mq_dead_letter_latest'),
+            model_name="deadletter",
+            index=models.Index(
+                condition=models.Q(("archived_at", None)),
+                fields=["cluster", "-dead_at", "-id"],
+                name="mq_dead_letter_latest",
+            ),
         ),
         migrations.AddIndex(
-            model_name='deadletter',
-            index=models.Index(condition=models.Q(('archived_at__isnull', False)), fields=['cluster', '-dead_at', '-id'], name='mq_dead_letter_latest_arch'),
+            model_name="deadletter",
+            index=models.Index(
+                condition=models.Q(("archived_at__isnull", False)),
+                fields=["cluster", "-dead_at", "-id"],
+                name="mq_dead_letter_latest_arch",
+            ),
         ),
         migrations.AddIndex(
-            model_name='deadletter',
-            index=models.Index(condition=models.Q(('archived_at', None)), fields=['cluster', 'group_name', '-dead_at', '-id'], name='mq_dead_letter_of_group'),
+            model_name="deadletter",
+            index=models.Index(
+                condition=models.Q(("archived_at", None)),
+                fields=["cluster", "group_name", "-dead_at", "-id"],
+                name="mq_dead_letter_of_group",
+            ),
         ),
         migrations.AddIndex(
-            model_name='deadletter',
-            index=models.Index(condition=models.Q(('archived_at__isnull', False)), fields=['cluster', 'group_name', '-dead_at', '-id'], name='mq_dead_letter_of_group_arch'),
+            model_name="deadletter",
+            index=models.Index(
+                condition=models.Q(("archived_at__isnull", False)),
+                fields=["cluster", "group_name", "-dead_at", "-id"],
+                name="mq_dead_letter_of_group_arch",
+            ),
         ),
         migrations.AddIndex(
-            model_name='deadletter',
-            index=models.Index(condition=models.Q(('archived_at', None)), fields=['failure', '-dead_at', '-id'], name='mq_dead_letter_of_failure'),
+            model_name="deadletter",
+            index=models.Index(
+                condition=models.Q(("archived_at", None)),
+                fields=["failure", "-dead_at", "-id"],
+                name="mq_dead_letter_of_failure",
+            ),
         ),
         migrations.AddIndex(
-            model_name='deadletter',
-            index=models.Index(condition=models.Q(('archived_at__isnull', False)), fields=['failure', '-dead_at', '-id'], name='mq_dead_letter_of_failure_arch'),
+            model_name="deadletter",
+            index=models.Index(
+                condition=models.Q(("archived_at__isnull", False)),
+                fields=["failure", "-dead_at", "-id"],
+                name="mq_dead_letter_of_failure_arch",
+            ),
         ),
         migrations.AddIndex(
-            model_name='failure',
-            index=models.Index(fields=['cluster', 'owner', '-last_dead_at', '-id'], name='mq_failure_latest_of_owner'),
+            model_name="failure",
+            index=models.Index(fields=["cluster", "owner", "-last_dead_at", "-id"], name="mq_failure_latest_of_owner"),
         ),
     ]

@@ -98,9 +98,7 @@ def test_a_failure_has_an_owner_and_a_note_and_is_found_by_its_owner(
 
 
 @pytest.mark.parametrize("action", ["archive_failure", "restore_failure", "describe_failure"])
-def test_who_may_only_look_changes_nothing(
-    prod: Cluster, failure: Failure, action: str
-) -> None:
+def test_who_may_only_look_changes_nothing(prod: Cluster, failure: Failure, action: str) -> None:
     assert run(make_person("bob", Role.VIEWER), action, failure=failure.pk).refusal == Refusal.PERMISSION
 
 
