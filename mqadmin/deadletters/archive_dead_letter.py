@@ -1,4 +1,4 @@
-"""Archives one dead letter, and restores it: two actions. What is archived is not in lists, and nothing of it is lost."""
+"""Archives one dead letter, and restores it: two actions. What is archived is not in lists; nothing is lost."""
 
 from __future__ import annotations
 

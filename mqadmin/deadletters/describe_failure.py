@@ -1,4 +1,7 @@
-"""Says whose a failure is, and what is known of it. A text that is not said stays as it is, an empty one is taken away."""
+"""Says whose a failure is, and what is known of it.
+
+A text that is not said stays as it is, an empty one is taken away.
+"""
 
 from __future__ import annotations
 

@@ -76,7 +76,10 @@ class Page(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a cluster's index, or that of one group, holds, archived failures left out. `problems`: queue → why it cannot be read."""
+    """What a cluster's index, or that of one group, holds, archived failures left out.
+
+    `problems`: queue → why it cannot be read.
+    """
 
     dead_count: int
     dead_last_day: int
