@@ -25,6 +25,7 @@ NAMES = (
     "rows",
     "following",
     "cycles",
+    "sampling",
     "metrics",
     "lists",
     "install",

@@ -25,6 +25,7 @@ class Entry:
 ENTRIES = (
     Entry("end abandoned actions", "mqadmin.actions.tasks.end_abandoned_runs", 300, "jobs"),
     Entry("follow and poll clusters", "mqadmin.observing.tasks.ensure_observing", 5, "jobs"),
+    Entry("sample lag", "mqadmin.lag.tasks.sample_lag", 30, "jobs"),
     Entry("read brokers' figures", "mqadmin.metrics.tasks.sample_brokers", 60, "jobs"),
     Entry("forget ended log-ins", "mqadmin.people.tasks.forget_ended_log_ins", 3600, "jobs"),
     Entry("index dead letters", "mqadmin.deadletters.tasks.index_dead_letters", 15, "jobs"),

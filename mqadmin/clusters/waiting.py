@@ -42,3 +42,13 @@ def waiting_since_s(packed: bytes | memoryview, committed_offset: int) -> int | 
             seconds: int = at_s
             return seconds
     return None
+
+
+def seen_without_s(packed: bytes | memoryview, committed_offset: int) -> int | None:
+    """Returns the time of the last observation before that, which found none: the message came between the two."""
+    last = None
+    for at_s, max_offset in _PAIR.iter_unpack(packed):
+        if max_offset > committed_offset:
+            break
+        last = at_s
+    return last

@@ -90,7 +90,7 @@ def read(cluster_id: int, group_ids: Collection[int]) -> dict[int, GroupRows]:
     rows: defaultdict[int, list[QueueRow]] = defaultdict(list)
     for group_id, *values in of_groups.values_list("group_id", *QueueRow._fields):
         rows[group_id].append(QueueRow(*values))
-    ends = _ends(cluster_id, {row.topic_name for of_group in rows.values() for row in of_group})
+    ends = ends_of(cluster_id, {row.topic_name for of_group in rows.values() for row in of_group})
     waiting = [row.pk for of_group in rows.values() for row in of_group if _lag(row, ends)]
     standings = {
         pk: Standing(*values)
@@ -153,7 +153,8 @@ def _add_waiting(total: Sums, row: QueueRow, standing: Standing, end: QueueEnd, 
         total.waiting.append((row.pk, behind))
 
 
-def _ends(cluster_id: int, topic_names: Iterable[str]) -> dict[MessageQueue, QueueEnd]:
+def ends_of(cluster_id: int, topic_names: Iterable[str]) -> dict[MessageQueue, QueueEnd]:
+    """Returns how far the queues of these topics reach."""
     return {MessageQueue(*row[:3]): QueueEnd(*row[3:]) for row in _end_rows(cluster_id, topic_names)}
 
 

@@ -1,0 +1,215 @@
+"""Samples every group's queues into the hot window, a cycle each half minute: what changed, and how far it is true.
+
+Nothing is asked of brokers: a cycle reads the rows that following and polling keep. Only groups that may have changed
+since the last cycle are read (their revision, and the end of their dead letters), and written are topics of which
+something is otherwise; the first cycle of every hour and the first after a gap write all, so that each hour of the
+window says everything.
+
+A cycle is claimed by one worker. What it saw of the cluster stands in a `SampledSpan`: complete, partial (some brokers
+did not answer), or failed (the cluster does not answer, or nothing follows it). A cycle that comes late begins another
+span, so what is between two spans was not sampled. Nothing is made up for a gap.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import Q
+
+from mqadmin.clusters.bulk import CHUNK, chunks
+from mqadmin.clusters.models import POLLED_KINDS, VERDICT_RANKS, Cluster, ClusterState, TopicKind, Verdict
+from mqadmin.lag import packing, sampled_queues, sums, written
+from mqadmin.lag.models import SPAN_NOTE_CHARS_MAX, GroupSample, SampledSpan, SamplingState, SpanState
+from mqadmin.lag.packing import QueueSample, Sampled
+from mqadmin.lag.sums import QueueEnd
+from mqadmin.lag.written import WrittenGroup
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.names import dlq_topic
+
+logger = logging.getLogger(__name__)
+
+CYCLE_S = 30
+# A cycle that begins later than this after the last one leaves a gap: one and a half.
+LATE_AFTER_S = 45
+# Beat may be a little early.
+_CLAIM_AFTER = timedelta(seconds=CYCLE_S - 5)
+# A worker that was killed in the midst of a cycle keeps others from it for so long.
+_CLAIMED_FOR = timedelta(seconds=4 * CYCLE_S)
+# Rows that nobody has vouched for since: three cycles of polling, and more than a watch waits.
+FRESH_FOR = timedelta(seconds=50)
+# The first cycle in so many seconds writes all groups.
+WHOLE_EVERY_S = 3600
+_NOTHING_WRITTEN = WrittenGroup(0)
+
+
+class Quality(NamedTuple):
+    """What a cycle can say of a cluster."""
+
+    state: SpanState
+    note: str = ""
+
+
+class _GroupRow(NamedTuple):
+    pk: int
+    name: str
+    revision: int
+    verdict: str
+    member_count: int | None
+    offsets_seen_at: datetime | None
+
+
+def sample_cluster(cluster: Cluster, now: datetime) -> int | None:
+    """Takes the cycle that is due; returns how many rows it wrote, None when none is due or another worker has it."""
+    state = _claim(cluster, now)
+    if state is None:
+        return None
+    began_s = time.monotonic()
+    try:
+        seen = quality(cluster, now)
+        row_count = 0 if seen.state == SpanState.FAILED else _sample(cluster, state, now)
+    except Exception as error:
+        seen, row_count = Quality(SpanState.FAILED, f"sampling failed: {error!r}"), 0
+        logger.exception("cluster %s was not sampled", cluster.name)
+    if seen.state == SpanState.FAILED:
+        SamplingState.objects.filter(pk=state.pk).update(written=b"")
+    note_cycle(cluster, seen, int(now.timestamp()), seconds=time.monotonic() - began_s, row_count=row_count)
+    SamplingState.objects.filter(pk=state.pk).update(claimed_until=None, sampled_at=now)
+    return row_count
+
+
+def quality(cluster: Cluster, now: datetime) -> Quality:
+    """Judges how far the rows of the cluster are true now; it was read `with_freshness`."""
+    if cluster.state == ClusterState.NEW:
+        return Quality(SpanState.FAILED, "the cluster was not asked yet")
+    if cluster.state == ClusterState.UNREACHABLE:
+        return Quality(SpanState.FAILED, f"the cluster does not answer: {cluster.last_error}")
+    # A polled cluster of which a broker is silent was asked, and not synced.
+    is_asked = cluster.state == ClusterState.PARTIAL and cluster.kind in POLLED_KINDS
+    until = cluster.last_tried_at if is_asked else cluster.true_until(cluster.last_synced_at)
+    if until is None or now - until > FRESH_FOR:
+        return Quality(SpanState.FAILED, "nothing follows the cluster")
+    if cluster.brokers_away:
+        return Quality(SpanState.PARTIAL, f"no answer from {', '.join(sorted(cluster.brokers_away))}")
+    if cluster.state == ClusterState.PARTIAL:
+        return Quality(SpanState.PARTIAL, cluster.last_error or "some brokers do not answer")
+    return Quality(SpanState.COMPLETE)
+
+
+def note_cycle(cluster: Cluster, seen: Quality, at_s: int, *, seconds: float = 0, row_count: int = 0) -> None:
+    """Writes the cycle into the present span, or begins the next one."""
+    note = seen.note[:SPAN_NOTE_CHARS_MAX]
+    last = cluster.sampled_spans.order_by("-since_s", "-pk").first()
+    is_alike = last is not None and (last.state, last.note) == (seen.state, note)
+    if last is None or not is_alike or at_s - last.until_s > LATE_AFTER_S:
+        last = SampledSpan(cluster=cluster, state=seen.state, note=note, since_s=at_s, cycle_count=0)
+    last.until_s, last.cycle_count = at_s, last.cycle_count + 1
+    last.seconds, last.row_count = seconds, row_count
+    last.save()
+
+
+def _claim(cluster: Cluster, now: datetime) -> SamplingState | None:
+    SamplingState.objects.get_or_create(cluster=cluster)
+    is_free = Q(claimed_until=None) | Q(claimed_until__lte=now)
+    is_due = Q(sampled_at=None) | Q(sampled_at__lte=now - _CLAIM_AFTER)
+    free = SamplingState.objects.filter(is_free, is_due, cluster=cluster)
+    if not free.update(claimed_until=now + _CLAIMED_FOR):
+        return None
+    return SamplingState.objects.get(cluster=cluster)
+
+
+def _sample(cluster: Cluster, state: SamplingState, now: datetime) -> int:
+    """Writes what changed since the last cycle; returns how many rows that were."""
+    is_whole = state.sampled_at is None or _hour(state.sampled_at) != _hour(now) or _is_late(state.sampled_at, now)
+    known = {} if is_whole else written.unpack(state.written)
+    dead_ends = _dead_letter_ends(cluster)
+    now_written: dict[int, WrittenGroup] = {}
+    changed: list[_GroupRow] = []
+    rows = cluster.groups.filter(is_system=False).values_list(*_GroupRow._fields)
+    for group in (_GroupRow(*row) for row in rows):
+        before = known.get(group.pk)
+        if before is not None and before.key == _key(group, dead_ends):
+            now_written[group.pk] = before
+        else:
+            changed.append(group)
+    row_count = 0
+    for batch in chunks(changed):
+        samples, of_batch = _changed_rows(cluster, batch, known, dead_ends, now)
+        with transaction.atomic():
+            GroupSample.objects.bulk_create(samples, batch_size=CHUNK)
+        now_written |= of_batch
+        row_count += len(samples)
+    SamplingState.objects.filter(pk=state.pk).update(written=written.pack(now_written))
+    return row_count
+
+
+def _changed_rows(
+    cluster: Cluster,
+    groups: Sequence[_GroupRow],
+    known: Mapping[int, WrittenGroup],
+    dead_ends: Mapping[str, int],
+    now: datetime,
+) -> tuple[list[GroupSample], dict[int, WrittenGroup]]:
+    """Returns what of these groups is to be written, and what will then have been."""
+    rows = sums.read(cluster.pk, [group.pk for group in groups])
+    dead = _dead_letters(cluster, [name for group in groups if (name := dlq_topic(group.name)) in dead_ends])
+    samples: list[GroupSample] = []
+    of_batch: dict[int, WrittenGroup] = {}
+    for group in groups:
+        topics = sampled_queues.by_topic(rows.get(group.pk, sums.GroupRows()))
+        if queues := dead.get(dlq_topic(group.name)):
+            topics[dlq_topic(group.name)] = queues
+        digests: dict[int, int] = {}
+        before = known.get(group.pk, _NOTHING_WRITTEN).digests
+        for topic, of_topic in topics.items():
+            name_digest = written.digest(topic.encode())
+            content = Sampled(VERDICT_RANKS[Verdict(group.verdict)], group.member_count, None, of_topic)
+            digests[name_digest] = written.digest(repr(content).encode())
+            if before.get(name_digest) != digests[name_digest]:
+                samples += _row(cluster, group, topic, content._replace(age_s=_age_s(cluster, group, now)), now)
+        of_batch[group.pk] = WrittenGroup(_key(group, dead_ends), digests)
+    return samples, of_batch
+
+
+def _row(cluster: Cluster, group: _GroupRow, topic: str, content: Sampled, now: datetime) -> Iterator[GroupSample]:
+    try:
+        packed = packing.pack(content)
+    except ValueError as error:
+        logger.warning("group %s is not sampled at topic %s: %s", group.name, topic, error)
+        return
+    yield GroupSample(cluster=cluster, group_id=group.pk, topic_name=topic, at_s=int(now.timestamp()), packed=packed)
+
+
+def _dead_letter_ends(cluster: Cluster) -> dict[str, int]:
+    """Returns how far each topic of dead letters reaches: nobody reads these, so no group changes by them."""
+    topics = cluster.topics.filter(kind=TopicKind.DEAD_LETTER).values_list("name", "max_total")
+    return {name: max_total for name, max_total in topics if max_total is not None}
+
+
+def _dead_letters(cluster: Cluster, topics: Sequence[str]) -> dict[str, tuple[QueueSample, ...]]:
+    ends: defaultdict[str, dict[MessageQueue, QueueEnd]] = defaultdict(dict)
+    for queue, end in sums.ends_of(cluster.pk, topics).items():
+        ends[queue.topic][queue] = end
+    return {topic: sampled_queues.of_dead_letters(of_topic) for topic, of_topic in ends.items()}
+
+
+def _key(group: _GroupRow, dead_ends: Mapping[str, int]) -> int:
+    return written.digest(f"{group.revision} {dead_ends.get(dlq_topic(group.name), 0)}".encode())
+
+
+def _age_s(cluster: Cluster, group: _GroupRow, now: datetime) -> int | None:
+    until = cluster.true_until(group.offsets_seen_at)
+    return None if until is None else max(0, int((now - until).total_seconds()))
+
+
+def _is_late(last: datetime, now: datetime) -> bool:
+    return (now - last).total_seconds() > LATE_AFTER_S
+
+
+def _hour(moment: datetime) -> int:
+    return int(moment.timestamp()) // WHOLE_EVERY_S
