@@ -28,7 +28,8 @@ from consumer.outbox import leases
 from consumer.outbox.models import ERROR_CHARS_MAX, OutboxMessage, OutboxState
 from consumer.outbox.settings import OutboxSettings, outbox_settings
 from remoting.client.errors import BrokerRefused, ClientError, NotConnected, RequestTimedOut, SendFailed
-from remoting.client.producer import RETRIABLE_CODES, Producer
+from remoting.client.producer import Producer
+from remoting.client.retrying_sender import RETRIABLE_CODES
 from remoting.wire.errors import WireError
 
 logger = logging.getLogger(__name__)

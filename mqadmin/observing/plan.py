@@ -25,18 +25,14 @@ from mqadmin.clusters.models import (
     Topic,
     TopicKind,
     TopicQueue,
-    WaitingMethod,
 )
 from mqadmin.observing.observation import (
-    CommitObserved,
     GroupObserved,
     MemberObserved,
-    Owner,
     QueueObserved,
     SubscriptionKey,
     TopicObserved,
 )
-from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.names import is_dlq_topic, is_retry_topic, is_system_group, is_topic_of_broker
 
 
@@ -318,93 +314,6 @@ def _with(names: Iterable[str], broker: str) -> list[str]:
 def _without(names: Iterable[str], broker: str) -> list[str]:
     """Returns who is left; nobody where the observation is the whole cluster's."""
     return [name for name in names if name != broker] if broker else []
-
-
-@dataclass(frozen=True, slots=True)
-class GroupProgress:
-    """All that bears on one group's rows of progress. None: not known; of `owners`: not reported this time.
-
-    `broker`: whose queues `owners` is about; "" where it is about all.
-    """
-
-    group_id: int
-    committed: Mapping[MessageQueue, CommitObserved] = field(default_factory=dict)
-    subscribed_topics: frozenset[str] | None = None
-    owners: Mapping[MessageQueue, Owner] | None = None
-    broker: str = ""
-
-
-class OffsetRow(NamedTuple):
-    """A group's row of progress on one queue: what an observation may find changed. `pk` None: there is none yet."""
-
-    topic_name: str
-    broker_name: str
-    queue_id: int
-    pk: int | None
-    committed_offset: int | None = None
-    behind_since: datetime | None = None
-    behind_method: str = WaitingMethod.NONE.value
-    is_subscribed: bool | None = None
-    owner: str | None = None
-    owner_since: datetime | None = None
-    last_pull_at: datetime | None = None
-
-
-class OffsetChange(NamedTuple):
-    """New values of a row, by the field's name."""
-
-    row: OffsetRow
-    values: dict[str, Any]
-
-
-def queue_offsets(
-    progress: GroupProgress, rows: Collection[OffsetRow], queues: Iterable[MessageQueue], at: datetime
-) -> list[OffsetChange]:
-    """Returns what changes, new rows for what is committed or pulled and for each of `queues` that is subscribed.
-
-    How far a queue reaches is none of their business: a topic that grows changes no row of its readers.
-    """
-    changes = [OffsetChange(row, values) for row in rows if (values := _advance(row, progress))]
-    known = {row[:3] for row in rows}
-    wanted = {queue for queue in (*progress.committed, *(progress.owners or ())) if queue not in known}
-    if progress.subscribed_topics:
-        wanted |= {queue for queue in queues if queue.topic in progress.subscribed_topics and queue not in known}
-    for queue in wanted:
-        row = OffsetRow(queue.topic, queue.broker_name, queue.queue_id, None)
-        changes.append(OffsetChange(row, _advance(row, progress)))
-    for row, values in changes:
-        if "committed_offset" in values:
-            values["committed_since"] = at
-            if row.committed_offset is not None:
-                values["moved_at"] = at
-        values["seen_at"] = at
-    return changes
-
-
-def _advance(row: OffsetRow, progress: GroupProgress) -> dict[str, Any]:
-    """Returns the values of the observation that the row does not have."""
-    queue: Any = row[:3]  # a queue is equal to its three parts
-    values: dict[str, Any] = {}
-    committed = progress.committed.get(queue)
-    if committed is not None:
-        is_moved = committed.committed_offset != row.committed_offset
-        if is_moved:
-            values["committed_offset"] = committed.committed_offset
-        if is_moved or committed.behind_since is not None:
-            is_told = committed.behind_since is not None
-            method = WaitingMethod.STORE_TIME if is_told else WaitingMethod.NONE
-            if (committed.behind_since, method) != (row.behind_since, row.behind_method):
-                values["behind_since"], values["behind_method"] = committed.behind_since, method
-    if progress.subscribed_topics is not None:
-        is_subscribed = row.topic_name in progress.subscribed_topics
-        if is_subscribed != row.is_subscribed:
-            values["is_subscribed"] = is_subscribed
-    if progress.owners is not None and progress.broker in ("", row.broker_name):
-        owner = progress.owners.get(queue)
-        told = (owner.client_id, owner.since, owner.last_pull_at) if owner else ("", None, None)
-        if told != (row.owner, row.owner_since, row.last_pull_at):
-            values["owner"], values["owner_since"], values["last_pull_at"] = told
-    return values
 
 
 def _set(row: Model, **values: Any) -> bool:

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 
-from mqadmin.clusters.bulk import Change, chunks, update, upsert, write
+from mqadmin.clusters.bulk import chunks, update, upsert
 from mqadmin.clusters.models import (
     Broker,
     Cluster,
@@ -32,28 +30,15 @@ from mqadmin.clusters.models import (
     TopicQueue,
 )
 from mqadmin.observing import plan
+from mqadmin.observing.applied import Applied
 from mqadmin.observing.observation import (
     BrokerObserved,
-    CommitObserved,
     GroupObserved,
     Observation,
-    ObservedEvent,
     SubscriptionKey,
 )
-from mqadmin.observing.signals import (
-    GroupsChanged,
-    GroupsCommitted,
-    MembershipChange,
-    RebalanceObserved,
-    TopicsChanged,
-    groups_changed,
-    groups_committed,
-    publish,
-    rebalance_observed,
-    topics_changed,
-)
-from remoting.wire.bodies.message_queue import MessageQueue
-from remoting.wire.bodies.watch import ASSIGNMENT_CHANGED
+from mqadmin.observing.offset_rows import OffsetRows, renew_ages
+from mqadmin.observing.signals import MembershipChange
 
 # What says more than this is written in parts.
 WHOLE_SIZE_MAX = 2000
@@ -120,22 +105,11 @@ class _Application:
         # Whether others, too, may know what this broker names.
         self._is_shared = False
         self._between_parts = between_parts
-        self._written_count = 0
-        self._topic_ids: set[int] = set()
-        self._has_changed_topics = False
         # Topics that have more queues than before: their subscribers read these, too.
         self._widened_topics: set[str] = set()
-        # Topics of which a queue reaches further than before.
-        self._grown: set[str] = set()
         # By name, the groups that the observation may change.
         self._rows: dict[str, Group] = {}
-        self._changed_groups: set[int] = set()
-        self._committed_groups: set[int] = set()
-        self._memberships: dict[str, MembershipChange] = {}
-        # Groups whose members were observed before: only these can be compared with now.
-        self._had_members_seen: set[str] = set()
-        # Group → client ids that other brokers know to be online.
-        self._elsewhere: dict[str, set[str]] = {}
+        self._applied = Applied(cluster, observation, is_watched)
 
     def run(self, at_the_end: Callable[[], None]) -> int:
         with self._part():
@@ -145,22 +119,24 @@ class _Application:
         for of_groups in chunks(group for group in self._observation.groups if group.members is not None):
             with self._part():
                 self._members(of_groups)
-        progress = self._progress(ids)
-        for group_ids in chunks(sorted(set(progress) | self._readers_of_widened_topics())):
+        offsets = OffsetRows(self._cluster, self._observation, ids)
+        for group_ids in chunks(offsets.groups_to_write(self._widened_topics)):
             with self._part():
-                self._publish_committed(self._queue_offsets(group_ids, progress))
-                self._note_digests(group_ids, ids)
+                self._applied.publish_committed(offsets.write(group_ids))
+                offsets.note_digests(group_ids)
+        self._applied.written_count += offsets.written_count
         with self._part():
-            self._renew_ages()
+            if not self._is_watched:
+                renew_ages(self._cluster, self._observation)
             self._forget_gone()
-        for group_ids in chunks(sorted(self._changed_groups)):
+        for group_ids in chunks(sorted(self._applied.changed_groups)):
             with self._part():
-                self._written_count += publish(groups_changed, GroupsChanged(**self._applied(), group_ids=group_ids))
+                self._applied.publish_changed(group_ids)
         with self._part():
-            self._publish_topics()
-            self._publish_rebalance()
+            self._applied.publish_topics()
+            self._applied.publish_rebalance()
             at_the_end()
-        return self._written_count
+        return self._applied.written_count
 
     @contextmanager
     def _part(self) -> Iterator[None]:
@@ -170,7 +146,7 @@ class _Application:
 
     def _upsert(self, model: type[M], rows: Sequence[M], unique: Sequence[str]) -> None:
         upsert(model, rows, unique=unique)
-        self._written_count += len(rows)
+        self._applied.written_count += len(rows)
 
     def _topics(self) -> None:
         names = [topic.name for topic in self._observation.topics]
@@ -181,7 +157,7 @@ class _Application:
         changed = plan.topics(
             self._cluster.pk, rows, self._observation.topics, self._at, own_names, self._observation.of_broker
         )
-        self._has_changed_topics = bool(changed)
+        self._applied.has_changed_topics = bool(changed)
         self._upsert(Topic, changed, unique=("cluster", "name"))
 
     def _topic_queues(self) -> None:
@@ -204,10 +180,10 @@ class _Application:
         if not self._is_watched:
             for chunk in chunks(topics.values()):
                 TopicQueue.objects.filter(topic__in=chunk).update(seen_at=self._at)
-        self._topic_ids = set(topics.values())
+        self._applied.topics = set(topics.values())
         changed_ids = {row.topic_id for row in changed}
-        self._grown = {name for name, topic_id in topics.items() if topic_id in changed_ids}
-        self._make_due(self._grown)
+        self._applied.grown = {name for name, topic_id in topics.items() if topic_id in changed_ids}
+        self._make_due(self._applied.grown)
 
     def _make_due(self, grown: Iterable[str]) -> None:
         """Has the readers measured by time where that is interrupted: their rows will not change again."""
@@ -230,10 +206,10 @@ class _Application:
                 if plan.is_settled(named[name], plan.GroupWord(*word), self._broker):
                     in_question.remove(name)
         rows = {group.name: group for group in _by_name(Group, self._cluster, in_question)}
-        self._had_members_seen = {name for name, group in rows.items() if self._had_seen_members(group)}
-        self._elsewhere = self._members_elsewhere(rows.values())
+        self._applied.had_members_seen = {name for name, group in rows.items() if self._had_seen_members(group)}
+        self._applied.elsewhere = self._members_elsewhere(rows.values())
         observed = [named[name] for name in named if name in in_question]
-        changed = plan.groups(self._cluster.pk, rows, observed, self._at, self._broker, self._elsewhere)
+        changed = plan.groups(self._cluster.pk, rows, observed, self._at, self._broker, self._applied.elsewhere)
         for group in changed:
             group.due_at = self._at  # what measures it comes later, and may be interrupted
         has_new = any(group.pk is None for group in changed)
@@ -241,7 +217,7 @@ class _Application:
         if has_new:
             rows = {group.name: group for group in _by_name(Group, self._cluster, in_question)}
         self._rows = rows
-        self._changed_groups |= {rows[group.name].pk for group in changed}
+        self._applied.changed_groups |= {rows[group.name].pk for group in changed}
         return ids | {name: group.pk for name, group in rows.items()}
 
     def _had_seen_members(self, group: Group) -> bool:
@@ -280,7 +256,7 @@ class _Application:
             changed += of_members.changed
             begun += of_subscriptions.begun
             written += of_subscriptions.renewed + of_subscriptions.ended
-            self._memberships[group.name] = MembershipChange(
+            self._applied.memberships[group.name] = MembershipChange(
                 group_id=group_id,
                 member_count=groups[group.name].member_count,
                 subscriptions=_subscription_diff(group, of_members, of_subscriptions, before),
@@ -290,111 +266,7 @@ class _Application:
         self._upsert(Member, changed, unique=("group", "client_id"))
         Subscription.objects.bulk_create(begun)
         update(Subscription, written, ["sub_version", "known_by", "seen_at", "ended_at"])
-        self._written_count += len(begun) + len(written)
-
-    def _readers_of_widened_topics(self) -> set[int]:
-        return {
-            group_id
-            for names in chunks(self._widened_topics)
-            for group_id in Subscription.objects.filter(
-                group__cluster=self._cluster, topic_name__in=names, client_id="", ended_at=None
-            ).values_list("group_id", flat=True)
-        }
-
-    def _queue_offsets(self, group_ids: Sequence[int], progress: Mapping[int, plan.GroupProgress]) -> set[int]:
-        """Returns the ids of the groups of which something changed."""
-        rows: defaultdict[int, list[plan.OffsetRow]] = defaultdict(list)
-        stored = QueueOffset.objects.filter(group__in=group_ids).values_list("group_id", *plan.OffsetRow._fields)
-        for group_id, *values in stored:
-            rows[group_id].append(plan.OffsetRow(*values))
-        subscribed = self._subscribed_topics(group_ids)
-        queues = self._queues_of({name for names in subscribed.values() for name in names})
-        created: list[QueueOffset] = []
-        changed: list[Change] = []
-        moved: set[int] = set()
-        for group_id in group_ids:
-            of_group = progress.get(group_id) or plan.GroupProgress(group_id)
-            if group_id in subscribed:
-                of_group = replace(of_group, subscribed_topics=subscribed[group_id])
-            for row, values in plan.queue_offsets(of_group, rows[group_id], queues, self._at):
-                moved.add(group_id)
-                if row.pk is None:
-                    created.append(
-                        QueueOffset(
-                            group_id=group_id,
-                            topic_name=row.topic_name,
-                            broker_name=row.broker_name,
-                            queue_id=row.queue_id,
-                            **values,
-                        )
-                    )
-                else:
-                    changed.append(Change(row.pk, values))
-        self._upsert(QueueOffset, created, unique=("group", "topic_name", "broker_name", "queue_id"))
-        write(QueueOffset, changed)
-        self._written_count += len(changed)
-        return moved
-
-    def _progress(self, ids: Mapping[str, int]) -> dict[int, plan.GroupProgress]:
-        committed: defaultdict[str, dict[MessageQueue, CommitObserved]] = defaultdict(dict)
-        for commit in self._observation.committed:
-            committed[commit.group][commit.queue] = commit
-        owners = {group.name: group.owners for group in self._observation.groups if group.members is not None}
-        return {
-            ids[name]: plan.GroupProgress(
-                group_id=ids[name], broker=self._broker, committed=committed[name], owners=owners.get(name)
-            )
-            for name in {*committed, *owners}
-        }
-
-    def _subscribed_topics(self, group_ids: Sequence[int]) -> dict[int, frozenset[str]]:
-        """Returns those of groups with members online: without any, the last known subscription stays."""
-        topics: defaultdict[int, set[str]] = defaultdict(set)
-        in_force = Subscription.objects.filter(
-            group__in=group_ids, group__member_count__gt=0, client_id="", ended_at=None
-        )
-        for group_id, topic in in_force.values_list("group_id", "topic_name"):
-            topics[group_id].add(topic)
-        return {group_id: frozenset(names) for group_id, names in topics.items()}
-
-    def _queues_of(self, topic_names: Iterable[str]) -> list[MessageQueue]:
-        return [
-            MessageQueue(*identity)
-            for names in chunks(topic_names)
-            for identity in TopicQueue.objects.filter(topic__cluster=self._cluster, topic__name__in=names).values_list(
-                "topic__name", "broker_name", "queue_id"
-            )
-        ]
-
-    def _renew_ages(self) -> None:
-        """Renews `seen_at` of rows that were sampled and are unchanged: lag is as fresh as the ends of its queues."""
-        if self._is_watched:
-            return
-        topics: defaultdict[str, set[str]] = defaultdict(set)
-        for queue in self._observation.queues:
-            topics[queue.queue.broker_name].add(queue.queue.topic)
-        # Correlated, so that both databases go by the index of topics: a list of groups would have them read all rows.
-        is_of_cluster = Exists(Group.objects.filter(pk=OuterRef("group"), cluster=self._cluster))
-        for broker, sampled in topics.items():
-            for names in chunks(sampled):
-                rows = QueueOffset.objects.filter(is_of_cluster, topic_name__in=names, broker_name=broker)
-                rows.exclude(seen_at=self._at).update(seen_at=self._at)
-
-    def _note_digests(self, group_ids: Sequence[int], ids: Mapping[str, int]) -> None:
-        """Writes, in the transaction that wrote the rows, of which answer they are the word."""
-        told, of_chunk = self._observation.digests, set(group_ids)
-        digests = ((ids[name], digest) for name, digest in told.items())
-        write(Group, [Change(pk, {"committed_digest": digest}) for pk, digest in digests if pk in of_chunk])
-
-    def _publish_committed(self, group_ids: AbstractSet[int]) -> None:
-        """Publishes in the transaction that wrote the rows: nothing else would ever have these groups measured.
-
-        Groups that changed otherwise are published as such, once all of them are written.
-        """
-        self._committed_groups |= group_ids
-        if of_groups := sorted(group_ids - self._changed_groups):
-            event = GroupsCommitted(**self._applied(), group_ids=of_groups)
-            self._written_count += publish(groups_committed, event)
+        self._applied.written_count += len(begun) + len(written)
 
     def _forget_gone(self) -> None:
         gone_topics, gone_groups = set(self._observation.gone_topics), set(self._observation.gone_groups)
@@ -419,17 +291,17 @@ class _Application:
         kept = [row for row in rows if plan.forget_topic(row, self._broker, self._at)]
         update(Topic, kept, ["of_brokers", "read_queue_count", "write_queue_count", "perm", "seen_at"])
         TopicQueue.objects.filter(topic__in=kept, broker_name=self._broker).delete()
-        self._topic_ids |= {row.pk for row in kept}
+        self._applied.topics |= {row.pk for row in kept}
         self._cluster.topics.filter(name__in=names).exclude(pk__in=[row.pk for row in kept]).delete()
         lost = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
         if self._is_shared:
             lost = lost.filter(broker_name=self._broker)
         losing = set(lost.values_list("group_id", flat=True))
-        self._changed_groups |= losing
+        self._applied.changed_groups |= losing
         lost.delete()
         for chunk in chunks(losing):
             Group.objects.filter(pk__in=chunk).update(committed_digest=0)
-        self._has_changed_topics = True
+        self._applied.has_changed_topics = True
 
     def _forget_groups(self, names: Sequence[str]) -> None:
         rows = list(_by_name(Group, self._cluster, names)) if self._is_shared else []
@@ -437,7 +309,7 @@ class _Application:
         if kept:
             nobody = [GroupObserved(name=row.name, members=()) for row in kept]
             elsewhere = self._members_elsewhere(kept)
-            self._had_members_seen |= {row.name for row in kept}
+            self._applied.had_members_seen |= {row.name for row in kept}
             of_name = {row.name: row for row in kept}
             plan.groups(self._cluster.pk, of_name, nobody, self._at, self._broker, elsewhere)
             fields = [
@@ -452,47 +324,8 @@ class _Application:
             self._rows |= of_name
             self._members(nobody)
             QueueOffset.objects.filter(group__in=kept, broker_name=self._broker).delete()
-            self._changed_groups |= {row.pk for row in kept}
+            self._applied.changed_groups |= {row.pk for row in kept}
         self._cluster.groups.filter(name__in=names).exclude(pk__in=[row.pk for row in kept]).delete()
-
-    def _applied(self) -> dict[str, Any]:
-        return {"cluster": self._cluster, "at": self._at, "is_watched": self._is_watched}
-
-    def _publish_topics(self) -> None:
-        """Leaves `grown` empty for the snapshot of a watch: it names all groups itself."""
-        if not self._topic_ids and not self._has_changed_topics:
-            return
-        sampled = {queue.queue.topic for queue in self._observation.queues}
-        # What is watched may be told twice, because the first time was interrupted.
-        grown = sampled if self._is_watched else self._grown
-        event = TopicsChanged(
-            **self._applied(),
-            topic_ids=sorted(self._topic_ids),
-            grown=() if self._is_watched and self._observation.is_complete else sorted(grown),
-            seen_again=sorted(sampled - grown),
-            named_group_ids=self._changed_groups | self._committed_groups,
-        )
-        self._written_count += publish(topics_changed, event)
-
-    def _is_news(self, event: ObservedEvent, changes: Mapping[str, MembershipChange]) -> bool:
-        """Tells whether the event is the first word of it: a client connects to every broker of the cluster."""
-        if event.kind == ASSIGNMENT_CHANGED or event.client_id not in self._elsewhere.get(event.group, ()):
-            return True
-        change = changes.get(event.group)
-        return change is not None and event.client_id in change.subscriptions
-
-    def _publish_rebalance(self) -> None:
-        """Treats the snapshot of a watch as a sample: what happened before it was not reported."""
-        is_sampled = not self._is_watched or self._observation.is_complete
-        changes = self._memberships
-        if is_sampled:
-            changes = {name: change for name, change in changes.items() if name in self._had_members_seen}
-        if changes:
-            events = (
-                () if is_sampled else [event for event in self._observation.events if self._is_news(event, changes)]
-            )
-            event = RebalanceObserved(**self._applied(), changes=changes, events=events, is_sampled=is_sampled)
-            self._written_count += publish(rebalance_observed, event)
 
 
 def _subscription_diff(

@@ -1,14 +1,12 @@
 """Sends messages (RocketMQ's `DefaultMQProducer`).
 
-A send tries up to three times within its total time: on connection errors, time-outs and the retriable response
-codes, each time on another queue, on another broker where there is one. A message whose send
-failed may have been stored; one that was tried again may be stored twice. Its `message_id` is the same each time.
+How often and where a send is tried is `retrying_sender.py`'s. A message whose send failed may have been stored; one
+that was tried again may be stored twice. Its `message_id` is the same each time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,9 +17,6 @@ from remoting.client.errors import (
     BrokerRefused,
     ClientError,
     NoReply,
-    NotConnected,
-    NotWritable,
-    RequestTimedOut,
     SendFailed,
 )
 from remoting.client.instance import ClientInstance, local_address
@@ -39,18 +34,17 @@ from remoting.client.outgoing import (
     is_delayed,
     prepare_message,
 )
-from remoting.client.queue_picker import QueuePicker, queue_by_key
+from remoting.client.queue_picker import queue_by_key
 from remoting.client.received_message import ReceivedMessage
 from remoting.client.replies import PendingReplies, reply_to, request_properties
-from remoting.client.send_result import SendResult, SendStatus
-from remoting.client.send_trace import Sending, send_records
+from remoting.client.retrying_sender import PAUSES_S, Deadline, QueueSelector, RetryingSender
+from remoting.client.send_result import SendResult
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.trace import TraceRecord
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from remoting.wire.errors import HeaderError, MessageError
+from remoting.wire.errors import MessageError
 from remoting.wire.headers.recall import RecallMessageHeader, RecallMessageResponseHeader
-from remoting.wire.headers.send import SendMessageHeaderV2, SendMessageResponseHeader
 from remoting.wire.headers.typed import read_header, write_header
 from remoting.wire.message_id import UniqueKeyFactory
 from remoting.wire.names import check_group
@@ -62,26 +56,8 @@ from remoting.wire.stored_message import TRANSACTION_PREPARED
 SEND_TIMEOUT_MS = 3000
 # `retryTimesWhenSendFailed`: attempts after the first.
 RETRIES = 2
-# `retryResponseCodes` of the 5.x producer.
-RETRIABLE_CODES = frozenset(
-    {
-        ResponseCode.SYSTEM_ERROR,
-        ResponseCode.SYSTEM_BUSY,
-        ResponseCode.SERVICE_NOT_AVAILABLE,
-        ResponseCode.NO_PERMISSION,
-        ResponseCode.TOPIC_NOT_EXIST,
-        ResponseCode.NO_BUYER_ID,
-        ResponseCode.NOT_IN_CURRENT_UNIT,
-        ResponseCode.GO_AWAY,
-    }
-)
-_STORED = frozenset(int(status) for status in SendStatus)
-# Pauses before the same broker is tried again: it may be restarting. RocketMQ's client does not pause.
-PAUSES_S = (0.1, 0.5)
 # Legal names need to be checked once only; the memory of them is bounded.
 _CHECKED_TOPICS_MAX = 10_000
-
-QueueSelector = Callable[[Sequence[MessageQueue]], MessageQueue]
 
 
 class Producer:
@@ -111,14 +87,17 @@ class Producer:
         check_group(group)
         self.group = group
         self.timeout_ms = timeout_ms
-        self.retries = retries
         self._compression = compression
-        self._latencies = BrokerLatencies() if avoids_slow_brokers else None
-        self._pauses_s = pauses_s
-        self._trace = trace
         self._instance = instance or ClientInstance(namesrv)
         self._owns_instance = instance is None
-        self._picker = QueuePicker()
+        self._sender = RetryingSender(
+            self._instance,
+            group,
+            retries=retries,
+            pauses_s=pauses_s,
+            latencies=BrokerLatencies() if avoids_slow_brokers else None,
+            trace=trace,
+        )
         self._keys = UniqueKeyFactory(local_address())
         self._checked_topics: set[str] = set()
         self._is_running = False
@@ -213,7 +192,7 @@ class Producer:
 
     async def _be_known(self, topic: str, timeout_ms: int) -> None:
         """Registers at every broker that the topic's replies may come by."""
-        await self._queues(topic, asyncio.get_running_loop().time() + timeout_ms / 1000)
+        await self._sender.queues(topic, Deadline.after(timeout_ms))
         addresses = self._instance.routes.broker_addresses(with_slaves=False)
         if not all(self._instance.connections.is_open(address) for address in addresses):
             await self._instance.heartbeats.send_now()
@@ -231,7 +210,7 @@ class Producer:
     async def tell_broker(self, broker_name: str, request: Command) -> None:
         """Writes a oneway request to a broker's master. Raises NotConnected, RequestTimedOut."""
         self._check_running()
-        address = self._address(MessageQueue("", broker_name, 0))
+        address = self._sender.address(broker_name)
         await self._instance.connections.oneway(address, request, self.timeout_ms)
 
     async def send_oneway(
@@ -243,11 +222,7 @@ class Producer:
         """
         message = self._outgoing(topic, Message(body, **options))
         self._check_running()
-        deadline_s = asyncio.get_running_loop().time() + self.timeout_ms / 1000
-        queues = await self._queues(topic, deadline_s)
-        target = queue or self._pick(topic, queues, None)
-        request = self._request(message, target)
-        await self._instance.connections.oneway(self._address(target), request, self.timeout_ms)
+        await self._sender.send_oneway(message, queue, Deadline.after(self.timeout_ms))
         return message.message_id
 
     async def send_batch(
@@ -317,7 +292,7 @@ class Producer:
         self._check_running()
         handle = read_recall_handle(recall_handle)
         await self._instance.routes.get(topic)
-        address = self._address(MessageQueue(topic, handle.broker_name, 0))
+        address = self._sender.address(handle.broker_name)
         header = RecallMessageHeader(producer_group=self.group, topic=topic, recall_handle=recall_handle)
         request = Command(code=RequestCode.RECALL_MESSAGE, ext_fields=write_header(header))
         answer = await self._instance.connections.request(address, request, self.timeout_ms)
@@ -329,8 +304,6 @@ class Producer:
         """Returns the queues that a selector may choose from. Raises RouteNotFound, NameServersUnreachable."""
         return await self._instance.routes.publish_queues(topic)
 
-    # one message, all attempts
-
     async def _deliver(
         self,
         message: OutgoingMessage,
@@ -341,101 +314,15 @@ class Producer:
         self._check_running()
         self._in_flight += 1
         try:
-            deadline_s = asyncio.get_running_loop().time() + (timeout_ms or self.timeout_ms) / 1000
-            if selector is not None:
-                queue = selector(await self._queues(message.topic, deadline_s))
-            return await self._try(message, queue, deadline_s)
+            return await self._sender.send(message, queue, selector, Deadline.after(timeout_ms or self.timeout_ms))
         finally:
             self._in_flight -= 1
             if not self._in_flight:
                 self._all_ended.set()
 
-    async def _try(self, message: OutgoingMessage, queue: MessageQueue | None, deadline_s: float) -> SendResult:
-        attempts: list[Exception] = []
-        failed_broker: str | None = None
-        while len(attempts) <= (self.retries if queue is None else 0) and _left_ms(deadline_s) > 0:
-            queues = await self._queues(message.topic, deadline_s)  # also finds the address of a chosen queue's broker
-            target = queue or self._pick(message.topic, queues, failed_broker)
-            if target.broker_name == failed_broker:
-                await self._pause(attempts, deadline_s)
-            try:
-                return await self._send_once(message, target, max(1, _left_ms(deadline_s)))
-            except (NotConnected, RequestTimedOut, BrokerRefused) as error:
-                if isinstance(error, BrokerRefused) and error.code not in RETRIABLE_CODES:
-                    raise
-                attempts.append(error)
-                failed_broker = target.broker_name
-                if self._latencies is not None:
-                    now_s = asyncio.get_running_loop().time()
-                    self._latencies.failed(failed_broker, now_s, is_refusal=isinstance(error, BrokerRefused))
-                self._instance.routes.expire(message.topic)
-        raise SendFailed(message.topic, attempts) from (attempts[-1] if attempts else None)
-
-    def _pick(self, topic: str, queues: Sequence[MessageQueue], failed_broker: str | None) -> MessageQueue:
-        if self._latencies is not None:
-            queues = self._latencies.choose(queues, failed_broker, asyncio.get_running_loop().time())
-        return self._picker.pick(topic, queues, failed_broker)
-
-    async def _pause(self, attempts: Sequence[Exception], deadline_s: float) -> None:
-        pause_s = self._pauses_s[min(len(attempts), len(self._pauses_s)) - 1]
-        await asyncio.sleep(min(pause_s, max(0, _left_ms(deadline_s)) / 2000))
-
-    async def _send_once(self, message: OutgoingMessage, queue: MessageQueue, timeout_ms: int) -> SendResult:
-        address = self._address(queue)
-        request = self._request(message, queue)
-        began_ms = _now_ms()
-        answer = await self._instance.connections.request(address, request, timeout_ms)
-        ended_ms = _now_ms()
-        if answer.code not in _STORED:
-            subject = f"topic {message.topic!r}"
-            raise BrokerRefused(address, request.code, answer.code, answer.remark, subject)
-        try:
-            header = read_header(SendMessageResponseHeader, answer.ext_fields)
-        except HeaderError as error:  # stored at an unknown place: sending it again would store it twice
-            raise SendFailed(message.topic, [error]) from error
-        stored_in = MessageQueue(message.topic, queue.broker_name, header.queue_id)
-        result = SendResult(
-            message.message_id,
-            header.msg_id,
-            stored_in,
-            header.queue_offset,
-            SendStatus(answer.code),
-            header.recall_handle,
-            header.transaction_id,
-        )
-        if self._latencies is not None:
-            now_s = asyncio.get_running_loop().time()
-            self._latencies.answered(queue.broker_name, (ended_ms - began_ms) / 1000, now_s)
-        if self._trace is not None:
-            sending = Sending(self.group, address, began_ms, ended_ms, answer.ext_fields)
-            for record in send_records(message, result, sending):
-                self._trace(record)
-        return result
-
-    async def _queues(self, topic: str, deadline_s: float) -> tuple[MessageQueue, ...]:
-        """Returns the queues that can be written, at least one. Raises SendFailed, RouteNotFound."""
-        try:
-            async with asyncio.timeout_at(deadline_s):
-                queues = await self._instance.routes.publish_queues(topic)
-        except TimeoutError as error:
-            name_servers = str(self._instance.name_servers)
-            timed_out = RequestTimedOut(name_servers, RequestCode.GET_ROUTEINFO_BY_TOPIC, self.timeout_ms)
-            raise SendFailed(topic, [timed_out]) from error
-        if not queues:
-            raise SendFailed(topic, [NotWritable(topic)])
-        return queues
-
-    def _address(self, queue: MessageQueue) -> str:
-        address = self._instance.routes.master_address(queue.broker_name)
-        if address is None:
-            raise NotConnected(queue.broker_name, "no route names a master of this broker")
-        return address
-
     def _check_running(self) -> None:
         if not self._is_running:
             raise ClientError(f"producer {self.group!r} is not running: call start() first, and nothing after close()")
-
-    # requests
 
     def _outgoing(
         self, topic: str, message: Message, message_id: str | None = None, more: Mapping[str, str] | None = None
@@ -447,31 +334,3 @@ class Producer:
             self._checked_topics.add(topic)
         message_id = message_id or self._keys.next()
         return prepare_message(topic, message, message_id, compression=self._compression, more=more)
-
-    def _request(self, message: OutgoingMessage, queue: MessageQueue) -> Command:
-        header = SendMessageHeaderV2(
-            producer_group=self.group,
-            topic=message.topic,
-            queue_id=queue.queue_id,
-            sys_flag=message.sys_flag,
-            born_timestamp=_now_ms(),
-            flag=message.flag,
-            properties=message.properties_text,
-            reconsume_times=message.reconsume_times or 0,
-            unit_mode=False,
-            max_reconsume_times=message.max_reconsume_times,
-            batch=message.is_batch,
-            bname=queue.broker_name,
-        )
-        code = RequestCode.SEND_BATCH_MESSAGE if message.is_batch else RequestCode.SEND_MESSAGE_V2
-        if message.is_reply:
-            code = RequestCode.SEND_REPLY_MESSAGE_V2
-        return Command(code=code, ext_fields=write_header(header), body=message.body)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _left_ms(deadline_s: float) -> int:
-    return round((deadline_s - asyncio.get_running_loop().time()) * 1000)

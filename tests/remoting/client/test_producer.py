@@ -12,7 +12,8 @@ from remoting.client.errors import BrokerRefused, ClientError, NotConnected, Rou
 from remoting.client.instance import ClientInstance
 from remoting.client.name_servers import NameServersUnreachable
 from remoting.client.outgoing import Message
-from remoting.client.producer import RETRIABLE_CODES, Producer
+from remoting.client.producer import Producer
+from remoting.client.retrying_sender import RETRIABLE_CODES
 from remoting.client.send_result import SendStatus
 from remoting.connection import Connection
 from remoting.wire.batch import decode_batch
