@@ -41,7 +41,7 @@ class Output:
                 self._lines.append(line)
                 self._arrived.notify_all()
 
-    def has(self, words: str, within_s: float = 60) -> bool:
+    def has(self, words: str, within_s: float = 120) -> bool:
         with self._arrived:
             return self._arrived.wait_for(lambda: any(words in line for line in self._lines), within_s)
 
@@ -94,7 +94,7 @@ def test_a_consumer_is_started_anew_when_its_code_changes_also_after_a_mistake(t
         code.become_until(CODE.format(tags="created"), output, "orders (created)")
         os.killpg(process.pid, signal.SIGINT)
         assert output.has("group billing stopped")
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -49,7 +49,7 @@ def ends(broker: BrokerThread, count: int) -> list[int]:
     def seen() -> list[int]:
         return [int(fields["commitOrRollback"]) for code, fields in list(broker.broker.seen) if code == END]
 
-    wait_until(lambda: len(seen()) == count, 10, "the end of a transaction")
+    wait_until(lambda: len(seen()) == count, what="the end of a transaction")
     return seen()
 
 

@@ -32,6 +32,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.journey, pytest.mark.timeout(600)]
 ROUNDS = 20 if os.environ.get("TORTURE") else 3
 SENDERS = 24
 TOPIC = "orders"
+# A kill is heard of at once; before it, a busy disk is no reason to give up.
+SEND_TIMEOUT_MS = 60_000
 
 
 class Load:
@@ -45,7 +47,7 @@ class Load:
     async def run(self, broker: OurBroker, seconds: float) -> None:
         """Sends until the broker is killed, `seconds` after the first answer, and everybody has heard of it."""
         before = len(self.acknowledged)
-        producer = Producer(broker.namesrv, "sellers", retries=0)
+        producer = Producer(broker.namesrv, "sellers", retries=0, timeout_ms=SEND_TIMEOUT_MS)
         await producer.start()
         try:
             senders = [asyncio.create_task(self._send(producer)) for _ in range(SENDERS)]

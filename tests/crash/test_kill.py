@@ -44,7 +44,7 @@ def run_and_kill(folder: Path, flush: str, first: int, seconds: float) -> tuple[
     writer.kill()
     with writer.stdout:
         said += writer.stdout.read()
-    assert writer.wait(10) == -9
+    assert writer.wait(60) == -9
     lines = said.split(b"\n")[:-1]
     acknowledged = {int(line[1:]) for line in lines if line.startswith(b"A")}
     return acknowledged, max(int(line[1:]) for line in lines if line.startswith(b"T"))

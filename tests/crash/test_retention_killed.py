@@ -37,8 +37,10 @@ def test_a_kill_while_segments_go_leaves_a_whole_store_and_every_queue_goes_on(t
     broker = OurBroker(folder, "async", arguments=(f"--delete-when={ALL_HOURS}",))
     counts = [len(segment_names(folder))]
     for pause_s in KILLS_AFTER_S:
+        if counts[-1] == 1:
+            break  # so slow a machine that all went between a start and a kill
         broker.start()
-        wait_until(lambda: len(segment_names(folder)) < counts[-1], 10, "a segment gone")
+        wait_until(lambda: len(segment_names(folder)) < counts[-1], what="a segment gone")
         time.sleep(pause_s)
         broker.kill()
         counts.append(len(segment_names(folder)))
@@ -46,7 +48,7 @@ def test_a_kill_while_segments_go_leaves_a_whole_store_and_every_queue_goes_on(t
 
     assert counts == sorted(counts, reverse=True)
     with broker:
-        wait_until(lambda: len(segment_names(folder)) == 1, 60, "all but the last gone")
+        wait_until(lambda: len(segment_names(folder)) == 1, what="all but the last gone")
         everything = (SEGMENTS - 1) * PER_SEGMENT
         make_topic(broker.broker, "orders")
         below = pull(broker.broker, "orders", 0)

@@ -21,10 +21,12 @@ pytestmark = pytest.mark.crash
 ROUNDS = 3
 ROUNDS_MAX = 10
 MESSAGES_PER_ROUND = 2_000
-# Every tenth is recalled: none of them may fall due before all the recalls are sent, on a busy machine either.
+# Every tenth is recalled, before any falls due; where a busy machine is slower than that, some recalls are refused.
 RECALLED_EVERY = 10
 FIRST_DUE_MS = 6_000
 SPREAD_MS = 1_000
+# Where the disk is slow to flush, the answer says so; what was written outlives the process all the same.
+STORED = {ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT}
 
 
 def send_round(address: str, number: int) -> dict[bytes, int]:
@@ -46,34 +48,33 @@ def send_round(address: str, number: int) -> dict[bytes, int]:
     ]
     recalled = [body for body in dues if int(body) % RECALLED_EVERY == 0]
     answers = ask_at_once(address, sends)
-    assert {answer.code for answer in answers} == {ResponseCode.SUCCESS}
+    assert {answer.code for answer in answers} <= STORED
     handles = {body: answer.ext_fields["recallHandle"] for body, answer in zip(dues, answers, strict=True)}
     recalls = [
         Command(code=RequestCode.RECALL_MESSAGE, ext_fields={"topic": "late", "recallHandle": handles[body]})
         for body in recalled
     ]
-    assert {answer.code for answer in ask_at_once(address, recalls)} == {ResponseCode.SUCCESS}
-    return dues | dict.fromkeys(recalled, -1)
+    heard = zip(recalled, ask_at_once(address, recalls), strict=True)
+    return dues | {body: -1 for body, answer in heard if answer.code in STORED}
 
 
 @pytest.mark.parametrize("flush", ["sync", "async"])
 def test_timers_come_once_and_never_early_and_recalled_ones_never_over_kills(tmp_path: Path, flush: str) -> None:
     dues: dict[bytes, int] = {}
-    per_round = MESSAGES_PER_ROUND - MESSAGES_PER_ROUND // RECALLED_EVERY
-    counts_at_kills: list[int] = []
+    before = 0
+    has_interrupted = False
     with OurBroker(tmp_path / "store", flush) as broker:
         for number in range(ROUNDS_MAX):
-            if number >= ROUNDS and any(count % per_round for count in counts_at_kills):
+            if number >= ROUNDS and has_interrupted:
                 break
             dues |= send_round(broker.broker, number)
-            before = number * per_round
-            counts_at_kills.append(
-                wait_until(lambda before=before: (count := message_count(broker.broker, "late")) > before and count, 40)
-            )
+            rest = sum(due_ms >= 0 for due_ms in dues.values())
+            count = wait_until(lambda before=before: (found := message_count(broker.broker, "late")) > before and found)
+            has_interrupted = has_interrupted or count < rest
             broker.kill()
             broker.start()
-            rest = before + per_round
-            wait_until(lambda rest=rest: message_count(broker.broker, "late") >= rest, 40, "the rest of this round")
+            wait_until(lambda rest=rest: message_count(broker.broker, "late") >= rest, what="the rest of this round")
+            before = rest
         time.sleep(0.5)
         messages = all_messages(broker.broker, "late")
 
@@ -81,4 +82,5 @@ def test_timers_come_once_and_never_early_and_recalled_ones_never_over_kills(tmp
         int(body) for body, due_ms in dues.items() if due_ms >= 0
     )
     assert min(message.store_timestamp_ms - dues[message.body] for message in messages) >= 0
-    assert any(count % per_round for count in counts_at_kills), "no kill fell into a delivery"
+    assert min(dues.values()) == -1, "none was recalled"
+    assert has_interrupted, "no kill fell into a delivery"

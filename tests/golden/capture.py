@@ -95,9 +95,9 @@ def drive_java(java: JavaClient, bench: Bench) -> None:
     java.send("p", "golden", count=1, delay_level=1)
     client_id = java.consumer("c", "golden-group", "golden", expression="TagA || TagB", fail_until=1)
     # Three of the batch, two and one with tags; each fails once and comes back after 10 s.
-    java.wait_consumed(12, "c", within_s=90)
+    java.wait_consumed(12, "c")
     second = java.consumer("c2", "golden-group", "golden", expression="TagA || TagB", fail_until=1)
-    wait_until(lambda: java.queues("c2", "golden"), 30, "queues of the second member")
+    wait_until(lambda: java.queues("c2", "golden"), what="queues of the second member")
     for what in ("route", "clusters", "topics", "max_offset", "min_offset", "search_offset"):
         java.admin(what, topic="golden", queue=0, timestamp=int(time.time() * 1000) - 60_000)
     java.admin("connections", group="golden-group")
@@ -134,7 +134,7 @@ def wait_for_answered_pull(bench: Bench) -> None:
             if response is not None
         )
 
-    wait_until(is_there, 40, "an empty pull")
+    wait_until(is_there, what="an empty pull")
 
 
 def drive_plain_sends(java: JavaClient, bench: Bench) -> None:

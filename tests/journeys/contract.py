@@ -27,9 +27,9 @@ Scenario = Callable[["ScenarioRun"], Any]
 # Two cores: what waits costs nothing, what works should not starve.
 RUNS_AT_ONCE = 8
 # From when a test asks for it; the queue before it included.
-RUN_WITHIN_S = 110.0
+RUN_WITHIN_S = 500.0
 # A member looks for topics that it doesn't know yet every 20 s.
-ASSIGNED_WITHIN_S = 25.0
+ASSIGNED_WITHIN_S = 120.0
 # Every record of ours ends with it; one of Apache's where `enabledAppendPropCRC` is set.
 RECORD_CHECK = "__CRC32#"
 # The admin library's code for a group that has committed nothing.

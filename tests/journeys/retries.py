@@ -8,9 +8,9 @@ from typing import Any
 from tests.support.java_client import JavaClient
 from tests.support.waiting import wait_until
 
-# Two returns, after 10 s and 30 s, and the third failure makes it a dead letter.
+# Two returns, after 10 s and 30 s, and the third failure makes it a dead letter; a third would come after 60 s.
 RETURNS_MAX = 2
-RETURNS_AFTER_S = (10.0, 30.0)
+RETURNS_AFTER_S = (10.0, 30.0, 60.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def _begin(java: JavaClient, word: str) -> Retry:
     java.wait_consumed(1, f"{consumer}-first")
     java.stop(f"{consumer}-first")
     java.consumer(consumer, group, topic, fail_until=99, max_reconsume_times=RETURNS_MAX)
-    wait_until(lambda: java.queues(consumer, f"%RETRY%{group}"), 30, "the queue of the retry topic")
+    wait_until(lambda: java.queues(consumer, f"%RETRY%{group}"), what="the queue of the retry topic")
     (result,) = java.send(producer, topic, tag="tag", keys="key", body="refused-")
     java.stop(producer)
     return Retry(topic, group, consumer, result["msg_id"])

@@ -53,9 +53,6 @@ class Cluster:
         """Who holds the lease, as the watch request tells; "" for nobody."""
         return self.state.driver
 
-    def driver_pid(self) -> int:
-        return int(self.driver.rpartition("/")[2])
-
     def step(self, epoch: int, kind: str, key: str) -> Command:
         fields = {"epoch": str(epoch), "kind": kind, "key": key, "untilMs": str(time.time_ns() // 1_000_000)}
         return ask(self.broker.broker, Command(code=RequestCode.SCHEDULER_STEP, ext_fields=fields))
@@ -102,7 +99,7 @@ class TransactionProducer:
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), 5)
+        self._socket = socket.create_connection((host, int(port)), 60)
         self._socket.setblocking(False)
         self._reader = FrameReader()
         self._asked = 0
@@ -130,6 +127,10 @@ def running_cluster(folder: Path, *arguments: str) -> Iterator[Cluster]:
         OurBroker(folder / "store", "async", arguments=("--scheduler=celery", *arguments)) as broker,
     ):
         yield Cluster(folder, broker, redis)
+
+
+def pid_of(driver: str) -> int:
+    return int(driver.rpartition("/")[2])
 
 
 def processes_of(worker: CeleryWorker) -> list[psutil.Process]:

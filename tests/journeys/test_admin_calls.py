@@ -406,7 +406,7 @@ async def test_a_message_is_found_by_each_of_its_names_and_its_place(house: Hous
     async def by_key() -> bool:
         return len(await messages.by_key(house.broker, topic, "k2")) == 1
 
-    await eventually(by_key, 10.0)
+    await eventually(by_key)
     assert await messages.by_key(house.broker, topic, "k3") == []
     (unique,) = await messages.by_unique_key(house.broker, topic, sent.message_id)
     assert unique.offset_message_id == sent.offset_message_id
@@ -434,7 +434,7 @@ async def test_a_trace_is_read_as_clients_write_it(house: House) -> None:
     async def traced() -> bool:
         return bool(await house.admin.messages.trace(house.broker, sent.message_id, trace_topic=topic))
 
-    await eventually(traced, 10.0)
+    await eventually(traced)
     (record,) = await house.admin.messages.trace(house.broker, sent.message_id, trace_topic=topic)
     assert (record.kind, record.topic, record.cost_ms, record.is_success) == ("Pub", "orders", 3, True)
 

@@ -76,7 +76,7 @@ def compare(ours: str, apache: str, request: Command) -> None:
     for kind in (SerializeType.JSON, SerializeType.ROCKETMQ):
         request.serialize_type = kind
         request.opaque = next(opaques)
-        our_answer, their_answer = ask(ours, request, 10), ask(apache, request, 10)
+        our_answer, their_answer = ask(ours, request), ask(apache, request)
         assert our_answer.serialize_type is kind
         assert shape(our_answer) == shape(their_answer), f"ours: {our_answer}\nApache's: {their_answer}"
 
@@ -112,7 +112,7 @@ def test_both_filter_by_the_sql_of_a_members_heartbeat(
     pulls = pull(consumerGroup=group, sysFlag="0", subVersion=str(sub_version))
     pulls.opaque = 1
     for address in (both.ours.broker, both.apache.broker):
-        joined, answer = ask_in_turn(address, [joins, pulls], 10)
+        joined, answer = ask_in_turn(address, [joins, pulls])
         assert (joined.code, answer.code) == (ResponseCode.SUCCESS, code), answer.remark
 
 
@@ -140,7 +140,7 @@ def test_both_find_queue_offsets_by_time_alike(both: Both) -> None:
         assert ask(cluster.broker, send(batch, Code.SEND_BATCH_MESSAGE, batch=True, topic=topic)).code == 0
         time.sleep(0.02)
         assert ask(cluster.broker, send(topic=topic)).code == 0
-        pulled = wait_until(lambda: seven(cluster.broker, topic), 5, "seven messages")  # noqa: B023 - called at once
+        pulled = wait_until(lambda: seven(cluster.broker, topic), what="seven messages")  # noqa: B023 - called at once
         first, second, batched, last = (pulled[place].store_timestamp_ms for place in (0, 1, 3, 6))
         moments = {
             "before": first - 1,
@@ -164,7 +164,7 @@ def test_both_find_queue_offsets_by_time_alike(both: Both) -> None:
 
 
 def seven(broker: str, topic: str) -> list[StoredMessage] | None:
-    messages = decode_messages(ask(broker, pull(topic=topic), 10).body)
+    messages = decode_messages(ask(broker, pull(topic=topic)).body)
     return messages if len(messages) == 7 else None
 
 
@@ -198,6 +198,6 @@ def test_codes_that_apache_does_not_know_either_are_named_so(both: Both) -> None
 def test_a_frame_that_announces_too_much_is_cut_off_by_both(both: Both) -> None:
     for address in (both.ours.broker, both.apache.broker):
         host, _, port = address.rpartition(":")
-        with socket.create_connection((host, int(port)), 5) as connection:
+        with socket.create_connection((host, int(port)), 60) as connection:
             connection.sendall((17 * 1024 * 1024).to_bytes(4, "big") + b"\x00" * 64)
             assert connection.recv(1) == b""

@@ -42,7 +42,7 @@ def routed_perm(java: JavaClient, topic: str) -> int:
 def test_producers_lose_the_broker_and_find_it_again(java, cluster, act, fresh) -> None:
     topic = fresh("written")
     act("create_topic", topic=topic, read_queues=1, write_queues=1)
-    wait_until(lambda: topic in java.admin("topics"), 20, "a route")
+    wait_until(lambda: topic in java.admin("topics"), what="a route")
     stopped = act("set_broker_write_permission", broker=BROKER, writing=False)
     assert [one.state for one in stopped.items] == ["done"]
     assert routed_perm(java, topic) == 4

@@ -43,12 +43,12 @@ async def test_every_member_gets_everything_and_goes_on_where_it_was(shop: Shop,
     await join(other)
     early = [f"early {number}" for number in range(20)]
     await shop.send(*early)
-    await eventually(lambda: len(one) == len(other) == 20, 15)
+    await eventually(lambda: len(one) == len(other) == 20)
     await shop.leave(first)
     late = [f"late {number}" for number in range(20)]
     await shop.send(*late)
     again: list[str] = []
     await join(again)
-    await eventually(lambda: (len(other), len(again)) == (40, 20), 15)
+    await eventually(lambda: (len(other), len(again)) == (40, 20))
     assert (sorted(one), sorted(other), sorted(again)) == (sorted(early), sorted(early + late), sorted(late))
     assert await shop.committed() == -1  # not even the first message, which is left out

@@ -14,11 +14,10 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey]
 
-RETURNS_AFTER_S = (10.0, 30.0)
-# Over the delay, on two busy cores.
-LATE_MAX_S = 3.0
-JUDGED_WITHIN_S = 70.0
-BURIED_WITHIN_S = 15.0
+# The delays of the first two retries, and of the third, which neither of them may have.
+RETURNS_AFTER_S = (10.0, 30.0, 60.0)
+JUDGED_WITHIN_S = 200.0
+BURIED_WITHIN_S = 120.0
 
 
 def test_a_message_whose_listener_always_raises_returns_after_10_and_30_s_and_ends_as_a_dead_letter(
@@ -34,8 +33,8 @@ def test_a_message_whose_listener_always_raises_returns_after_10_and_30_s_and_en
         (refusal.message_id, TOPIC, TAGS, BODY)
     }
     gaps_s = [(after["at_ms"] - before["at_ms"]) / 1000 for before, after in itertools.pairwise(seen)]
-    for gap_s, expected_s in zip(gaps_s, RETURNS_AFTER_S, strict=True):
-        assert expected_s <= gap_s <= expected_s + LATE_MAX_S
+    for gap_s, (expected_s, next_s) in zip(gaps_s, itertools.pairwise(RETURNS_AFTER_S), strict=True):
+        assert expected_s <= gap_s < next_s
 
     assert (dead.body, dead.tags, dead.keys) == (BODY.encode(), TAGS, [KEYS])
     assert (dead.unique_key, dead.properties["RETRY_TOPIC"]) == (refusal.message_id, TOPIC)

@@ -22,13 +22,13 @@ pytestmark = [pytest.mark.journey]
 async def test_an_sql_expression_lets_only_matching_messages_through(shop: Shop) -> None:
     bodies: list[str] = []
     member = await shop.join(into(bodies), sql="amount > 100 AND currency IN ('EUR', 'USD')")
-    await eventually(lambda: shop.queues(member), 15)
+    await eventually(lambda: shop.queues(member))
     for number, (amount, currency) in enumerate([(50, "EUR"), (150, "EUR"), (150, "GBP"), (101, "USD"), (900, "CNY")]):
         await shop.send(f"{number}", properties={"amount": f"{amount}", "currency": currency})
-    await eventually(lambda: len(bodies) == 2, 15)
+    await eventually(lambda: len(bodies) == 2)
     assert sorted(bodies) == ["1", "3"]
     # What was filtered out, the warm-up included, counts as consumed.
-    await eventually(lambda: sum(queue.commit_offset for queue in member.running_info().queues.values()) == 6, 15)
+    await eventually(lambda: sum(queue.commit_offset for queue in member.running_info().queues.values()) == 6)
     await shop.leave(member)
     assert await shop.committed() == 5
 
@@ -54,9 +54,9 @@ async def run(tool: MqAdminTool, shop: Shop, command: str, *arguments: str) -> s
 
 async def consuming(shop: Shop, bodies: list[str]) -> PushConsumer:
     member = await shop.join(into(bodies))
-    await eventually(lambda: shop.queues(member) == ALL_QUEUES, 15)
+    await eventually(lambda: shop.queues(member) == ALL_QUEUES)
     await shop.send(*[f"order {number}" for number in range(8)])
-    await eventually(lambda: len(bodies) == 8, 15)
+    await eventually(lambda: len(bodies) == 8)
     return member
 
 
@@ -77,9 +77,13 @@ async def test_apaches_mqadmin_tells_what_a_member_does(shop: Shop, mqadmin: MqA
     assert "task pull " in status
     progress = await run(mqadmin, shop, "consumerProgress", "-g", shop.group, "-s", "true")
     assert progress.count(shop.topic) >= 4
-    told = await shop.admin.clients.progress(shop.cluster.broker, shop.group, shop.topic)
-    assert list(told) == [member.client_id]
-    assert sum(told[member.client_id].values()) == 9  # the warm-up, too
+
+    async def has_told_all() -> bool:
+        told = await shop.admin.clients.progress(shop.cluster.broker, shop.group, shop.topic)
+        assert list(told) == [member.client_id]
+        return sum(told[member.client_id].values()) == 9  # the warm-up, too
+
+    await eventually(has_told_all)
 
 
 @pytest.mark.java
@@ -88,7 +92,7 @@ async def test_apaches_mqadmin_resets_the_offsets_of_a_running_member(shop: Shop
     await consuming(shop, bodies)
     said = await run(mqadmin, shop, "resetOffsetByTime", "-g", shop.group, "-t", shop.topic, "-s", "0")
     assert said.count("broker-a") == 4, said
-    await eventually(lambda: len(bodies) == 16, 30)
+    await eventually(lambda: len(bodies) == 16)
     assert sorted(bodies[8:]) == sorted(bodies[:8])
 
 
@@ -103,9 +107,9 @@ async def test_apaches_mqadmin_has_a_member_consume_one_message_directly(shop: S
             raise Later("not twice")
 
     member = await shop.join(listen)
-    await eventually(lambda: shop.queues(member) == ALL_QUEUES, 15)
+    await eventually(lambda: shop.queues(member) == ALL_QUEUES)
     sent = await shop.producer.send(shop.topic, b"order")
-    await eventually(lambda: seen == ["order"], 15)
+    await eventually(lambda: seen == ["order"])
     command = ("queryMsgById", "-i", sent.offset_message_id, "-g", shop.group, "-d", member.client_id, "-t", shop.topic)
     said = await run(mqadmin, shop, *command)
     assert seen == ["order", "order"]
@@ -117,13 +121,13 @@ async def test_apaches_mqadmin_has_a_member_consume_one_message_directly(shop: S
 async def test_apaches_mqadmin_finds_the_trace_of_what_a_member_consumed(shop: Shop, mqadmin: MqAdminTool) -> None:
     bodies: list[str] = []
     member = await shop.join(into(bodies), trace=True)
-    await eventually(lambda: shop.queues(member) == ALL_QUEUES, 15)
+    await eventually(lambda: shop.queues(member) == ALL_QUEUES)
     sent = await shop.producer.send(shop.topic, b"order")
-    await eventually(lambda: bodies == ["order"], 15)
+    await eventually(lambda: bodies == ["order"])
     await shop.leave(member)  # sends the traces that wait
 
     async def told() -> bool:
         said = await run(mqadmin, shop, "queryMsgTraceById", "-i", sent.message_id)
         return any(line.split()[:2] == ["Sub", shop.group] and "success" in line for line in said.splitlines())
 
-    await eventually(told, 30, "the traces in the key index")
+    await eventually(told, what="the traces in the key index")

@@ -13,6 +13,8 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
 Seen = Callable[[], Any]
+# For the routes that a client knows; by default it does every 30 s.
+NEVER_ASKS_AGAIN = {"pollNameServerInterval": 3_600_000}
 
 
 def subscriptions(run: ScenarioRun, group: str) -> dict[str, str]:
@@ -35,7 +37,7 @@ def overwritten(run: ScenarioRun) -> Any:
     observed["members of both"] = len(java.admin("connections", group=group)["connectionSet"])
     run.stop(second)
     run.wait_for_queues(first, topic, 2)
-    wait_until(lambda: subscriptions(run, group)["topic"] == "red", 10, "the tags of who is left")
+    wait_until(lambda: subscriptions(run, group)["topic"] == "red", what="the tags of who is left")
     observed["of who is left"] = subscriptions(run, group)
     producer = run.producer()
     for tag in ("red", "blue"):
@@ -84,7 +86,7 @@ def gone(run: ScenarioRun) -> Any:
     java.send(producer, topic)
     speakers = f"{run.shared('speaker-group')}"
     there = wait_until(
-        lambda: found if "kind" not in (found := producers(run, speakers, topic)) else None, 45, "the producer"
+        lambda: found if "kind" not in (found := producers(run, speakers, topic)) else None, what="the producer"
     )
     run.stop(producer)
     return {"consumers": nobody, "producer": there, "no producer": producers(run, speakers, topic)}
@@ -145,7 +147,7 @@ def test_a_group_may_be_kept_from_broadcasting(seen: Seen) -> None:
 
 def permissions(run: ScenarioRun) -> Any:
     java = run.java
-    producer, puller = run.producer(retries=0), run.client("puller")
+    producer, puller = run.producer(retries=0, set=NEVER_ASKS_AGAIN), run.client("puller")
     java.pull_consumer(puller, run.group())
     read_only, write_only, none = run.topic("read-only"), run.topic("write-only"), run.topic("none")
     for topic, perm in ((read_only, 4), (write_only, 2), (none, 0)):
@@ -219,7 +221,7 @@ def deleted(run: ScenarioRun) -> Any:
     java, group, topic = run.java, run.group(), run.topic()
     producer, puller = run.producer(retries=0), run.client("puller")
     java.send(producer, topic, body="m")
-    java.pull_consumer(puller, group)
+    java.pull_consumer(puller, group, **NEVER_ASKS_AGAIN)
     run.pull(puller, topic, 0)  # it knows the route from now on
     java.admin_call("deleteTopicInBroker", [run.broker], topic)
     observed: dict[str, Any] = {"pull": run.refusal(lambda: run.pull(puller, topic, 0))}
@@ -253,7 +255,7 @@ def two_versions(run: ScenarioRun) -> Any:
     def came() -> list[str]:
         return sorted(bodies(java.consumed(old) + other.java.consumed(new)))
 
-    wait_until(lambda: len(came()) >= 16, 20, "all 16")
+    wait_until(lambda: len(came()) >= 16, what="all 16")
     observed = {"came": came(), "shares": [len(java.consumed(old)), len(other.java.consumed(new))]}
     run.stop(old)
     other.wait_for_queues(new, topic, 4)

@@ -34,7 +34,7 @@ def by_id_and_key(run: ScenarioRun) -> Any:
         found = run.refusal(lambda: java.admin_call("viewMessage", of, msg_id))
         return run.comparable(found) if "body" in found else found
 
-    wait_until(lambda: by_key("alpha") == ["first0", "second0"], 10, "the index")
+    wait_until(lambda: by_key("alpha") == ["first0", "second0"], what="the index")
     return {
         "by key of both": by_key("alpha"),
         "by key of one": by_key("gamma-0"),

@@ -81,7 +81,7 @@ def pulls_by_sql(run: ScenarioRun) -> Any:
         asked = (message_queue(topic), {"sql": sql}, 0, 32)
         return answer(run, run.refusal(lambda: java.invoke(puller, "pull", *asked)))
 
-    wait_until(lambda: "status" in pull("size > 1"), 15, "the broker's version")
+    wait_until(lambda: "status" in pull("size > 1"), what="the broker's version")
     return {sql: pull(sql) for sql in ("size > 1", "size > 100", "size >")}
 
 
@@ -163,21 +163,21 @@ def lite_pull_of_a_group(run: ScenarioRun) -> Any:
 
     def poll(name: str, count: int) -> list[str]:
         got: list[str] = []
-        wait_until(lambda: got.extend(bodies(java.invoke(name, "poll", 500))) or len(got) >= count, 30, "polled")
+        wait_until(lambda: got.extend(bodies(java.invoke(name, "poll", 500))) or len(got) >= count, what="polled")
         return sorted(got)
 
     first = run.client("first")
     java.lite_pull_consumer(first, group, topic, autoCommit=False)
     observed: dict[str, Any] = {"first": poll(first, 8)}
     java.invoke(first, "commitSync")
-    wait_until(lambda: sum(run.committed(group, topic).values()) == 8, 30, "progress")
+    wait_until(lambda: sum(run.committed(group, topic).values()) == 8, what="progress")
     run.stop(first)
     java.send(producer, topic, body="new-", count=2, queue=1, tag="red")
     second = run.client("second")
     java.lite_pull_consumer(second, group, {"topic": topic, "expression": "red"}, autoCommit=True)
     observed["second"] = poll(second, 2)
     java.invoke(second, "commitSync")
-    wait_until(lambda: sum(run.committed(group, topic).values()) == 10, 10, "progress")
+    wait_until(lambda: sum(run.committed(group, topic).values()) == 10, what="progress")
     run.stop(second)
     observed["committed"] = run.committed(group, topic)
     return observed
@@ -203,7 +203,7 @@ def lite_pull_of_queues(run: ScenarioRun) -> Any:
 
     def last_of_poll(until: str) -> list[str]:
         got: list[str] = []
-        wait_until(lambda: got.extend(bodies(java.invoke(name, "poll", 300))) or until in got, 15, f"polled {until}")
+        wait_until(lambda: got.extend(bodies(java.invoke(name, "poll", 300))) or until in got, what=f"polled {until}")
         return got
 
     observed: dict[str, Any] = {"from the start": last_of_poll("m4")}
@@ -224,7 +224,7 @@ def lite_pull_of_queues(run: ScenarioRun) -> Any:
     java.invoke(name, "resume", [at])
     observed["resumed"] = last_of_poll("paused-0")
     java.invoke(name, "commitSync", [[at, 4]], True)
-    observed["committed"] = wait_until(lambda: run.committed(group, topic), 10, "progress")
+    observed["committed"] = wait_until(lambda: run.committed(group, topic), what="progress")
     observed["committed as told"] = java.invoke(name, "committed", at)
     observed["of a time"] = [java.invoke(name, "offsetForTimestamp", at, moment) for moment in (0, 2**41)]
     observed["queues"] = sorted(each["queue_id"] for each in java.invoke(name, "fetchMessageQueues", topic))

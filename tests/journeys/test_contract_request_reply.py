@@ -13,6 +13,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.java]
 
 Seen = Callable[[], Any]
 PATIENCE_MS = 3_000
+# Longer than a client takes to stop, shorter than it has patience.
+WORK_MS, LONG_PATIENCE_MS = 6_000, 30_000
 # Which queue of the reply topic the broker's own count picks is chance.
 FREE = ("MIN_OFFSET", "MAX_OFFSET")
 
@@ -24,7 +26,7 @@ def replied(run: ScenarioRun) -> Any:
     run.wait_for_queues(name, topic)
 
     def ask(mode: str) -> Any:
-        options = {"tag": "tag", "keys": "k", "properties": {"colour": "red"}, "timeout_ms": 15_000}
+        options = {"tag": "tag", "keys": "k", "properties": {"colour": "red"}, "timeout_ms": 60_000}
         replies = java.send(asker, topic, mode=mode, body=f"{mode}-", **options)
         observed = [run.comparable(reply, *FREE) for reply in replies]
         return [{key: value for key, value in reply.items() if key != "queue_id"} for reply in observed]
@@ -79,9 +81,9 @@ def for_nobody(run: ScenarioRun) -> Any:
     """The one that asked is gone when the reply comes; and a reply to a client that never was."""
     java, group, topic = run.java, run.group(), run.topic()
     asker, answerer = run.producer("asker"), run.producer("answerer", retries=0)
-    name = run.consumer(group, topic, reply_with=answerer, reply="late", sleep_ms=1_500)
+    name = run.consumer(group, topic, reply_with=answerer, reply="late", sleep_ms=WORK_MS)
     run.wait_for_queues(name, topic)
-    java.post("send", producer=asker, topic=topic, mode="request", body="m", timeout_ms=PATIENCE_MS)
+    java.post("send", producer=asker, topic=topic, mode="request", body="m", timeout_ms=LONG_PATIENCE_MS)
     java.wait_consumed(1, name)
     run.stop(asker)
     (gone,) = java.wait_events("replied", 1, name)

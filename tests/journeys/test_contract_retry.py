@@ -14,6 +14,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.java]
 
 Seen = Callable[[], Any]
 AT_ONCE = {"do": "later", "context": {"delayLevelWhenNextConsume": 1}}
+# Without a level of the listener's own.
+FIRST_RETRY_MS = 10_000
 # No two runs pull with the same offsets around them.
 FREE = ("MIN_OFFSET", "MAX_OFFSET")
 
@@ -27,7 +29,7 @@ def send_one(run: ScenarioRun, topic: str, body: str = "m", **options: Any) -> N
 def dead_letters(run: ScenarioRun, group: str, count: int = 1) -> list[dict[str, Any]]:
     """With a pull consumer of another group."""
     topic = f"%DLQ%{group}"
-    wait_until(lambda: topic in run.java.admin("topics"), 40, "the topic of dead letters")
+    wait_until(lambda: topic in run.java.admin("topics"), what="the topic of dead letters")
     puller = run.client("puller")
     run.java.pull_consumer(puller, run.shared("pullers"))
 
@@ -35,7 +37,7 @@ def dead_letters(run: ScenarioRun, group: str, count: int = 1) -> list[dict[str,
         messages = run.pull(puller, topic, 0)["messages"]
         return messages if len(messages) >= count else None
 
-    return wait_until(found, 10, "dead letters")
+    return wait_until(found, what="dead letters")
 
 
 def three_rounds(run: ScenarioRun) -> Any:
@@ -49,7 +51,7 @@ def three_rounds(run: ScenarioRun) -> Any:
     origins = {each["properties"].get("ORIGIN_MESSAGE_ID") for each in came[1:]}
     return {
         "came": [run.comparable(each, *FREE) for each in came],
-        "after a second": all(1000 <= wait_ms < 5000 for wait_ms in gaps_ms(came)),
+        "after a second": all(1000 <= wait_ms < FIRST_RETRY_MS for wait_ms in gaps_ms(came)),
         "ids": ids,
         "origin is the first delivery": origins == {came[0]["offset_msg_id"]},
     }
@@ -164,7 +166,7 @@ def a_group_without_retry_queues(run: ScenarioRun) -> Any:
     run.wait_for_queues(name, topic)
     send_one(run, topic)
     java.wait_consumed(1, name)
-    wait_until(lambda: run.committed(group, topic) == {0: 1}, 10, "progress")
+    wait_until(lambda: run.committed(group, topic) == {0: 1}, what="progress")
     return {
         "deliveries": bodies(java.consumed(name)),
         "is there a dead letter": f"%DLQ%{group}" in java.admin("topics"),

@@ -36,7 +36,7 @@ def test_messages_that_a_java_consumer_fails_on_are_indexed_and_nothing_is_left_
     # A retry count of 0: the first failure is the last.
     java.consumer(consumer, group, topic, fail_until=99, max_reconsume_times=0)
     (sent,) = java.send(producer, topic, tag="paid", body="bad-")
-    before = groups_of(java, cluster)
+    before = wait_until(lambda: found if group in (found := groups_of(java, cluster)) else None, what="the group")
     there = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv)
 
     def indexed() -> bool:
@@ -46,7 +46,7 @@ def test_messages_that_a_java_consumer_fails_on_are_indexed_and_nothing_is_left_
         is_refused = DeadLetterQueue.objects.exclude(problem="").exists()
         return is_refused or DeadLetter.objects.filter(message_id=sent["msg_id"]).exists()
 
-    wait_until(indexed, 60, "the dead letter in the index")
+    wait_until(indexed, what="the dead letter in the index")
     assert list(DeadLetterQueue.objects.exclude(problem="").values_list("problem", flat=True)) == []
     dead = DeadLetter.objects.select_related("kept", "failure").get(message_id=sent["msg_id"])
     assert (dead.group_name, dead.origin_topic, dead.tag) == (group, topic, "paid")

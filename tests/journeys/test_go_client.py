@@ -28,10 +28,10 @@ Fresh = Callable[[str], str]
 SEND_OK = 0
 # Pull results, in the client's own numbers.
 FOUND, _NO_NEW_MESSAGE, NO_MATCH, OFFSET_ILLEGAL = range(4)
-REBALANCED_WITHIN_S = 20.0
-HEARTBEAT_WITHIN_S = 40.0
+REBALANCED_WITHIN_S = 120.0
+HEARTBEAT_WITHIN_S = 150.0
 # The client does so every 5 s.
-COMMITTED_WITHIN_S = 15.0
+COMMITTED_WITHIN_S = 120.0
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 QUEUE_COUNT = 4
 
@@ -276,7 +276,7 @@ def test_a_pull_consumers_own_loop_fetches_and_acknowledges(
 
     def polled(name: str, count: int) -> list[dict[str, Any]]:
         got: list[dict[str, Any]] = []
-        wait_until(lambda: got.extend(go.pull(name)) or len(got) >= count, 20, f"{count} polled messages")
+        wait_until(lambda: got.extend(go.pull(name)) or len(got) >= count, what=f"{count} polled messages")
         return got
 
     go.consumer(first, group, topic, pull=True)
@@ -301,7 +301,7 @@ def test_a_request_is_answered_by_a_listener(go: GoClient, cluster: Any, produce
     go.wait_consumed(1, name)
     # The reply goes to the client that the broker knows; it hears of it with the first heartbeat after the first send.
     wait_until(lambda: is_known(cluster, f"{asker}-group"), HEARTBEAT_WITHIN_S, "the asker's heartbeat")
-    (reply,) = go.send(asker, topic, mode="request", body="question-", within_ms=8000)
+    (reply,) = go.send(asker, topic, mode="request", body="question-", within_ms=60_000)
     for each in (name, asker, replier):
         go.stop(each)
     assert reply["body"] == "reply to question-0"
@@ -327,7 +327,7 @@ def test_traces_of_a_send_and_of_its_consumption_are_stored(go: GoClient, produc
         told = [each for each in go.consumed(reader) if sent["msg_id"] in each.get("body", "")]
         return {record.split("\x01")[0] for each in told for record in each["body"].split("\x02") if record}
 
-    wait_until(lambda: kinds() >= {"Pub", "SubBefore", "SubAfter"}, 20, "traces of the send and of the listener")
+    wait_until(lambda: kinds() >= {"Pub", "SubBefore", "SubAfter"}, what="traces of the send and of the listener")
     for each in (name, sender, reader):
         go.stop(each)
 
@@ -348,11 +348,11 @@ def test_clients_of_a_namespace_use_topics_and_groups_of_their_own(go: GoClient,
 def test_the_admin_makes_and_deletes_a_topic(go: GoClient, cluster: Any, producer: str, fresh: Fresh) -> None:
     topic = fresh("go-made")
     go.admin("create_topic", topic=topic, broker=cluster.broker, queues=3)
-    wait_until(lambda: topic in go.admin("topics"), 10, "the new topic")
+    wait_until(lambda: topic in go.admin("topics"), what="the new topic")
     assert sorted(go.admin("queues", topic=topic)) == [0, 1, 2]
     go.send(producer, topic, count=3)
     go.admin("delete_topic", topic=topic, broker=cluster.broker)
-    wait_until(lambda: topic not in go.admin("topics"), 10, "the end of the topic")
+    wait_until(lambda: topic not in go.admin("topics"), what="the end of the topic")
 
 
 def test_the_admin_lists_groups(go: GoClient, cluster: Any, producer: str, fresh: Fresh) -> None:

@@ -14,13 +14,12 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.go]
 
 Fresh = Callable[[str], str]
-# Over the delay: the client's next pull, two busy cores.
-LATE_MAX_S = 3.0
 # One return, after 10 s; the second failure makes it a dead letter.
 RETURNS_MAX = 1
 RETURNS_AFTER_S = 10.0
+SECOND_RETRY_S = 30.0
 # The client looks for new routes, and so for its retry topic, every 30 s.
-JUDGED_WITHIN_S = 60.0
+JUDGED_WITHIN_S = 200.0
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def test_a_delayed_message_comes_at_its_time_and_not_before(go: GoClient, produc
     go.stop(name)
     assert [message["body"] for message in late] == ["level-1-0", "level-2-0"]
     for message, delay_ms in zip(late, (1000, 5000), strict=True):
-        assert delay_ms <= message["at_ms"] - message["born_ms"] <= delay_ms + LATE_MAX_S * 1000
+        assert message["at_ms"] - message["born_ms"] >= delay_ms
         assert message["topic"] == topic
 
 
@@ -74,6 +73,6 @@ def test_a_refused_message_returns_after_10_s_and_ends_as_a_dead_letter(
     assert {message["topic"] for message in seen} == {topic}
     assert {(message["tags"], message["keys"], message["body"]) for message in seen} == {("tag", "key0", "refused-0")}
     (gap_s,) = [(after["at_ms"] - before["at_ms"]) / 1000 for before, after in itertools.pairwise(seen)]
-    assert RETURNS_AFTER_S <= gap_s <= RETURNS_AFTER_S + LATE_MAX_S
+    assert RETURNS_AFTER_S <= gap_s < SECOND_RETRY_S
     assert (dead["topic"], dead["body"], dead["tags"], dead["keys"]) == (dead_topic, "refused-0", "tag", "key0")
     assert dead["properties"]["RETRY_TOPIC"] == topic

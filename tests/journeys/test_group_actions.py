@@ -68,7 +68,7 @@ def test_settings_that_only_other_tools_know_stay(java, cluster, act, fresh) -> 
 def test_consumption_is_stopped_and_goes_on_where_it_was(java, cluster, act, fresh) -> None:
     topic, group, sender, reader = fresh("held"), fresh("holding"), fresh("sender"), fresh("reader")
     act("create_topic", topic=topic, read_queues=1, write_queues=1)
-    wait_until(lambda: topic in java.admin("topics"), 20, "a route")
+    wait_until(lambda: topic in java.admin("topics"), what="a route")
     java.producer(sender)
     java.consumer(reader, group, topic)
     java.send(sender, topic, count=2)
@@ -91,7 +91,7 @@ def test_the_deletion_of_a_group_says_what_is_lost_and_takes_its_retry_topic(
 ) -> None:
     topic, group, sender, reader = fresh("lost"), fresh("losing"), fresh("sender"), fresh("reader")
     act("create_topic", topic=topic, read_queues=1, write_queues=1)
-    wait_until(lambda: topic in java.admin("topics"), 20, "a route")
+    wait_until(lambda: topic in java.admin("topics"), what="a route")
     java.producer(sender)
     java.consumer(reader, group, topic)
     java.send(sender, topic, count=3)
@@ -100,21 +100,20 @@ def test_the_deletion_of_a_group_says_what_is_lost_and_takes_its_retry_topic(
     assert any("1 member is online" in words for words in seen.warnings), seen.warnings
     java.stop(reader)
     java.send(sender, topic, count=2)
-    seen = wait_until(
+    wait_until(
         lambda: (
             found
             if (found := runner.preview(caller(admin_user), "delete_group", "there", {"group": group})).changes[0]
             and "2 messages are not consumed yet" in " ".join(found.warnings)
+            and found.changes[0].before["members"] == []
             else None
         ),
-        20,
-        "the lag of a stopped group",
+        what="the lag of a stopped group",
     )
-    assert seen.changes[0].before["members"] == []
     assert act("delete_group", group=group).outcome == "done"
     assert settings(java, cluster, group) is None
     retry = f"%RETRY%{group}"
-    wait_until(lambda: retry not in java.admin("topics"), 40, "no route to its retry topic any more")
+    wait_until(lambda: retry not in java.admin("topics"), what="no route to its retry topic any more")
     java.stop(sender)
 
 

@@ -25,7 +25,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.redis]
 
 TOPIC = "records"
 GROUPS = ("plain", "async")
-GAP_S_MAX = 2.0
+# Without handing over, a queue stands still until supervision and the next rebalance come round.
+GAP_S_MAX = 10.0
 # What a process of a prefork pool has for itself, beside what it shares with the others; without sharing it is 60 MiB.
 INSTANCE_BYTES_MAX = 40 * 2**20
 
@@ -59,21 +60,23 @@ def test_no_queue_pauses_while_a_new_worker_takes_over_from_the_old_one(
     stage: Stage, pool: str, sigterm: Callable[[CeleryWorker], None]
 ) -> None:
     with Traffic(stage.broker.namesrv, TOPIC) as traffic, stage.worker(f"old-{pool}", "loops", 4, "-P", pool) as old:
-        wait_until(lambda: all(len(stage.running(group)) == 1 for group in GROUPS), 40, "an instance of each group")
-        wait_until(lambda: len(stage.probe.committed("plain", TOPIC)) == 4, 20, "commits of all queues")
+        wait_until(lambda: all(len(stage.running(group)) == 1 for group in GROUPS), what="an instance of each group")
+        wait_until(lambda: len(stage.probe.committed("plain", TOPIC)) == 4, what="commits of all queues")
         with (
             stage.worker(f"new-{pool}", "loops", 4, "-P", pool),
             CommittedOffsets(stage.probe, "plain", TOPIC) as plain,
             CommittedOffsets(stage.probe, "async", TOPIC) as not_plain,
         ):
             sent_before = len(traffic.sent)
-            wait_until(lambda: len(traffic.sent) > sent_before + 150, 20, "supervision that is not about to run anyhow")
+            wait_until(
+                lambda: len(traffic.sent) > sent_before + 150, what="supervision that is not about to run anyhow"
+            )
             sigterm(old)
-            wait_until(lambda: set(stage.hosted_by()) == {f"new-{pool}"}, 20, "instances on the new worker alone")
-            wait_until(lambda: all(len(stage.members(group)) == 1 for group in GROUPS), 20, "one member of each group")
+            wait_until(lambda: set(stage.hosted_by()) == {f"new-{pool}"}, what="instances on the new worker alone")
+            wait_until(lambda: all(len(stage.members(group)) == 1 for group in GROUPS), what="one member of each group")
             assert old.ended() == 0
             traffic.stop()
-            wait_until(lambda: stage.is_consumed(GROUPS, traffic.sent), 20, "all consumed")
+            wait_until(lambda: stage.is_consumed(GROUPS, traffic.sent), what="all consumed")
     for offsets in (plain, not_plain):
         assert offsets.longest_gap_s < GAP_S_MAX
         assert offsets.backwards == []
@@ -86,7 +89,7 @@ def sigquit(worker: CeleryWorker) -> None:
 def ctrl_c_twice(worker: CeleryWorker) -> None:
     """As a terminal sends it: to all processes."""
     os.killpg(worker.pid, signal.SIGINT)
-    wait_until(lambda: "Hitting Ctrl+C again" in worker.output(), 20, "Celery's answer to the first")
+    wait_until(lambda: "Hitting Ctrl+C again" in worker.output(), what="Celery's answer to the first")
     if worker.is_running:
         os.killpg(worker.pid, signal.SIGINT)
 
@@ -99,12 +102,12 @@ def test_a_cold_shutdown_commits_and_leaves_the_group_without_handing_over(
 ) -> None:
     name = f"cold-{pool}-{end.__name__}"
     with Traffic(stage.broker.namesrv, TOPIC) as traffic, stage.worker(name, "loops", 4, "-P", pool) as worker:
-        wait_until(lambda: all(len(stage.running(group)) == 1 for group in GROUPS), 40, "an instance of each group")
+        wait_until(lambda: all(len(stage.running(group)) == 1 for group in GROUPS), what="an instance of each group")
         traffic.stop()
-        wait_until(lambda: stage.is_consumed(GROUPS, traffic.sent), 20, "all consumed")
+        wait_until(lambda: stage.is_consumed(GROUPS, traffic.sent), what="all consumed")
         end(worker)
-        wait_until(lambda: not any(stage.members(group) for group in GROUPS), 10, "no member")
-        wait_until(lambda: not worker.is_running, 20, "the worker's end")
+        wait_until(lambda: not any(stage.members(group) for group in GROUPS), what="no member")
+        wait_until(lambda: not worker.is_running, what="the worker's end")
         ends = stage.probe.max_offsets(TOPIC)
         assert [stage.probe.committed(group, TOPIC) for group in GROUPS] == [ends, ends]
 
@@ -114,10 +117,12 @@ def test_the_same_group_on_two_clusters_has_its_own_instances_and_messages(stage
     for body in bodies:
         stage.second.send(TOPIC, body.encode())
     with stage.worker("both", "loops", 6) as worker:
-        wait_until(lambda: stage.recorded("plain@second") == bodies, 40, "the second cluster's messages")
+        # Its threads take messages side by side.
+        received = lambda: sorted(stage.recorded("plain@second"))  # noqa: E731
+        wait_until(lambda: received() == sorted(bodies), what="the second cluster's messages")
         assert len(stage.running("plain", "second")) == len(stage.running("plain")) == 1
         stage.rows("UPDATE mq_consumer_hostedgroup SET wanted_instances = 2 WHERE cluster = 'second'")
-        wait_until(lambda: len(stage.second.members("plain")) == 2, 20, "two members there")
+        wait_until(lambda: len(stage.second.members("plain")) == 2, what="two members there")
         assert len(stage.members("plain")) == 1
         assert not set(bodies) & set(stage.recorded("plain"))
         own_bytes = [child.memory_full_info().uss for child in psutil.Process(worker.pid).children()]
@@ -128,10 +133,10 @@ def test_the_same_group_on_two_clusters_has_its_own_instances_and_messages(stage
 def test_a_message_whose_task_died_with_its_celery_worker_is_retried(stage: Stage) -> None:
     with stage.worker("tasks-loops", "loops", 4), stage.worker("dying", "work", 1) as dying:
         stage.probe.send("work", b"fine")
-        wait_until(lambda: stage.recorded("tasks") == ["fine"], 40, "the first message's task")
-        wait_until(lambda: stage.probe.committed("tasks", "work") == {0: 1}, 10, "its commit, once the task has ended")
+        wait_until(lambda: stage.recorded("tasks") == ["fine"], what="the first message's task")
+        wait_until(lambda: stage.probe.committed("tasks", "work") == {0: 1}, what="its commit, once the task has ended")
         stage.probe.send("work", b"kills")
-        wait_until(lambda: not dying.is_running, 20, "the worker's end")
+        wait_until(lambda: not dying.is_running, what="the worker's end")
         with stage.worker("living", "work", 1):
-            wait_until(lambda: stage.recorded("tasks") == ["fine", "kills"], 40, "the message's second task")
-            wait_until(lambda: stage.probe.committed("tasks", "%RETRY%tasks") == {0: 1}, 10, "the retry's commit")
+            wait_until(lambda: stage.recorded("tasks") == ["fine", "kills"], what="the message's second task")
+            wait_until(lambda: stage.probe.committed("tasks", "%RETRY%tasks") == {0: 1}, what="the retry's commit")

@@ -39,8 +39,7 @@ def test_a_producer_is_shown_under_its_group_and_among_all(java, cluster, there,
     java.producer("p", group)
     java.send("p", topic)
     now = timezone.now()
-    wait_until(lambda: bool(producers_of(there, row, group, now).producers), 40, "the producer's heartbeat")
-    (one,) = producers_of(there, row, group, now).producers
+    (one,) = wait_until(lambda: producers_of(there, row, group, now).producers, what="the producer's heartbeat")
     assert (one.group, one.language, one.version_name, one.brokers) == (group, "JAVA", "5.4.0", (BROKER,))
     assert one.address.startswith("127.0.0.1:")
     everyone = producers_of(there, row, "", now)

@@ -17,6 +17,7 @@ from broker.engine.sending.flush_waiting import FlushWaiting
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from tests.support.java_client import JavaClient, JavaError
+from tests.support.waiting import WITHIN_S
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
@@ -43,7 +44,7 @@ class BrokerInThread:
         self.loop.close()
 
     def run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(20)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(WITHIN_S)
 
     @property
     def namesrv(self) -> str:

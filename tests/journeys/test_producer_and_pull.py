@@ -28,9 +28,9 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
-SEND_TIMEOUT_MS = 15_000
+SEND_TIMEOUT_MS = 60_000
 # A broker asks about a half 6 s after it was stored, or at its next round, 5 s later.
-CHECKED_WITHIN_S = 45.0
+CHECKED_WITHIN_S = 150.0
 Fresh = Callable[[str], str]
 
 
@@ -133,7 +133,7 @@ async def test_we_reply_to_a_java_request(
         asking = asyncio.create_task(
             asyncio.to_thread(java.send, asker, topic, mode="request", body="how much?", timeout_ms=30_000)
         )
-        (request,) = await eventually(lambda: consumer.poll(1), within_s=30)
+        (request,) = await eventually(lambda: consumer.poll(1))
         await producer.reply(request.properties, b"43")
         (reply,) = await asking
     assert reply["body"] == "43"
@@ -164,7 +164,7 @@ async def test_apaches_tool_reads_the_trace_of_what_we_sent(
             return [line for line in said.splitlines() if line.startswith("Pub")]
 
         for message_id in (sent.message_id, batch[1].message_id):
-            (line,) = await eventually(lambda of=message_id: shown(of), within_s=30)
+            (line,) = await eventually(lambda of=message_id: shown(of))
             assert line.split()[1] == producer.group
             assert "success" in line
 
@@ -177,11 +177,11 @@ async def test_a_lite_consumer_shares_with_java_and_goes_on_where_it_committed(
     config = LitePullConfig(consume_from="first", wait_ms=1000, auto_commit=False)
     async with LitePullConsumer(cluster.namesrv, group, config) as consumer:
         consumer.subscribe(topic, "paid")
-        await eventually(lambda: len(consumer.assignment) == 2, within_s=30)
+        await eventually(lambda: len(consumer.assignment) == 2)
         await asyncio.to_thread(java.lite_pull_consumer, other, group, {"topic": topic, "expression": "paid"})
-        await eventually(lambda: len(consumer.assignment) == 1, within_s=60)
+        await eventually(lambda: len(consumer.assignment) == 1)
         await asyncio.to_thread(java.stop, other)
-        await eventually(lambda: len(consumer.assignment) == 2, within_s=60)
+        await eventually(lambda: len(consumer.assignment) == 2)
         for number in range(4):
             await producer.send(topic, b"%d" % number, tags="paid")
             await producer.send(topic, b"not wanted", tags="other")
@@ -194,14 +194,14 @@ async def test_a_lite_consumer_shares_with_java_and_goes_on_where_it_committed(
             await consumer.commit()  # what was filtered out, too, as soon as it was pulled
             return sum([await consumer.committed(queue) or 0 for queue in consumer.assignment]) == 8
 
-        await eventually(all_committed, within_s=30)
+        await eventually(all_committed)
     async with LitePullConsumer(cluster.namesrv, group, config) as again:
         again.subscribe(topic, "paid")
-        await eventually(lambda: len(again.assignment) == 2, within_s=30)
+        await eventually(lambda: len(again.assignment) == 2)
         assert await again.poll(2) == []
         for queue in again.assignment:
             await again.seek_to_begin(queue)
-        assert await eventually(lambda: again.poll(1), within_s=30)
+        assert await eventually(lambda: again.poll(1))
 
 
 async def test_the_classic_consumer_reads_what_java_sent_and_keeps_its_offsets(

@@ -14,7 +14,7 @@ import pytest
 
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command
-from tests.journeys.scheduler_cluster import TOPIC, Cluster, TransactionProducer, processes_of, running_cluster
+from tests.journeys.scheduler_cluster import TOPIC, Cluster, TransactionProducer, pid_of, processes_of, running_cluster
 from tests.support.asking import ask
 from tests.support.celery_worker import CeleryWorker
 from tests.support.old_stores import PER_SEGMENT, old_store, segment_names
@@ -86,10 +86,10 @@ def test_with_the_schedulers_process_stopped_exactly_what_it_drives_stops(
             assert all(0 < late[kind].next_due_ms < time.time_ns() // 1_000_000 for kind in late)
             assert set(late) == {"delay", "timer", "transaction", "retention"}
 
-        wait_until(lambda: {b"by level", b"by time"} <= set(all_bodies(cluster)), 10, "what was due")
-        wait_until(lambda: producer.asked_count > 0, 10, "a question about the transaction")
+        wait_until(lambda: {b"by level", b"by time"} <= set(all_bodies(cluster)), what="what was due")
+        wait_until(lambda: producer.asked_count > 0, what="a question about the transaction")
         # What was sent meanwhile lies in the last of the old ones, and in new ones.
-        wait_until(lambda: not set(old[:-1]) & set(segment_names(store)), 30, "old segments gone")
+        wait_until(lambda: not set(old[:-1]) & set(segment_names(store)), what="old segments gone")
         assert sorted(all_bodies(cluster)).count(b"by level") == 1
         assert {kind.kind for kind in cluster.state.kinds if kind.late_ms > 0} >= {"delay", "timer", "retention"}
 
@@ -115,11 +115,10 @@ def all_bodies(cluster: Cluster) -> list[bytes]:
 
 def test_a_driver_that_wakes_after_another_took_over_has_its_steps_refused(cluster: Cluster) -> None:
     with cluster.worker("first") as first, cluster.worker("second") as second:
-        wait_until(lambda: cluster.driver)
-        driving = first if cluster.driver_pid() in {process.pid for process in processes_of(first)} else second
-        before = cluster.state
+        before = wait_until(lambda: state if (state := cluster.state).driver else None)
+        driving = first if pid_of(before.driver) in {process.pid for process in processes_of(first)} else second
         with stopped(driving):
-            wait_until(lambda: cluster.driver not in ("", before.driver), 5, "another driver")
+            wait_until(lambda: cluster.driver not in ("", before.driver), what="another driver")
             cluster.send_delayed(b"one")
             late = cluster.step(before.epoch, "delay", "1")
             assert late.code == ResponseCode.SCHEDULER_EPOCH_STALE
@@ -131,7 +130,9 @@ def test_a_driver_that_wakes_after_another_took_over_has_its_steps_refused(clust
         time.sleep(0.5)
 
         assert cluster.bodies() == [b"one", b"two"]
-        assert (cluster.state.driver, cluster.state.epoch) == (after.driver, after.epoch)
+        # On a machine that stands still the lease may pass on again, and then with another epoch.
+        now = cluster.state
+        assert now.epoch > after.epoch or now.driver in ("", after.driver)
         assert all(psutil.pid_exists(process.pid) for process in processes_of(driving)), "it stands by"
 
 
@@ -140,24 +141,24 @@ def test_what_the_killed_drivers_kinds_had_due_is_done_by_the_next(
 ) -> None:
     with cluster.worker("first") as first, cluster.worker("second") as second:
         driver = wait_until(lambda: cluster.driver)
-        driving = first if cluster.driver_pid() in {process.pid for process in processes_of(first)} else second
+        driving = first if pid_of(driver) in {process.pid for process in processes_of(first)} else second
         cluster.send(b"by level", DELAY="1")
         cluster.send(b"by time", TIMER_DELIVER_MS=str(time.time_ns() // 1_000_000 + 1000))
         cluster.send(b"half", TRAN_MSG="true", PGROUP="p", UNIQ_KEY="7F00000100002A9F000000000000AB02")
         cluster.change_setting("fileReservedTime", "72")
         driving.kill_main()
 
-        wait_until(lambda: cluster.driver not in ("", driver), 3, "another driver")
-        wait_until(lambda: sorted(cluster.bodies()) == [b"by level", b"by time"], 10, "what was due")
-        wait_until(lambda: producer.asked_count > 0, 10, "a question about the transaction")
-        wait_until(lambda: len(segment_names(cluster.folder / "store")) < SEGMENTS, 30, "old segments gone")
+        wait_until(lambda: cluster.driver not in ("", driver), what="another driver")
+        wait_until(lambda: sorted(cluster.bodies()) == [b"by level", b"by time"], what="what was due")
+        wait_until(lambda: producer.asked_count > 0, what="a question about the transaction")
+        wait_until(lambda: len(segment_names(cluster.folder / "store")) < SEGMENTS, what="old segments gone")
 
 
 def test_a_consumer_whose_place_was_retained_away_is_told_where_to_go_on(cluster: Cluster) -> None:
     cluster.send(b"the newest", "orders")
     with cluster.worker("only"):
         cluster.change_setting("fileReservedTime", "72")
-        wait_until(lambda: len(segment_names(cluster.folder / "store")) == 1, 30, "old segments gone")
+        wait_until(lambda: len(segment_names(cluster.folder / "store")) == 1, what="old segments gone")
 
     answer = cluster.pull("orders")
     assert answer.code == ResponseCode.PULL_OFFSET_MOVED

@@ -34,10 +34,10 @@ def test_a_subscription_that_comes_and_goes_is_told_though_heartbeats_are_short(
     java.consumer(reader, group, topics[0], set=SHORT)
     java.wait_consumed(1, reader)
     java.invoke(reader, "subscribe", topics[1], "*")
-    assert {message["topic"] for message in java.wait_consumed(2, reader, within_s=60)} == set(topics)
+    assert {message["topic"] for message in java.wait_consumed(2, reader)} == set(topics)
     assert subscribed(java, group) == {*topics, f"%RETRY%{group}"}
     java.invoke(reader, "unsubscribe", topics[1])
-    wait_until(lambda: topics[1] not in subscribed(java, group), 20, "the topic gone from the group's table")
+    wait_until(lambda: topics[1] not in subscribed(java, group), what="the topic gone from the group's table")
     java.stop(reader)
     java.stop(sender)
 
@@ -54,8 +54,9 @@ def test_after_a_restart_of_our_broker_a_consumer_with_short_heartbeats_goes_on(
         java.wait_consumed(1, reader)
         broker.stop()
         broker.start()
-        wait_until(lambda: _sent(java, sender, topic), 30, "a message taken by the new broker")
-        assert len(java.wait_consumed(2, reader, within_s=60)) == 2
+        wait_until(lambda: _sent(java, sender, topic), what="a message taken by the new broker")
+        # A send that gave up waiting may have been stored all the same.
+        java.wait_consumed(2, reader)
         java.stop(reader)
         java.stop(sender)
 

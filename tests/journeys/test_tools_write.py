@@ -46,7 +46,7 @@ def routed(java: JavaClient, topic: str) -> tuple[int, int, int] | None:
 
 
 def wait_routed(java: JavaClient, topic: str, expected: tuple[int, int, int] | None) -> None:
-    wait_until(lambda: routed(java, topic) == expected, 20, f"{topic} routed as {expected}")
+    wait_until(lambda: routed(java, topic) == expected, what=f"{topic} routed as {expected}")
 
 
 def test_a_topic_is_made_widened_narrowed_and_deleted(java, cluster, fresh) -> None:
@@ -94,7 +94,7 @@ def test_a_deleted_topic_starts_again_at_0_and_its_groups_too(java, cluster, fre
     assert committed(java, cluster, group, topic) is None
     put_topic(java, cluster, topic, readQueueNums=1, writeQueueNums=1)
     wait_routed(java, topic, (1, 1, 6))
-    (sent,) = wait_until(lambda: java.send(sender, topic, count=1), 20)
+    (sent,) = wait_until(lambda: java.send(sender, topic, count=1))
     assert sent["queue_offset"] == 0
     java.stop(sender)
 
@@ -125,11 +125,11 @@ def test_a_reset_moves_a_group_that_is_online_and_one_that_is_not(java, cluster,
     java.send(sender, topic, count=3)
     java.consumer(reader, group, topic)
     java.wait_consumed(3, reader)
-    wait_until(lambda: committed(java, cluster, group, topic) == 3, 20)
+    wait_until(lambda: committed(java, cluster, group, topic) == 3)
     moved = java.admin_call("resetOffsetByTimestamp", topic, group, 0, True)
     assert [queue_offset for _, queue_offset in moved] == [0]
-    assert len(java.wait_consumed(6, reader, within_s=60)) == 6, "everything again"
-    wait_until(lambda: committed(java, cluster, group, topic) == 3, 20)
+    assert len(java.wait_consumed(6, reader)) == 6, "everything again"
+    wait_until(lambda: committed(java, cluster, group, topic) == 3)
     java.stop(reader)
     java.admin_call("resetOffsetByTimestamp", topic, group, 0, True)
     assert committed(java, cluster, group, topic) == 0
@@ -153,9 +153,9 @@ def test_a_reset_at_the_members_is_pushed_to_them_and_needs_one_online(java, clu
         with pytest.raises(JavaError, match="CODE: 206"):
             java.admin_call("resetOffsetByTimestamp", topic, group, 0, True)
         java.consumer(reader, group, topic)
-        wait_until(lambda: java.queues(reader, topic), 30)
+        wait_until(lambda: java.queues(reader, topic))
         assert [told for _, told in java.admin_call("resetOffsetByTimestamp", topic, group, 0, False)] == [0]
-        assert len(java.wait_consumed(2, reader, within_s=60)) == 2
+        assert len(java.wait_consumed(2, reader)) == 2
     finally:
         java.admin_call("updateBrokerConfig", cluster.broker, {"useServerSideResetOffset": "true"})
     java.stop(reader)
@@ -185,9 +185,9 @@ def test_a_member_says_how_far_it_is_and_takes_a_message_directly(java, cluster,
     (sent,) = java.send(sender, topic, count=1)
     client_id = java.consumer(reader, group, topic)
     java.wait_consumed(1, reader)
-    status = wait_until(lambda: java.admin_call("getConsumeStatus", topic, group, None), 20)
+    status = wait_until(lambda: java.admin_call("getConsumeStatus", topic, group, None))
     assert list(status) == [client_id]
-    wait_until(lambda: java.admin_call("getConsumeStatus", topic, group, client_id)[client_id][0][1] == 1, 20)
+    wait_until(lambda: java.admin_call("getConsumeStatus", topic, group, client_id)[client_id][0][1] == 1)
     assert java.admin_call("getConsumeStatus", topic, group, "somebody@else") == {}
     result = java.admin_call("consumeMessageDirectly", group, client_id, topic, sent["offset_msg_id"])
     assert result["consumeResult"] == "CR_SUCCESS"

@@ -35,7 +35,7 @@ def test_a_topic_is_created_changed_taken_back_and_deleted(java, cluster, act, f
     created = act("create_topic", topic=topic, read_queues=4, write_queues=4)
     assert [(one.item, one.state, one.before) for one in created.items] == [(BROKER, "done", {})]
     assert settings(java, cluster, topic) == (4, 4, 6)
-    wait_until(lambda: is_routed(java, topic), 20, "a route")
+    wait_until(lambda: is_routed(java, topic), what="a route")
 
     changed = act("create_topic", topic=topic, read_queues=8, write_queues=2, perm=4)
     assert settings(java, cluster, topic) == (8, 2, 4)
@@ -51,7 +51,7 @@ def test_a_topic_is_created_changed_taken_back_and_deleted(java, cluster, act, f
         (f"namesrv {cluster.namesrv}", "done"),
     ]
     assert settings(java, cluster, topic) is None
-    wait_until(lambda: not is_routed(java, topic), 40, "no route any more")
+    wait_until(lambda: not is_routed(java, topic), what="no route any more")
 
 
 # 4.9 has no attributes.
@@ -68,14 +68,14 @@ def test_attributes_that_others_set_stay(java, cluster, act, fresh) -> None:
 def test_the_preview_of_a_deletion_counts_messages_and_readers(java, cluster, act, fresh, admin_user) -> None:
     topic, group, sender, reader = fresh("read"), fresh("reading"), fresh("sender"), fresh("reader")
     act("create_topic", topic=topic, read_queues=1, write_queues=1)
-    wait_until(lambda: is_routed(java, topic), 20, "a route")
+    wait_until(lambda: is_routed(java, topic), what="a route")
     java.producer(sender)
     java.send(sender, topic, count=3)
     java.consumer(reader, group, topic)
     java.wait_consumed(3, reader)
-    wait_until(lambda: told_by_members(cluster.broker, group, topic) == 3, 20, "the offsets of what was consumed")
+    wait_until(lambda: told_by_members(cluster.broker, group, topic) == 3, what="the offsets of what was consumed")
     java.stop(reader)
-    wait_until(lambda: committed(cluster.broker, group, topic, 1) == 3, 20, "the commit of the stop")
+    wait_until(lambda: committed(cluster.broker, group, topic, 1) == 3, what="the commit of the stop")
     java.send(sender, topic, count=2)
     seen = runner.preview(caller(admin_user), "delete_topic", "there", {"topic": topic})
     assert seen.changes[0].before == {

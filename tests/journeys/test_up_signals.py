@@ -24,11 +24,11 @@ from tests.support.redis_server import RedisServer
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 # The longest grace that `up` itself gives a child, and a little more.
-GONE_WITHIN_S = 25.0
+GONE_WITHIN_S = 90.0
 PAUSES_S = (0.0, 0.0, 0.001, 0.005, 0.02)
 # Signs of a stop that was not in order.
 DISORDER = ("Traceback", "killed", "starting again", "WorkerLost", "exited with")
@@ -73,7 +73,7 @@ def test_sigterm_to_every_process_with_messages_in_hand_neither_loses_nor_repeat
         subprocess.run(
             traffic, cwd=ROOT, env={**os.environ, **install.environment, "MQADMIN_APPS": "examples.shop"}, check=True
         )
-        wait_until(lambda: lines_of(noted), 60, "the first messages finished")
+        wait_until(lambda: lines_of(noted), what="the first messages finished")
         assert sigterm_to_all(install) == 0
         stopping = install.output().partition("stopping")[2]
         assert [sign for sign in DISORDER if sign in stopping] == []
@@ -83,7 +83,7 @@ def test_sigterm_to_every_process_with_messages_in_hand_neither_loses_nor_repeat
         # One instance: a second that joins would take queues over while their messages are in hand, and repeat some.
         env |= {"NOTING_TAKES_S": "0", "MQADMIN_INSTANCES": "1"}
         install.start()
-        wait_until(lambda: len(set(lines_of(noted))) == count, 120, "all messages finished")
+        wait_until(lambda: len(set(lines_of(noted))) == count, what="all messages finished")
         assert [message for message, times in Counter(lines_of(noted)).items() if times > 1] == []
 
 
@@ -121,9 +121,9 @@ def test_each_role_on_its_own_ends_with_0_by_sigterm_to_its_process_group(tmp_pa
             for name, child in children.items():
                 text = ready.get(name, " ready.")
                 if text is None:
-                    wait_until(lambda: is_listening(web), 120, "the console's port")
+                    wait_until(lambda: is_listening(web), what="the console's port")
                 else:
-                    wait_until(lambda child=child, text=text: text in child.output(), 120, f"{name}: {text}")
+                    wait_until(lambda child=child, text=text: text in child.output(), what=f"{name}: {text}")
             codes = {}
             for name, child in children.items():
                 os.killpg(child.pid, signal.SIGTERM)

@@ -31,7 +31,7 @@ SUITES = (
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_data_side_of_the_console_works_on_postgresql() -> None:
     # What the web process sets for itself when it is imported, as another test may have done here.
     environment = {name: value for name, value in os.environ.items() if name != "MQADMIN_DATABASE_POOL"}

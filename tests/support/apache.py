@@ -13,7 +13,7 @@ from tests.support.children import Child, free_port
 from tests.support.java import APACHE_VERSION, QUICK_JVM, apache_jars, java_command
 from tests.support.waiting import wait_until
 
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 180.0
 CLUSTER = "DefaultCluster"
 BROKER_NAME = "broker-a"
 # The broker also listens two ports below (VIP channel) and one above (replication).

@@ -12,7 +12,7 @@ from remoting.wire.frames import FrameReader, encode_frame
 # So many small requests fit into the socket's buffers: nobody waits for a peer that waits.
 UNDER_WAY_MAX = 100
 # A broker that is gone refuses at once; one that is busy answers in the end.
-ANSWER_WITHIN_S = 30.0
+ANSWER_WITHIN_S = 60.0
 
 
 def ask(address: str, request: Command, timeout_s: float = ANSWER_WITHIN_S) -> Command:

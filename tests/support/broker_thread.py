@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from tests.support.memory_broker import MemoryBroker
+from tests.support.waiting import WITHIN_S
 
 
 class BrokerThread:
@@ -18,7 +19,7 @@ class BrokerThread:
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
 
     def run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(5)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(WITHIN_S)
 
     def call(self, function: Any, *arguments: Any) -> Any:
         async def calling() -> Any:
@@ -34,7 +35,7 @@ class BrokerThread:
     def __exit__(self, *_: object) -> None:
         self.run(self.broker.__aexit__())
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(5)
+        self._thread.join(WITHIN_S)
         self.loop.close()
 
     def messages(self, topic: str) -> list[Any]:

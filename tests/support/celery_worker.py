@@ -10,7 +10,7 @@ from tests.support.children import Child
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-READY_WITHIN_S = 40.0
+READY_WITHIN_S = 120.0
 
 
 class CeleryWorker:

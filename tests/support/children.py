@@ -8,13 +8,17 @@ import shutil
 import signal
 import socket
 import subprocess
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-STOP_GRACE_S = 15.0
+# The longest that any of them gives itself is 20 s (a worker, for its messages in hand); more is for a busy machine.
+STOP_GRACE_S = 60.0
 # Below the range out of which the system gives ports to outgoing connections: one of those could take a port before the
 # program that it is meant for has bound it. Each worker of a parallel run takes its own, so that no two pick the same.
 _PORTS_FROM, _PORTS_PER_WORKER, _PORT_RANGES = 15_000, 1_000, 17
+# A port is free until its program has bound it: one that was given is not given again, as long as there are others.
+_given: deque[int] = deque(maxlen=_PORTS_PER_WORKER // 2)
 
 
 class Child:
@@ -100,7 +104,9 @@ def free_port(*neighbours: int) -> int:
     first = _PORTS_FROM + worker % _PORT_RANGES * _PORTS_PER_WORKER
     for _ in range(100):
         port = random.randrange(first, first + _PORTS_PER_WORKER)
-        if all(_is_free(port + distance) for distance in (0, *neighbours)):
+        wanted = [port + distance for distance in (0, *neighbours)]
+        if all(each not in _given and _is_free(each) for each in wanted):
+            _given.extend(wanted)
             return port
     raise AssertionError(f"no free port with free neighbours {neighbours} in 100 tries")
 

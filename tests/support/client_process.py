@@ -19,9 +19,9 @@ from typing import Any, Self
 
 from remoting.wire import lenient_json
 from tests.support.children import Child
-from tests.support.waiting import wait_until
+from tests.support.waiting import WITHIN_S, wait_until
 
-ANSWER_WITHIN_S = 30.0
+ANSWER_WITHIN_S = 120.0
 
 
 class ClientProcessError(Exception):
@@ -107,7 +107,7 @@ class ClientProcess:
         """The new producer's client id."""
         return self.call("producer", name=name, group=group or f"{name}-group", **{"namesrv": self.namesrv, **options})
 
-    def send(self, producer: str, topic: str, within_s: float = 60.0, **options: Any) -> list[dict[str, Any]]:
+    def send(self, producer: str, topic: str, within_s: float = WITHIN_S, **options: Any) -> list[dict[str, Any]]:
         """Options: mode (sync, async, oneway, batch), count, first, body, size, tag, keys, delay_level, queue; and more
         in the driver's sources."""
         return self.call("send", within_s, producer=producer, topic=topic, **options)
@@ -132,7 +132,7 @@ class ClientProcess:
             events = [event for event in self._events if event["event"] == kind]
         return [event for event in events if not names or event.get("consumer", event.get("producer")) in names]
 
-    def wait_events(self, kind: str, count: int, *names: str, within_s: float = 30.0) -> list[dict[str, Any]]:
+    def wait_events(self, kind: str, count: int, *names: str, within_s: float = WITHIN_S) -> list[dict[str, Any]]:
         """As `events`, when there are at least `count`. Raises AssertionError after the deadline."""
         what = f"{count} events {kind} of {names}"
         return wait_until(lambda: found if len(found := self.events(kind, *names)) >= count else None, within_s, what)
@@ -141,7 +141,7 @@ class ClientProcess:
         """What listeners got so far."""
         return self.events("consumed", *consumers)
 
-    def wait_consumed(self, count: int, *consumers: str, within_s: float = 30.0) -> list[dict[str, Any]]:
+    def wait_consumed(self, count: int, *consumers: str, within_s: float = WITHIN_S) -> list[dict[str, Any]]:
         return self.wait_events("consumed", count, *consumers, within_s=within_s)
 
     def _read(self) -> None:

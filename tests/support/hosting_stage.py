@@ -62,7 +62,7 @@ class HostingStage:
         """Hands a task that is due in an hour to a worker of each queue, which holds it without acknowledging it."""
         for queue in queues:
             celery(self.env, "call", "consumer.tasks.supervise", "--countdown", "3600", "--queue", queue)
-        wait_until(lambda: self.redis.held_count() >= len(queues), 20, "tasks in the workers' hands")
+        wait_until(lambda: self.redis.held_count() >= len(queues), what="tasks in the workers' hands")
 
     def rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
         """Runs a statement with `?` for each value, and commits."""

@@ -27,8 +27,8 @@ from typing import Any
 from rocketmq.client import Message, MessageModel, Producer, PullConsumer, PushConsumer
 from rocketmq.exceptions import ProducerSendOrderlyFailed
 
-CONSUME_WITHIN_S = 60.0
-SENT_WITHIN_S = 20.0
+CONSUME_WITHIN_S = 120.0
+SENT_WITHIN_S = 60.0
 STREAM_INTERVAL_S = 0.02
 ORDERS = 3
 # The library acknowledges after the callback has returned, and gives that up when it shuts down.

@@ -12,7 +12,7 @@ from tests.support.children import Child, free_port
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 120.0
 _READY = re.compile(r"^broker ready: namesrv (\S+:\d+) broker (\S+:\d+)$", re.MULTILINE)
 
 

@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _USER = "postgres"
-READY_WITHIN_S = 30.0
+READY_WITHIN_S = 120.0
 
 
 class PostgresServer:

@@ -8,6 +8,7 @@ import uuid
 from types import TracebackType
 
 from remoting.client.producer import Producer
+from tests.support.waiting import WITHIN_S
 
 
 class Traffic:
@@ -23,7 +24,7 @@ class Traffic:
 
     def __enter__(self) -> Traffic:
         self._thread.start()
-        assert self._first.wait(20)
+        assert self._first.wait(WITHIN_S)
         return self
 
     def __exit__(

@@ -15,7 +15,7 @@ from remoting.wire.message_id import decode_offset_message_id
 from remoting.wire.properties import encode_properties
 from remoting.wire.stored_message import StoredMessage, decode_messages
 
-WITHIN_S = 10
+WITHIN_S = 60
 GROUP, TOPIC = "shop", "orders"
 COMMIT, ROLLBACK = 8, 12
 

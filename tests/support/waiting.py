@@ -10,31 +10,40 @@ from typing import TypeVar
 
 T = TypeVar("T")
 POLL_S = 0.02
+# The longer a wait lasts, the less often it looks: what is asked for costs the machine that is waited for.
+POLL_MAX_S = 0.25
+POLL_SHARE = 0.1
 # For a fact that must come true: reached only by a failure, so it leaves a machine that does other things its time.
-WITHIN_S = 30.0
+WITHIN_S = 120.0
 
 
 def wait_until(fact: Callable[[], T], within_s: float = WITHIN_S, what: str = "") -> T:
     """The first truthy value of `fact()`. Raises AssertionError naming `what` after the deadline."""
-    deadline = time.monotonic() + within_s
+    began = time.monotonic()
     while True:
         value = fact()
         if value:
             return value
-        if time.monotonic() > deadline:
+        waited_s = time.monotonic() - began
+        if waited_s > within_s:
             raise AssertionError(f"not within {within_s} s: {what or fact}; last value {value!r}")
-        time.sleep(POLL_S)
+        time.sleep(_pause_s(waited_s))
 
 
 async def eventually(fact: Callable[[], T | Awaitable[T]], within_s: float = WITHIN_S, what: str = "") -> T:
     """As `wait_until`, on the event loop; `fact` may be async."""
-    deadline = time.monotonic() + within_s
+    began = time.monotonic()
     while True:
         value = fact()
         if inspect.isawaitable(value):
             value = await value
         if value:
             return value  # type: ignore[return-value]
-        if time.monotonic() > deadline:
+        waited_s = time.monotonic() - began
+        if waited_s > within_s:
             raise AssertionError(f"not within {within_s} s: {what or fact}; last value {value!r}")
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(_pause_s(waited_s))
+
+
+def _pause_s(waited_s: float) -> float:
+    return min(max(POLL_S, POLL_SHARE * waited_s), POLL_MAX_S)

@@ -63,27 +63,27 @@ def test_failures_are_written_together_and_a_thread_without_work_ends() -> None:
     written.may_go_on.clear()
     recorder = FailureRecorder("", "recorded", written, interval_s=0.01, idle_s=0.05)
     recorder(failure("A"))
-    wait_until(written.began.is_set, 10)
+    wait_until(written.began.is_set)
     for name in "BCD":
         recorder(failure(name))
     written.may_go_on.set()
-    wait_until(lambda: len(written.batches) == 2, 10)
+    wait_until(lambda: len(written.batches) == 2)
     assert written.batches == [["A"], ["B", "C", "D"]]
-    wait_until(lambda: not any(thread.name == "failures of recorded" for thread in threading.enumerate()), 10)
+    wait_until(lambda: not any(thread.name == "failures of recorded" for thread in threading.enumerate()))
     recorder(failure("E"))
-    wait_until(lambda: written.batches[-1] == ["E"], 10)
+    wait_until(lambda: written.batches[-1] == ["E"])
 
 
 def test_a_database_that_is_away_costs_failures_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     written = Written(failures_before=2)
     recorder = FailureRecorder("", "away", written, interval_s=0.01, idle_s=0.05)
     recorder(failure("A"))
-    wait_until(lambda: "the database is away" in caplog.text, 10)
+    wait_until(lambda: "the database is away" in caplog.text)
     written.began.clear()
     recorder(failure("B"))
-    wait_until(written.began.is_set, 10)
+    wait_until(written.began.is_set)
     recorder(failure("C"))
-    wait_until(lambda: written.batches, 10)
+    wait_until(lambda: written.batches)
     assert written.batches[-1][-1] == "C"
     assert caplog.text.count("is not kept in the database") == 1
 
@@ -93,9 +93,9 @@ def test_what_waits_is_bounded_and_the_oldest_goes() -> None:
     written.may_go_on.clear()
     recorder = FailureRecorder("", "much", written, interval_s=0.01, idle_s=0.05)
     recorder(failure("first"))
-    wait_until(written.began.is_set, 10)
+    wait_until(written.began.is_set)
     for number in range(WAITING_MAX + 5):
         recorder(failure(str(number)))
     written.may_go_on.set()
-    wait_until(lambda: len(written.batches) == 2, 10)
+    wait_until(lambda: len(written.batches) == 2)
     assert (len(written.batches[1]), written.batches[1][0]) == (WAITING_MAX, "5")

@@ -33,7 +33,7 @@ def holding_one(server: RedisServer) -> Connection:
     channel = connection.default_channel
     Producer(channel).publish({"n": 1}, routing_key="held", declare=[QUEUE])
     with Consumer(channel, [QUEUE], callbacks=[lambda body, message: None]):
-        connection.drain_events(timeout=5)
+        connection.drain_events(timeout=60)
     assert server.held_count() == 1
     return connection
 

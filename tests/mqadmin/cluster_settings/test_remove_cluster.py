@@ -50,6 +50,6 @@ def test_one_that_is_followed_is_removed_and_the_others_are_followed_on(act) -> 
         with follower_thread(stopped_within_s=5):
             wait_until(lambda: Cluster.objects.filter(state="reachable").count() == 2)
             assert act("remove_cluster", cluster="prod").outcome == "done"
-            wait_until(lambda: first.connection_count == 0, 30, "nobody watches the removed cluster's broker")
+            wait_until(lambda: first.connection_count == 0, what="nobody watches the removed cluster's broker")
             assert Cluster.objects.get().state == "reachable"
             assert second.connection_count > 0

@@ -70,7 +70,7 @@ def test_who_comes_while_it_is_rendered_waits_for_it():
         first = pool.submit(fragments.get, key(), slow)
         assert has_begun.wait(10)
         others = [pool.submit(fragments.get, key(), rendering) for _ in range(19)]
-        wait_until(lambda: any(other.running() for other in others), 10, "a second request")
+        wait_until(lambda: any(other.running() for other in others), what="a second request")
         may_finish.set()
         assert {first.result(10), *(other.result(10) for other in others)} == {"text 1"}
 

@@ -44,7 +44,7 @@ def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClien
     java.send("p", "orders", count=10)
     member = java.consumer("c", "billing", "orders")
     java.send("p", "orders", count=10)
-    wait_until(lambda: len(java.consumed("c")) >= 10, 30, "ten consumed messages")
+    wait_until(lambda: len(java.consumed("c")) >= 10, what="ten consumed messages")
     java.stop("c")
     sampling.sample_once(cluster, timezone.now())
     cluster.refresh_from_db()

@@ -104,7 +104,7 @@ def cluster(broker: ScriptedBroker) -> Cluster:
     return Cluster.objects.create(name="local", namesrv=broker.address)
 
 
-STOPPED_WITHIN_S = 30.0
+STOPPED_WITHIN_S = 120.0
 QUICK = Pace(watch_wait_ms=100, cycle_s_min=0.01, tick_s=0.1, backoff_s=(0.05,))
 
 
@@ -200,7 +200,7 @@ def test_answer_that_cost_many_rows_puts_off_the_next(cluster: Cluster, broker: 
         asked_count = broker.asked.count("WATCH")
         broker.tell(progress(committed=12, end=30))
         # Each row is worth a second here; ticks go on, but one that wrote a row waits too.
-        wait_until(_ticks(1), within_s=15)
+        wait_until(_ticks(1))
         assert Group.objects.get().lag == 8
         assert broker.asked.count("WATCH") == asked_count
 

@@ -20,7 +20,7 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.journey, pytest.mark.redis]
 
 ROOT = Path(__file__).parents[3]
-READY_WITHIN_S = 30.0
+READY_WITHIN_S = 120.0
 
 
 class Workers:

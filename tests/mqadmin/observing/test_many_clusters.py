@@ -31,9 +31,9 @@ def test_fifty_clusters_are_followed_and_idle_they_cost_one_waiting_request_each
         Cluster.objects.bulk_create(Cluster(name=f"shop-{number}", namesrv=broker.address) for number in range(COUNT))
         Cluster.objects.create(name="away", namesrv="127.0.0.1:1")
         with follower_thread(stopped_within_s=30, pace=WAITING):
-            wait_until(lambda: Cluster.objects.filter(state="reachable").count() == COUNT, 120, "all are followed")
+            wait_until(lambda: Cluster.objects.filter(state="reachable").count() == COUNT, what="all are followed")
             watch, names = request_name(RequestCode.WATCH), request_name(RequestCode.GET_BROKER_CLUSTER_INFO)
-            wait_until(lambda: Counter(broker.asked) == {names: COUNT, watch: 2 * COUNT}, 30, "each waits for news")
+            wait_until(lambda: Counter(broker.asked) == {names: COUNT, watch: 2 * COUNT}, what="each waits for news")
             assert Topic.objects.count() == COUNT
             # Each of these threads has a connection to the database.
             names_of_threads = [thread.name for thread in threading.enumerate()]
@@ -43,5 +43,5 @@ def test_fifty_clusters_are_followed_and_idle_they_cost_one_waiting_request_each
             more = empty_body()
             more.topics = [TopicConfig(topic_name="refunds")]
             broker.tell(more)
-            wait_until(lambda: Topic.objects.filter(name="refunds").count() == COUNT - 1, 120, "the news of the others")
-            wait_until(lambda: broker.connection_count == COUNT - 1, 120, "nobody asks for the removed one")
+            wait_until(lambda: Topic.objects.filter(name="refunds").count() == COUNT - 1, what="the news of the others")
+            wait_until(lambda: broker.connection_count == COUNT - 1, what="nobody asks for the removed one")

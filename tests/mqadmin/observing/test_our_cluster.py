@@ -68,7 +68,7 @@ def member(broker: OurBroker) -> PushConsumer:
 
 
 async def soon(fact: Callable[[], object], what: str) -> None:
-    await eventually(database_sync_to_async(fact), within_s=20, what=what)
+    await eventually(database_sync_to_async(fact), what=what)
 
 
 def owned(client_id: str) -> set[int]:

@@ -22,7 +22,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-STOPPED_WITHIN_S = 30.0
+STOPPED_WITHIN_S = 120.0
 QUICK = Pace(watch_wait_ms=100, cycle_s_min=0.01, tick_s=0.1, backoff_s=(0.05,))
 
 
@@ -114,7 +114,7 @@ def test_rows_hold_what_both_brokers_have(followed: Cluster) -> None:
     group = Group.objects.get()
     assert online() == {"both", "only-a", "only-b"}
     assert group.member_count == 3
-    wait_until(lambda: Group.objects.get().lag == 12, 10, "the lag on both brokers")
+    wait_until(lambda: Group.objects.get().lag == 12, what="the lag on both brokers")
     in_force = Subscription.objects.filter(ended_at=None)
     assert {row.client_id: row.known_by for row in in_force} == {
         "": ["broker-a", "broker-b"],
@@ -216,12 +216,12 @@ def test_group_on_a_broker_that_is_down_is_unknown_until_it_is_back(
 ) -> None:
     wait_until(lambda: Group.objects.get().lag == 12)
     second.stop()
-    wait_until(lambda: Group.objects.get().verdict_rule == "broker_away", 20, "a verdict that says why")
+    wait_until(lambda: Group.objects.get().verdict_rule == "broker_away", what="a verdict that says why")
     assert Group.objects.get().lag == 12, "the last known stays"
     second.reboot(has("both", "only-b", topics=("orders", "refunds")))
     second.start()
     wait_until(lambda: Cluster.objects.get().state == "reachable")
-    wait_until(lambda: Group.objects.get().verdict_rule != "broker_away", 20, "a verdict as before")
+    wait_until(lambda: Group.objects.get().verdict_rule != "broker_away", what="a verdict as before")
     assert Cluster.objects.get().brokers_away == {}
 
 
