@@ -144,6 +144,7 @@ INSTALLED_APPS = [
     "mqadmin.lag",
     "mqadmin.rebalances",
     "mqadmin.deadletters",
+    "mqadmin.mending",
     "mqadmin.audit",
     "mqadmin.actions",
     "mqadmin.people",

@@ -100,6 +100,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.metrics": (*FACES, "mqadmin.actions", *TALKING),
     "mqadmin.producers": (*FACES, "mqadmin.actions", "mqadmin.lag", "mqadmin.rebalances", *TALKING),
     "mqadmin.deadletters": ("mqadmin", *TALKING),
+    "mqadmin.mending": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.brokers": (

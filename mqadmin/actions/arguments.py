@@ -78,7 +78,7 @@ class YesNoField(forms.TypedChoiceField):
         return self.to_python(value)
 
 
-class ContentField(forms.CharField):
+class ContentField(SaidField):
     """What a message carries. The audit keeps its length and digest: more people read it than may see every body."""
 
     def __init__(self, **how: Any) -> None:

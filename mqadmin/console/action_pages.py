@@ -148,6 +148,8 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="delete_group", section="groups", subject_url_name="group"),
         ActionPage(action="change_broker_config", section="cluster", subject_url_name="broker"),
         ActionPage(action="set_broker_write_permission", section="cluster", subject_url_name="broker"),
+        ActionPage(action="mend_dead_letter", section="dead_letters", subject_url_name="dead_letter"),
+        ActionPage(action="discard_mend", section="dead_letters", subject_url_name="dead_letter"),
         # Of the installation.
         ActionPage(
             action="add_cluster", section="overview", subject_url_name="cluster", has_subject=False, has_cluster=False

@@ -69,6 +69,11 @@ LABELS: dict[str, Promise] = {
     "group": gettext_lazy("group"),
     "message": gettext_lazy("message"),
     "owner": gettext_lazy("owner"),
+    "body_bytes": gettext_lazy("bytes of the body"),
+    "is_body_mended": gettext_lazy("another body"),
+    "properties": gettext_lazy("properties"),
+    "mended_by": gettext_lazy("mended by"),
+    "version": gettext_lazy("version"),
 }
 
 

@@ -192,3 +192,21 @@ class KeptMessage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.dead_letter_id}"
+
+
+class MendedCopy(models.Model):
+    """What is sent in place of a dead letter's own body and properties (mqadmin/mending/); the original stays kept.
+
+    `properties` are all that it is sent with; the locked ones are the original's. `version` counts the mendings, from
+    1, so that of two people who edit at once the second one notices.
+    """
+
+    dead_letter = models.OneToOneField(DeadLetter, on_delete=models.CASCADE, related_name="mended", primary_key=True)
+    body = models.BinaryField()
+    properties = models.JSONField(default=dict)
+    mended_by = models.CharField(max_length=NAME_CHARS_MAX)
+    mended_at = models.DateTimeField()
+    version = models.PositiveIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return f"{self.dead_letter_id} version {self.version}"

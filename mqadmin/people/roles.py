@@ -34,6 +34,7 @@ LOWEST_ROLE: Mapping[str, Role] = {
     "mq_ownership.change_ownership": Role.OPERATOR,
     "mq_deadletters.change_failure": Role.OPERATOR,
     "mq_deadletters.change_deadletter": Role.OPERATOR,
+    "mq_deadletters.change_mendedcopy": Role.OPERATOR,
     "mq_clusters.delete_topic": Role.ADMIN,
     "mq_clusters.delete_group": Role.ADMIN,
     "mq_clusters.change_broker": Role.ADMIN,

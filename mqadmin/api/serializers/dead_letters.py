@@ -66,8 +66,19 @@ class BodySerializer(serializers.Serializer[Any]):
     note = serializers.CharField()
 
 
+class MendedSerializer(serializers.Serializer[Any]):
+    """The copy that a replay sends in place of the original, with all its properties."""
+
+    by = serializers.CharField()
+    at = serializers.DateTimeField()
+    version = serializers.IntegerField(help_text="Said when it is mended further: a newer one refuses.")
+    body = BodySerializer()
+    properties = serializers.DictField(child=serializers.CharField())
+
+
 class DeadLetterDetailSerializer(DeadLetterSerializer):
     """A dead letter with its properties and its body."""
 
     properties = serializers.DictField(child=serializers.CharField(), source="kept.properties")
     body = BodySerializer()
+    mended = MendedSerializer(allow_null=True)

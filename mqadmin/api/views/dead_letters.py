@@ -19,6 +19,7 @@ from mqadmin.api.serializers.dead_letters import (
     DeadLetterDetailSerializer,
     DeadLetterSerializer,
     FailureSerializer,
+    MendedSerializer,
 )
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import NAME_CHARS_MAX
@@ -26,6 +27,7 @@ from mqadmin.deadletters import selectors as dead_letter_selectors
 from mqadmin.deadletters.bodies import body_of
 from mqadmin.deadletters.models import DeadLetter, Failure
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
+from mqadmin.mending.selectors import mended_view
 
 
 class FailuresQuery(ListQuery):
@@ -91,6 +93,11 @@ class DeadLetterDetail(Resource):
     def get(self, request: Request, cluster: str, message: int) -> Response:
         head = selectors.cluster_head(cluster)
         found = dead_letter_selectors.dead_letter(head, message)
-        body = BodySerializer(body_of(found, role_on(request, head))).data
-        shown = DeadLetterSerializer(found).data | {"properties": found.kept.properties, "body": body}
+        role = role_on(request, head)
+        mended = mended_view(found, role)
+        shown = DeadLetterSerializer(found).data | {
+            "properties": found.kept.properties,
+            "body": BodySerializer(body_of(found, role)).data,
+            "mended": MendedSerializer(mended).data if mended is not None else None,
+        }
         return Response(shown)

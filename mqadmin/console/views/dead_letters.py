@@ -16,6 +16,8 @@ from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
+from mqadmin.actions import runner
+from mqadmin.actions.caller import page_caller
 from mqadmin.clusters import selectors
 from mqadmin.console import sentences
 from mqadmin.console.dead_letter_search import DeadLetterSearch, read_search
@@ -25,7 +27,8 @@ from mqadmin.deadletters.bodies import body_of
 from mqadmin.deadletters.models import DeadLetter, Failure
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
-from mqadmin.people import access
+from mqadmin.mending.originals import is_hidden
+from mqadmin.mending.selectors import mended_view
 
 
 @require_safe
@@ -104,13 +107,17 @@ def dead_letter(request: HttpRequest, cluster: str, message: int) -> HttpRespons
     with or_404():
         head = selectors.cluster_head(cluster)
         found = dead_letter_selectors.dead_letter(head, message)
+    caller = page_caller(request)
+    role = caller.role_on(head)
     context = {
         "here": cluster,
         "cluster": cluster,
         "section": "dead_letters",
         "now": timezone.now(),
         "message": found,
-        "body": body_of(found, access.role_on(request.user, head)),
+        "body": body_of(found, role),
+        "mended": mended_view(found, role),
+        "may_mend": runner.may(caller, "mend_dead_letter", cluster) and not is_hidden(role, found),
         "properties": sorted(found.kept.properties.items()),
         "steps": _steps(found),
     }
