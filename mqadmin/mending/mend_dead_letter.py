@@ -128,7 +128,7 @@ def _properties(arguments: MendDeadLetter, dead: DeadLetter, mending: Mending) -
     return dict(wanted)
 
 
-def carry_out(_: Cluster, __: MendDeadLetter, preview: Preview[MendPlan]) -> Iterator[ItemOutcome]:
+def carry_out(_cluster: Cluster, _arguments: MendDeadLetter, preview: Preview[MendPlan]) -> Iterator[ItemOutcome]:
     """Writes the copy, unless somebody else wrote one since."""
     (change,), plan = preview.changes, preview.plan
     if not change.is_change:

@@ -13,6 +13,8 @@ from mqadmin.actions.declaration import ActionRefused
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.deadletters.models import DeadLetter, KeptMessage, MendedCopy
+from mqadmin.mending import mend_dead_letter
+from mqadmin.mending.originals import Content, Mending
 from mqadmin.people.masking import read_rules
 from mqadmin.people.roles import Role
 from tests.mqadmin.mending.conftest import BODY
@@ -126,3 +128,20 @@ def test_a_viewer_may_not(dead: DeadLetter, django_user_model: type[AbstractUser
     viewer.groups.add(Group.objects.get_or_create(name=Role.VIEWER)[0])
     asks: Caller = caller(viewer)
     assert not runner.may(asks, "mend_dead_letter", "prod")
+
+
+def test_of_two_who_write_at_the_same_moment_one_fails(
+    dead: DeadLetter, ann: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mend_dead_letter, "write_copy", lambda *_, **__: False)
+    result = mend(ann, dead, body="{}")
+    assert (result.items[0].state, result.items[0].words) == ("failed", "Somebody else has mended it in between.")
+
+
+def test_a_copy_is_written_only_over_the_version_that_was_read(dead: DeadLetter, ann: AbstractUser) -> None:
+    mend(ann, dead, body="{}")
+    wanted = Content(b"[]", {})
+    for version in (0, 2):
+        stale = Mending(Content(BODY, {}), None, version)
+        assert not mend_dead_letter.write_copy(dead, stale, wanted, by="bob")
+    assert bytes(MendedCopy.objects.get().body) == b"{}"
