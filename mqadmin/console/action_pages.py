@@ -149,6 +149,7 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="change_broker_config", section="cluster", subject_url_name="broker"),
         ActionPage(action="set_broker_write_permission", section="cluster", subject_url_name="broker"),
         ActionPage(action="mend_dead_letter", section="dead_letters", subject_url_name="dead_letter"),
+        ActionPage(action="patch_dead_letters", section="dead_letters", subject_url_name="group_dead_letters"),
         ActionPage(action="discard_mend", section="dead_letters", subject_url_name="dead_letter"),
         # Of the installation.
         ActionPage(

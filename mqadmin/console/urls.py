@@ -28,6 +28,7 @@ from mqadmin.console.views.log_in import LogIn, shut_account, sso_callback, sso_
 from mqadmin.console.views.many import many, many_runs
 from mqadmin.console.views.mend import mend
 from mqadmin.console.views.overview import overview
+from mqadmin.console.views.patch_failure import patch_failure
 from mqadmin.console.views.people import people, person
 from mqadmin.console.views.rebalances import rebalances
 from mqadmin.console.views.theme import theme
@@ -96,10 +97,11 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/deadletters/failures/<int:failure>/describe/", "describe_failure"),
     action_path("clusters/<slug:cluster>/deadletters/<int:message>/archive/", "archive_dead_letter"),
     action_path("clusters/<slug:cluster>/deadletters/<int:message>/restore/", "restore_dead_letter"),
+    path("clusters/<slug:cluster>/deadletters/failures/<int:failure>/patch/", patch_failure, name="patch_dead_letters"),
     path("clusters/<slug:cluster>/deadletters/failures/<int:failure>/", failure, name="failure"),
     path("clusters/<slug:cluster>/deadletters/<int:message>/", dead_letter, name="dead_letter"),
     path("clusters/<slug:cluster>/deadletters/<int:message>/mend/", mend, name="mend_dead_letter"),
-    action_path("clusters/<slug:cluster>/deadletters/<str:message>/discard-mend/", "discard_mend"),
+    action_path("clusters/<slug:cluster>/deadletters/<int:message>/discard-mend/", "discard_mend"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
     path("tokens/", tokens, name="tokens"),
     action_path("tokens/create/", "create_token"),

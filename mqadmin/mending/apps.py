@@ -9,6 +9,6 @@ class MendingConfig(AppConfig):
 
     def ready(self) -> None:
         from mqadmin.actions import registry  # needs the models
-        from mqadmin.mending import discard_mend, mend_dead_letter  # needs the models
+        from mqadmin.mending import discard_mend, mend_dead_letter, patch_dead_letters  # needs the models
 
-        registry.register(mend_dead_letter.DECLARATION, discard_mend.DECLARATION)
+        registry.register(mend_dead_letter.DECLARATION, discard_mend.DECLARATION, patch_dead_letters.DECLARATION)

@@ -6,24 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import MendedCopy
-from mqadmin.mending.mend_dead_letter import find_dead_letter
+from mqadmin.deadletters.subjects import IdField, require_dead_letter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscardMend:
-    dead_letter: Annotated[str, forms.CharField(label=gettext_lazy("Dead letter"), max_length=20)]
+    dead_letter: Annotated[int, IdField(label=gettext_lazy("Dead letter"))]
 
 
 def preview(cluster: Cluster, arguments: DiscardMend) -> Preview[int]:
     """Returns that the copy is gone afterwards; `plan` is its version, 0 where there is none."""
-    dead = find_dead_letter(cluster, arguments.dead_letter)
+    dead = require_dead_letter(cluster, arguments.dead_letter)
     copy = MendedCopy.objects.filter(pk=dead.pk).first()
     if copy is None:
         return Preview((Change("", {}, {}),), 0)
@@ -38,7 +37,7 @@ def carry_out(cluster: Cluster, arguments: DiscardMend, preview: Preview[int]) -
     if not change.is_change:
         yield change.unchanged()
         return
-    dead = find_dead_letter(cluster, arguments.dead_letter)
+    dead = require_dead_letter(cluster, arguments.dead_letter)
     count, _rows = MendedCopy.objects.filter(pk=dead.pk, version=preview.plan).delete()
     yield change.done() if count else change.failed(_("Somebody else has mended it in between."))
 

@@ -29,6 +29,7 @@ from mqadmin.actions.declaration import (
 )
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter, MendedCopy
+from mqadmin.deadletters.subjects import IdField, require_dead_letter
 from mqadmin.mending import editable_properties
 from mqadmin.mending.editable_properties import WrongProperties
 from mqadmin.mending.originals import (
@@ -52,7 +53,7 @@ _TYPED_AS = tuple(
 class MendDeadLetter:
     """`body` None: as it is; `properties` None: as they are, else all that shall be there."""
 
-    dead_letter: Annotated[str, forms.CharField(label=gettext_lazy("Dead letter"), max_length=20)]
+    dead_letter: Annotated[int, IdField(label=gettext_lazy("Dead letter"))]
     body: Annotated[str | None, ContentField(label=gettext_lazy("Body"), max_length=3 * BODY_BYTES_MAX)] = None
     body_as: Annotated[str, forms.ChoiceField(label=gettext_lazy("Typed as"), choices=_TYPED_AS)] = TypedAs.TEXT
     properties: Annotated[dict[str, str] | None, forms.JSONField(label=gettext_lazy("Properties"))] = None
@@ -75,19 +76,9 @@ class MendPlan:
     wanted: Content
 
 
-def find_dead_letter(cluster: Cluster, text: str) -> DeadLetter:
-    """Returns the dead letter of that id. Raises ActionRefused."""
-    found = None
-    if text.isascii() and text.isdigit():
-        found = DeadLetter.objects.select_related("kept").filter(cluster=cluster, pk=int(text)).first()
-    if found is None:
-        raise ActionRefused(_("There is no dead letter %(id)s in %(cluster)s.") % {"id": text, "cluster": cluster.name})
-    return found
-
-
 def preview(cluster: Cluster, arguments: MendDeadLetter) -> Preview[MendPlan]:
     """Returns what of the original the copy changes."""
-    dead = find_dead_letter(cluster, arguments.dead_letter)
+    dead = require_dead_letter(cluster, arguments.dead_letter)
     require_sight(cluster, dead)
     try:
         mending = mending_of(dead)

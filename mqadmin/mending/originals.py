@@ -54,7 +54,7 @@ def mending_of(dead: DeadLetter) -> Mending:
     """
     body = plain_body(dead)
     original = Content(body, editable(dead.kept.properties))
-    row = MendedCopy.objects.filter(pk=dead.pk).first()
+    row: MendedCopy | None = getattr(dead, "mended", None)
     if row is None:
         return Mending(original, None, 0)
     return Mending(

@@ -86,7 +86,8 @@ def read_typed(original: bytes, text: str, typed_as: TypedAs) -> bytes:
         raise WrongBody(words % {"bytes": len(body), "most": BODY_BYTES_MAX})
     match kind_of(original):
         case BodyKind.JSON:
-            return _as_compact(body, original)
+            checked_json(body)
+            return as_compact(body, original)
         case BodyKind.TEXT if kind_of(body) == BodyKind.BINARY:
             raise WrongBody(_("The body is text, and what was typed is not: it must be UTF-8."))
     return body
@@ -97,19 +98,16 @@ def from_field(text: str, original: bytes) -> str:
     return text if b"\r\n" in original else text.replace("\r\n", "\n")
 
 
-def checked_json(text: str | bytes) -> bytes:
-    """Returns the text as it is. Raises WrongBody where it is not JSON."""
-    body = text.encode() if isinstance(text, str) else text
+def checked_json(body: bytes) -> None:
+    """Raises WrongBody where it is not JSON."""
     try:
         msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WrongBody(_("The body is JSON, and what was typed is not: %(reason)s") % {"reason": error}) from error
-    return body
 
 
-def _as_compact(body: bytes, original: bytes) -> bytes:
+def as_compact(body: bytes, original: bytes) -> bytes:
     """Returns JSON with as few blanks as the original has; one that says the same is the original itself."""
-    checked_json(body)
     if msgspec.json.format(body, indent=-1) == msgspec.json.format(original, indent=-1):
         return original
     for indent in _COMPACT_INDENTS:

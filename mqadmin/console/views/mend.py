@@ -107,7 +107,7 @@ def _values(request: HttpRequest, dead: DeadLetter, mending: Mending) -> dict[st
     names, texts = request.POST.getlist("name")[:PROPERTIES_MAX], request.POST.getlist("value")[:PROPERTIES_MAX]
     # A line without both was left empty, or its property taken away.
     properties = {name.strip(): text for name, text in zip_longest(names, texts, fillvalue="") if name.strip() and text}
-    values: dict[str, Any] = {"dead_letter": str(dead.pk), "properties": properties}
+    values: dict[str, Any] = {"dead_letter": dead.pk, "properties": properties}
     if "body" in request.POST:
         values["body"] = from_field(request.POST["body"], mending.original.body)
         values["body_as"] = request.POST.get("body_as", "text")

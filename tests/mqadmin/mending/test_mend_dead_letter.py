@@ -117,10 +117,9 @@ def test_a_copy_is_discarded_and_that_is_the_undo(dead: DeadLetter, ann: Abstrac
     assert again.items[0].state == "unchanged"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("message", ["999", "one", "-1", "9" * 20])
-def test_one_that_is_not_there_is_named(dead: DeadLetter, ann: AbstractUser, message: str) -> None:
-    with pytest.raises(ActionRefused, match="There is no dead letter"):
-        runner.preview(caller(ann), "mend_dead_letter", "prod", {"dead_letter": message})
+def test_one_that_is_not_there_is_named(dead: DeadLetter, ann: AbstractUser) -> None:
+    with pytest.raises(ActionRefused, match="has no dead letter 999"):
+        runner.preview(caller(ann), "mend_dead_letter", "prod", {"dead_letter": 999})
 
 
 def test_a_viewer_may_not(dead: DeadLetter, django_user_model: type[AbstractUser]) -> None:
