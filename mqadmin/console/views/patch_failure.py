@@ -28,6 +28,7 @@ ACTION = "patch_dead_letters"
 # Diffs that a person looks through.
 DIFFS_MAX = 3
 REASONS_MAX = 10
+EXAMPLE = '[{"op": "replace", "path": "/currency", "value": "EUR"}]'
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -104,7 +105,7 @@ def _run(request: HttpRequest, failure: Failure) -> HttpResponse:
 
 def _page(request: HttpRequest, failure: Failure, context: dict[str, Any], status: int = 200) -> HttpResponse:
     cluster = failure.cluster.name
-    frame = {"here": cluster, "cluster": cluster, "section": "dead_letters", "failure": failure}
+    frame = {"here": cluster, "cluster": cluster, "section": "dead_letters", "failure": failure, "example": EXAMPLE}
     response = render(request, "console/patch_failure.html", frame | context, status=status)
     add_never_cache_headers(response)
     return response
