@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Anything but "yes" leaves out what reports need: Spark, a Java, Plotly, half a gigabyte.
+REPORTS ?= yes
 
 # What needs nothing but Python and is over within milliseconds.
-UNIT := not (journey or crash or simulation or sweep or java or postgres or browser)
+UNIT := not (journey or crash or simulation or sweep or java or postgres or browser or spark)
 # tests/support/parallel.py says how many workers that are and what each gets.
 PARALLEL := -n auto --dist loadfile
 
@@ -25,13 +27,19 @@ $(VENV)/core.done: requirements/core.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/core.txt
 	touch $@
 
+$(VENV)/reports.done: $(VENV)/core.done requirements/reports.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/reports.txt
+	touch $@
+
 $(VENV)/dev.done: $(VENV)/core.done requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	touch $@
 
-install: $(VENV)/core.done
+INSTALLED := $(VENV)/core.done $(if $(filter yes,$(REPORTS)),$(VENV)/reports.done)
 
-run: $(VENV)/core.done
+install: $(INSTALLED)
+
+run: $(INSTALLED)
 	$(BIN)/python manage.py up --demo
 
 test: $(VENV)/dev.done

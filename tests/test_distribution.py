@@ -141,9 +141,14 @@ def test_apps_run_inside_of_the_installed_console(python: Path, tmp_path: Path) 
 
 def test_the_requirements_of_an_install_are_those_of_a_checkout() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = {*project["dependencies"], *project["optional-dependencies"]["console"]}
-    lines = (ROOT / "requirements" / "core.in").read_text().splitlines()
-    assert declared == {line for line in lines if line and not line.startswith("#")}
+    optional = project["optional-dependencies"]
+    assert {*project["dependencies"], *optional["console"]} == _required("core.in")
+    assert {*optional["reports"]} == _required("reports.in")
+
+
+def _required(name: str) -> set[str]:
+    lines = (ROOT / "requirements" / name).read_text().splitlines()
+    return {line for line in lines if line and not line.startswith(("#", "-"))}
 
 
 def _files(folder: Path) -> list[Path]:

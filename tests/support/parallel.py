@@ -1,8 +1,8 @@
 """How a parallel run (`pytest -n`) distributes the tests over its workers.
 
 A worker gets a whole file, so that what a file's tests share is started once. Files that share a cluster of Apache
-RocketMQ and its clients go to one worker together. Files that mostly wait are distributed first, so that no worker is
-still waiting when the others have ended.
+RocketMQ and its clients, or a Spark session, go to one worker together. Files that mostly wait are distributed first,
+so that no worker is still waiting when the others have ended.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ TOGETHER = (
     ("apache clients", ("tests/journeys/test_apache_clients", "tests/journeys/test_our_client_on_apache")),
     ("go client", ("tests/journeys/test_go_client",)),
     ("librocketmq", ("tests/journeys/test_librocketmq",)),
+    ("spark", ("tests/mqadmin/reports/spark/",)),
     ("consumer", ("tests/journeys/test_consumer.py", "tests/journeys/test_consumer_late")),
 )
 # Then by room: journeys wait for processes, crash tests and simulations work for long, all else is short.

@@ -1,0 +1,188 @@
+"""A Spark session with a JVM of its own, which ends with it.
+
+The JVM is started from here and not by Spark's launcher: the launcher insists on a module that small Java run-times
+lack (`jdk.incubator.vector`), needs bash, and a second JVM. The JVM writes port and secret of its gateway into a file,
+and ends when its standard input is closed, so it cannot outlive this process. The same with SPARK_MASTER naming a
+cluster: then only the driver runs here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from mqadmin.reports.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# One day of a million samples needs 400 MiB; more than this and a report would push others off a small machine.
+DRIVER_MEMORY_MIB = 1024
+# A JVM on a machine that compiles and tests at the same time.
+START_TIMEOUT_S = 120.0
+END_TIMEOUT_S = 20.0
+_POLL_S = 0.05
+_CONF = Path(__file__).parent / "spark_conf"
+# What Spark's launcher opens (`JavaModuleOptions`), without the module for vectors.
+_JVM_OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(
+        f"--add-opens=java.base/{package}=ALL-UNNAMED"
+        for package in (
+            *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util"),
+            *("java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs"),
+            *("sun.security.action", "sun.util.calendar"),
+        )
+    ),
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+)
+
+
+class NoSpark(Exception):
+    """Spark is not installed, or its JVM did not start."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkConfig:
+    """`scratch` takes what Spark spills; `settings` are Spark's own, and win over ours."""
+
+    master: str
+    scratch: Path
+    driver_memory_mib: int = DRIVER_MEMORY_MIB
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def spark_settings(config: SparkConfig) -> dict[str, str]:
+    """Returns Spark's settings for a session that works beside everything else on one machine."""
+    scratch = config.scratch
+    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return {
+        "spark.master": config.master,
+        "spark.app.name": "mqadmin reports",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        # Stages are small: AQE joins partitions, and each one more costs 10 ms.
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.local.dir": str(scratch),
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        **(local if config.master.startswith("local") else {}),
+        **config.settings,
+    }
+
+
+@contextmanager
+def spark_session(config: SparkConfig) -> Iterator[SparkSession]:
+    """Starts a JVM and a session in it; both end with the block. Raises NoJava, NoSpark."""
+    if importlib.util.find_spec("pyspark") is None:
+        raise NoSpark("PySpark is not installed: install requirements/reports.txt.")
+    config.scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=config.scratch) as folder:
+        told = Path(folder) / "gateway"
+        jvm = _start_jvm(config, told)
+        try:
+            port, secret = _wait_for_gateway(jvm, told)
+            spark = _connect(port, secret)
+            try:
+                yield spark
+            finally:
+                _disconnect(spark)
+        finally:
+            _end_jvm(jvm)
+
+
+def _start_jvm(config: SparkConfig, told: Path) -> subprocess.Popen[bytes]:
+    java = find_java()
+    home = Path(str(importlib.util.find_spec("pyspark").origin)).parent  # type: ignore[union-attr]
+    settings = [word for name, value in spark_settings(config).items() for word in ("--conf", f"{name}={value}")]
+    command = [
+        str(java),
+        *_JVM_OPTIONS,
+        f"-Xmx{config.driver_memory_mib}m",
+        f"-Djava.io.tmpdir={told.parent}",
+        *("-cp", f"{_CONF}{os.pathsep}{home / 'jars' / '*'}"),
+        "org.apache.spark.deploy.SparkSubmit",
+        *settings,
+        "pyspark-shell",
+    ]
+    environment = {
+        **os.environ,
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+        "SPARK_HOME": str(home),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    if config.master.startswith("local"):
+        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # A Ctrl-C in the terminal is the parent's to handle.
+    return subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, start_new_session=True)
+
+
+def _wait_for_gateway(jvm: subprocess.Popen[bytes], told: Path) -> tuple[int, str]:
+    """Returns port and secret, which the JVM writes into a file and then renames: `int port | int length | secret`."""
+    give_up_at = time.monotonic() + START_TIMEOUT_S
+    while not told.exists():
+        if jvm.poll() is not None:
+            raise NoSpark(f"Spark's JVM ended with {jvm.returncode} before it was ready; its log says why.")
+        if time.monotonic() > give_up_at:
+            raise NoSpark(f"Spark's JVM was not ready within {START_TIMEOUT_S:.0f} s.")
+        time.sleep(_POLL_S)
+    packed = told.read_bytes()
+    port, length = struct.unpack_from(">ii", packed)
+    return port, packed[8 : 8 + length].decode()
+
+
+def _connect(port: int, secret: str) -> SparkSession:
+    from pyspark.sql import SparkSession  # takes a second to load
+
+    ours = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret, "PYSPARK_PYTHON": sys.executable}
+    os.environ.update(ours)
+    try:
+        return SparkSession.builder.getOrCreate()
+    except Exception as error:
+        raise NoSpark(f"Spark did not start: {first_line(error)}") from error
+    finally:
+        for name in ours:
+            del os.environ[name]
+
+
+def _disconnect(spark: SparkSession) -> None:
+    from pyspark import SparkContext  # only where the reports' requirements are installed
+
+    spark.stop()
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown()
+    # The next session of this process has another JVM.
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _end_jvm(jvm: subprocess.Popen[bytes]) -> None:
+    assert jvm.stdin is not None
+    jvm.stdin.close()
+    try:
+        jvm.wait(END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        jvm.kill()
+        jvm.wait()
+
+
+def first_line(error: BaseException) -> str:
+    """Returns what an exception of Spark's says, without the stack of the JVM behind it."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
