@@ -19,14 +19,12 @@ from remoting.wire.bodies.running_info import (
     PROP_CONSUMEORDERLY,
     PROP_CONSUMER_START_TIMESTAMP,
     PROP_NAMESERVER_ADDR,
+    PROP_SUSPENDED,
     PROP_THREADPOOL_CORE_SIZE,
     ConsumerRunningInfo,
     ProcessQueueInfo,
 )
 from remoting.wire.failures import LATEST_FAILURES, write_latest
-
-# Ours: why nothing is pulled now (an operator, a breaker), "" while it is.
-PROP_SUSPENDED = "MQADMIN_SUSPENDED"
 
 
 def running_info(
@@ -52,7 +50,7 @@ def running_info(
             # Readers look a version up by its name; this is the newest that they all know.
             PROP_CLIENT_VERSION: "V5_3_1",
             PROP_CONSUMER_START_TIMESTAMP: str(started_ms),
-            PROP_SUSPENDED: "; ".join(suspended),
+            PROP_SUSPENDED: "; ".join(reason or "by its program" for reason in suspended),
             LATEST_FAILURES: write_latest(failures.latest()),
         },
         subscriptions=subscriptions.to_wire(),

@@ -29,7 +29,10 @@ class MessageFailure(models.Model):
         constraints = (
             models.UniqueConstraint(fields=["cluster", "group", "message_id"], name="mq_failure_of_message"),
         )
-        indexes = (models.Index(fields=["failed_at"], name="mq_failure_by_time"),)
+        indexes = (
+            models.Index(fields=["failed_at"], name="mq_failure_by_time"),
+            models.Index(fields=["cluster", "group", "-failed_at", "-id"], name="mq_failure_of_group"),
+        )
 
     def __str__(self) -> str:
         return f"{self.group} {self.message_id} {self.exception}"

@@ -47,7 +47,7 @@ class OutboxMessage(models.Model):
         indexes = (
             models.Index(fields=["cluster", "id"], name="mq_outbox_due", condition=Q(state="pending")),
             models.Index(fields=["topic", "order_key", "id"], name="mq_outbox_key", condition=Q(state="pending")),
-            models.Index(fields=["state", "ended_at"], name="mq_outbox_ended"),
+            models.Index(fields=["state", "ended_at", "id"], name="mq_outbox_by_state"),
         )
 
     def __str__(self) -> str:

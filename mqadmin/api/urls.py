@@ -21,9 +21,11 @@ from mqadmin.api.views.clusters import Brokers, ClusterDetail, ClusterLag, Clust
 from mqadmin.api.views.configuration import ConfigurationApply, ConfigurationExport, ConfigurationPlan
 from mqadmin.api.views.dead_letters import DeadLetterDetail, DeadLetters, Failures
 from mqadmin.api.views.description import JsonDescription, YamlDescription
+from mqadmin.api.views.failing import GroupFailures, LatestFailures
 from mqadmin.api.views.groups import GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
 from mqadmin.api.views.jobs import JobDetail, Jobs
 from mqadmin.api.views.many import PreviewMany, RunMany
+from mqadmin.api.views.outbox import Outbox
 from mqadmin.api.views.people import LogIns, People, PersonDetail
 from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
@@ -56,6 +58,8 @@ urlpatterns = [
     path(f"{GROUP}/members", Members.as_view()),
     path(f"{GROUP}/subscriptions", Subscriptions.as_view()),
     path(f"{GROUP}/rebalances", GroupRebalances.as_view()),
+    path(f"{GROUP}/failures", GroupFailures.as_view()),
+    path(f"{GROUP}/latest-failures", LatestFailures.as_view()),
     path(f"{GROUP}/settings", GroupSettings.as_view()),
     path(f"{GROUP}/lag-history", GroupLag.as_view()),
     path(GROUP, GroupDetail.as_view()),
@@ -79,6 +83,7 @@ urlpatterns = [
     path("people/<name:person>/log-ins", LogIns.as_view()),
     path("people/<name:person>", PersonDetail.as_view()),
     path("workers", Workers.as_view()),
+    path("outbox", Outbox.as_view()),
     path("jobs", Jobs.as_view()),
     path("jobs/<name:job>", JobDetail.as_view()),
     path("tokens", Tokens.as_view()),

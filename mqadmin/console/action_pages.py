@@ -168,6 +168,7 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="end_log_ins", section="people", subject_url_name="person", has_cluster=False),
         ActionPage(action="set_read_only", section="overview", subject_url_name="cluster", has_cluster=False),
         ActionPage(action="set_worker_draining", section="workers", subject_url_name="", has_cluster=False),
+        ActionPage(action="send_outbox_again", section="outbox", subject_url_name="", has_cluster=False),
         ActionPage(action="make_job", section="jobs", subject_url_name="", has_subject=False, has_cluster=False),
         ActionPage(action="set_job_running", section="jobs", subject_url_name="", has_cluster=False),
         ActionPage(action="delete_job", section="jobs", subject_url_name="", has_cluster=False),

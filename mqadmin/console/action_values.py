@@ -22,6 +22,8 @@ LABELS: dict[str, Promise] = {
     "wanted_instances": gettext_lazy("instances wanted"),
     "instances_run": gettext_lazy("instances run"),
     "draining": gettext_lazy("draining"),
+    "given_up": gettext_lazy("given up"),
+    "state": gettext_lazy("state"),
     "read_queues": gettext_lazy("queues to read"),
     "write_queues": gettext_lazy("queues to write"),
     "perm": gettext_lazy("permission"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import reduce
 
 from django.utils.translation import gettext, ngettext
@@ -23,10 +24,12 @@ from mqadmin.clusters.models import (
     Topic,
 )
 from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPage
-from mqadmin.console.figures import count_text
+from mqadmin.console.figures import count_text, duration_text
+from mqadmin.deadletters.failing import MembersTold
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.deadletters.selectors import Totals
 from mqadmin.hosting.hosted import HostedInstances
+from mqadmin.hosting.outbox import OutboxCounts
 from mqadmin.producers.asking import ProducersAnswer
 
 
@@ -320,3 +323,46 @@ def died_sentence(message: DeadLetter) -> str:
         "dead in group %(group)s after %(count)d attempts",
         message.attempt_count,
     ) % {"group": message.group_name, "count": message.attempt_count}
+
+
+def outbox_sentence(counts: OutboxCounts, now: datetime) -> str:
+    """Sums up one database's outbox."""
+    if not counts.waiting and not counts.given_up:
+        return gettext("Everything that was written has been sent.")
+    parts = []
+    if counts.given_up:
+        parts.append(
+            ngettext("%(n)s message was given up.", "%(n)s messages were given up.", counts.given_up)
+            % {"n": count_text(counts.given_up)}
+        )
+    if counts.waiting:
+        waits = ngettext("%(n)s message waits", "%(n)s messages wait", counts.waiting)
+        values = {"messages": waits % {"n": count_text(counts.waiting)}, "time": _time_since(counts.waiting_since, now)}
+        parts.append(gettext("%(messages)s, the oldest for %(time)s.") % values)
+    return one_after_another(parts)
+
+
+def _time_since(moment: datetime | None, now: datetime) -> str:
+    return duration_text(max(0, int((now - moment).total_seconds() * 1000))) if moment is not None else "0 s"
+
+
+def failing_sentence(told: MembersTold) -> str:
+    """Sums up what members say of their failures."""
+    suspended = sum(bool(one.status and one.status.suspended) for one in told.members)
+    failing = sum(bool(one.status and one.status.failures) for one in told.members)
+    if not told.members:
+        return gettext("No member is online to be asked.")
+    parts = []
+    if suspended:
+        parts.append(
+            ngettext("%(n)s member has suspended its consumption.", "%(n)s members have suspended it.", suspended)
+            % {"n": count_text(suspended)}
+        )
+    if failing:
+        parts.append(
+            ngettext(
+                "%(n)s member tells of messages that failed.", "%(n)s members tell of messages that failed.", failing
+            )
+            % {"n": count_text(failing)}
+        )
+    return one_after_another(parts) if parts else gettext("No member tells of a message that failed.")

@@ -15,6 +15,7 @@ from mqadmin.console.views.configuration import configuration
 from mqadmin.console.views.dead_letters import dead_letter, dead_letters, failure
 from mqadmin.console.views.group import (
     group_dead_letters,
+    group_failures,
     group_rebalances,
     group_settings,
     health,
@@ -27,6 +28,7 @@ from mqadmin.console.views.language import language
 from mqadmin.console.views.log_in import LogIn, shut_account, sso_callback, sso_log_in
 from mqadmin.console.views.many import many, many_runs
 from mqadmin.console.views.mend import mend
+from mqadmin.console.views.outbox import outbox
 from mqadmin.console.views.overview import overview
 from mqadmin.console.views.patch_failure import patch_failure
 from mqadmin.console.views.people import people, person
@@ -87,6 +89,7 @@ urlpatterns = [
     path("clusters/<slug:cluster>/groups/<name:group>/members/", members, name="group_members"),
     path("clusters/<slug:cluster>/groups/<name:group>/subscriptions/", subscriptions, name="group_subscriptions"),
     path("clusters/<slug:cluster>/groups/<name:group>/rebalances/", group_rebalances, name="group_rebalances"),
+    path("clusters/<slug:cluster>/groups/<name:group>/failures/", group_failures, name="group_failures"),
     path("clusters/<slug:cluster>/groups/<name:group>/deadletters/", group_dead_letters, name="group_dead_letters"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/", "set_wanted_instances"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/running/", "set_instances_running"),
@@ -118,6 +121,8 @@ urlpatterns = [
     action_path("read-only/<slug:of>/", "set_read_only"),
     path("workers/", workers, name="workers"),
     action_path("workers/<name:worker>/draining/", "set_worker_draining"),
+    path("outbox/", outbox, name="outbox"),
+    action_path("outbox/<name:message>/again/", "send_outbox_again"),
     path("jobs/", jobs, name="jobs"),
     action_path("jobs/make/", "make_job"),
     action_path("jobs/<name:job>/running/", "set_job_running"),

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
+from consumer.models import MessageFailure
 from mqadmin.clusters.models import NAME_CHARS_MAX
 from mqadmin.clusters.moments import moment_or_none
 from mqadmin.deadletters.models import (
@@ -68,6 +69,16 @@ class DeadMessage:
         text = _VARYING.sub("#", self.failure_text)
         parts = (self.origin_topic, self.tag, str(self.attempt_count), self.failure_class, text, self.shape)
         return sha256("\0".join(parts).encode()).hexdigest()[:IDENTITY_CHARS]
+
+    def because_of(self, why: MessageFailure) -> DeadMessage:
+        """Returns the message with the reason that the runtime kept of its latest failure."""
+        return replace(
+            self,
+            failure_class=why.exception,
+            failure_text=why.text,
+            failed_member=why.member,
+            failed_listener=why.listener,
+        )
 
 
 def read_dead_message(message: StoredMessage, *, kept_bytes_max: int) -> DeadMessage:

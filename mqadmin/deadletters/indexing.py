@@ -22,6 +22,7 @@ from django.utils.translation import gettext_noop
 from mqadmin.clusters.bulk import CHUNK
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.dead_message import DeadMessage, read_dead_message
+from mqadmin.deadletters.failing import reasons
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, FailureHour, KeptMessage
 from mqadmin.deadletters.signals import DeadLettersIndexed, dead_letters_indexed
 from mqadmin.observing.gateway import Failures, GatewayError, QueuePlace, QueueReading, ask
@@ -116,7 +117,7 @@ def _insert(cluster: Cluster, queue: DeadLetterQueue, reading: QueueReading) -> 
     kept_bytes_max = settings.MQADMIN_DEAD_LETTER_BODY_KIB * 1024
     read = [read_dead_message(message, kept_bytes_max=kept_bytes_max) for message in reading.messages]
     group = queue.topic_name.removeprefix(DLQ_PREFIX)
-    new = _without_known(cluster, queue, group, read)
+    new = _with_reasons(cluster, group, _without_known(cluster, queue, group, read))
     if not new:
         return 0
     failure_ids = _failure_ids(cluster, group, new)
@@ -152,6 +153,15 @@ def _without_known(
         ).values_list("queue_offset", "dead_at")
     )
     return [dead for dead in read if (dead.queue_offset, dead.dead_at) not in known]
+
+
+def _with_reasons(cluster: Cluster, group: str, dead: Sequence[DeadMessage]) -> list[DeadMessage]:
+    """Adds why they failed where they do not say so and the runtime has it: Apache's brokers keep no reason."""
+    silent = [one.message_id for one in dead if not one.failure_class]
+    known = reasons(cluster, group, silent) if silent else {}
+    return [
+        one if one.failure_class or (why := known.get(one.message_id)) is None else one.because_of(why) for one in dead
+    ]
 
 
 def _failure_ids(cluster: Cluster, group: str, dead: Iterable[DeadMessage]) -> dict[str, int]:

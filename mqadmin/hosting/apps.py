@@ -11,8 +11,11 @@ class HostingConfig(AppConfig):
         from mqadmin.actions import registry  # needs the models
 
         # needs the models
-        from mqadmin.hosting import set_instances_running, set_wanted_instances, set_worker_draining
+        from mqadmin.hosting import send_outbox_again, set_instances_running, set_wanted_instances, set_worker_draining
 
         registry.register(
-            set_wanted_instances.DECLARATION, set_instances_running.DECLARATION, set_worker_draining.DECLARATION
+            set_wanted_instances.DECLARATION,
+            set_instances_running.DECLARATION,
+            set_worker_draining.DECLARATION,
+            send_outbox_again.DECLARATION,
         )

@@ -5,11 +5,12 @@ Every one costs a request a minute, so there are so many and no more; who is not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from django.db.models import F
 
 from mqadmin.clusters.models import Broker, Cluster, ClusterKind, Member, QueueOffset, Topic, TopicKind, TopicQueue
+from mqadmin.clusters.relays import relay_of
 from mqadmin.observing.gateway import StatsKey
 
 # Of each broker: 100 requests for topics, 150 for groups, a minute, which is 4 a second.
@@ -57,18 +58,4 @@ def members(cluster: Cluster, masters: Mapping[str, str]) -> list[tuple[str, Mem
         .select_related("group")
         .order_by("group__verdict_rank", "group__name", "client_id")[:MEMBERS_MAX]
     )
-    asked = []
-    for member in online:
-        names = member.known_by or _brokers_of(member)
-        addresses = [masters[name] for name in names if name in masters] or list(masters.values())
-        if addresses:
-            asked.append((addresses[0], member))
-    return asked
-
-
-def _brokers_of(member: Member) -> Iterable[str]:
-    return (
-        QueueOffset.objects.filter(group=member.group_id)
-        .order_by("broker_name")
-        .values_list("broker_name", flat=True)[:1]
-    )
+    return [(address, member) for member in online if (address := relay_of(member, masters)) is not None]

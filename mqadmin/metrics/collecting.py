@@ -30,8 +30,7 @@ from mqadmin.hosting.hosted import console_names
 from mqadmin.metrics import broker_series, rows
 from mqadmin.metrics.broker_series import gauge
 from mqadmin.metrics.lines import Lines, text_of
-from mqadmin.metrics.models import BrokerRuntime, MemberFigures
-from mqadmin.metrics.sampling import FRESH_FOR
+from mqadmin.metrics.models import FRESH_FOR, BrokerRuntime, MemberFigures
 from remoting.wire.names import is_retry_topic
 
 # Of groups, of topics on brokers, of groups on topics on brokers, each: a page of 60 MB at the very most.

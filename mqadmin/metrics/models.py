@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
 
 from mqadmin.clusters.models import Broker, Member
+
+INTERVAL_S = 60
+# What is older is not shown.
+FRESH_FOR = timedelta(seconds=3 * INTERVAL_S)
 
 
 class BrokerRuntime(models.Model):
@@ -27,10 +33,14 @@ class BrokerRuntime(models.Model):
 
 
 class MemberFigures(models.Model):
-    """`statuses`: topic → what the member says of its consuming (307), named as `ConsumeStatus` has it."""
+    """`statuses`: topic → what the member says of its consuming (307), named as `ConsumeStatus` has it.
+
+    `suspended`: why it consumes nothing now, "" while it does.
+    """
 
     member = models.OneToOneField(Member, on_delete=models.CASCADE, related_name="figures")
     statuses = models.JSONField(default=dict)
+    suspended = models.CharField(max_length=500, blank=True, default="")
     seen_at = models.DateTimeField()
 
     def __str__(self) -> str:

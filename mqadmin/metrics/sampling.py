@@ -10,18 +10,16 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from mqadmin.clusters.models import Broker, Cluster, ClusterState, Member
 from mqadmin.metrics import asking
-from mqadmin.metrics.models import BrokerRuntime, MemberFigures
+from mqadmin.metrics.models import FRESH_FOR, BrokerRuntime, MemberFigures
 from mqadmin.observing import costs
 from mqadmin.observing.gateway import Costs, Failures, Gateway, GatewayError, MemberStatus, Runtime, StatsKey, ask
 
 logger = logging.getLogger(__name__)
 
-INTERVAL_S = 60
-FRESH_FOR = timedelta(seconds=3 * INTERVAL_S)
 _Rates = Mapping[tuple[str, StatsKey], float]
 # Address, group, client id.
 _MemberKey = tuple[str, str, str]
@@ -66,7 +64,8 @@ def _sample(cluster: Cluster, now: datetime) -> int:
         BrokerRuntime.objects.update_or_create(broker=brokers[address], defaults=fields)
     for key, status in statuses.items():
         if Member.objects.filter(pk=members[key].pk).exists():
-            MemberFigures.objects.update_or_create(member=members[key], defaults={"statuses": status, "seen_at": now})
+            told = {"statuses": status.statuses, "suspended": status.suspended, "seen_at": now}
+            MemberFigures.objects.update_or_create(member=members[key], defaults=told)
     MemberFigures.objects.filter(member__group__cluster=cluster, seen_at__lt=now - FRESH_FOR).delete()
     return len(runtimes)
 

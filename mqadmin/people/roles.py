@@ -31,6 +31,8 @@ LOWEST_ROLE: Mapping[str, Role] = {
     "mq_consumer.change_hostedgroup": Role.OPERATOR,
     "mq_consumer.view_loopsworker": Role.OPERATOR,
     "mq_consumer.change_loopsworker": Role.OPERATOR,
+    "mq_consumer.view_outboxmessage": Role.OPERATOR,
+    "mq_consumer.change_outboxmessage": Role.OPERATOR,
     "mq_ownership.change_ownership": Role.OPERATOR,
     "mq_deadletters.change_failure": Role.OPERATOR,
     "mq_deadletters.change_deadletter": Role.OPERATOR,

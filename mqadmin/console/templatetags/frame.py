@@ -92,6 +92,7 @@ def _console_sections() -> tuple[tuple[str, str, str], ...]:
     return (
         ("jobs", gettext("Jobs"), "django_celery_beat.view_periodictask"),
         ("workers", gettext("Workers"), "mq_consumer.view_loopsworker"),
+        ("outbox", gettext("Outbox"), "mq_consumer.view_outboxmessage"),
         ("people", gettext("People"), "auth.view_user"),
         ("audit", gettext("Audit"), "mq_audit.view_auditentry"),
     )

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 
 from mqadmin.clusters.figures import Behind, DrainKind, Figure
 from mqadmin.clusters.models import Group, TopicQueue
+from mqadmin.clusters.moments import moment_or_none
 from mqadmin.console import figures
 
 register = template.Library()
@@ -96,6 +97,12 @@ def age(moment: datetime | None, now: datetime) -> SafeString:
 def since(moment: datetime | None, now: datetime) -> SafeString:
     """Writes when something happened, as an age that is never marked as old."""
     return unknown() if moment is None else _time("age", moment, figures.age_text(moment, now))
+
+
+@register.filter
+def moment(ms: int) -> datetime | None:
+    """Returns the moment that a client told in ms since the epoch."""
+    return moment_or_none(ms)
 
 
 @register.simple_tag

@@ -45,6 +45,7 @@ SECTION_WORDS = {
     "people": gettext_lazy("People"),
     "jobs": gettext_lazy("Jobs"),
     "workers": gettext_lazy("Workers"),
+    "outbox": gettext_lazy("Outbox"),
     "tokens": gettext_lazy("API tokens"),
     "overview": gettext_lazy("All clusters"),
     "cluster": gettext_lazy("Brokers"),

@@ -1,4 +1,4 @@
-"""`…/groups/<group>/` and its tabs: health, members, subscriptions, rebalances, dead letters, settings."""
+"""`…/groups/<group>/` and its tabs: health, members, subscriptions, rebalances, failures, dead letters, settings."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ from mqadmin.console.subscription_matrix import difference_lines, subscription_m
 from mqadmin.console.tabs import Tab
 from mqadmin.console.timeline import timeline
 from mqadmin.console.views.dead_letters import failure_lines
+from mqadmin.deadletters import failing
 from mqadmin.deadletters import selectors as dead_letters
 from mqadmin.groups.settings import settings_on_brokers
 from mqadmin.hosting import set_wanted_instances
 from mqadmin.hosting.hosted import hosted_instances
 from mqadmin.live.subscriptions import Subscription
+from mqadmin.metrics.selectors import suspended_members
 from mqadmin.ownership.models import Described
 from mqadmin.ownership.rows import attach_owners
 from mqadmin.rebalances import selectors as rebalances
@@ -87,6 +89,30 @@ def group_dead_letters(request: HttpRequest, cluster: str, group: str) -> HttpRe
 
 
 @require_safe
+def group_failures(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    """Asks the members, while the viewer waits, what failed there last; shows what this project's runtime keeps."""
+    with or_404():
+        page = selectors.group_page(cluster, group)
+    told = failing.members_told(page.cluster, group, page.members)
+    kept = failing.message_failures(page.cluster, group).page(request.GET.get("before", ""))
+    context = {
+        "here": cluster,
+        "section": "groups",
+        "page": page,
+        "now": page.now,
+        "told": told,
+        "summary": sentences.failing_sentence(told),
+        "rows": kept.rows,
+        "older_url": f"?before={quote(kept.older)}" if kept.older else "",
+        "tab": "failures",
+        "tabs": _tabs(page),
+    }
+    response = render(request, "console/group_failures.html", context)
+    add_never_cache_headers(response)
+    return response
+
+
+@require_safe
 def group_settings(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
     """Asks the brokers, while the viewer waits, for the group's settings."""
     with or_404():
@@ -124,6 +150,7 @@ def _tab(
             "tab": tab,
             "tab_template": f"console/group_{tab}.html",
             "tabs": _tabs(page),
+            "suspended": suspended_members(page.group, page.now),
             **_hosted(page),
             **tab_context(page),
         }
@@ -160,6 +187,7 @@ def _tabs(page: GroupPage) -> list[Tab]:
         Tab("members", reverse("group_members", args=names), gettext("Members"), str(len(page.members))),
         Tab("subscriptions", reverse("group_subscriptions", args=names), gettext("Subscriptions")),
         Tab("rebalances", reverse("group_rebalances", args=names), gettext("Rebalances")),
+        Tab("failures", reverse("group_failures", args=names), gettext("Failures")),
         Tab("dead_letters", reverse("group_dead_letters", args=names), gettext("Dead letters")),
         Tab("settings", reverse("group_settings", args=names), gettext("Settings")),
     ]

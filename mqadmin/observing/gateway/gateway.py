@@ -12,7 +12,7 @@ from mqadmin.observing.gateway.broker_settings import BrokerRequests
 from mqadmin.observing.gateway.clients import ClientRequests
 from mqadmin.observing.gateway.counting import Costs, CountedConnections
 from mqadmin.observing.gateway.failures import Failures, GatewayError, NotWatchable, as_gateway_error
-from mqadmin.observing.gateway.fan_out import fan_out
+from mqadmin.observing.gateway.fan_out import SAMPLE_TIMEOUT_S, fan_out
 from mqadmin.observing.gateway.groups import GroupRequests
 from mqadmin.observing.gateway.messages import MessageRequests
 from mqadmin.observing.gateway.probing import Probing
@@ -202,14 +202,15 @@ class Gateway:
         return {asked: number for asked, number in found.items() if number is not None}
 
     async def member_statuses(
-        self, wanted: Iterable[tuple[str, str, str]], failures: Failures
+        self, wanted: Iterable[tuple[str, str, str]], failures: Failures, *, timeout_s: float = SAMPLE_TIMEOUT_S
     ) -> dict[tuple[str, str, str], MemberStatus]:
         """Returns, by (address, group, client id), what members say of themselves; those that don't answer lack."""
 
         async def status(asked: tuple[str, str, str]) -> MemberStatus | None:
             return await member_status(self._admin, *asked)
 
-        found = await fan_out(dict.fromkeys(wanted, status), lambda asked: asked[0], failures)
+        calls = dict.fromkeys(wanted, status)
+        found = await fan_out(calls, lambda asked: asked[0], failures, timeout_s=timeout_s)
         return {asked: told for asked, told in found.items() if told is not None}
 
     async def topic_stats(

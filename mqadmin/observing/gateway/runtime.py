@@ -1,4 +1,4 @@
-"""What brokers and members tell of their run, for `/metrics`."""
+"""What brokers and members tell of their run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import msgspec
 
 from remoting.client.admin import Admin
 from remoting.client.errors import BrokerRefused, RequestTimedOut
+from remoting.wire.bodies.running_info import PROP_SUSPENDED
+from remoting.wire.failures import LATEST_FAILURES, LatestFailure, read_latest
 
 # The counts of messages stored and given out, which RocketMQ keeps under the cluster's name.
 PUT = "BROKER_PUT_NUMS"
@@ -55,8 +57,23 @@ async def rate_of(admin: Admin, address: str, statistic: StatsKey) -> float | No
     return stats.stats_minute.tps if stats is not None else None
 
 
-# By topic: the figures that members tell, named as `remoting.wire.bodies.running_info.ConsumeStatus` has them.
-MemberStatus = dict[str, dict[str, float]]
+# Of the reasons why a member consumes nothing now.
+SUSPENDED_CHARS_MAX = 500
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStatus:
+    """What a member says of itself.
+
+    `statuses`: topic → the figures of its consuming, named as `remoting.wire.bodies.running_info.ConsumeStatus` has
+    them. `suspended`: why it consumes nothing now, "" while it does; `failures`: its latest, the last one first. Both
+    are told by members of ours alone, which `tells_failures`.
+    """
+
+    statuses: dict[str, dict[str, float]]
+    suspended: str = ""
+    failures: tuple[LatestFailure, ...] = ()
+    tells_failures: bool = False
 
 
 async def member_status(admin: Admin, address: str, group: str, client_id: str) -> MemberStatus | None:
@@ -65,4 +82,9 @@ async def member_status(admin: Admin, address: str, group: str, client_id: str) 
         info = await admin.clients.running_info(address, group, client_id)
     except (BrokerRefused, RequestTimedOut):
         return None
-    return {topic: msgspec.structs.asdict(status) for topic, status in info.statuses.items()}
+    return MemberStatus(
+        {topic: msgspec.structs.asdict(status) for topic, status in info.statuses.items()},
+        info.properties.get(PROP_SUSPENDED, "").replace("\0", "")[:SUSPENDED_CHARS_MAX],
+        tuple(read_latest(info.properties.get(LATEST_FAILURES, ""))),
+        LATEST_FAILURES in info.properties,
+    )

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from consumer.models import MessageFailure
 from mqadmin.deadletters import indexing, tasks
 from mqadmin.deadletters.indexing import CLAIM_S, OTHER_FAILURES, claim, index_step, write
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, FailureHour, KeptMessage
@@ -32,6 +33,20 @@ def test_what_a_queue_holds_is_indexed_with_its_body_and_properties(prod, queue,
     assert (first.failure.dead_count, first.failure.shape) == (3, "JSON object: id number")
     queue.refresh_from_db()
     assert (queue.next_offset, queue.end_offset, queue.claimed_until, queue.problem) == (3, 3, None, "")
+
+
+def test_one_that_does_not_say_why_it_failed_has_the_reason_that_the_runtime_kept(prod, queue, queues, settings):
+    settings.MQADMIN_NAMESRV = prod.namesrv
+    kept = {"group": "billing", "topic": "orders", "failed_at": timezone.now(), "attempt": 17, "member": "m"}
+    MessageFailure.objects.create(**kept, message_id="UNIQ0", exception="shop.Late", text="no", listener="l")
+    MessageFailure.objects.create(**kept, message_id="UNIQ1", exception="shop.Older")
+    told = {Property.FAILURE_CLASS: "shop.Told"}
+    queues.messages[TOPIC] = [dead_message(0), dead_message(1, properties=told), dead_message(2)]
+    assert index_step(prod) == 3
+    rows = DeadLetter.objects.order_by("queue_offset")
+    assert [row.failure_class for row in rows] == ["shop.Late", "shop.Told", ""]
+    assert (rows[0].failure_text, rows[0].failed_member, rows[0].failed_listener) == ("no", "m", "l")
+    assert rows[0].failure.failure_class == "shop.Late"
 
 
 def test_no_group_joins_and_nothing_is_committed(prod, queue, queues):

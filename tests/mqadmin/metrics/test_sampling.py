@@ -18,8 +18,8 @@ from consumer.engine.push_consumer import PushConsumer
 from consumer.engine.start_position import start_rule
 from mqadmin.clusters.models import Broker, Cluster, ClusterState
 from mqadmin.metrics.collecting import ClustersCollector
-from mqadmin.metrics.models import BrokerRuntime, MemberFigures
-from mqadmin.metrics.sampling import FRESH_FOR, sample_all
+from mqadmin.metrics.models import FRESH_FOR, BrokerRuntime, MemberFigures
+from mqadmin.metrics.sampling import sample_all
 from tests.support.broker_probe import BrokerProbe
 from tests.support.children import free_port
 from tests.support.console_rows import make_broker, make_cluster, make_group, make_member, make_topic
@@ -83,11 +83,13 @@ async def test_a_members_figures_are_those_that_it_tells(tmp_path: Path) -> None
         await member.start()
         await asyncio.wait_for(consumed.wait(), 30)
         await database_sync_to_async(rows)(member.client_id)
+        member.suspend()
         assert await database_sync_to_async(sample_all)(now) == 1
         await member.stop()
     told = await database_sync_to_async(lambda: MemberFigures.objects.select_related("member").get())()
     assert told.member.client_id == member.client_id
     assert told.statuses["orders"]["consume_ok_tps"] > 0
+    assert told.suspended == "by its program"
 
 
 def test_a_broker_that_does_not_answer_keeps_its_figures_until_they_are_old() -> None:
