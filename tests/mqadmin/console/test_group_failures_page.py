@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -64,6 +65,17 @@ def test_rest_has_the_same(http: Client, cluster: Cluster, told: None, now: date
     assert item["status"]["failures"][0]["failed_at"].startswith("2023-11-14T22:13:20")
     assert (answer["total_count"], answer["failures"]) == (21, {"broker-b": "no answer"})
     assert http.get("/api/v1/clusters/local/groups/nowhere/failures").status_code == 404
+
+
+def test_older_failures_are_behind_a_link(
+    http: Client, cluster: Cluster, told: None, now: datetime, settings: Any
+) -> None:
+    settings.MQADMIN_NAMESRV = cluster.namesrv
+    kept = {"group": "billing", "topic": "orders", "exception": "KeyError", "attempt": 1, "failed_at": now}
+    MessageFailure.objects.bulk_create(MessageFailure(**kept, message_id=f"M{number}") for number in range(51))
+    older = re.search(r'href="(\?before=[^"]+)"', http.get(f"{ADDRESS}/failures/").content.decode())
+    assert older is not None
+    assert names_in(http.get(f"{ADDRESS}/failures/{older[1]}")) == ["A1", "M0"]
 
 
 def test_without_members_and_failures_the_page_says_so(http: Client, cluster: Cluster, group: Group) -> None:
