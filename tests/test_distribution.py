@@ -164,7 +164,7 @@ def _run(command: list[str], folder: Path, *, returncode: int = 0, **env: str) -
         env={**kept, "DJANGO_SETTINGS_MODULE": "settings", "PYTHONPATH": str(folder), **env},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
     assert done.returncode == returncode, done.stdout + done.stderr

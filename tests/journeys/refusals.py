@@ -55,7 +55,7 @@ class Refusals:
 
 
 async def _send(namesrv: str) -> str:
-    producer = Producer(namesrv, "refused", timeout_ms=10_000)
+    producer = Producer(namesrv, "refused", timeout_ms=60_000)
     await producer.start()
     try:
         return (await producer.send(TOPIC, BODY.encode(), tags=TAGS, keys=KEYS)).message_id

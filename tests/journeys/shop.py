@@ -31,7 +31,7 @@ class Shop:
         self.group = group
         self.client = ClientInstance(cluster.namesrv)
         self.admin = Admin(self.client.connections)
-        self.producer = Producer(cluster.namesrv, "shop", instance=self.client, timeout_ms=10_000)
+        self.producer = Producer(cluster.namesrv, "shop", instance=self.client, timeout_ms=60_000)
         self._members: list[PushConsumer] = []
 
     async def open(self) -> None:

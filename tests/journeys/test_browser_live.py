@@ -125,10 +125,10 @@ def test_a_page_says_that_it_is_disconnected_and_catches_up(site: Site, shop: Pa
     mark(shop)
     site.stop_web()
     expect(shop.locator("#live-state")).to_have_attribute("data-state", "reconnecting")
-    expect(shop.locator("#live-state")).to_have_text(re.compile(r"disconnected since \d\d:\d\d:\d\d"), timeout=15_000)
+    expect(shop.locator("#live-state")).to_have_text(re.compile(r"disconnected since \d\d:\d\d:\d\d"))
     site.carry_out("lag_becomes", group="billing", lag=77)
     site.start_web()
-    expect(shop.locator("#live-state")).to_have_attribute("data-state", "live", timeout=30_000)
+    expect(shop.locator("#live-state")).to_have_attribute("data-state", "live")
     expect(shop.locator("#figures [data-cell=lag]")).to_have_text("77")
     assert_not_reloaded(shop)
 

@@ -44,7 +44,7 @@ class House:
         self._processes: list[NativeProcess] = []
         self._client = ClientInstance(cluster.namesrv)
         self._admin = Admin(self._client.connections)
-        self._producer = Producer(cluster.namesrv, fresh("senders"), instance=self._client, timeout_ms=10_000)
+        self._producer = Producer(cluster.namesrv, fresh("senders"), instance=self._client, timeout_ms=60_000)
 
     async def __aenter__(self) -> House:
         self._client.start()

@@ -50,7 +50,7 @@ async def instance(apache: ApacheRocketMQ) -> AsyncIterator[ClientInstance]:
 
 @pytest_asyncio.fixture
 async def producer(apache: ApacheRocketMQ, instance: ClientInstance) -> AsyncIterator[Producer]:
-    producer = Producer(apache.namesrv, "senders", instance=instance, timeout_ms=10_000)
+    producer = Producer(apache.namesrv, "senders", instance=instance, timeout_ms=60_000)
     await producer.start()
     yield producer
     await producer.close()

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import psutil
 import pytest
 
 from tests.support.asking import has_route
-from tests.support.install import READY_WITHIN_S, Install
+from tests.support.install import READY_WITHIN_S, ROOT, Install
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
@@ -86,11 +87,15 @@ def test_up_says_the_password_only_the_first_time_and_ctrl_c_leaves_nothing_behi
         assert "with the password" not in install.output()
 
 
-# On a busy machine 0.3 s may fall before the first line of `main`, where only Python itself can answer Ctrl-C.
-AMONG_FIRST_IMPORTS = re.compile(
-    r'^Traceback \(most recent call last\):\n  File ".*manage\.py", line \d+, in <module>\n    import \w+$',
-    re.MULTILINE,
-)
+def is_pythons_own_end(output: str) -> bool:
+    """On a busy machine 0.3 s may fall before the first line of `main`, where only Python itself can answer Ctrl-C."""
+    files = re.findall(r'^ *File "(.+?)"', output, re.MULTILINE)
+    return "KeyboardInterrupt" in output and not any(map(is_ours, files))
+
+
+def is_ours(file: str) -> bool:
+    path = Path(file)
+    return path.is_relative_to(ROOT) and path != ROOT / "manage.py" and not path.is_relative_to(Path(sys.prefix))
 
 
 @pytest.mark.parametrize("after_s", [0.3, 0.7, 1.1, 1.5, 2.5])
@@ -102,14 +107,16 @@ def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing_behind(tmp_path: Path
         child.process.wait(after_s)
     try:
         install.signal(signal.SIGINT)
-        assert install.wait(15) in (0, -signal.SIGINT)
+        code = install.wait()
         assert nothing_is_left(install), (install.left_behind(), ports_open(install))
-        assert "Traceback" not in AMONG_FIRST_IMPORTS.sub("", install.output(), count=1)
+        if not is_pythons_own_end(install.output()):
+            assert code in (0, -signal.SIGINT)
+            assert "Traceback" not in install.output()
     finally:
         install.kill_hard()
 
 
-def test_up_killed_leaves_nothing_behind_within_15_s_and_starts_again(tmp_path: Path) -> None:
+def test_up_killed_leaves_nothing_behind_and_starts_again(tmp_path: Path) -> None:
     with Install(tmp_path / "data") as install:
         install.signal(signal.SIGKILL)
 

@@ -70,7 +70,7 @@ class HostingStage:
             with psycopg.connect(self.env["DATABASE_URL"]) as connection:
                 cursor = connection.execute(query.replace("?", "%s"), values)  # type: ignore[call-overload]
                 return cursor.fetchall() if cursor.description else []
-        with contextlib.closing(sqlite3.connect(self.data / "mqadmin.sqlite3", timeout=20)) as database:
+        with contextlib.closing(sqlite3.connect(self.data / "mqadmin.sqlite3", timeout=60)) as database:
             rows = database.execute(query, values).fetchall()
             database.commit()
             return rows

@@ -37,7 +37,7 @@ class Traffic:
         self._thread.join()
 
     async def _send(self) -> None:
-        producer = Producer(self._namesrv, "traffic", timeout_ms=10_000)
+        producer = Producer(self._namesrv, "traffic", timeout_ms=60_000)
         await producer.start()
         try:
             while not self._ended.is_set():

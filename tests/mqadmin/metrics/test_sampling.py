@@ -81,7 +81,7 @@ async def test_a_members_figures_are_those_that_it_tells(tmp_path: Path) -> None
         config = ConsumerConfig(broker.namesrv, "billing", start=start_rule("first"))
         member = PushConsumer(config, {"orders": Listener("orders", consume, "*", is_async=True)})
         await member.start()
-        await asyncio.wait_for(consumed.wait(), 30)
+        await asyncio.wait_for(consumed.wait(), 120)
         await database_sync_to_async(rows)(member.client_id)
         member.suspend()
         assert await database_sync_to_async(sample_all)(now) == 1

@@ -60,7 +60,7 @@ class Workers:
         )
 
     def value(self, query: str) -> Any:
-        database = sqlite3.connect(self.folder / "mqadmin.sqlite3")
+        database = sqlite3.connect(self.folder / "mqadmin.sqlite3", timeout=60)
         try:
             row = database.execute(query).fetchone()
         finally:
@@ -93,7 +93,7 @@ def test_follower_ends_with_its_worker_and_another_worker_takes_over(workers: Wo
         workers.ensure_observing()
         wait_until(lambda: workers.value(STATE) == "reachable", READY_WITHIN_S, "a followed cluster")
         assert workers.value(FOLLOWED) == "first@here"
-        assert first.stop(grace_s=15) == 0, "the warm shutdown did not wait for the follower for ever"
+        assert first.stop() == 0, "the warm shutdown did not wait for the follower for ever"
         assert workers.value(FOLLOWED) is None, "the lease was released"
     finally:
         first.kill()
@@ -101,6 +101,6 @@ def test_follower_ends_with_its_worker_and_another_worker_takes_over(workers: Wo
     try:
         workers.ensure_observing()
         wait_until(lambda: workers.value(FOLLOWED) == "second@here", READY_WITHIN_S, "a takeover")
-        second.stop(grace_s=15)
+        second.stop()
     finally:
         second.kill()

@@ -30,7 +30,7 @@ def test_fifty_clusters_are_followed_and_idle_they_cost_one_waiting_request_each
         broker.tell(body)
         Cluster.objects.bulk_create(Cluster(name=f"shop-{number}", namesrv=broker.address) for number in range(COUNT))
         Cluster.objects.create(name="away", namesrv="127.0.0.1:1")
-        with follower_thread(stopped_within_s=30, pace=WAITING):
+        with follower_thread(stopped_within_s=120, pace=WAITING):
             wait_until(lambda: Cluster.objects.filter(state="reachable").count() == COUNT, what="all are followed")
             watch, names = request_name(RequestCode.WATCH), request_name(RequestCode.GET_BROKER_CLUSTER_INFO)
             wait_until(lambda: Counter(broker.asked) == {names: COUNT, watch: 2 * COUNT}, what="each waits for news")

@@ -34,7 +34,7 @@ def broker(tmp_path: Path) -> Iterator[OurBroker]:
 @pytest.fixture
 def followed(broker: OurBroker) -> Iterator[Cluster]:
     cluster = Cluster.objects.create(name="local", namesrv=broker.namesrv)
-    with follower_thread(stopped_within_s=10):
+    with follower_thread(stopped_within_s=120):
         yield cluster
 
 
@@ -47,13 +47,13 @@ def other(tmp_path: Path) -> Iterator[OurBroker]:
 @pytest.fixture
 def followed_both(broker: OurBroker, other: OurBroker) -> Iterator[Cluster]:
     cluster = Cluster.objects.create(name="both", namesrv=f"{broker.namesrv};{other.namesrv}")
-    with follower_thread(stopped_within_s=10):
+    with follower_thread(stopped_within_s=120):
         yield cluster
 
 
 @pytest.fixture
 async def producer(broker: OurBroker) -> AsyncIterator[Producer]:
-    producer = Producer(broker.namesrv, "shop", timeout_ms=10_000)
+    producer = Producer(broker.namesrv, "shop", timeout_ms=60_000)
     await producer.start()
     yield producer
     await producer.close()
@@ -125,7 +125,7 @@ async def test_two_brokers_are_followed_as_one_cluster_and_one_goes_on_without_t
 ) -> None:
     # One member of the group on each: each name server lists its own broker alone.
     members = [member(broker), member(other)]
-    to_other = Producer(other.namesrv, "shop", timeout_ms=10_000)
+    to_other = Producer(other.namesrv, "shop", timeout_ms=60_000)
     await to_other.start()
     await producer.send("orders", b"here")
     await to_other.send("orders", b"there")
