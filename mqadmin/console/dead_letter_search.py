@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import MAXYEAR, UTC, datetime, time, timedelta
 
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
+from django.utils.dateparse import parse_date
 
+from mqadmin.clusters.models import Cluster
 from mqadmin.console.listing import FILTER_CHARS_MAX
+from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
+from mqadmin.people import access
+from mqadmin.people.roles import Role
+
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterSearch:
-    """The filters of a page. `text` finds dead letters; without it the failures are listed."""
+    """The filters of a page. `text`, `body` and days find dead letters; without them the failures are listed.
 
+    `role` is the viewer's: only bodies that it may see are searched. `until` is the day after the last one.
+    """
+
+    role: Role | None = None
     text: str = ""
+    body: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
     owner: str = ""
     is_archived: bool = False
     _query: QueryDict = field(default_factory=QueryDict, repr=False)
@@ -22,7 +38,27 @@ class DeadLetterSearch:
     @property
     def finds_dead_letters(self) -> bool:
         """Tells whether something is looked for that dead letters have, and not failures."""
-        return bool(self.text)
+        return bool(self.text or self.body or self.since or self.until)
+
+    @property
+    def body_is_too_short(self) -> bool:
+        """Tells whether the text that is wanted of bodies is shorter than what can be looked up."""
+        return 0 < len(self.body) < SEARCHED_CHARS_MIN
+
+    @property
+    def since_day(self) -> str:
+        """Returns the first day as its field has it."""
+        return self.since.date().isoformat() if self.since else ""
+
+    @property
+    def until_day(self) -> str:
+        """Returns the last day as its field has it."""
+        return (self.until - _DAY).date().isoformat() if self.until else ""
+
+    @property
+    def audience(self) -> Sequence[str]:
+        """Returns what viewers have in common who find the same: of bodies, the role."""
+        return [f"role:{self.role}"] if self.body else []
 
     @property
     def is_filtered(self) -> bool:
@@ -32,7 +68,15 @@ class DeadLetterSearch:
         return FailureFilter(group=group, owner=self.owner, is_archived=self.is_archived)
 
     def dead_letters(self, failure_id: int | None = None) -> DeadLetterFilter:
-        return DeadLetterFilter(failure_id=failure_id, text=self.text, is_archived=self.is_archived)
+        return DeadLetterFilter(
+            failure_id=failure_id,
+            text=self.text,
+            body="" if self.body_is_too_short else self.body,
+            role=self.role,
+            since=self.since,
+            until=self.until,
+            is_archived=self.is_archived,
+        )
 
     def older(self, cursor: str) -> str:
         """Returns the address of the next page; "" where there is none."""
@@ -51,10 +95,29 @@ class DeadLetterSearch:
         return f"?{query.urlencode()}"
 
 
-def read_search(query: QueryDict) -> DeadLetterSearch:
+def read_search(request: HttpRequest, cluster: str) -> DeadLetterSearch:
+    """Reads the address, for the role that the viewer has on the cluster."""
+    query = request.GET
+    last = _day(query, "until")
     return DeadLetterSearch(
-        text=_word(query, "q"), owner=_word(query, "owner"), is_archived=query.get("archived") == "1", _query=query
+        role=access.role_on(request.user, Cluster.objects.filter(name=cluster).first()),
+        text=_word(query, "q"),
+        body=_word(query, "body"),
+        since=_day(query, "since"),
+        until=last + _DAY if last else None,
+        owner=_word(query, "owner"),
+        is_archived=query.get("archived") == "1",
+        _query=query,
     )
+
+
+def _day(query: QueryDict, name: str) -> datetime | None:
+    """Returns the beginning of a day, in UTC; None for what is none, or has no day after it."""
+    try:
+        day = parse_date(query.get(name, ""))
+    except ValueError:
+        return None
+    return datetime.combine(day, time.min, UTC) if day is not None and day.year < MAXYEAR else None
 
 
 def _word(query: QueryDict, name: str) -> str:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.db import connections
+from django.db.models.signals import post_migrate
 
 
 class DeadLettersConfig(AppConfig):
@@ -23,3 +27,13 @@ class DeadLettersConfig(AppConfig):
             archive_dead_letter.RESTORE_DECLARATION,
             describe_failure.DECLARATION,
         )
+        post_migrate.connect(_install_search_index, sender=self)
+
+
+def _install_search_index(using: str = "default", **_: Any) -> None:
+    """Makes the index of what can be searched, again where a migration has made its table anew."""
+    from mqadmin.deadletters import search_index  # needs the models
+
+    connection = connections[using]
+    if search_index.TABLE in connection.introspection.table_names():
+        search_index.install(connection)

@@ -23,7 +23,8 @@ from mqadmin.clusters.bulk import CHUNK
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.dead_message import DeadMessage, read_dead_message
 from mqadmin.deadletters.failing import reasons
-from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, FailureHour, KeptMessage
+from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, FailureHour, KeptMessage, SearchText
+from mqadmin.deadletters.search_texts import searched_body, words_text
 from mqadmin.deadletters.signals import DeadLettersIndexed, dead_letters_indexed
 from mqadmin.observing.gateway import Failures, GatewayError, QueuePlace, QueueReading, ask
 from remoting.wire.names import DLQ_PREFIX
@@ -127,6 +128,13 @@ def _insert(cluster: Cluster, queue: DeadLetterQueue, reading: QueueReading) -> 
     KeptMessage.objects.bulk_create(
         [
             KeptMessage(dead_letter=row, properties=dead.properties, body=dead.body)
+            for row, dead in zip(rows, new, strict=True)
+        ],
+        batch_size=CHUNK,
+    )
+    SearchText.objects.bulk_create(
+        [
+            SearchText(dead_letter=row, words=words_text(row), body=searched_body(row, dead.body))
             for row, dead in zip(rows, new, strict=True)
         ],
         batch_size=CHUNK,

@@ -180,6 +180,23 @@ class ArchiveMark(models.Model):
         return f"{self.failure_id} {self.archived_at}"
 
 
+class SearchText(models.Model):
+    """The texts of a dead letter that can be searched (`search_texts.py`); the index of their trigrams hangs on it.
+
+    `words`: those of all that the row says, with a space before and after each; `body`: the beginning of a kept body,
+    where it is text, and the marks of its failure and its group.
+    """
+
+    dead_letter = models.OneToOneField(
+        DeadLetter, on_delete=models.CASCADE, related_name="search_text", primary_key=True
+    )
+    words = models.TextField(blank=True, default="")
+    body = models.TextField(blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"{self.dead_letter_id}"
+
+
 class KeptMessage(models.Model):
     """What a dead letter carried, so that it can be read when the broker has removed it.
 

@@ -2,76 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Generic, TypeVar
 
-from django.db.models import F, Model, Q, QuerySet
+from django.conf import settings
+from django.db.models import F
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.clusters.selectors.newest_first import read_cursor, rows_behind, write_cursor
+from mqadmin.deadletters.masked_rows import with_readable_body
+from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, FailureHour
+from mqadmin.deadletters.newest_rows import NewestRows
+from mqadmin.deadletters.search_index import LookUp
+from mqadmin.deadletters.search_texts import as_word, failure_mark, failure_word, group_mark, wanted_words
+from mqadmin.people.roles import Role
 
-PAGE_SIZE = 50
 # The trend of a failure, an hour a bar.
 TREND_HOURS = 24
 # More than a person looks through; others are typed.
 OWNERS_MAX = 200
 
-M = TypeVar("M", bound=Model)
-
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """What is looked for; "" and None: anything. `text` is in an id, a key, the topic, the tag, or the error.
+    """What is looked for; "" and None: anything. `text`: all its words are in the fields; `body` is in the body.
 
-    Found is what is archived, or what is not: never both, since each has its own index.
+    `body` has SEARCHED_CHARS_MIN characters at least, and is found only where `role` may see it. Found is what is
+    archived, or what is not: never both, since each has its own index.
     """
 
     group: str = ""
     failure_id: int | None = None
     text: str = ""
+    body: str = ""
+    role: Role | None = None
     since: datetime | None = None
     until: datetime | None = None
     is_archived: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NewestRows(Generic[M]):
-    """Rows by the moment in `column`, the newest first; a position is (moment, primary key)."""
-
-    rows: QuerySet[M]
-    column: str
-
-    def after(self, position: Sequence[Any] | None, size: int) -> list[M]:
-        """Returns at most `size` rows behind the position, None for the first ones."""
-        rows = self.rows
-        if position is not None:
-            rows = rows_behind(rows, self.column, *position)
-        return list(rows.order_by(f"-{self.column}", "-pk")[:size])
-
-    def position(self, row: M) -> list[object]:
-        """Returns the position of a row, as plain JSON."""
-        return [getattr(row, self.column).isoformat(), row.pk]
-
-    def total_count(self) -> None:
-        """Not counted: there may be millions."""
-
-    def page(self, before: str, size: int = PAGE_SIZE) -> Page[M]:
-        """Returns the rows before a cursor; the first ones where it is "" or garbage."""
-        found = self.after(read_cursor(before), size + 1)
-        rows = tuple(found[:size])
-        older = write_cursor(getattr(rows[-1], self.column), rows[-1].pk) if len(found) > size else ""
-        return Page(rows, older)
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[M]):
-    """`older` is the cursor of the next page, "" on the last."""
-
-    rows: tuple[M, ...]
-    older: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +81,8 @@ def owners(cluster: Cluster) -> list[str]:
     return list(named.values_list("owner", flat=True).distinct()[:OWNERS_MAX])
 
 
-def dead_letters(cluster: Cluster, wanted: DeadLetterFilter) -> NewestRows[DeadLetter]:
+def dead_letters(cluster: Cluster, wanted: DeadLetterFilter) -> NewestRows[DeadLetter] | MatchingRows:
+    """Returns dead letters, the latest first; those with a text, the last indexed first."""
     rows = DeadLetter.objects.filter(cluster=cluster, archived_at__isnull=not wanted.is_archived)
     if wanted.failure_id is not None:
         rows = rows.filter(failure_id=wanted.failure_id)
@@ -123,21 +92,25 @@ def dead_letters(cluster: Cluster, wanted: DeadLetterFilter) -> NewestRows[DeadL
         rows = rows.filter(dead_at__gte=wanted.since)
     if wanted.until is not None:
         rows = rows.filter(dead_at__lt=wanted.until)
-    if wanted.text:
-        rows = rows.filter(_mentions(wanted.text))
+    if wanted.body:
+        rows = with_readable_body(rows, settings.MQADMIN_MASKED, wanted.role)
+    if wanted.text or wanted.body:
+        # A text of signs alone has no word that could be found.
+        has_words = not wanted.text or bool(wanted_words(wanted.text))
+        return MatchingRows(rows, _look_up(wanted) if has_words else LookUp())
     return NewestRows(rows, "dead_at")
 
 
-def _mentions(text: str) -> Q:
-    return (
-        Q(message_id=text)
-        | Q(offset_message_id=text)
-        | Q(keys__contains=f" {text} ")
-        | Q(origin_topic__icontains=text)
-        | Q(tag__icontains=text)
-        | Q(failure_class__icontains=text)
-        | Q(failure_text__icontains=text)
-    )
+def _look_up(wanted: DeadLetterFilter) -> LookUp:
+    """Returns the texts, and what makes the dead letters of a group or failure few, in the index itself."""
+    words, marks = wanted_words(wanted.text), []
+    if wanted.group:
+        words.append(as_word(wanted.group))
+        marks.append(group_mark(wanted.group))
+    if wanted.failure_id is not None:
+        words.append(failure_word(wanted.failure_id))
+        marks.append(failure_mark(wanted.failure_id))
+    return LookUp(tuple(word for word in words if word), wanted.body, tuple(marks))
 
 
 def dead_letter(cluster: Cluster, dead_letter_id: int) -> DeadLetter:

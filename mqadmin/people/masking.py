@@ -45,11 +45,13 @@ def read_rules(text: str) -> tuple[MaskRule, ...]:
     return tuple(rules)
 
 
+def concerns(rule: MaskRule, role: Role) -> bool:
+    """Returns whether the rule hides bodies from the role."""
+    return _RANKS[role] <= _RANKS[rule.role]
+
+
 def is_masked(rules: Sequence[MaskRule], role: Role | None, topics: Collection[str]) -> bool:
     """Returns whether a body is hidden. `topics`: where the message is, and where it was first sent to."""
     if role is None:
         return True
-    return any(
-        _RANKS[role] <= _RANKS[rule.role] and any(fnmatchcase(topic, rule.pattern) for topic in topics)
-        for rule in rules
-    )
+    return any(concerns(rule, role) and any(fnmatchcase(topic, rule.pattern) for topic in topics) for rule in rules)

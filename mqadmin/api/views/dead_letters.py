@@ -26,6 +26,7 @@ from mqadmin.clusters.models import NAME_CHARS_MAX
 from mqadmin.deadletters import selectors as dead_letter_selectors
 from mqadmin.deadletters.bodies import body_of
 from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
 from mqadmin.mending.selectors import mended_view
 
@@ -61,7 +62,14 @@ class DeadLettersQuery(FailuresQuery):
         max_length=FILTER_CHARS_MAX,
         default="",
         allow_blank=True,
-        help_text="An id or a key, or a part of the topic, the tag or the error.",
+        help_text="Words, each of an id, a key, the group, the topic, the tag, the error, the host or the member.",
+    )
+    body = serializers.CharField(
+        min_length=SEARCHED_CHARS_MIN,
+        max_length=FILTER_CHARS_MAX,
+        default="",
+        allow_blank=True,
+        help_text="A part of the body, of those that the caller may see.",
     )
     since = serializers.DateTimeField(required=False, help_text="Died then or later.")
     until = serializers.DateTimeField(required=False, help_text="Died before.")
@@ -69,21 +77,24 @@ class DeadLettersQuery(FailuresQuery):
 
 @described("list_dead_letters", "List dead letters")
 class DeadLetters(ListResource):
-    """Dead letters of a cluster, the latest first."""
+    """Dead letters of a cluster, the latest first; with `q` or `body`, the last indexed first."""
 
     row = DeadLetterSerializer
     query = DeadLettersQuery
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[DeadLetter]:
+        head = selectors.cluster_head(names["cluster"])
         wanted = DeadLetterFilter(
             group=query["group"],
             failure_id=query.get("failure"),
             text=query["q"].strip(),
+            body=query["body"],
+            role=role_on(self.request, head),
             since=query.get("since"),
             until=query.get("until"),
             is_archived=query["archived"],
         )
-        return dead_letter_selectors.dead_letters(selectors.cluster_head(names["cluster"]), wanted)
+        return dead_letter_selectors.dead_letters(head, wanted)
 
 
 class DeadLetterDetail(Resource):

@@ -34,7 +34,7 @@ from mqadmin.mending.selectors import mended_view
 @require_safe
 def dead_letters(request: HttpRequest, cluster: str) -> HttpResponse:
     """Lists the failures of a cluster, or, with a word to look for, the dead letters that have it."""
-    search, before = read_search(request.GET), request.GET.get("before", "")
+    search, before = read_search(request, cluster), request.GET.get("before", "")
     shows = [Subscription(cluster, kinds=(ChangeKind.DEAD_LETTERS,))]
     return live_page(
         request,
@@ -43,6 +43,7 @@ def dead_letters(request: HttpRequest, cluster: str) -> HttpResponse:
         shows=shows,
         cluster=cluster,
         section="dead_letters",
+        audience=search.audience,
     )
 
 
@@ -71,7 +72,7 @@ def failure_lines(rows: Sequence[Failure], now: datetime) -> list[tuple[Failure,
 @require_safe
 def failure(request: HttpRequest, cluster: str, failure: int) -> HttpResponse:
     """Shows a failure with its dead letters; of one that is archived those that went with it."""
-    search, before = read_search(request.GET), request.GET.get("before", "")
+    search, before = read_search(request, cluster), request.GET.get("before", "")
     shows = [Subscription(cluster, kinds=(ChangeKind.DEAD_LETTERS,))]
     return live_page(
         request,
@@ -80,6 +81,7 @@ def failure(request: HttpRequest, cluster: str, failure: int) -> HttpResponse:
         shows=shows,
         cluster=cluster,
         section="dead_letters",
+        audience=search.audience,
     )
 
 

@@ -72,7 +72,7 @@ def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResp
 
 @require_safe
 def group_dead_letters(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    search, before = read_search(request.GET), request.GET.get("before", "")
+    search, before = read_search(request, cluster), request.GET.get("before", "")
 
     def context(page: GroupPage) -> dict[str, Any]:
         found = dead_letters.failures(page.cluster, search.failures(group)).page(before)

@@ -96,3 +96,13 @@ def test_archived_ones_are_listed_apart(http: Client, cluster: Cluster, now: dat
     (archived,) = get(http, "failures", archived="true")["items"]
     assert archived["id"] == failure.pk
     assert len(get(http, "dead-letters", archived="true")["items"]) == 3
+
+
+def test_bodies_are_searched_for_who_may_see_them(
+    http: Client, token_of: Callable[..., Client], ann: AbstractUser, settings: Any
+) -> None:
+    settings.MQADMIN_MASKED = read_rules("viewer:orders")
+    (found,) = get(http, "dead-letters", body='"id": 2', group="billing")["items"]
+    assert found["queue_offset"] == 2
+    assert get(token_of(ann, "viewer"), "dead-letters", body='"id": 2')["items"] == []
+    assert http.get("/api/v1/clusters/local/dead-letters", {"body": "id"}).status_code == 400

@@ -138,3 +138,13 @@ def test_failures_are_found_by_owner(http, dead):
     assert len(names_in(page)) == 1
     assert "<i>known" not in page.content.decode()
     assert "No failure matches" in text_of(http.get("/clusters/local/deadletters/", {"owner": "nobody"}))
+
+
+def test_bodies_are_searched_for_who_may_see_them(http, dead, settings):
+    address = "/clusters/local/deadletters/"
+    assert len(names_in(http.get(address, {"body": "alert("}))) == 1
+    assert "three characters or more" in text_of(http.get(address, {"body": "al"}))
+    assert len(names_in(http.get(address, {"q": "order-2", "until": "2023-11-14"}))) == 1
+    assert "No dead letter matches" in text_of(http.get(address, {"since": "2023-11-15"}))
+    settings.MQADMIN_MASKED = read_rules("admin:orders")
+    assert "No dead letter matches" in text_of(http.get(address, {"body": "alert("}))

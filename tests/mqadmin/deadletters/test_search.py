@@ -1,0 +1,139 @@
+"""Dead letters are found by a part of their fields or body, as far as the viewer may see bodies; not when gone."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters import matching_rows, search_index
+from mqadmin.deadletters.masked_rows import as_regex
+from mqadmin.deadletters.models import DeadLetter, SearchText
+from mqadmin.deadletters.retention import remove_old
+from mqadmin.deadletters.search_index import LookUp
+from mqadmin.deadletters.search_texts import BODY_CHARS_MAX, body_text
+from mqadmin.deadletters.selectors import DeadLetterFilter, dead_letters
+from mqadmin.people.masking import read_rules
+from mqadmin.people.roles import Role
+from remoting.wire.properties import Property
+from tests.support import console_rows as seed
+from tests.support.dead_letter_brokers import dead_message
+
+BODIES = (b'{"name": "Miller"}', "编号 abcdef 订单失败".encode(), b'100% "quoted" AND OR *', b"\xff\xfeMiller")
+
+
+@pytest.fixture(autouse=True)
+def _dead(prod: Cluster, now: datetime) -> None:
+    reason = {Property.FAILURE_CLASS: "shop.PaymentTimeout", Property.FAILURE_TEXT: "no answer after 30 s"}
+    messages = [dead_message(offset, body=body, properties=reason) for offset, body in enumerate(BODIES)]
+    seed.make_dead_letters(prod, "billing", messages, now=now)
+
+
+def found(prod: Cluster, **wanted: Any) -> list[int]:
+    rows = dead_letters(prod, DeadLetterFilter(**{"role": Role.ADMIN, **wanted}))
+    return [row.queue_offset for row in rows.after(None, 50)]
+
+
+@pytest.mark.parametrize(
+    ("text", "offsets"),
+    [
+        ("uniq1", [1]),
+        ("k", [3, 2, 1, 0]),
+        ("o", []),
+        ("order-2 answer", [2]),
+        ("after 30", [3, 2, 1, 0]),
+        ("10.0.0.7", [3, 2, 1, 0]),
+        ("TIMEOUT", [3, 2, 1, 0]),
+        ("bill", []),
+        ('"', []),
+        ("* OR uniq1", []),
+        ("Miller", []),
+    ],
+)
+def test_fields_are_found_by_their_words(prod: Cluster, text: str, offsets: list[int]) -> None:
+    assert found(prod, text=text) == offsets
+
+
+@pytest.mark.parametrize(
+    ("body", "offsets"),
+    [("miller", [0]), ("订单失", [1]), ('% "quoted" and', [2]), ("AND OR *", [2]), ("100_", []), ("UNIQ1", [])],
+)
+def test_bodies_are_found_by_a_part_of_them(prod: Cluster, body: str, offsets: list[int]) -> None:
+    assert found(prod, body=body) == offsets
+
+
+def test_all_that_is_said_must_hold(prod: Cluster, now: datetime) -> None:
+    assert found(prod, text="order-2", body="quoted") == [2]
+    assert found(prod, text="order-1", body="quoted") == []
+    assert found(prod, text="order-2", until=now - timedelta(days=9000)) == []
+    assert found(prod, text="order-2", group="mail") == []
+    failure_id = DeadLetter.objects.get(queue_offset=2).failure_id
+    assert found(prod, body="quoted", group="billing", failure_id=failure_id) == [2]
+    assert found(prod, body="Miller", failure_id=failure_id) == []
+    assert found(prod, body="quoted", group="mail") == []
+
+
+def test_a_common_text_is_looked_up_step_by_step(prod: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_ONCE", 1)
+    rows = dead_letters(prod, DeadLetterFilter(text="billing"))
+    first = rows.page("", size=3)
+    assert [row.queue_offset for row in first.rows] == [3, 2, 1]
+    assert [row.queue_offset for row in rows.page(first.older, size=3).rows] == [0]
+    assert found(prod, text="order-0", body="name") == [0]
+
+
+@pytest.mark.parametrize(
+    ("rules", "offsets"),
+    [("operator:ord*", []), ("operator:%DLQ%b?lling", []), ("operator:other*", [0]), ("viewer:*", [0])],
+)
+def test_a_body_that_a_role_may_not_see_is_not_found(prod: Cluster, settings: Any, rules: str, offsets: Any) -> None:
+    settings.MQADMIN_MASKED = read_rules(rules)
+    assert found(prod, body="Miller", role=Role.OPERATOR) == offsets
+    assert found(prod, body="Miller", role=None) == []
+    assert found(prod, text="UNIQ0", role=Role.VIEWER) == [0]
+
+
+def test_a_pattern_with_brackets_hides_rather_too_much() -> None:
+    assert (as_regex("pay.ments*"), as_regex("[!a]b")) == (r"^pay\.ments.*$", "")
+
+
+def test_what_is_removed_is_not_found_any_more(prod: Cluster, now: datetime) -> None:
+    assert remove_old(now) == len(BODIES)
+    assert (found(prod, text="UNIQ1"), SearchText.objects.count()) == ([], 0)
+    if connection.vendor == "sqlite":
+        assert search_index.matching_ids(LookUp(("uniq1",)), None, 9) == []
+
+
+def test_without_an_index_all_texts_are_read(prod: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_index, "_has_fts", lambda: False)
+    assert (found(prod, body="miller"), found(prod, text="uniq1")) == ([0], [1])
+
+
+def test_the_index_is_made_of_what_is_there(prod: Cluster) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL keeps it with the table")
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE mq_deadletters_search_bodies")
+        cursor.execute("DROP TRIGGER mq_deadletters_search_delete")
+    search_index.install(connection)
+    assert found(prod, body="Miller") == [0]
+    DeadLetter.objects.all().delete()
+    assert search_index.matching_ids(LookUp(body="Miller"), None, 9) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (None, ""),
+        (b"\xff", ""),
+        (b"a\0b", "a\N{SYMBOL FOR NULL}b"),
+        (b"x" * 50_000, "x" * BODY_CHARS_MAX),
+        (("é" * 40_000).encode(), "é" * BODY_CHARS_MAX),
+        (b"x" + ("\N{GRINNING FACE}" * 9000).encode(), "x" + "\N{GRINNING FACE}" * (BODY_CHARS_MAX - 1)),
+    ],
+)
+def test_what_is_searched_of_a_body_is_text_and_bounded(body: bytes | None, text: str) -> None:
+    assert body_text(body) == text
