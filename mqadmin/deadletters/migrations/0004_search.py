@@ -30,7 +30,7 @@ def write_texts(apps: Apps, _schema_editor: BaseDatabaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("mq_deadletters", "0002_archive")]
+    dependencies = [("mq_deadletters", "0003_mended_copy")]
 
     operations = [
         migrations.CreateModel(
