@@ -50,17 +50,22 @@ def _in_process(folder: Path, count: int, **environment: str) -> None:
 
 
 def _measure(count: int) -> None:
-    import django
+    import django  # needs the settings
 
     django.setup()
-    from django.core.management import call_command
-    from django.db import connection
-    from django.utils import timezone
+    from django.core.management import call_command  # needs the settings
+    from django.db import connection  # needs the settings
+    from django.utils import timezone  # needs the settings
 
-    from mqadmin.deadletters.models import DeadLetter, Failure
-    from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter, dead_letters, failures
-    from mqadmin.people.roles import Role
-    from tests.support import console_rows as seed
+    from mqadmin.deadletters.models import DeadLetter, Failure  # needs the settings
+    from mqadmin.deadletters.selectors import (  # needs the settings
+        DeadLetterFilter,
+        FailureFilter,
+        dead_letters,
+        failures,
+    )
+    from mqadmin.people.roles import Role  # needs the settings
+    from tests.support import console_rows as seed  # needs the settings
 
     call_command("migrate", verbosity=0)
     now = timezone.now()
@@ -105,13 +110,13 @@ def _measure(count: int) -> None:
 
 
 def _fill(cluster: object, count: int) -> None:
-    from django.utils import timezone
+    from django.utils import timezone  # needs the settings
 
-    from mqadmin.deadletters.indexing import write
-    from mqadmin.deadletters.models import DeadLetterQueue
-    from mqadmin.observing.gateway import QueueReading
-    from remoting.wire.properties import Property
-    from tests.support.dead_letter_brokers import dead_message
+    from mqadmin.deadletters.indexing import write  # needs the settings
+    from mqadmin.deadletters.models import DeadLetterQueue  # needs the settings
+    from mqadmin.observing.gateway import QueueReading  # needs the settings
+    from remoting.wire.properties import Property  # needs the settings
+    from tests.support.dead_letter_brokers import dead_message  # needs the settings
 
     choice = random.Random(7)
     queues = [
