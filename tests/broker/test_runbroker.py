@@ -120,7 +120,7 @@ def test_runbroker_serves_on_while_a_client_takes_all_descriptors(tmp_path) -> N
     with contextlib.ExitStack() as sockets:
         sockets.callback(broker.stop)
         for _ in range(400):
-            sockets.enter_context(socket.create_connection((host, int(port)), timeout=60))
+            sockets.enter_context(socket.create_connection((host, int(port)), timeout=120))
         wait_until(lambda: "connections are open already" in broker.output(), what="the refusal in the log")
         open_files = len(os.listdir(f"/proc/{broker.pid}/fd"))
     assert open_files < 200

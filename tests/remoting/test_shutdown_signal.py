@@ -28,8 +28,8 @@ async def test_set_wakes_all_waiting_tasks_and_those_that_wait_later(shutdown: S
     assert not shutdown.is_set
     shutdown.set()
 
-    await asyncio.wait_for(asyncio.gather(*waiting), 5)
-    await asyncio.wait_for(shutdown.wait(), 5)
+    await asyncio.wait_for(asyncio.gather(*waiting), 60)
+    await asyncio.wait_for(shutdown.wait(), 60)
     assert shutdown.is_set
 
 
@@ -40,16 +40,16 @@ async def test_two_waits_on_one_loop_do_not_disturb_each_other(shutdown: Shutdow
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
     shutdown.set()
-    await asyncio.wait_for(second, 5)
+    await asyncio.wait_for(second, 60)
 
 
 def test_set_wakes_the_event_loops_of_other_threads_and_waiting_threads(shutdown: ShutdownSignal) -> None:
     with ThreadPoolExecutor(2) as threads:
-        loop = threads.submit(lambda: asyncio.run(asyncio.wait_for(shutdown.wait(), 10)))
+        loop = threads.submit(lambda: asyncio.run(asyncio.wait_for(shutdown.wait(), 60)))
         thread = threads.submit(shutdown.wait_in_thread, 10.0)
         shutdown.set()
-        assert loop.result(10) is None
-        assert thread.result(10) is True
+        assert loop.result(60) is None
+        assert thread.result(60) is True
 
 
 def test_wait_in_thread_gives_up_after_its_time(shutdown: ShutdownSignal) -> None:

@@ -155,7 +155,7 @@ class PlayedBrokers(Generic[B]):
         return [*(broker.server for broker in self.brokers.values()), self.name_server]
 
     def _call(self, call: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(call, self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(call, self._loop).result(60)
 
     def _cluster(self, _: Connection, request: Command) -> Command:
         brokers = {

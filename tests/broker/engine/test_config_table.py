@@ -250,7 +250,7 @@ class GatedFiles(FaultyFiles):
     def fdatasync(self, descriptor: int) -> None:  # type: ignore[override]
         if threading.current_thread() is not threading.main_thread():
             self.began.set()
-            assert self.gate.wait(10)
+            assert self.gate.wait(60)
         super().fdatasync(descriptor)
 
 

@@ -50,7 +50,7 @@ async def test_a_stop_cuts_the_wait_short() -> None:
 
     task = PeriodicTask("save", 3600, never)
     task.start()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await task.stop()
 
 
@@ -87,6 +87,6 @@ async def test_a_lag_is_seen_while_what_came_meanwhile_is_read_and_forgotten_the
     time.sleep(3 * LAG_INTERVAL_S)  # noqa: ASYNC251 - the lag itself
     await eventually(lambda: seen)
     assert seen[0] >= 1.9 * LAG_INTERVAL_S
-    assert "late by 0." in caplog.text
+    assert "the event loop was late by" in caplog.text
     await eventually(lambda: monitor.lag_s(loop.time()) < LAG_INTERVAL_S)
     monitor.stop()

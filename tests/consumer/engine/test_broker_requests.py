@@ -76,7 +76,7 @@ async def test_listeners_that_hang_leave_no_room_for_more_and_do_not_hold_up_a_s
     may_end = threading.Event()
 
     def listen(message: Message) -> None:
-        may_end.wait(10)
+        may_end.wait(60)
 
     member = await joined(broker, members, listen, is_async=False)
     stored = encode_message(StoredMessage(topic="orders", queue_id=0, body=b"x"))

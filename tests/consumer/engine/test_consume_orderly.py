@@ -273,7 +273,7 @@ async def test_a_stop_keeps_the_lock_of_a_queue_whose_listener_runs_on(broker: M
 
     def listen(message: Message) -> None:
         began.set()
-        release.wait(20)
+        release.wait(60)
 
     broker.put("orders", b"0", queue_id=0)
     member = await members.start(listen, is_async=False, stop_timeout_s=0.1)

@@ -47,7 +47,7 @@ async def test_a_suspended_member_can_be_stopped(broker: MemoryBroker, members: 
     member = await members.start(listener_into([]))
     await eventually(lambda: len(order_queues(member)) == 8)
     member.suspend()
-    await asyncio.wait_for(members.stop(member), 5)
+    await asyncio.wait_for(members.stop(member), 60)
 
 
 def count_pulls(broker: MemoryBroker) -> list[Command]:

@@ -65,7 +65,7 @@ async def test_what_waits_behind_a_call_that_hangs_is_taken_by_other_threads_and
 
     def listen(message: Any) -> None:
         if message.body in (b"10", b"11"):
-            may_end.wait(10)
+            may_end.wait(60)
 
     calls = Calls(3, listen)
     calls.submit(200)
@@ -86,7 +86,7 @@ async def test_calls_that_are_over_at_once_are_reported_many_at_a_time() -> None
 
 async def test_every_thread_is_used_while_all_hang() -> None:
     together = threading.Barrier(20)
-    calls = Calls(20, lambda message: together.wait(10))
+    calls = Calls(20, lambda message: together.wait(60))
     calls.submit(40)
     await eventually(lambda: len(calls.reported) == 40)
     assert [call.error for call in calls.reported] == [None] * 40
@@ -107,7 +107,7 @@ async def test_a_hanging_listener_does_not_keep_a_close_waiting_for_long(monkeyp
 
     def listen(message: Any) -> None:
         began.set()
-        may_end.wait(10)
+        may_end.wait(60)
 
     calls = Calls(2, listen)
     calls.submit(1)

@@ -60,7 +60,7 @@ async def test_at_thread_end_runs_in_each_thread() -> None:
     all_at_once = threading.Barrier(3)
     ended: list[str] = []
     reports: list[ListenerCall] = []
-    workers = make_workers(3, lambda message: all_at_once.wait(5), reports, at_thread_end=lambda: ended.append("bye"))
+    workers = make_workers(3, lambda message: all_at_once.wait(60), reports, at_thread_end=lambda: ended.append("bye"))
     workers.submit(cached(count=3))
     await eventually(lambda: len(reports) == 3)
     assert [call.error for call in reports] == [None] * 3
@@ -112,7 +112,7 @@ async def test_what_has_not_begun_can_be_discarded(kind: str) -> None:
 
     def listen(message: object) -> None:
         began.append(message)
-        may_end.wait(5)
+        may_end.wait(60)
 
     async def alisten(message: object) -> None:
         began.append(message)

@@ -51,7 +51,7 @@ class Written:
 
     def __call__(self, cluster: str, group: str, failures: Sequence[Failure]) -> None:
         self.began.set()
-        self.may_go_on.wait(10)
+        self.may_go_on.wait(60)
         if self._failures_left:
             self._failures_left -= 1
             raise OperationalError("the database is away")

@@ -75,7 +75,7 @@ class Instance:
         self._task = asyncio.create_task(run(self.consumer, keeper, self.signals, self.terminated, hand_over_s))
 
     async def ended(self) -> None:
-        await asyncio.wait_for(self._task, 10)
+        await asyncio.wait_for(self._task, 60)
         self.signals.shutdown.close()
         self.signals.cold.close()
 

@@ -18,7 +18,7 @@ async def test_steps_of_one_cluster_run_in_turn_and_those_of_two_beside_each_oth
     order: list[str] = []
 
     def meet(name: str) -> None:
-        both.wait(30)
+        both.wait(60)
         order.append(name)
 
     first, second = asyncio.create_task(one.run(meet, "met")), asyncio.create_task(one.run(order.append, "after"))
@@ -36,7 +36,7 @@ async def test_step_whose_caller_was_cancelled_ends_before_the_next_and_before_t
 
     def step() -> None:
         has_begun.set()
-        may_end.wait(30)
+        may_end.wait(60)
         try:
             steps.raise_if_closing()
         except Interrupted:

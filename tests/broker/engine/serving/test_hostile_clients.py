@@ -73,7 +73,7 @@ def unsent_bytes(house: House) -> int:
 async def push(one: socket.socket, data: bytes) -> None:
     """Until it is sent, or the broker has had enough."""
     with contextlib.suppress(OSError):
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(60):
             await asyncio.get_running_loop().sock_sendall(one, data)
 
 

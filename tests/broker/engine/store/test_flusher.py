@@ -31,7 +31,7 @@ class HeldFiles(FaultyFiles):
         self.gate.set()
 
     def fdatasync(self, descriptor: int) -> None:  # type: ignore[override]
-        self.gate.wait(10)
+        self.gate.wait(60)
         super().fdatasync(descriptor)
 
 
@@ -65,7 +65,7 @@ async def test_sync_waits_for_the_disk_and_releases_the_group_together(tmp_path:
     assert not any(waiter.done() for waiter in waiters)
     before = files.sync_count
     files.gate.set()
-    await asyncio.wait_for(asyncio.gather(*waiters), 5)
+    await asyncio.wait_for(asyncio.gather(*waiters), 60)
     assert files.sync_count - before <= 4
     assert store.flushed_commit_log_offset == store.max_commit_log_offset
     store.close()
@@ -74,7 +74,7 @@ async def test_sync_waits_for_the_disk_and_releases_the_group_together(tmp_path:
 async def test_sync_answers_at_once_what_is_flushed_already(tmp_path: Path) -> None:
     store = open_store(tmp_path, SYNC)
     appended = store.append(draft())
-    await asyncio.wait_for(flushed(store, appended), 5)
+    await asyncio.wait_for(flushed(store, appended), 60)
     assert flushed(store, appended).done()
     store.close()
 
@@ -82,7 +82,7 @@ async def test_sync_answers_at_once_what_is_flushed_already(tmp_path: Path) -> N
 async def test_sync_flushes_a_closed_segment_too(tmp_path: Path) -> None:
     store = open_store(tmp_path, SYNC)
     for _ in range(5):
-        await asyncio.wait_for(flushed(store, store.append(draft(bytes(9000)))), 5)
+        await asyncio.wait_for(flushed(store, store.append(draft(bytes(9000)))), 60)
     assert len(store._log._unsynced) == 1
     store.close()
 
@@ -107,14 +107,14 @@ async def test_async_flushes_in_the_background(tmp_path: Path) -> None:
 async def test_a_failed_flush_is_told_to_all_and_stops_the_store(tmp_path: Path) -> None:
     files = HeldFiles()
     store = open_store(tmp_path, SYNC, files=files)
-    await asyncio.wait_for(flushed(store, store.append(draft(b"safe"))), 5)
+    await asyncio.wait_for(flushed(store, store.append(draft(b"safe"))), 60)
     files.gate.clear()
     files.sync_error = errno.EIO
     waiters = [flushed(store, store.append(draft(b"lost?"))) for _ in range(3)]
     files.gate.set()
     for waiter in waiters:
         with pytest.raises(StoreFailed, match="restart the broker"):
-            await asyncio.wait_for(waiter, 5)
+            await asyncio.wait_for(waiter, 60)
     with pytest.raises(StoreFailed, match="flushing to the disk failed"):
         store.append(draft())
     with pytest.raises(StoreFailed):
@@ -148,7 +148,7 @@ async def test_who_waits_at_the_close_is_told(tmp_path: Path) -> None:
     files = HeldFiles()
     store = open_store(tmp_path, SYNC, files=files)
     first = flushed(store, store.append(draft()))
-    await asyncio.wait_for(first, 5)
+    await asyncio.wait_for(first, 60)
     store._flusher._is_asleep = False  # the next wake-up is lost, as if the thread were busy until the stop
     waiter = flushed(store, store.append(draft()))
     store.close()
@@ -167,7 +167,7 @@ async def test_senders_do_not_wait_for_a_long_checkpoint(tmp_path: Path) -> None
     for queue_id in range(40):
         store.append(draft(queue_id=queue_id))
     await eventually(lambda: store._flusher.has_plan)
-    await asyncio.wait_for(flushed(store, store.append(draft())), 5)
+    await asyncio.wait_for(flushed(store, store.append(draft())), 60)
     assert store._flusher.has_plan
     files.pause_s = 0
     store.close()
@@ -223,7 +223,7 @@ async def test_a_checkpoint_never_reaches_beyond_what_is_flushed(tmp_path: Path)
     store.append(draft(bytes(300)))
     assert store._flusher.has_plan
     files.gate.set()
-    await asyncio.wait_for(waiter, 5)
+    await asyncio.wait_for(waiter, 60)
     await eventually(lambda: not store._flusher.has_plan)
     store.close()
     assert seen
@@ -244,9 +244,9 @@ async def test_a_checkpoint_waits_while_no_file_can_be_opened(tmp_path: Path, ca
     store.append(draft())  # makes the segment
     await eventually(lambda: not store._flusher.has_plan)
     files.is_short = True
-    await asyncio.wait_for(flushed(store, store.append(draft(b"one"))), 5)
+    await asyncio.wait_for(flushed(store, store.append(draft(b"one"))), 60)
     await eventually(lambda: "are put off" in caplog.text)
-    await asyncio.wait_for(flushed(store, store.append(draft(b"two"))), 5)
+    await asyncio.wait_for(flushed(store, store.append(draft(b"two"))), 60)
     assert store._flusher.has_plan
     files.is_short = False
     await eventually(lambda: not store._flusher.has_plan)
@@ -271,7 +271,7 @@ async def test_a_waiter_that_fails_does_not_keep_the_others_waiting(
     store.when_flushed(appended.commit_log_offset + appended.total_bytes, fails)
     waiter = flushed(store, appended)
     files.gate.set()
-    await asyncio.wait_for(waiter, 5)
+    await asyncio.wait_for(waiter, 60)
     assert "a callback for the flush" in caplog.text
     store.close()
 
@@ -309,8 +309,8 @@ async def test_whatever_ends_the_flusher_stops_the_store(tmp_path: Path) -> None
 
     files = Broken()
     store = open_store(tmp_path, SYNC, files=files)
-    await asyncio.wait_for(flushed(store, store.append(draft())), 5)
+    await asyncio.wait_for(flushed(store, store.append(draft())), 60)
     files.is_broken = True
     with pytest.raises(StoreFailed, match="a mistake of ours"):
-        await asyncio.wait_for(flushed(store, store.append(draft())), 5)
+        await asyncio.wait_for(flushed(store, store.append(draft())), 60)
     abandon(store)

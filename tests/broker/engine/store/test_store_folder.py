@@ -30,7 +30,7 @@ except StoreLocked as error:
 def test_a_second_process_is_told_who_has_the_store(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     asked = [sys.executable, "-c", OPEN_IN_ANOTHER_PROCESS, str(tmp_path)]
-    other = subprocess.run(asked, capture_output=True, text=True, timeout=30)
+    other = subprocess.run(asked, capture_output=True, text=True, timeout=120)
     store.close()
     assert other.returncode == 1
     assert f"refused: the store {tmp_path} is open in another process (pid {os.getpid()})" in other.stderr
