@@ -19,14 +19,14 @@ from tests.support.waiting import eventually
 
 async def test_a_request_is_answered() -> None:
     pipe = Pipe(Recorder(), Answering(5))
-    answer = await pipe.client.request(Command(code=RequestCode.HEART_BEAT), 1000)
+    answer = await pipe.client.request(Command(code=RequestCode.HEART_BEAT), 60_000)
     assert (answer.code, bytes(answer.body)) == (0, bytes(5))
 
 
 async def test_both_ends_may_ask() -> None:
     pipe = Pipe(Answering(), Answering())
     answers = await asyncio.gather(
-        pipe.client.request(Command(code=34), 1000), pipe.server.request(Command(code=307), 1000)
+        pipe.client.request(Command(code=34), 1000), pipe.server.request(Command(code=307), 60_000)
     )
     assert [answer.code for answer in answers] == [0, 0]
 
@@ -35,7 +35,7 @@ async def test_frames_arrive_whole_however_the_network_cuts_them() -> None:
     server = Answering(1000)
     pipe = Pipe(Recorder(), server)
     pipe.to_server.piece_bytes = pipe.to_client.piece_bytes = 7
-    waiting = [pipe.client.request(Command(code=code, body=bytes(code)), 5000) for code in range(20)]
+    waiting = [pipe.client.request(Command(code=code, body=bytes(code)), 60_000) for code in range(20)]
     answers = await asyncio.gather(*waiting)
     assert [request.code for request in server.requests] == list(range(20))
     assert all(len(answer.body) == 1000 for answer in answers)
@@ -43,7 +43,7 @@ async def test_frames_arrive_whole_however_the_network_cuts_them() -> None:
 
 async def test_what_is_sent_in_one_turn_of_the_loop_leaves_with_one_write() -> None:
     pipe = Pipe(Recorder(), Answering())
-    await asyncio.gather(*(pipe.client.request(Command(code=34), 1000) for _ in range(50)))
+    await asyncio.gather(*(pipe.client.request(Command(code=34), 60_000) for _ in range(50)))
     assert len(pipe.to_server.writes) == 1
     assert len(pipe.to_client.writes) == 1
 
@@ -72,7 +72,7 @@ async def test_a_cut_fails_waiting_requests_and_calls_both_handlers() -> None:
     await eventually(lambda: client.lost and server.lost)
     assert not pipe.client.is_open
     with pytest.raises(ConnectionError, match="is closed"):
-        pipe.client.request(Command(code=1), 1000)
+        pipe.client.request(Command(code=1), 60_000)
     pipe.client.send(Command(code=1))
 
 
@@ -103,14 +103,14 @@ async def test_an_exception_in_a_handler_is_logged_and_ends_that_connection_only
     server = Failing()
     pipe = Pipe(Recorder(), server)
     with pytest.raises(ConnectionError):
-        await pipe.client.request(Command(code=34), 1000)
+        await pipe.client.request(Command(code=34), 60_000)
     assert "handling > HEART_BEAT" in caplog.text
     assert "our mistake" in caplog.text
 
 
 async def test_an_answer_too_large_for_a_frame_becomes_a_refusal() -> None:
     pipe = Pipe(Recorder(), Answering(FRAME_BYTES_MAX))
-    answer = await pipe.client.request(Command(code=21), 1000)
+    answer = await pipe.client.request(Command(code=21), 60_000)
     assert answer.code == ResponseCode.SYSTEM_ERROR
     assert "over the limit" in (answer.remark or "")
 
@@ -118,5 +118,5 @@ async def test_an_answer_too_large_for_a_frame_becomes_a_refusal() -> None:
 async def test_a_request_too_large_for_a_frame_is_refused_and_the_connection_lives() -> None:
     pipe = Pipe(Recorder(), Answering())
     with pytest.raises(FrameError, match="over the limit"):
-        pipe.client.request(Command(code=10, body=bytes(FRAME_BYTES_MAX)), 1000)
-    assert (await pipe.client.request(Command(code=34), 1000)).code == 0
+        pipe.client.request(Command(code=10, body=bytes(FRAME_BYTES_MAX)), 60_000)
+    assert (await pipe.client.request(Command(code=34), 60_000)).code == 0

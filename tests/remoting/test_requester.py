@@ -22,8 +22,8 @@ def requester(sent: list[Command]) -> Requester:
 
 
 async def test_responses_find_their_requests_in_any_order(requester: Requester, sent: list[Command]) -> None:
-    first = requester.request(Command(code=1), 1000)
-    second = requester.request(Command(code=2), 1000)
+    first = requester.request(Command(code=1), 60_000)
+    second = requester.request(Command(code=2), 60_000)
     assert requester.take(response(sent[1], 22))
     assert requester.take(response(sent[0], 11))
     assert (await first).code == 11
@@ -32,7 +32,7 @@ async def test_responses_find_their_requests_in_any_order(requester: Requester, 
 
 
 async def test_a_request_is_not_taken_for_a_response(requester: Requester, sent: list[Command]) -> None:
-    waiting = requester.request(Command(code=1), 1000)
+    waiting = requester.request(Command(code=1), 60_000)
     assert not requester.take(Command(code=40, opaque=sent[0].opaque))
     assert requester.pending_count == 1
     requester.take(response(sent[0], 0))
@@ -79,7 +79,7 @@ async def test_a_oneway_is_marked_and_not_waited_for(requester: Requester, sent:
 
 async def test_each_command_gets_its_own_opaque(requester: Requester, sent: list[Command]) -> None:
     command = Command(code=1)
-    waiting = requester.request(command, 1000)
+    waiting = requester.request(command, 60_000)
     first = command.opaque
     requester.send_oneway(command)
     assert command.opaque != first
@@ -89,9 +89,9 @@ async def test_each_command_gets_its_own_opaque(requester: Requester, sent: list
 
 async def test_requests_in_flight_are_bounded(sent: list[Command]) -> None:
     requester = Requester(sent.append, MemoryBudget(), pending_max=2)
-    waiting = [requester.request(Command(code=1), 1000) for _ in range(2)]
+    waiting = [requester.request(Command(code=1), 60_000) for _ in range(2)]
     with pytest.raises(ConnectionError, match="2 requests wait"):
-        requester.request(Command(code=1), 1000)
+        requester.request(Command(code=1), 60_000)
     requester.fail_all(ConnectionError())
     await asyncio.gather(*waiting, return_exceptions=True)
 
@@ -102,7 +102,7 @@ async def test_a_command_that_cannot_be_written_leaves_nothing_waiting() -> None
 
     requester = Requester(refuse, MemoryBudget())
     with pytest.raises(FrameError):
-        requester.request(Command(code=1), 1000)
+        requester.request(Command(code=1), 60_000)
     assert requester.pending_count == 0
 
 

@@ -26,7 +26,7 @@ from tests.support.waiting import eventually
 async def test_requests_are_handed_over_in_portions_of_a_bounded_size() -> None:
     server = Answering()
     pipe = Pipe(Recorder(), server)
-    await asyncio.gather(*(pipe.client.request(Command(code=34), 1000) for _ in range(150)))
+    await asyncio.gather(*(pipe.client.request(Command(code=34), 60_000) for _ in range(150)))
     assert server.portions == [REQUESTS_AT_ONCE_MAX, REQUESTS_AT_ONCE_MAX, 150 - 2 * REQUESTS_AT_ONCE_MAX]
 
 
@@ -102,7 +102,7 @@ async def test_a_turn_is_over_when_its_time_is_up() -> None:
 
     server = Slow()
     pipe = Pipe(Recorder(), server)
-    await asyncio.gather(*(pipe.client.request(Command(code=34), 5000) for _ in range(3)))
+    await asyncio.gather(*(pipe.client.request(Command(code=34), 60_000) for _ in range(3)))
     assert server.portions == [1, 1, 1]
 
 
@@ -162,7 +162,7 @@ async def test_a_request_to_a_peer_that_does_not_read_is_refused() -> None:
     pipe.server.requester.send_oneway(Command(code=40, body=bytes(5000)))
     await eventually(lambda: pipe.server.is_write_paused)
     with pytest.raises(ConnectionError, match="does not read"):
-        pipe.server.request(Command(code=307), 1000)
+        pipe.server.request(Command(code=307), 60_000)
 
 
 @pytest.mark.parametrize(

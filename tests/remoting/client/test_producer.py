@@ -190,11 +190,12 @@ async def test_a_broker_that_moved_is_found_by_its_new_address(
 
 
 async def test_a_silent_broker_costs_no_more_than_the_time_of_the_send(broker: Broker, producer: Producer) -> None:
+    await producer.send("orders", b"x")  # it knows the route and has a connection
     broker.answers[SEND] = lambda *_: None
     producer.timeout_ms = 600_000
     async with asyncio.timeout(60):
         with pytest.raises(SendFailed, match="did not answer SEND_MESSAGE_V2"):
-            await producer.send("orders", b"x", timeout_ms=100)
+            await producer.send("orders", b"x", timeout_ms=1000)
 
 
 async def test_a_silent_name_server_costs_no_more_than_the_time_of_the_send(
@@ -204,7 +205,7 @@ async def test_a_silent_name_server_costs_no_more_than_the_time_of_the_send(
     producer.timeout_ms = 600_000
     async with asyncio.timeout(60):
         with pytest.raises(SendFailed, match="GET_ROUTEINFO_BY_TOPIC"):
-            await producer.send("orders", b"x", timeout_ms=100)
+            await producer.send("orders", b"x", timeout_ms=1000)
 
 
 @pytest.mark.parametrize("code", [10, 11, 12])
