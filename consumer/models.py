@@ -44,6 +44,8 @@ class HostedGroup(models.Model):
     wanted_instances = models.PositiveIntegerField()
     # The number in the listeners' code at the last supervision.
     declared_instances = models.PositiveIntegerField()
+    # For how long the next message may wait, as the listeners' code says; null: it says nothing.
+    lag_objective_s = models.PositiveIntegerField(null=True, blank=True)
     is_stopped = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(auto_now=True)

@@ -46,6 +46,8 @@ FLOW = FlowControl()
 # RocketMQ's largest `consumeMessageBatchMaxSize`; a pull brings 32.
 BATCH_SIZE_MAX = 1024
 CONSUME_TIMEOUT_S_MAX = 24 * 3600
+# A month: more than any broker keeps messages by default.
+LAG_OBJECTIVE_S_MAX = 30 * 86_400
 _ONE_AT_A_TIME = "in order, messages come one at a time"
 _ITS_TURN = "in order, a message stays at the head of its queue until it is consumed"
 
@@ -115,6 +117,8 @@ class GroupOptions(TypedDict, total=False):
     """How long to wait after a pull that found messages."""
     breaker: Breaker | None
     """`Breaker(on=OperationalError)`: after failures in a row consuming stands still and is tried now and then."""
+    lag_objective_s: int | None
+    """For how long the next message may wait before the console says that the group is over its objective."""
     consume_timeout_s: int
     """When a listener has run for so long, its message is sent back and does not hold up the offset any more."""
     strategy: str | Strategy
@@ -304,6 +308,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
                 number(1, CONSUME_TIMEOUT_S_MAX),
                 {"orderly": _ITS_TURN},
             ),
+            Option("lag_objective_s", Scope.GROUP, None, or_none(number(1, LAG_OBJECTIVE_S_MAX))),
             Option("strategy", Scope.GROUP, "AVG", _strategy),
             Option("queues_changed", Scope.GROUP, None, or_none(_function)),
             Option("trace", Scope.GROUP, False, one_of(True, False)),

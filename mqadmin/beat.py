@@ -28,6 +28,7 @@ ENTRIES = (
     Entry("sample lag", "mqadmin.lag.tasks.sample_lag", 30, "jobs"),
     Entry("read brokers' figures", "mqadmin.metrics.tasks.sample_brokers", 60, "jobs"),
     Entry("forget ended log-ins", "mqadmin.people.tasks.forget_ended_log_ins", 3600, "jobs"),
+    Entry("keep declared objectives", "mqadmin.objectives.tasks.keep_declared", 30, "jobs"),
     Entry("index dead letters", "mqadmin.deadletters.tasks.index_dead_letters", 15, "jobs"),
     Entry("remove old dead letters", "mqadmin.deadletters.tasks.remove_old_dead_letters", 3600, "jobs"),
     Entry("prune the rebalance history", "mqadmin.rebalances.tasks.prune_history", 3600, "jobs"),

@@ -141,6 +141,7 @@ INSTALLED_APPS = [
     "mqadmin",
     "mqadmin.clusters",
     "mqadmin.observing",
+    "mqadmin.objectives",
     "mqadmin.lag",
     "mqadmin.rebalances",
     "mqadmin.deadletters",

@@ -81,6 +81,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.observing": ("mqadmin",),
     "mqadmin.lag": ("mqadmin",),
     "mqadmin.rebalances": ("mqadmin",),
+    "mqadmin.objectives": ("mqadmin", *TALKING),
     # Actions know no subject but clusters; the audit knows nobody.
     "mqadmin.actions": (
         *FACES,
@@ -168,7 +169,19 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "mqadmin.clusters": ("mqadmin.clusters",),
     "mqadmin.observing": ("mqadmin.observing", "mqadmin.clusters"),
     # They hear of what was observed, and know nothing of how.
-    "mqadmin.lag": ("mqadmin.lag", "mqadmin.clusters", "mqadmin.observing.signals"),
+    "mqadmin.lag": (
+        "mqadmin.lag",
+        "mqadmin.clusters",
+        "mqadmin.observing.signals",
+        "mqadmin.objectives.selectors",
+        "mqadmin.objectives.values",
+    ),
+    "mqadmin.objectives": (
+        "mqadmin.objectives",
+        "mqadmin.clusters",
+        "mqadmin.actions.declaration",
+        "mqadmin.actions.registry",
+    ),
     "mqadmin.rebalances": (
         "mqadmin.rebalances",
         "mqadmin.clusters",

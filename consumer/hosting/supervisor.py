@@ -57,14 +57,17 @@ def declare(specs: Mapping[str, GroupSpec]) -> None:
     known = {row.key: row for row in HostedGroup.objects.all()}
     for key, spec in specs.items():
         row = known.get(key)
-        declared = spec.options["wanted_instances"]
+        declared, objective_s = spec.options["wanted_instances"], spec.options["lag_objective_s"]
         if row is None:
-            numbers = {"wanted_instances": declared, "declared_instances": declared}
+            numbers = {"wanted_instances": declared, "declared_instances": declared, "lag_objective_s": objective_s}
             HostedGroup.objects.get_or_create(cluster=spec.cluster, group=spec.group, defaults=numbers)
         elif row.declared_instances != declared:
             row.wanted_instances = row.declared_instances = declared
             row.save(update_fields=["wanted_instances", "declared_instances", "updated_at"])
             logger.info("group %s: %d instances wanted, as its listeners say now", key, declared)
+        if row is not None and row.lag_objective_s != objective_s:
+            row.lag_objective_s = objective_s
+            row.save(update_fields=["lag_objective_s", "updated_at"])
 
 
 def snapshot(specs: Mapping[str, GroupSpec]) -> HostingSnapshot:

@@ -66,6 +66,13 @@ def lag(committed_offset: int | None, max_offset: int | None) -> int | None:
     return max(0, max_offset - committed_offset)
 
 
+def rewound_count(committed_offset: int | None, rewound_from: int | None, max_offset: int | None) -> int:
+    """Returns how many messages come again that were consumed before the offset was moved back."""
+    if committed_offset is None or rewound_from is None or max_offset is None:
+        return 0
+    return max(0, min(rewound_from, max_offset) - committed_offset)
+
+
 def behind(
     lag: int | None,
     committed_offset: int | None,

@@ -122,6 +122,8 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="set_topic_permission", section="topics", subject_url_name="topic"),
         ActionPage(action="describe_topic", section="topics", subject_url_name="topic"),
         ActionPage(action="describe_group", section="groups", subject_url_name="group"),
+        # Its subject may be a pattern, which has no page.
+        ActionPage(action="set_objective", section="groups", subject_url_name="groups"),
         ActionPage(
             action="archive_failure", section="dead_letters", subject_url_name="failure", require=_known_failure
         ),

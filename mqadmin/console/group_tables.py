@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from mqadmin.actions.present import OnBrokers
-from mqadmin.clusters.models import Member, QueueOffset
+from mqadmin.clusters.models import Group, Member, QueueOffset
 from mqadmin.console.action_values import LABELS, value_text
 from mqadmin.groups.settings import default_values
+from mqadmin.lag.queue_verdicts import judge_queue
+from mqadmin.lag.verdicts import Judgement, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +21,22 @@ class QueueLine:
 
     queue: QueueOffset
     is_first: bool
+    judgement: Judgement
+
+    @property
+    def reason(self) -> str:
+        return reason(self.judgement.rule, self.judgement.numbers)
 
 
-def queue_lines(queues: Sequence[QueueOffset]) -> list[QueueLine]:
+def queue_lines(group: Group, queues: Sequence[QueueOffset], now: datetime) -> list[QueueLine]:
     """Keeps the selector's order (topic, broker, queue id), with the retry topic moved to the end."""
     ordered = sorted(queues, key=lambda queue: queue.is_retry)
     return [
-        QueueLine(queue, is_first=index == 0 or ordered[index - 1].topic_name != queue.topic_name)
+        QueueLine(
+            queue,
+            is_first=index == 0 or ordered[index - 1].topic_name != queue.topic_name,
+            judgement=judge_queue(group, queue, now),
+        )
         for index, queue in enumerate(ordered)
     ]
 

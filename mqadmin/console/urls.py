@@ -84,6 +84,7 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/groups/<name:group>/consumption/", "set_group_consumption"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/delete/", "delete_group"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/describe/", "describe_group"),
+    action_path("clusters/<slug:cluster>/groups/<name:group>/objective/", "set_objective"),
     page_path("clusters/<slug:cluster>/groups/<name:group>/change/", CHANGE_GROUP),
     path("clusters/<slug:cluster>/groups/<name:group>/settings/", group_settings, name="group_settings"),
     path("clusters/<slug:cluster>/groups/<name:group>/members/", members, name="group_members"),

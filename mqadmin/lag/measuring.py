@@ -17,16 +17,26 @@ from django.db.models import F, Max, Min, OuterRef, Subquery, Sum
 
 from mqadmin.clusters.bulk import Change, chunks, update, write
 from mqadmin.clusters.figures import Behind
-from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQueue, WaitingMethod
+from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQueue, Verdict, WaitingMethod
 from mqadmin.lag import history, rates, sums
 from mqadmin.lag.models import LagHistory
 from mqadmin.lag.rates import Rate, rate
 from mqadmin.lag.sums import Sums
-from mqadmin.lag.verdicts import GROWTH_WINDOW_S, QUIET_AFTER_S, SLOW_AFTER_S, STALLED_AFTER_S, VerdictInput, judge
+from mqadmin.lag.verdicts import (
+    GROWTH_WINDOW_S,
+    QUIET_AFTER_S,
+    SETTLE_S,
+    STALLED_AFTER_S,
+    VerdictInput,
+    judge,
+    settled,
+)
+from mqadmin.objectives.selectors import objectives_of
+from mqadmin.objectives.values import DEFAULT_LAG_S, Objectives
 
 _BROADCASTING = "BROADCASTING"
 # When an observed moment is written into the row: earlier it would cost a write for every message.
-_KEPT_AFTER = timedelta(seconds=SLOW_AFTER_S)
+_KEPT_AFTER = timedelta(seconds=60)
 _MEASURED_FIELDS = (
     "lag",
     "queue_count",
@@ -48,6 +58,10 @@ _MEASURED_FIELDS = (
     "verdict_since",
     "verdict_rule",
     "verdict_numbers",
+    "calm_since",
+    "allowed_lag_s",
+    "allowed_lag",
+    "objective_of",
     "due_at",
     "revision",
 )
@@ -72,6 +86,8 @@ _SHOWN_FIELDS = (
     "committed_total",
     "verdict",
     "verdict_rule",
+    "allowed_lag_s",
+    "allowed_lag",
 )
 _MEASURED_VALUES, _SHOWN_VALUES = attrgetter(*_MEASURED_FIELDS), attrgetter(*_SHOWN_FIELDS)
 
@@ -98,11 +114,13 @@ def measure_groups(
     histories = dict(LagHistory.objects.filter(group__in=found).values_list("group_id", "samples"))
     written, written_histories, kept = [], [], []
     has_other_lag = False
+    objectives = objectives_of(cluster)
     for group in found:
         shown, before = _SHOWN_VALUES(group), _MEASURED_VALUES(group)
         lag = group.lag
         packed = histories.get(group.pk, b"")
         total = sums.sums(rows.get(group.pk, sums.GroupRows()), cluster.brokers_away)
+        _allow(group, objectives)
         longer = _measure(group, total, packed, now, is_watched=is_watched)
         has_other_lag |= lag != group.lag
         if is_changed or shown != _SHOWN_VALUES(group):
@@ -214,6 +232,12 @@ def _measure(group: Group, total: Sums, packed: bytes | memoryview, now: datetim
     return history.appended(packed, sample) if is_news and is_room else None
 
 
+def _allow(group: Group, objectives: Objectives) -> None:
+    objective = objectives.of_group(group.name)
+    group.allowed_lag_s, group.allowed_lag = objective.lag_s, objective.lag
+    group.objective_of = objective.of
+
+
 def _measure_rates(group: Group, total: Sums, at: datetime) -> None:
     if total.fingerprint != group.rate_base_queues:
         group.rate_base_queues, group.rate_base_at = total.fingerprint, at
@@ -226,19 +250,22 @@ def _measure_rates(group: Group, total: Sums, at: datetime) -> None:
 
 
 def _judge(group: Group, total: Sums, packed: bytes | memoryview, now: datetime) -> None:
-    judgement = judge(
-        VerdictInput(
-            now=now,
-            is_broadcast=group.message_model == _BROADCASTING,
-            member_count=group.member_count,
-            lag=group.lag,
-            lag_before=history.lag_at(packed, int(now.timestamp()) - GROWTH_WINDOW_S),
-            behind_since=group.behind_since,
-            standing_since=total.standing_since,
-            moved_at=group.moved_at,
-            is_any_broker_away=total.is_any_away,
-        )
+    known = VerdictInput(
+        now=now,
+        is_broadcast=group.message_model == _BROADCASTING,
+        member_count=group.member_count,
+        lag=group.lag,
+        lag_before=history.lag_at(packed, int(now.timestamp()) - GROWTH_WINDOW_S),
+        behind_since=group.behind_since,
+        standing_since=total.standing_since,
+        moved_at=group.moved_at,
+        is_any_broker_away=total.is_any_away,
+        rewound_count=total.rewound_count,
+        allowed_lag_s=group.allowed_lag_s or DEFAULT_LAG_S,
+        allowed_lag=group.allowed_lag,
+        was=Verdict(group.verdict),
     )
+    judgement, group.calm_since = settled(known, judge(known), group.calm_since)
     if group.verdict_since is None or group.verdict != judgement.verdict:
         group.verdict_since = now
     group.verdict, group.verdict_rank = judgement.verdict, judgement.rank
@@ -260,7 +287,8 @@ def _due_moments(
         yield rate_due_at
     for since, after_s in (
         (standing_since, STALLED_AFTER_S),
-        (group.behind_since, SLOW_AFTER_S),
+        (group.behind_since, group.allowed_lag_s or DEFAULT_LAG_S),
+        (group.calm_since, SETTLE_S),
         (group.moved_at, QUIET_AFTER_S),
     ):
         if since is not None and (moment := since + timedelta(seconds=after_s)) > now:

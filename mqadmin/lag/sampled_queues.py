@@ -13,7 +13,7 @@ from mqadmin.lag.packing import QueueSample
 from mqadmin.lag.sums import GroupRows, QueueEnd, QueueRow, Standing
 from remoting.wire.bodies.message_queue import MessageQueue
 
-_NOT_SEEN = Standing(None, None, "")
+_NOT_SEEN = Standing(None, None, "", None)
 
 
 def by_topic(of_group: GroupRows) -> dict[str, tuple[QueueSample, ...]]:

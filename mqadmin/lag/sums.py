@@ -37,6 +37,7 @@ class Standing(NamedTuple):
     committed_since: datetime | None
     behind_since: datetime | None
     behind_method: str
+    rewound_from: int | None = None
 
 
 class QueueEnd(NamedTuple):
@@ -62,6 +63,7 @@ class GroupRows:
 class Sums:
     """Over the queues of one group. `known_count`, the totals and `lag` (None: no queue) are of those with a known lag.
 
+    `rewound_count`: how many messages were consumed before, and will be again, because offsets were moved back.
     `standing_since`: since when the longest-standing queue with messages waiting has neither moved nor been empty, of
     brokers that answer. `waiting`: by the primary key of a row that does not say so itself, since when its next message
     has been waiting. A sum is as old as its oldest part: `seen_at`.
@@ -77,6 +79,7 @@ class Sums:
     moved_at: datetime | None = None
     seen_at: datetime | None = None
     is_any_away: bool = False
+    rewound_count: int = 0
     fingerprint: int = 0
     waiting: list[tuple[int, Behind]] = field(default_factory=list)
 
@@ -122,6 +125,7 @@ def sums(of_group: GroupRows, away: Container[str]) -> Sums:
         total_lag += lag
         standing = of_group.standings.get(row.pk)
         if lag and end is not None and standing is not None:
+            total.rewound_count += figures.rewound_count(row.committed_offset, standing.rewound_from, end.max_offset)
             _add_waiting(total, row, standing, end, lag, is_away=is_away)
     total.known_count = len(known)
     total.lag = total_lag if known else None

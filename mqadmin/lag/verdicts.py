@@ -6,7 +6,7 @@ rule and its numbers; `reason` makes the sentence when a page is rendered, in th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,18 +15,26 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mqadmin.clusters.models import VERDICT_RANKS, Verdict
+from mqadmin.objectives.values import DEFAULT_LAG_S
 
 # Commits come every 5 s: a queue that stands a minute with messages waiting has missed twelve.
 STALLED_AFTER_S = 60
-# Growth is judged over this much of the past, and only when a message waits this long.
+# Growth is judged over this much of the past, and only when a message waits longer than is allowed.
 GROWTH_WINDOW_S = 300
-SLOW_AFTER_S = 60
+# A group that was STALLED or SLOW is that until the rules have said better for so long, or nothing waits any more.
+SETTLE_S = 60
 # Less growth than this is the ordinary up and down.
 GROWTH_RATIO_MIN = 1.1
 GROWTH_MESSAGES_MIN = 10
 QUIET_AFTER_S = 600
 # The name of a rule, by which its groups are found again.
 BROKER_AWAY = "broker_away"
+# Given by no rule: see `settled`.
+SETTLING = "settling"
+# Of a queue that counts as no lag (`queue_verdicts.py`).
+NOT_SUBSCRIBED = "not_subscribed"
+_SETTLES = (Verdict.STALLED, Verdict.SLOW)
+_CALM = (Verdict.OK, Verdict.QUIET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +43,9 @@ class VerdictInput:
 
     `is_any_broker_away`: a broker that holds some of its queues does not answer. `behind_since`: since when the
     longest-waiting next message has been waiting. `standing_since`: since when some queue has had messages waiting
-    while its committed offset stood. `lag_before`: lag GROWTH_WINDOW_S ago.
+    while its committed offset stood. `lag_before`: lag GROWTH_WINDOW_S ago. `rewound_count`: messages that come again.
+    `is_pulled` False: of one queue, that no member pulls it. `allowed_lag_s`, `allowed_lag` (None: any number): the
+    objective. `was`: the last verdict; what is SLOW stays so until the lag is no longer above what it was.
     """
 
     now: datetime
@@ -47,6 +57,11 @@ class VerdictInput:
     standing_since: datetime | None = None
     moved_at: datetime | None = None
     is_any_broker_away: bool = False
+    rewound_count: int = 0
+    is_pulled: bool | None = None
+    allowed_lag_s: int = DEFAULT_LAG_S
+    allowed_lag: int | None = None
+    was: Verdict | None = None
 
     @property
     def behind_s(self) -> float:
@@ -61,10 +76,22 @@ class VerdictInput:
         return self.lag is not None and self.lag > 0
 
     @property
+    def is_standing(self) -> bool:
+        return self.standing_s >= STALLED_AFTER_S
+
+    @property
     def is_growing(self) -> bool:
         if self.lag is None or self.lag_before is None:
             return False
+        if self.was == Verdict.SLOW:
+            return self.lag > self.lag_before
         return self.lag >= max(self.lag_before * GROWTH_RATIO_MIN, self.lag_before + GROWTH_MESSAGES_MIN)
+
+    @property
+    def is_over_objective(self) -> bool:
+        if self.lag is None:
+            return False
+        return self.behind_s >= self.allowed_lag_s or (self.allowed_lag is not None and self.lag > self.allowed_lag)
 
     @property
     def is_at_rest(self) -> bool:
@@ -84,10 +111,12 @@ RULES: tuple[Rule, ...] = (
     Rule("nobody_online_waiting", Verdict.STOPPED, lambda group: group.member_count == 0 and group.is_waiting),
     Rule("nobody_online", Verdict.QUIET, lambda group: group.member_count == 0),
     Rule("members_not_known", Verdict.UNKNOWN, lambda group: group.member_count is None and group.is_waiting),
-    Rule("offset_stands", Verdict.STALLED, lambda group: group.standing_s >= STALLED_AFTER_S),
+    Rule("nobody_pulls", Verdict.STOPPED, lambda group: group.is_pulled is False and group.is_standing),
+    Rule("offset_stands", Verdict.STALLED, lambda group: group.is_standing),
     Rule(BROKER_AWAY, Verdict.UNKNOWN, lambda group: group.is_any_broker_away),
-    Rule("lag_grows", Verdict.SLOW, lambda group: group.behind_s >= SLOW_AFTER_S and group.is_growing),
-    Rule("catching_up", Verdict.OK, lambda group: group.behind_s >= SLOW_AFTER_S),
+    Rule("rewound", Verdict.REWOUND, lambda group: group.rewound_count > 0),
+    Rule("lag_grows", Verdict.SLOW, lambda group: group.is_over_objective and group.is_growing),
+    Rule("catching_up", Verdict.OK, lambda group: group.is_over_objective),
     Rule("no_traffic", Verdict.QUIET, lambda group: not group.is_waiting and group.is_at_rest),
     Rule("keeps_up", Verdict.OK, lambda group: group.lag is not None),
 )
@@ -107,6 +136,24 @@ class Judgement:
 def judge(group: VerdictInput) -> Judgement:
     rule = next(rule for rule in RULES if rule.holds(group))
     return Judgement(rule.verdict, rule.name, _numbers(group))
+
+
+def settled(group: VerdictInput, judged: Judgement, calm_since: datetime | None) -> tuple[Judgement, datetime | None]:
+    """Returns the verdict that holds, and since when the rules would say better than it does.
+
+    A group whose offset moves once in a while would else change its verdict with every commit.
+    """
+    if group.was not in _SETTLES or judged.verdict not in _CALM or not group.is_waiting:
+        return judged, None
+    since = calm_since or group.now
+    if _seconds_since(since, group.now) >= SETTLE_S:
+        return judged, None
+    return Judgement(group.was, SETTLING, judged.numbers), since
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Returns the verdict of a cluster: that of its group which most needs somebody; QUIET where there is none."""
+    return min(verdicts, key=lambda verdict: VERDICT_RANKS[verdict], default=Verdict.QUIET)
 
 
 def reason(rule: str, numbers: dict[str, Any]) -> str:
@@ -130,6 +177,17 @@ def reason(rule: str, numbers: dict[str, Any]) -> str:
             % {"members": members}
         ),
         BROKER_AWAY: lambda: _("A broker that holds some of its queues does not answer."),
+        NOT_SUBSCRIBED: lambda: _("The members do not subscribe to this topic any more."),
+        "nobody_pulls": lambda: _("Messages wait on a queue that no member pulls."),
+        "rewound": lambda: (
+            ngettext(
+                "The committed offset was moved back: %(again)s message is consumed again.",
+                "The committed offset was moved back: %(again)s messages are consumed again.",
+                numbers.get("rewound") or 0,
+            )
+            % {"again": f"{numbers.get('rewound') or 0:,}"}
+        ),
+        SETTLING: lambda: _("Better now, and called so when that has held for a minute."),
         "lag_grows": lambda: (
             _("Lag grew from %(before)s to %(lag)s in 5 minutes.")
             % {"before": f"{numbers.get('lag_before') or 0:,}", "lag": f"{lag:,}"}
@@ -143,7 +201,13 @@ def reason(rule: str, numbers: dict[str, Any]) -> str:
 
 
 def _numbers(group: VerdictInput) -> dict[str, Any]:
-    return {"members": group.member_count, "lag": group.lag, "lag_before": group.lag_before}
+    return {
+        "members": group.member_count,
+        "lag": group.lag,
+        "lag_before": group.lag_before,
+        "rewound": group.rewound_count,
+        "allowed_lag_s": group.allowed_lag_s,
+    }
 
 
 def _seconds_since(moment: datetime | None, now: datetime) -> float:

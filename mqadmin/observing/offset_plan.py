@@ -40,6 +40,7 @@ class OffsetRow(NamedTuple):
     owner: str | None = None
     owner_since: datetime | None = None
     last_pull_at: datetime | None = None
+    rewound_from: int | None = None
 
 
 class OffsetChange(NamedTuple):
@@ -82,6 +83,9 @@ def _advance(row: OffsetRow, progress: GroupProgress) -> dict[str, Any]:
         is_moved = committed.committed_offset != row.committed_offset
         if is_moved:
             values["committed_offset"] = committed.committed_offset
+            rewound_from = _rewound_from(row, committed.committed_offset)
+            if rewound_from != row.rewound_from:
+                values["rewound_from"] = rewound_from
         if is_moved or committed.behind_since is not None:
             is_told = committed.behind_since is not None
             method = WaitingMethod.STORE_TIME if is_told else WaitingMethod.NONE
@@ -97,3 +101,9 @@ def _advance(row: OffsetRow, progress: GroupProgress) -> dict[str, Any]:
         if told != (row.owner, row.owner_since, row.last_pull_at):
             values["owner"], values["owner_since"], values["last_pull_at"] = told
     return values
+
+
+def _rewound_from(row: OffsetRow, committed_offset: int) -> int | None:
+    """Returns where the committed offset was before it was moved back; None when it is there again."""
+    reached = max(row.committed_offset or 0, row.rewound_from or 0)
+    return reached if committed_offset < reached else None

@@ -34,6 +34,7 @@ LOWEST_ROLE: Mapping[str, Role] = {
     "mq_consumer.view_outboxmessage": Role.OPERATOR,
     "mq_consumer.change_outboxmessage": Role.OPERATOR,
     "mq_ownership.change_ownership": Role.OPERATOR,
+    "mq_objectives.change_objective": Role.OPERATOR,
     "mq_deadletters.change_failure": Role.OPERATOR,
     "mq_deadletters.change_deadletter": Role.OPERATOR,
     "mq_deadletters.change_mendedcopy": Role.OPERATOR,

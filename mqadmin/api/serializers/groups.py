@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
 from rest_framework import serializers
 
 from mqadmin.api.serializers.figures import BehindField, DrainField, FigureField
 from mqadmin.api.serializers.names import NamespaceField
 from mqadmin.api.serializers.ownership import description_field, owner_field, runbook_field
-from mqadmin.clusters.models import Verdict
+from mqadmin.clusters.models import Group, Verdict
 from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
 
 
@@ -22,6 +23,14 @@ class GroupSerializer(serializers.Serializer[Any]):
     verdict_since = serializers.DateTimeField(allow_null=True)
     verdict_rule = serializers.CharField(allow_blank=True, help_text="The rule that gave the verdict.")
     verdict_numbers = serializers.DictField(help_text="The numbers behind the verdict.")
+    allowed_lag_s = serializers.IntegerField(
+        allow_null=True, help_text="How long the next message may wait: the objective."
+    )
+    allowed_lag = serializers.IntegerField(allow_null=True, help_text="How many may wait; null: any number.")
+    objective_of = serializers.CharField(
+        allow_blank=True, help_text="The name or pattern that the objective was set for; empty: what ships."
+    )
+    is_within_objective = serializers.SerializerMethodField(help_text="Null: not known.")
     lag = FigureField(source="lag_figure")
     unknown_queue_count = serializers.IntegerField(
         allow_null=True, help_text="Queues whose lag is not known: `lag` is the sum of the others."
@@ -38,6 +47,9 @@ class GroupSerializer(serializers.Serializer[Any]):
     owner = owner_field()
     description = description_field()
     runbook = runbook_field()
+
+    def get_is_within_objective(self, group: Group) -> bool | None:
+        return group.is_within_objective(timezone.now())
 
 
 class GroupDetailSerializer(GroupSerializer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 
 from mqadmin.clusters.figures import Behind, Drain, Figure, drain
@@ -15,6 +17,7 @@ class Verdict(models.TextChoices):
     STALLED = "stalled", "STALLED"
     STOPPED = "stopped", "STOPPED"
     SLOW = "slow", "SLOW"
+    REWOUND = "rewound", "REWOUND"
     UNKNOWN = "unknown", "UNKNOWN"
     OK = "ok", "OK"
     QUIET = "quiet", "QUIET"
@@ -25,6 +28,7 @@ VERDICT_RANKS = {
     Verdict.STALLED: 0,
     Verdict.STOPPED: 10,
     Verdict.SLOW: 20,
+    Verdict.REWOUND: 25,
     Verdict.UNKNOWN: 30,
     Verdict.OK: 40,
     Verdict.QUIET: 50,
@@ -85,6 +89,12 @@ class Group(models.Model):
     # Which rule gave the verdict, and the numbers behind it (`lag/verdicts.py` makes words of them).
     verdict_rule = models.CharField(max_length=40, blank=True, default="")
     verdict_numbers = models.JSONField(default=dict, blank=True)
+    # Since when the rules would say OK, while the verdict is still one that somebody should look at.
+    calm_since = models.DateTimeField(null=True, blank=True)
+    # What is allowed (`objectives/`): for how long a message may wait, how many may (null: any number), who said so.
+    allowed_lag_s = models.PositiveIntegerField(null=True, blank=True)
+    allowed_lag = models.BigIntegerField(null=True, blank=True)
+    objective_of = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     # Counts up with every change of this group's rows; pages compare it.
     revision = models.PositiveBigIntegerField(default=0)
     # When somebody last looked at its page, of a polled cluster.
@@ -134,6 +144,14 @@ class Group(models.Model):
     @property
     def behind(self) -> Behind:
         return Behind(self.behind_since, self.behind_method)
+
+    def is_within_objective(self, now: datetime) -> bool | None:
+        """Tells whether no message waits longer, and no more wait, than is allowed; None: not known."""
+        if self.lag is None or self.allowed_lag_s is None:
+            return None
+        if self.allowed_lag is not None and self.lag > self.allowed_lag:
+            return False
+        return self.behind_since is None or (now - self.behind_since).total_seconds() <= self.allowed_lag_s
 
     @property
     def drain(self) -> Drain:

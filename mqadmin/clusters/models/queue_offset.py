@@ -21,7 +21,8 @@ class QueueOffset(models.Model):
     `owner`: the client that pulled it last; "" when none has, null when that is not known.
     `committed_since`: since when at least the committed offset has been what it is; `moved_at`: the same where it was
     seen to change, null before the first change seen. `behind_since`: since when the message at `committed_offset` has
-    been waiting, null while that is not known or follows from the queue's end.
+    been waiting, null while that is not known or follows from the queue's end. `rewound_from`: where the committed
+    offset was before it was moved back; null when it has never been, or has come there again.
 
     How far the queue reaches belongs to the topic: `end` is the topic's row of it, set by `progress.attach_ends`.
     Without it neither lag nor max offset is known.
@@ -37,6 +38,7 @@ class QueueOffset(models.Model):
     committed_since = models.DateTimeField(null=True, blank=True)
     behind_since = models.DateTimeField(null=True, blank=True)
     behind_method = models.CharField(max_length=12, choices=WaitingMethod, blank=True, default="")
+    rewound_from = models.BigIntegerField(null=True, blank=True)
     owner = models.CharField(max_length=CLIENT_ID_CHARS_MAX, null=True, blank=True)  # noqa: DJ001 - see above
     owner_since = models.DateTimeField(null=True, blank=True)
     last_pull_at = models.DateTimeField(null=True, blank=True)

@@ -150,6 +150,28 @@ def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeStri
 
 
 @register.simple_tag
+def objective(group: Group, now: datetime) -> SafeString:
+    """Writes how long the next message may wait, and whether that holds: "1 m ✓"."""
+    if group.allowed_lag_s is None:
+        return unknown()
+    allowed = figures.duration_text(group.allowed_lag_s * figures.SECOND_MS)
+    if group.allowed_lag is not None:
+        allowed = gettext("%(wait)s, %(count)s messages") % {"wait": allowed, "count": f"{group.allowed_lag:,}"}
+    said = gettext("set for %(name)s") % {"name": group.objective_of} if group.objective_of else gettext("the default")
+    holds = group.is_within_objective(now)
+    if holds is None:
+        return format_html('<span title="{}">{}</span>', said, allowed)
+    return format_html(
+        '<span title="{}">{} <span class="is-{}" aria-label="{}">{}</span></span>',
+        said,
+        allowed,
+        "ok" if holds else "stalled",
+        gettext("holds") if holds else gettext("does not hold"),
+        "✓" if holds else "✗",
+    )
+
+
+@register.simple_tag
 def drain(group: Group) -> SafeString:
     """Writes when the lag will be gone at the present rates; a dash for a group that keeps up with its producers."""
     if group.verdict_rule == KEEPS_UP:

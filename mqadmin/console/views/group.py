@@ -40,7 +40,10 @@ from mqadmin.rebalances import selectors as rebalances
 
 @require_safe
 def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    return _tab(request, "health", cluster, group, lambda page: {"queues": queue_lines(page.queues)})
+    def context(page: GroupPage) -> dict[str, Any]:
+        return {"queues": queue_lines(page.group, page.queues, page.now)}
+
+    return _tab(request, "health", cluster, group, context)
 
 
 @require_safe

@@ -4,9 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mqadmin.clusters.models import Verdict
-from mqadmin.lag.verdicts import RULES, VerdictInput, judge, reason
+from mqadmin.clusters.models import NEEDS_ATTENTION, Verdict
+from mqadmin.lag.verdicts import RULES, SETTLE_S, STALLED_AFTER_S, VerdictInput, judge, reason, settled, worst
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
@@ -46,6 +48,36 @@ CASES = {
         Verdict.STALLED,
         "offset_stands",
     ),
+    "no member pulls the queue": (
+        facts(member_count=2, lag=3, standing_since=ago(60), behind_since=ago(60), is_pulled=False),
+        Verdict.STOPPED,
+        "nobody_pulls",
+    ),
+    "no member pulls the queue for a moment": (
+        facts(member_count=2, lag=3, standing_since=ago(20), behind_since=ago(20), is_pulled=False),
+        Verdict.OK,
+        "keeps_up",
+    ),
+    "moved back": (
+        facts(member_count=2, lag=200, lag_before=1, behind_since=ago(900), rewound_count=199),
+        Verdict.REWOUND,
+        "rewound",
+    ),
+    "lag grows, and more is allowed": (
+        facts(member_count=2, lag=200, lag_before=100, behind_since=ago(70), allowed_lag_s=300),
+        Verdict.OK,
+        "keeps_up",
+    ),
+    "lag grows over the number that is allowed": (
+        facts(member_count=2, lag=200, lag_before=100, behind_since=ago(5), allowed_lag=150),
+        Verdict.SLOW,
+        "lag_grows",
+    ),
+    "was slow and still has more than before": (
+        facts(member_count=2, lag=105, lag_before=100, behind_since=ago(70), was=Verdict.SLOW),
+        Verdict.SLOW,
+        "lag_grows",
+    ),
     "lag grows": (
         facts(member_count=2, lag=200, lag_before=100, behind_since=ago(70), standing_since=ago(1)),
         Verdict.SLOW,
@@ -83,6 +115,93 @@ def test_every_rule_has_a_case_and_a_sentence() -> None:
     assert {rule for _, _, rule in CASES.values()} == {rule.name for rule in RULES}
     for rule in RULES:
         assert reason(rule.name, {"members": 2, "lag": 3, "lag_before": 1}).endswith(".")
+
+
+LAGS = st.integers(1, 10**9)
+SECONDS = st.floats(0, 10**5)
+
+
+@given(
+    was=st.none() | st.sampled_from(Verdict),
+    calm_s=st.none() | SECONDS,
+    members=st.integers(1, 100),
+    lag_before=st.none() | st.integers(0, 10**9),
+    moved_s=st.none() | SECONDS,
+    allowed_lag_s=st.integers(1, 10**5),
+)
+def test_group_that_keeps_up_is_never_in_alarm(
+    was: Verdict | None,
+    calm_s: float | None,
+    members: int,
+    lag_before: int | None,
+    moved_s: float | None,
+    allowed_lag_s: int,
+) -> None:
+    known = facts(
+        was=was,
+        member_count=members,
+        lag=0,
+        lag_before=lag_before,
+        moved_at=None if moved_s is None else ago(moved_s),
+        allowed_lag_s=allowed_lag_s,
+    )
+    found, _ = settled(known, judge(known), None if calm_s is None else ago(calm_s))
+    assert found.verdict not in NEEDS_ATTENTION
+
+
+@given(
+    was=st.none() | st.sampled_from(Verdict),
+    members=st.integers(1, 100),
+    lag=LAGS,
+    stood_s=st.floats(STALLED_AFTER_S, 10**5),
+    rewound=st.integers(0, 100),
+    allowed_lag_s=st.integers(1, 10**5),
+)
+def test_group_whose_offsets_stand_with_messages_waiting_is_always_stalled(
+    was: Verdict | None, members: int, lag: int, stood_s: float, rewound: int, allowed_lag_s: int
+) -> None:
+    known = facts(
+        was=was,
+        member_count=members,
+        lag=lag,
+        standing_since=ago(stood_s),
+        behind_since=ago(stood_s),
+        rewound_count=rewound,
+        allowed_lag_s=allowed_lag_s,
+    )
+    assert settled(known, judge(known), None)[0].verdict == Verdict.STALLED
+
+
+def test_stalled_group_is_called_better_when_that_has_held() -> None:
+    known = facts(was=Verdict.STALLED, member_count=2, lag=3, behind_since=ago(5), moved_at=ago(1))
+    first, since = settled(known, judge(known), None)
+    assert (first.verdict, first.rule, since) == (Verdict.STALLED, "settling", NOW)
+    assert settled(known, judge(known), ago(SETTLE_S - 1))[0].verdict == Verdict.STALLED
+    assert settled(known, judge(known), ago(SETTLE_S)) == (judge(known), None)
+
+
+def test_group_that_moves_once_in_a_while_does_not_flap() -> None:
+    """One message takes 65 s, and messages always wait: STALLED once, and that for good."""
+    was, calm_since, changes = Verdict.OK, None, 0
+    for second in range(0, 1300, 5):
+        stands_s = second % 65
+        known = VerdictInput(
+            now=ago(-second),
+            was=was,
+            member_count=1,
+            lag=9,
+            behind_since=ago(stands_s - second),
+            standing_since=ago(stands_s - second),
+        )
+        found, calm_since = settled(known, judge(known), calm_since)
+        changes += found.verdict != was
+        was = found.verdict
+    assert (was, changes) == (Verdict.STALLED, 1)
+
+
+def test_cluster_is_as_bad_as_its_worst_group() -> None:
+    assert worst([Verdict.OK, Verdict.STALLED, Verdict.SLOW]) == Verdict.STALLED
+    assert worst([]) == Verdict.QUIET
 
 
 def test_sentence_carries_the_numbers() -> None:
