@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("mq_consumer", "0007_why_messages_failed"),
+        ("mq_consumer", "0008_lists_of_the_outbox_and_failures"),
     ]
 
     operations = [
