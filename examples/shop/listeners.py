@@ -1,6 +1,8 @@
-"""The shop's two consumer groups."""
+"""The shop's consumer groups."""
 
 from __future__ import annotations
+
+import msgspec
 
 from consumer import Message, listener
 from examples.shop.mail import MailboxClosed, send_mail
@@ -23,3 +25,18 @@ async def mail_customer(message: Message) -> None:
     """
     order = message.json()
     await send_mail(order["customer"], f"Order {order['number']} was {message.tags}", message.reconsume_times)
+
+
+class Step(msgspec.Struct):
+    """The body of a message about an order."""
+
+    number: int
+    customer: str
+    cents: int
+
+
+@listener(group="ledger", topic="orders", body=Step, orderly=True, wanted_instances=0)
+def write_down(message: Message[Step]) -> str:
+    """Writes down what happens to each order, one step after the other. No instance runs until somebody wants one."""
+    step = message.data
+    return f"order {step.number} of {step.customer}: {message.tags}, {step.cents / 100:.2f}"

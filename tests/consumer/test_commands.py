@@ -35,7 +35,10 @@ def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
 def test_an_unknown_group_is_one_line_that_lists_the_known_ones() -> None:
     done = manage("runconsumer", "nobody", MQADMIN_APPS="examples.shop")
     assert done.returncode == 1
-    assert done.stderr.strip() == "CommandError: no listener declares the group 'nobody'; known are: billing, mailing"
+    assert (
+        done.stderr.strip()
+        == "CommandError: no listener declares the group 'nobody'; known are: billing, ledger, mailing"
+    )
 
 
 def test_without_any_listeners_the_line_says_how_to_name_an_app() -> None:

@@ -56,13 +56,17 @@ import django
 django.setup()
 from consumer import Message
 from consumer.listener import registry
-from examples.shop.listeners import bill
+from examples.shop.listeners import Step, bill, write_down
 groups = registry.groups
-assert {name: spec.options["wanted_instances"] for name, spec in groups.items()} == {"billing": 2, "mailing": 2}
+wanted = {name: spec.options["wanted_instances"] for name, spec in groups.items()}
+assert wanted == {"billing": 2, "mailing": 2, "ledger": 0}
 assert groups["billing"].listeners["orders"].tags == "paid || refunded"
 assert not groups["billing"].listeners["orders"].is_async and groups["mailing"].listeners["orders"].is_async
 assert bill(Message(topic="orders", body=b'{"cents": 5}', properties={"TAGS": "paid"})) == 5
 assert bill(Message(topic="orders", body=b'{"cents": 5}', properties={"TAGS": "refunded"})) == -5
+assert groups["ledger"].options["orderly"]
+step = Message(topic="orders", data=Step(7, "anna", 500), properties={"TAGS": "paid"})
+assert write_down(step) == "order 7 of anna: paid, 5.00"
 """
     env = {**os.environ, "MQADMIN_APPS": "examples.shop", "DJANGO_SETTINGS_MODULE": "mqadmin.settings"}
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)

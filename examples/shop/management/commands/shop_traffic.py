@@ -59,7 +59,9 @@ class Command(BaseCommand):
     def _send_one(self, number: int, chance: random.Random) -> bool:
         order = next_order(number, chance)
         try:
-            producer.send(TOPIC, order.body, tags=order.step, keys=f"order-{order.number}")
+            # All steps of an order go to one queue, so that listeners can have them in order.
+            key = f"order-{order.number}"
+            producer.send(TOPIC, order.body, tags=order.step, keys=key, order_key=key)
         except ClientError as error:
             self.stderr.write(f"order {order.number} was not sent: {error}")
             return False
