@@ -138,7 +138,8 @@ class MemoryBroker(Handler[Connection]):
                 members[client_id].abort()
 
     async def ask_member(self, group: str, client_id: str, request: Command) -> Command:
-        return await self.members[group][client_id].request(request, 3000)
+        # Generous: on a machine that stands still for seconds the time-out would come before the answer that is there.
+        return await self.members[group][client_id].request(request, 60_000)
 
     def release_retries(self) -> None:
         """The delays of all held retries are over."""
