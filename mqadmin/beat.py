@@ -31,6 +31,7 @@ ENTRIES = (
     Entry("keep declared objectives", "mqadmin.objectives.tasks.keep_declared", 30, "jobs"),
     Entry("index dead letters", "mqadmin.deadletters.tasks.index_dead_letters", 15, "jobs"),
     Entry("remove old dead letters", "mqadmin.deadletters.tasks.remove_old_dead_letters", 3600, "jobs"),
+    Entry("drive replays", "mqadmin.replays.tasks.drive_replays", 5, "jobs"),
     Entry("prune the rebalance history", "mqadmin.rebalances.tasks.prune_history", 3600, "jobs"),
 )
 

@@ -146,6 +146,7 @@ INSTALLED_APPS = [
     "mqadmin.rebalances",
     "mqadmin.deadletters",
     "mqadmin.mending",
+    "mqadmin.replays",
     "mqadmin.audit",
     "mqadmin.actions",
     "mqadmin.people",

@@ -102,6 +102,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.producers": (*FACES, "mqadmin.actions", "mqadmin.lag", "mqadmin.rebalances", *TALKING),
     "mqadmin.deadletters": ("mqadmin", *TALKING),
     "mqadmin.mending": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
+    "mqadmin.replays": (*FACES, "mqadmin.hosting", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.brokers": (

@@ -10,12 +10,11 @@ from django.conf import settings
 from django.utils.translation import gettext_noop
 
 from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters.content import ContentGone, read_content
 from mqadmin.deadletters.models import DeadLetter
-from mqadmin.observing.gateway import Failures, GatewayError, QueuePlace, ask
+from mqadmin.observing.gateway import GatewayError, ask
 from mqadmin.people.masking import is_masked
 from mqadmin.people.roles import Role
-from remoting.wire.compression import decompress
-from remoting.wire.errors import WireError
 from remoting.wire.names import dlq_topic
 
 # More than a person reads; the rest is in the export.
@@ -63,21 +62,10 @@ def ask_broker(dead: DeadLetter) -> tuple[bytes | None, str]:
     address = cluster.brokers.filter(name=dead.broker_name, broker_id=0).values_list("address", flat=True).first()
     if address is None:
         return None, gettext_noop("broker %(broker)s is not known any more") % {"broker": dead.broker_name}
-    place = QueuePlace(address, dlq_topic(dead.group_name), dead.queue_id, dead.queue_offset)
-    failures = Failures()
     try:
-        reading = ask(cluster.namesrv, lambda gateway: gateway.messages.read([place], failures, count=1)).get(place)
-    except GatewayError as error:
+        return ask(cluster.namesrv, lambda gateway: read_content(gateway, dead, address)).body, ""
+    except (GatewayError, ContentGone) as error:
         return None, str(error)
-    if reading is None:
-        return None, failures.reasons[address]
-    for message in reading.messages:
-        if message.queue_offset == dead.queue_offset and message.offset_message_id == dead.offset_message_id:
-            try:
-                return decompress(message.body, message.sys_flag), ""
-            except WireError as error:
-                return None, str(error)
-    return None, reading.refusal or gettext_noop("the broker does not have it any more")
 
 
 def shown(body: bytes) -> Body:

@@ -32,6 +32,8 @@ from remoting.wire.stored_message import StoredMessage
 # Stands for NUL, which PostgreSQL keeps in no text.
 NUL_MARK = "\N{SYMBOL FOR NULL}"
 UNREADABLE = "unreadable"
+# What a primary key has at most.
+ENTRY_DIGITS_MAX = 18
 # What differs from message to message in the text of one error.
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8,}|\d+")
 
@@ -79,6 +81,13 @@ class DeadMessage:
             failed_member=why.member,
             failed_listener=why.listener,
         )
+
+    @property
+    def replay(self) -> tuple[str, int] | None:
+        """Returns the replay that had sent it, by its token, and the entry of its ledger; None where none had."""
+        token, entry = self.properties.get(Property.REPLAY_JOB, ""), self.properties.get(Property.REPLAY_ENTRY, "")
+        is_one = token and entry.isascii() and entry.isdigit() and len(entry) <= ENTRY_DIGITS_MAX
+        return (token, int(entry)) if is_one else None
 
 
 def read_dead_message(message: StoredMessage, *, kept_bytes_max: int) -> DeadMessage:

@@ -140,9 +140,15 @@ def _insert(cluster: Cluster, queue: DeadLetterQueue, reading: QueueReading) -> 
         batch_size=CHUNK,
     )
     _count(failure_ids, new)
-    event = DeadLettersIndexed(cluster, group, set(failure_ids.values()))
+    event = DeadLettersIndexed(cluster, group, set(failure_ids.values()), _of_replays(rows, new))
     dead_letters_indexed.send(sender=DeadLetter, event=event)
     return len(new)
+
+
+def _of_replays(rows: Sequence[DeadLetter], dead: Sequence[DeadMessage]) -> dict[tuple[str, int], int]:
+    sent = zip(rows, dead, strict=True)
+    found = {row.pk: one.replay for row, one in sent}
+    return {replay: pk for pk, replay in found.items() if replay is not None}
 
 
 def _without_known(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from django.dispatch import Signal
 
@@ -15,8 +15,12 @@ dead_letters_indexed = Signal()
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersIndexed:
-    """`failure_ids`: the failures that they belong to."""
+    """`failure_ids`: the failures that they belong to.
+
+    `of_replays`: those that a replay had sent: (its token, its entry) → the dead letter.
+    """
 
     cluster: Cluster
     group_name: str
     failure_ids: Collection[int]
+    of_replays: Mapping[tuple[str, int], int] = field(default_factory=dict)

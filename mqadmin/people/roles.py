@@ -38,6 +38,8 @@ LOWEST_ROLE: Mapping[str, Role] = {
     "mq_deadletters.change_failure": Role.OPERATOR,
     "mq_deadletters.change_deadletter": Role.OPERATOR,
     "mq_deadletters.change_mendedcopy": Role.OPERATOR,
+    "mq_replays.add_replayjob": Role.OPERATOR,
+    "mq_replays.change_replayjob": Role.OPERATOR,
     "mq_clusters.delete_topic": Role.ADMIN,
     "mq_clusters.delete_group": Role.ADMIN,
     "mq_clusters.change_broker": Role.ADMIN,

@@ -71,6 +71,9 @@ class Property:
     FAILURE_LISTENER = "__FAILURE_LISTENER"
     FAILURE_MEMBER = "__FAILURE_MEMBER"
     FAILURE_ATTEMPT = "__FAILURE_ATTEMPT"
+    # Ours, of a replayed dead letter: which replay sent it, by its token, and which entry of its ledger.
+    REPLAY_JOB = "__REPLAY_JOB"
+    REPLAY_ENTRY = "__REPLAY_ENTRY"
 
 
 def decode_properties(text: str) -> dict[str, str]:

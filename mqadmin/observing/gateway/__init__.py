@@ -17,6 +17,7 @@ from mqadmin.observing.gateway.groups import GroupOnBroker
 from mqadmin.observing.gateway.messages import QueuePlace, QueueReading
 from mqadmin.observing.gateway.probing import BrokerProbe, NameServerProbe, Probe
 from mqadmin.observing.gateway.runtime import MemberStatus, Runtime, StatsKey
+from mqadmin.observing.gateway.sending import Fate, SendOutcome, TargetQueue
 from mqadmin.observing.gateway.topics import TopicOnBroker
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Cost",
     "Costs",
     "Failures",
+    "Fate",
     "Gateway",
     "GatewayError",
     "GroupOnBroker",
@@ -40,7 +42,9 @@ __all__ = [
     "QueuePlace",
     "QueueReading",
     "Runtime",
+    "SendOutcome",
     "StatsKey",
+    "TargetQueue",
     "ToldSettings",
     "TopicOnBroker",
     "ask",

@@ -17,6 +17,7 @@ from mqadmin.observing.gateway.groups import GroupRequests
 from mqadmin.observing.gateway.messages import MessageRequests
 from mqadmin.observing.gateway.probing import Probing
 from mqadmin.observing.gateway.runtime import MemberStatus, Runtime, StatsKey, member_status, rate_of, runtime_of
+from mqadmin.observing.gateway.sending import SendRequests
 from mqadmin.observing.gateway.topics import TopicRequests
 from remoting.client.admin import Admin
 from remoting.client.errors import BrokerRefused
@@ -132,6 +133,12 @@ class Gateway:
     def messages(self) -> MessageRequests:
         """Returns the requests about messages."""
         return MessageRequests(self._admin)
+
+    @property
+    def sending(self) -> SendRequests:
+        """Returns what sends messages. Raises GatewayError for name servers that are no addresses."""
+        with as_gateway_error():
+            return SendRequests(self._connections, self._admin, NameServers(self._namesrv, self._connections).addresses)
 
     async def brokers(self) -> list[BrokerData]:
         """Returns the brokers by name. Raises GatewayError when no name server answers."""

@@ -12,6 +12,7 @@ from remoting.client.admin import Admin
 from remoting.client.admin.groups import GroupChange
 from remoting.client.errors import BrokerRefused
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
+from remoting.wire.bodies.running_info import PROP_CONSUMEORDERLY
 from remoting.wire.codes import ResponseCode
 from remoting.wire.names import dlq_topic, retry_topic
 
@@ -84,6 +85,15 @@ class GroupRequests:
             return await self._members(address, group)
 
         return {one for found in (await fan_out(dict.fromkeys(addresses, of), str, failures)).values() for one in found}
+
+    async def is_ordered(self, members: Mapping[str, str], group: str) -> bool:
+        """Returns whether one of the members, by the address of its broker, says that it consumes in order."""
+
+        async def told(address: str) -> bool:
+            info = await self._admin.clients.running_info(address, group, members[address])
+            return info.properties.get(PROP_CONSUMEORDERLY, "").lower() == "true"
+
+        return any((await fan_out(dict.fromkeys(members, told), str, Failures())).values())
 
     async def create(self, wanted: Mapping[str, SubscriptionGroupConfig]) -> dict[str, ChangeFailure]:
         """Creates the group at each address; returns where that failed."""

@@ -1,0 +1,1 @@
+"""Replays: dead letters sent again as a job, with one outcome per message."""

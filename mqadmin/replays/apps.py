@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ReplaysConfig(AppConfig):
+    name = "mqadmin.replays"
+    label = "mq_replays"
+
+    def ready(self) -> None:
+        from mqadmin.actions import registry  # needs the models
+        from mqadmin.replays import (  # needs the models; importing the receivers connects them
+            cancel_replay,
+            pause_replay,
+            receivers,  # noqa: F401
+            resume_replay,
+            set_replay_rate,
+            start_replay,
+        )
+
+        registry.register(
+            start_replay.DECLARATION,
+            pause_replay.DECLARATION,
+            resume_replay.DECLARATION,
+            cancel_replay.DECLARATION,
+            set_replay_rate.DECLARATION,
+        )

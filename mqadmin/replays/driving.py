@@ -1,0 +1,331 @@
+"""Drives a replay for one step: writes its ledger, claims, sends, writes outcomes, looks for what has none.
+
+The order makes it safe against a crash at any moment: an entry is written as being sent, with its queue, before it is
+sent; its outcome is written afterwards. What a crash leaves as being sent is looked for on the broker when every send
+of the dead process is over, and sent again only if it is not there. Only the holder of the lease writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_noop
+
+from mqadmin.clusters.bulk import Change, write
+from mqadmin.deadletters.content import kept_contents
+from mqadmin.deadletters.models import DeadLetter
+from mqadmin.observing.gateway import Fate, Gateway, GatewayError, SendOutcome
+from mqadmin.replays import freezing, ledger
+from mqadmin.replays.limits import LIMITS, ReplayLimits
+from mqadmin.replays.models import WORDS_CHARS_MAX, ReplayEntry, ReplayJob
+from mqadmin.replays.outgoing import NotToBeSent, destination
+from mqadmin.replays.pacing import Pace
+from mqadmin.replays.routing import Routes
+from mqadmin.replays.sending import Batch, Claimed, Sender
+from mqadmin.replays.settling import Finding, Verdict, look_for
+from mqadmin.replays.signals import say_moved
+from mqadmin.replays.states import EntryState, JobState, Target, Verb, is_too_bad, next_state
+
+# Entries of a cancelled replay that are skipped in one transaction.
+SKIP_CHUNK = 1000
+CANCELLED = gettext_noop("the replay was cancelled before")
+REMOVED = gettext_noop("the index has removed the dead letter meanwhile")
+NOWHERE = gettext_noop("no broker takes messages for topic %(topic)s: it is gone, or may not be written to")
+
+
+class Left(StrEnum):
+    """What a step leaves: NOW, more to do at once; LATER, something that must wait; NOTHING."""
+
+    NOW = "now"
+    LATER = "later"
+    NOTHING = "nothing"
+
+
+def drive_step(job_id: int, limits: ReplayLimits = LIMITS) -> Left:
+    """Drives the replay for `limits.step_s` at most; does nothing where another process drives it."""
+    token = ledger.take(job_id, timezone.now(), lease_s=limits.lease_s)
+    if token is None:
+        return Left.NOTHING
+    try:
+        with asyncio.Runner() as runner:
+            return _Step(job_id, token, limits, runner).run()
+    except ledger.LeaseLost:
+        return Left.NOTHING
+    finally:
+        ledger.release(job_id, token, timezone.now())
+
+
+class _Step:
+    """One lease, one event loop, one gateway."""
+
+    def __init__(self, job_id: int, token: str, limits: ReplayLimits, runner: asyncio.Runner) -> None:
+        self._job_id = job_id
+        self._token = token
+        self._limits = limits
+        self._runner = runner
+        self._routes = Routes()
+        self._job = self._read_job()
+        self._pace = Pace(self._job.rate_per_s, time.monotonic())
+        self._gateway = Gateway(self._job.cluster.namesrv)
+        self._held = partial(ledger.held, job_id, token, lease_s=limits.lease_s)
+
+    def run(self) -> Left:
+        ends_s = time.monotonic() + self._limits.step_s
+        try:
+            while time.monotonic() < ends_s:
+                left = self._round()
+                if left != Left.NOW:
+                    return left
+            return Left.NOW
+        finally:
+            self._runner.run(self._gateway.__aexit__(None, None, None))
+
+    def _round(self) -> Left:
+        """Does one bounded piece of work."""
+        job = self._job = self._read_job()
+        settled = self._settle() if job.sending_count else 0
+        if job.state == JobState.CANCELLED and job.waiting_count:
+            return self._skip_rest()
+        if job.state != JobState.RUNNING:
+            return self._waits_for_settling(settled)
+        if job.frozen_at is None:
+            freezing.freeze(job, self._token)
+            say_moved(job)
+            return Left.NOW
+        if self._stops():
+            return Left.NOW
+        if job.waiting_count == 0 and not settled:
+            return self._finish()
+        done = self._send_some()
+        return Left.NOW if settled or done else Left.LATER
+
+    def _waits_for_settling(self, settled: int) -> Left:
+        if settled:
+            return Left.NOW
+        return Left.LATER if self._job.sending_count else Left.NOTHING
+
+    def _read_job(self) -> ReplayJob:
+        return ReplayJob.objects.select_related("cluster").get(pk=self._job_id)
+
+    # the job
+
+    def _stops(self) -> bool:
+        """Stops the replay where too many of those that were sent have failed again."""
+        job, limits = self._job, self._limits
+        sent = job.sent_count - job.judged_sent_count
+        dead = job.dead_again_count - job.judged_dead_count
+        if not is_too_bad(sent, dead, stop_percent=job.stop_percent, judged_from=limits.judged_from):
+            return False
+        words = gettext_noop("%(dead)s of %(sent)s sent messages failed again") % {"dead": dead, "sent": sent}
+        return self._change_state(Verb.STOP, problem=words)
+
+    def _finish(self) -> Left:
+        if self._job.sending_count:
+            return Left.LATER
+        self._change_state(Verb.FINISH, problem="", ended_at=timezone.now())
+        return Left.NOTHING
+
+    def _change_state(self, verb: Verb, **values: Any) -> bool:
+        """Changes it unless a person has changed it meanwhile."""
+        state = JobState(self._job.state)
+        to = next_state(verb, state)
+        assert to is not None, f"{verb} in {state}"
+        with self._held():
+            changed = ReplayJob.objects.filter(pk=self._job_id, state=state).update(state=to, **values)
+            say_moved(self._job)
+        return bool(changed)
+
+    def _say(self, problem: str) -> None:
+        if problem != self._job.problem:
+            with self._held():
+                ReplayJob.objects.filter(pk=self._job_id).update(problem=problem)
+                say_moved(self._job)
+
+    def _skip_rest(self) -> Left:
+        with self._held():
+            rest = ReplayEntry.objects.filter(job=self._job_id, state=EntryState.WAITING)[:SKIP_CHUNK]
+            ledger.move(self._job_id, rest, EntryState.SKIPPED, CANCELLED)
+            say_moved(self._job)
+        return Left.NOW
+
+    # sending
+
+    def _send_some(self) -> bool:
+        """Claims and sends a batch; returns whether there was anything to do."""
+        job, limits = self._job, self._limits
+        self._pace.change(job.rate_per_s, time.monotonic())
+        count = max(1, min(limits.batch, round(job.rate_per_s * limits.batch_s)))
+        due = Q(due_at=None) | Q(due_at__lte=timezone.now())
+        waiting = ReplayEntry.objects.filter(due, job=job, state=EntryState.WAITING).select_related("dead_letter")
+        entries = list(waiting.order_by("-pk")[:count])
+        if not entries:
+            return False
+        topics = {place for entry in entries if (place := self._topic_of(entry))}
+        self._runner.run(self._routes.learn(self._gateway, sorted(topics)))
+        claimed_s = time.monotonic()
+        claimed = self._claim(entries)
+        if not claimed:
+            return any(entry.state != EntryState.WAITING for entry in entries)
+        batch = Batch(claimed, kept_contents([one.dead.pk for one in claimed]), claimed_s)
+        masters = dict(job.cluster.brokers.filter(broker_id=0).values_list("name", "address"))
+        sender = Sender(self._gateway, job, self._routes, masters, limits.send_within_s)
+        outcomes = self._runner.run(sender.send(batch, self._pace))
+        self._write(claimed, outcomes)
+        return True
+
+    def _topic_of(self, entry: ReplayEntry) -> str:
+        try:
+            return self._destination(entry)
+        except NotToBeSent:
+            return ""
+
+    def _destination(self, entry: ReplayEntry) -> str:
+        job = self._job
+        return destination(Target(job.target), job.target_topic, group=job.group_name, origin_topic=entry.origin_topic)
+
+    def _claim(self, entries: Sequence[ReplayEntry]) -> list[Claimed]:
+        """Writes what is going to be sent, and where; the others get their outcome, or wait for a broker."""
+        now = timezone.now()
+        claimed: list[Claimed] = []
+        with self._held():
+            elsewhere = self._replayed_elsewhere(entries)
+            for entry in entries:
+                dead = entry.dead_letter
+                if dead is None:
+                    ledger.move(self._job_id, [entry], EntryState.SKIPPED, REMOVED)
+                elif other := elsewhere.get(dead.pk):
+                    words = gettext_noop("replay %(number)s has sent it") % {"number": other}
+                    ledger.move(self._job_id, [entry], EntryState.SKIPPED, words)
+                else:
+                    claimed += self._claim_one(entry, dead, now)
+            ledger.save(
+                self._job_id, [(one.entry, EntryState.SENDING, self._claim_values(one, now)) for one in claimed]
+            )
+        self._say(self._why_waiting(entries) if not claimed else "")
+        return claimed
+
+    def _claim_one(self, entry: ReplayEntry, dead: DeadLetter, now: datetime) -> list[Claimed]:
+        try:
+            topic = self._destination(entry)
+        except NotToBeSent as error:
+            ledger.move(self._job_id, [entry], EntryState.REFUSED, str(error))
+            return []
+        queue = self._routes.pick(topic, dead.broker_name if self._job.target == Target.GROUP else "")
+        if queue is not None:
+            return [Claimed(entry, dead, topic, queue)]
+        why = self._routes.why_none(topic)
+        words = why or NOWHERE % {"topic": topic}
+        # A broker that starts anew is missing from the name server for a moment, too.
+        self._wait(entry, words, now, is_attempt=not why)
+        return []
+
+    def _claim_values(self, one: Claimed, now: datetime) -> dict[str, object]:
+        return {
+            "words": "",
+            "attempt_count": one.entry.attempt_count + 1,
+            "claim_token": self._token,
+            "claimed_at": now,
+            "due_at": now + timedelta(seconds=self._limits.settle_after_s),
+            "topic": one.topic,
+            "broker_name": one.queue.broker_name,
+            "queue_id": one.queue.queue_id,
+            "queue_offset": self._routes.ends[one.topic, one.queue],
+        }
+
+    def _why_waiting(self, entries: Iterable[ReplayEntry]) -> str:
+        return next((entry.words for entry in entries if entry.state == EntryState.WAITING), "")
+
+    def _replayed_elsewhere(self, entries: Iterable[ReplayEntry]) -> dict[int, int]:
+        """Returns by dead letter which other replay has sent it, or may have. Two replays never both claim one."""
+        if not self._job.skips_replayed:
+            return {}
+        ids = [entry.dead_letter_id for entry in entries if entry.dead_letter_id is not None]
+        list(DeadLetter.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
+        sent = ReplayEntry.objects.filter(
+            dead_letter__in=ids, state__in=(EntryState.SENDING, EntryState.SENT, EntryState.UNKNOWN)
+        ).exclude(job=self._job_id)
+        return {dead: job for dead, job in sent.values_list("dead_letter_id", "job_id") if dead is not None}
+
+    def _wait(self, entry: ReplayEntry, words: str, now: datetime, *, is_attempt: bool) -> None:
+        """Leaves a waiting entry for later; refuses it after too many attempts."""
+        count = entry.attempt_count + is_attempt
+        if count >= self._limits.attempts_max:
+            ledger.move(self._job_id, [entry], EntryState.REFUSED, words)
+            return
+        later = now + timedelta(seconds=self._limits.retry_after_s)
+        entry.words = words[:WORDS_CHARS_MAX]
+        write(ReplayEntry, [Change(entry.pk, {"words": entry.words, "attempt_count": count, "due_at": later})])
+
+    def _write(self, claimed: Sequence[Claimed], outcomes: Mapping[int, SendOutcome]) -> None:
+        now = timezone.now()
+        with self._held():
+            changes = [change for one in claimed if (change := self._change(one, outcomes[one.entry.pk], now))]
+            ledger.save(self._job_id, changes)
+            say_moved(self._job)
+
+    def _change(
+        self, one: Claimed, outcome: SendOutcome, now: datetime
+    ) -> tuple[ReplayEntry, EntryState, dict[str, object]] | None:
+        """Returns what the outcome makes of the entry; None leaves it being sent, to be looked for."""
+        entry, words = one.entry, outcome.words
+        if outcome.stored is not None:
+            stored = outcome.stored
+            place = {"new_id": stored.offset_message_id, "queue_offset": stored.queue_offset}
+            return entry, EntryState.SENT, {"words": words, "sent_at": now, "due_at": None, **place}
+        if outcome.fate == Fate.LOST:
+            return None
+        if outcome.fate == Fate.REFUSED or entry.attempt_count >= self._limits.attempts_max:
+            return entry, EntryState.REFUSED, {"words": words}
+        later = now + timedelta(seconds=self._limits.retry_after_s)
+        attempts = entry.attempt_count - outcome.is_away
+        return entry, EntryState.WAITING, {"words": words, "attempt_count": attempts, "due_at": later}
+
+    # settling
+
+    def _settle(self) -> int:
+        """Looks for what has been without an outcome for long enough; returns how many have one now."""
+        now = timezone.now()
+        sending = ReplayEntry.objects.filter(job=self._job_id, state=EntryState.SENDING, due_at__lte=now)
+        entries = list(sending.order_by("pk")[: self._limits.batch])
+        if not entries:
+            return 0
+        findings = self._runner.run(self._look_for(entries))
+        changes = [change for entry in entries if (change := self._settled(entry, findings[entry.pk], now))]
+        with self._held():
+            ledger.save(self._job_id, changes)
+            open_ids = {entry.pk for entry in entries} - {entry.pk for entry, _, _ in changes}
+            later = now + timedelta(seconds=self._limits.retry_after_s)
+            ReplayEntry.objects.filter(pk__in=open_ids).update(due_at=later)
+            say_moved(self._job)
+        return len(changes)
+
+    async def _look_for(self, entries: Sequence[ReplayEntry]) -> dict[int, Finding]:
+        try:
+            masters = {one.name: one.address for one in await self._gateway.masters()}
+        except GatewayError as error:
+            return dict.fromkeys((entry.pk for entry in entries), Finding(Verdict.NOT_YET, str(error)))
+        return await look_for(self._gateway, self._job, entries, masters, scan_max=self._limits.scan_max)
+
+    def _settled(
+        self, entry: ReplayEntry, finding: Finding, now: datetime
+    ) -> tuple[ReplayEntry, EntryState, dict[str, object]] | None:
+        """Returns what was found out; None where it is asked again later."""
+        if finding.message is not None:
+            message = finding.message
+            place = {"new_id": message.offset_message_id, "queue_offset": message.queue_offset}
+            return entry, EntryState.SENT, {"words": "", "sent_at": now, "due_at": None, **place}
+        claimed_at = entry.claimed_at
+        if finding.verdict == Verdict.NOT_THERE:
+            return entry, EntryState.WAITING, {"words": "", "due_at": None}
+        is_given_up = claimed_at is None or (now - claimed_at).total_seconds() > self._limits.give_up_after_s
+        if finding.verdict == Verdict.NEVER or is_given_up:
+            return entry, EntryState.UNKNOWN, {"words": finding.words, "due_at": None}
+        return None

@@ -1,0 +1,35 @@
+"""The limits of sending a replay. Tests take smaller ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayLimits:
+    """`step_s`: one task; then others of the worker have their turn, and the next step goes on.
+
+    `batch`: entries claimed together; as many at most may have to be looked for after a crash. `batch_s`: they are
+    as many as the rate sends in that time, so that a change of mind is heard within it.
+    `send_within_s`: after the claim; a process that stood still for longer sends nothing any more. `settle_after_s`:
+    after the claim, when what had no outcome is looked for: the claim, the send and its time-out are over by then.
+    `lease_s`: without a sign of life somebody else drives. `retry_after_s`: until what was not sent is tried again.
+    `attempts_max`: then it is refused. `give_up_after_s`: a broker that could not be asked for so long after the claim
+    leaves the outcome unknown. `scan_max`: messages of a queue read when one is looked for.
+    `judged_from`: sent messages before a replay stops by itself: of few, one that fails is a large share.
+    """
+
+    step_s: float = 10.0
+    batch: int = 200
+    batch_s: float = 1.0
+    send_within_s: float = 10.0
+    settle_after_s: float = 30.0
+    lease_s: float = 30.0
+    retry_after_s: float = 5.0
+    attempts_max: int = 12
+    give_up_after_s: float = 3600.0
+    scan_max: int = 50_000
+    judged_from: int = 20
+
+
+LIMITS = ReplayLimits()

@@ -1,0 +1,49 @@
+"""Celery: replays are driven, a step at a time (queue `jobs`).
+
+A step that leaves work sends the next one. Beat starts one for every replay that nobody drives: whose process died, or
+that waited for a broker or a time.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+from django.db.models import Q
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from mqadmin.replays import ledger
+from mqadmin.replays.driving import Left, drive_step
+
+logger = logging.getLogger(__name__)
+
+# Replays that beat starts at once; the others have their turn at the next tick.
+STARTED_AT_ONCE = 20
+# A step that waits longer than that for a worker is not needed: beat starts another.
+WAKE_EXPIRES_S = 30
+
+
+@shared_task
+def drive_replay(job_id: int) -> None:
+    """Drives one step; the lease keeps a second one from doing anything."""
+    if drive_step(job_id) == Left.NOW:
+        wake(job_id)
+
+
+@shared_task
+def drive_replays() -> None:
+    """Reads one index where there is nothing to do."""
+    now = timezone.now()
+    free = Q(lease_until=None) | Q(lease_until__lte=now)
+    due = ledger.with_work().filter(free).order_by("lease_until", "pk")
+    for job_id in due.values_list("pk", flat=True)[:STARTED_AT_ONCE]:
+        wake(job_id)
+
+
+def wake(job_id: int) -> None:
+    """Has the replay go on soon. Without Redis it goes on when beat says so."""
+    try:
+        drive_replay.apply_async((job_id,), expires=WAKE_EXPIRES_S, retry=False)
+    except OperationalError as error:
+        logger.warning("replay %s goes on later: %s", job_id, error)
