@@ -29,6 +29,7 @@ from mqadmin.api.views.outbox import Outbox
 from mqadmin.api.views.people import LogIns, People, PersonDetail
 from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
+from mqadmin.api.views.replays import ReplayDetail, ReplayEntries, Replays
 from mqadmin.api.views.settings import GroupSettings, TopicSettings
 from mqadmin.api.views.tokens import Tokens
 from mqadmin.api.views.topics import TopicDetail, TopicProducers, Topics
@@ -49,6 +50,9 @@ urlpatterns = [
     path(f"{CLUSTER}/failures", Failures.as_view()),
     path(f"{CLUSTER}/dead-letters", DeadLetters.as_view()),
     path(f"{CLUSTER}/dead-letters/<int:message>", DeadLetterDetail.as_view()),
+    path(f"{CLUSTER}/replays", Replays.as_view()),
+    path(f"{CLUSTER}/replays/<int:replay>", ReplayDetail.as_view()),
+    path(f"{CLUSTER}/replays/<int:replay>/entries", ReplayEntries.as_view()),
     path(f"{CLUSTER}/topics", Topics.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/settings", TopicSettings.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/producers", TopicProducers.as_view()),

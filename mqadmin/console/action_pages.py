@@ -153,6 +153,11 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="mend_dead_letter", section="dead_letters", subject_url_name="dead_letter"),
         ActionPage(action="patch_dead_letters", section="dead_letters", subject_url_name="group_dead_letters"),
         ActionPage(action="discard_mend", section="dead_letters", subject_url_name="dead_letter"),
+        ActionPage(action="start_replay", section="replays", subject_url_name="group_dead_letters"),
+        ActionPage(action="pause_replay", section="replays", subject_url_name="replay"),
+        ActionPage(action="resume_replay", section="replays", subject_url_name="replay"),
+        ActionPage(action="cancel_replay", section="replays", subject_url_name="replay"),
+        ActionPage(action="set_replay_rate", section="replays", subject_url_name="replay"),
         # Of the installation.
         ActionPage(
             action="add_cluster", section="overview", subject_url_name="cluster", has_subject=False, has_cluster=False

@@ -17,6 +17,7 @@ from mqadmin.console.figures import count_text
 from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.console.templatetags.numbers import permission
 from mqadmin.people.words import ROLE_WORDS, YES_NO
+from mqadmin.replays.states import JobState, Target
 
 LABELS: dict[str, Promise] = {
     "wanted_instances": gettext_lazy("instances wanted"),
@@ -76,6 +77,15 @@ LABELS: dict[str, Promise] = {
     "properties": gettext_lazy("properties"),
     "mended_by": gettext_lazy("mended by"),
     "version": gettext_lazy("version"),
+    "state": gettext_lazy("state"),
+    "rate": gettext_lazy("messages a second"),
+    "stop_percent": gettext_lazy("stops when more percent fail again"),
+    "skip_replayed": gettext_lazy("leaves out what another replay has sent"),
+    "target": gettext_lazy("sent to"),
+    "topics": gettext_lazy("topics"),
+    "sample": gettext_lazy("among them"),
+    "replay": gettext_lazy("replay"),
+    "messages_selected": gettext_lazy("dead letters"),
 }
 
 
@@ -172,6 +182,14 @@ def _found(value: Any) -> str:
     return "".join(in_viewers_language(one) for one in re.split(r"(; | \+ )", str(value)))
 
 
+def _target(value: Any) -> str:
+    return str(dict(Target.choices).get(value, value))
+
+
+def _replay_state(value: Any) -> str:
+    return str(dict(JobState.choices).get(value, value))
+
+
 _WRITERS: dict[str, Callable[[Any], str]] = {
     "perm": permission,
     "role": _role,
@@ -181,4 +199,7 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "password": _password,
     "action": _action,
     "found": _found,
+    "target": _target,
+    "state": _replay_state,
+    "skip_replayed": _yes_or_no,
 }

@@ -53,6 +53,11 @@ MARKS: dict[str, Mark] = {
     "paused": Mark(gettext_lazy("PAUSED"), _RING, "stopped"),
     "read_only": Mark(gettext_lazy("READ-ONLY"), _RING, "stopped"),
     "shut": Mark(gettext_lazy("SHUT"), _RING, "stopped"),
+    # a replay and its messages
+    "waiting": Mark(gettext_lazy("WAITING"), _DOT, "quiet"),
+    "sending": Mark(gettext_lazy("BEING SENT"), _RING, "slow"),
+    "sent": Mark(gettext_lazy("SENT"), _DISC, "ok"),
+    "cancelled": Mark(gettext_lazy("CANCELLED"), _RING, "stopped"),
     # what became of an action
     "done": Mark(gettext_lazy("DONE"), _DISC, "ok"),
     "refused": Mark(gettext_lazy("REFUSED"), _SQUARE, "stalled"),

@@ -33,6 +33,7 @@ from mqadmin.console.views.overview import overview
 from mqadmin.console.views.patch_failure import patch_failure
 from mqadmin.console.views.people import people, person
 from mqadmin.console.views.rebalances import rebalances
+from mqadmin.console.views.replays import replay, replay_by_number, replays
 from mqadmin.console.views.theme import theme
 from mqadmin.console.views.tokens import tokens
 from mqadmin.console.views.topics import producers, topic, topics
@@ -106,6 +107,14 @@ urlpatterns = [
     path("clusters/<slug:cluster>/deadletters/<int:message>/", dead_letter, name="dead_letter"),
     path("clusters/<slug:cluster>/deadletters/<int:message>/mend/", mend, name="mend_dead_letter"),
     action_path("clusters/<slug:cluster>/deadletters/<int:message>/discard-mend/", "discard_mend"),
+    action_path("clusters/<slug:cluster>/groups/<name:group>/deadletters/replay/", "start_replay"),
+    path("clusters/<slug:cluster>/replays/", replays, name="replays"),
+    path("clusters/<slug:cluster>/replays/<name:replay>/", replay, name="replay"),
+    action_path("clusters/<slug:cluster>/replays/<name:replay>/pause/", "pause_replay"),
+    action_path("clusters/<slug:cluster>/replays/<name:replay>/resume/", "resume_replay"),
+    action_path("clusters/<slug:cluster>/replays/<name:replay>/cancel/", "cancel_replay"),
+    action_path("clusters/<slug:cluster>/replays/<name:replay>/rate/", "set_replay_rate"),
+    path("replays/<int:number>/", replay_by_number, name="replay_by_number"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
     path("tokens/", tokens, name="tokens"),
     action_path("tokens/create/", "create_token"),

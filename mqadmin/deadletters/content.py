@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop
 
-from mqadmin.deadletters.models import DeadLetter, KeptMessage
+from mqadmin.deadletters.models import DeadLetter, KeptMessage, MendedCopy
 from mqadmin.observing.gateway import Failures, Gateway, GatewayError, QueuePlace
 from remoting.wire.compression import decompress
 from remoting.wire.errors import WireError
@@ -31,9 +31,14 @@ class Content:
 
 
 def kept_contents(dead_letter_ids: Collection[int]) -> dict[int, Content]:
-    """Returns the contents that the index holds, by dead letter. What is missing is on the broker, if anywhere."""
+    """Returns the contents that the database holds, by dead letter: the mended copy, else what the index has kept.
+
+    What is missing is on the broker, if anywhere.
+    """
     rows = KeptMessage.objects.filter(pk__in=dead_letter_ids, body__isnull=False)
-    return {row.pk: Content(bytes(row.body or b""), row.properties) for row in rows}
+    kept = {row.pk: Content(bytes(row.body or b""), row.properties) for row in rows}
+    mended = MendedCopy.objects.filter(pk__in=dead_letter_ids)
+    return kept | {row.pk: Content(bytes(row.body), row.properties, is_mended=True) for row in mended}
 
 
 async def read_content(gateway: Gateway, dead: DeadLetter, address: str) -> Content:

@@ -34,7 +34,7 @@ GROUP_BUCKETS = 64
 class ChangeKind(StrEnum):
     """What changed. GROUP and REBALANCE are published for one consumer group, the others for a cluster.
 
-    DEAD_LETTERS: the index of dead letters, of the cluster or of one group.
+    DEAD_LETTERS: the index of dead letters, of the cluster or of one group. REPLAYS: a replay began or went on.
     """
 
     CLUSTER = "cluster"
@@ -42,6 +42,7 @@ class ChangeKind(StrEnum):
     GROUPS = "groups"
     REBALANCES = "rebalances"
     DEAD_LETTERS = "dead_letters"
+    REPLAYS = "replays"
     GROUP = "group"
     REBALANCE = "rebalance"
 

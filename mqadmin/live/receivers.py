@@ -15,6 +15,7 @@ from mqadmin.lag.signals import GroupsMeasured, groups_measured
 from mqadmin.live.events import Change, ChangeKind, publish_after_commit
 from mqadmin.observing.signals import ReachabilityChanged, TopicsChanged, reachability_changed, topics_changed
 from mqadmin.rebalances.signals import EventsRecorded, events_recorded
+from mqadmin.replays.signals import ReplayMoved, replay_moved
 
 
 @receiver(reachability_changed)
@@ -48,6 +49,11 @@ def send_dead_letters(event: DeadLettersIndexed, **_: object) -> None:
     publish_after_commit(
         [Change(ChangeKind.DEAD_LETTERS, name, event.group_name), Change(ChangeKind.DEAD_LETTERS, name)]
     )
+
+
+@receiver(replay_moved)
+def send_replays(event: ReplayMoved, **_: object) -> None:
+    publish_after_commit([Change(ChangeKind.REPLAYS, event.job.cluster.name)])
 
 
 @receiver(post_save, sender=AuditEntry)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from django.db.models import Q
@@ -165,7 +166,7 @@ class _Step:
         count = max(1, min(limits.batch, round(job.rate_per_s * limits.batch_s)))
         due = Q(due_at=None) | Q(due_at__lte=timezone.now())
         waiting = ReplayEntry.objects.filter(due, job=job, state=EntryState.WAITING).select_related("dead_letter")
-        entries = list(waiting.order_by("-pk")[:count])
+        entries = _light(list(waiting.order_by("-pk")[:count]), limits.batch_bytes)
         if not entries:
             return False
         topics = {place for entry in entries if (place := self._topic_of(entry))}
@@ -329,3 +330,10 @@ class _Step:
         if finding.verdict == Verdict.NEVER or is_given_up:
             return entry, EntryState.UNKNOWN, {"words": finding.words, "due_at": None}
         return None
+
+
+def _light(entries: Sequence[ReplayEntry], bytes_max: int) -> list[ReplayEntry]:
+    """Returns the first of them whose bodies have so many bytes together at most; at least one."""
+    sizes = accumulate(entry.dead_letter.body_bytes if entry.dead_letter else 0 for entry in entries)
+    count = sum(size <= bytes_max for size in sizes)
+    return list(entries[: max(1, count)])

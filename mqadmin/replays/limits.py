@@ -10,7 +10,8 @@ class ReplayLimits:
     """`step_s`: one task; then others of the worker have their turn, and the next step goes on.
 
     `batch`: entries claimed together; as many at most may have to be looked for after a crash. `batch_s`: they are
-    as many as the rate sends in that time, so that a change of mind is heard within it.
+    as many as the rate sends in that time, so that a change of mind is heard within it. `batch_bytes`: of their bodies,
+    which are in memory together.
     `send_within_s`: after the claim; a process that stood still for longer sends nothing any more. `settle_after_s`:
     after the claim, when what had no outcome is looked for: the claim, the send and its time-out are over by then.
     `lease_s`: without a sign of life somebody else drives. `retry_after_s`: until what was not sent is tried again.
@@ -21,6 +22,7 @@ class ReplayLimits:
 
     step_s: float = 10.0
     batch: int = 200
+    batch_bytes: int = 32 * 1024 * 1024
     batch_s: float = 1.0
     send_within_s: float = 10.0
     settle_after_s: float = 30.0

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from django.utils.translation import gettext_noop
 
 from mqadmin.replays.states import Target
-from remoting.client.outgoing import RESERVED_PROPERTIES
 from remoting.wire.names import retry_topic
-from remoting.wire.properties import Property
+from remoting.wire.properties import RESERVED_PROPERTIES, Property
 
 # Of the properties that RocketMQ gives a meaning, those that are the sender's.
 KEPT_PROPERTIES = frozenset(

@@ -145,7 +145,7 @@ def preview(cluster: Cluster, arguments: StartReplay) -> Preview[DryRun]:
     if not found.count:
         raise ActionRefused(_("No dead letter of the group is selected: nothing would be sent."))
     after = {
-        "messages": found.count,
+        "messages_selected": found.count,
         "target": str(Target(arguments.target).value),
         "topics": list(found.topics),
         "rate": arguments.rate,

@@ -16,12 +16,7 @@ from remoting.wire.compression import LEVEL, CompressionType, compress
 from remoting.wire.errors import MessageError
 from remoting.wire.limits import BODY_BYTES_MAX, COMPRESS_BODY_BYTES_MIN, PROPERTIES_BYTES_MAX
 from remoting.wire.names import NOT_ALLOWED_SEND_TOPICS, check_topic, is_retry_topic
-from remoting.wire.properties import NAME_END, VALUE_END, Property, encode_properties
-
-# Names that RocketMQ gives a meaning: users set them by parameters, or not at all (`MessageConst.STRING_HASH_SET`).
-RESERVED_PROPERTIES = frozenset(
-    value for name, value in vars(Property).items() if not name.startswith("_") and isinstance(value, str)
-) - {Property.SHARDING_KEY}
+from remoting.wire.properties import NAME_END, RESERVED_PROPERTIES, VALUE_END, Property, encode_properties
 
 
 class MessageOptions(TypedDict, total=False):

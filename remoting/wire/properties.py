@@ -76,6 +76,12 @@ class Property:
     REPLAY_ENTRY = "__REPLAY_ENTRY"
 
 
+# Names that RocketMQ gives a meaning: users set them by parameters, or not at all (`MessageConst.STRING_HASH_SET`).
+RESERVED_PROPERTIES = frozenset(
+    value for name, value in vars(Property).items() if not name.startswith("_") and isinstance(value, str)
+) - {Property.SHARDING_KEY}
+
+
 def decode_properties(text: str) -> dict[str, str]:
     """Returns the properties in `text`; of one name the last counts. Never raises."""
     segments = [segment.partition(NAME_END) for segment in text.split(VALUE_END)]

@@ -64,6 +64,7 @@ def navigation(context: Context) -> dict[str, Any]:
             ("groups", gettext("Groups")),
             ("topics", gettext("Topics")),
             ("dead_letters", gettext("Dead letters")),
+            ("replays", gettext("Replays")),
             ("rebalances", gettext("Rebalances")),
         ),
     }

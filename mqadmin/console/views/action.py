@@ -41,6 +41,7 @@ SECTION_WORDS = {
     "topics": gettext_lazy("Topics"),
     "groups": gettext_lazy("Groups"),
     "dead_letters": gettext_lazy("Dead letters"),
+    "replays": gettext_lazy("Replays"),
     "audit": gettext_lazy("Audit"),
     "people": gettext_lazy("People"),
     "jobs": gettext_lazy("Jobs"),

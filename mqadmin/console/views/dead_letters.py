@@ -29,6 +29,7 @@ from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.mending.originals import is_hidden
 from mqadmin.mending.selectors import mended_view
+from mqadmin.replays.selectors import of_dead_letter
 
 
 @require_safe
@@ -122,6 +123,7 @@ def dead_letter(request: HttpRequest, cluster: str, message: int) -> HttpRespons
         "may_mend": runner.may(caller, "mend_dead_letter", cluster) and not is_hidden(role, found),
         "properties": sorted(found.kept.properties.items()),
         "steps": _steps(found),
+        "replays": of_dead_letter(found.pk),
     }
     response = render(request, "console/dead_letter.html", context)
     add_never_cache_headers(response)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from remoting.client.outgoing import (
-    RESERVED_PROPERTIES,
     Message,
     check_batch_topic,
     check_send_topic,
@@ -15,7 +14,7 @@ from remoting.client.outgoing import (
 )
 from remoting.wire.compression import decompress
 from remoting.wire.errors import MessageError
-from remoting.wire.properties import decode_properties
+from remoting.wire.properties import RESERVED_PROPERTIES, decode_properties
 
 
 def properties_of(message: Message) -> dict[str, str]:

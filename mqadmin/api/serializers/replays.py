@@ -1,0 +1,57 @@
+"""Shapes of replays and of the entries of their ledgers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from mqadmin.replays.states import EntryState, JobState, Target
+
+
+class ReplaySerializer(serializers.Serializer[Any]):
+    """A replay. The counts of the states add up to `total_count`."""
+
+    id = serializers.IntegerField(source="pk")
+    group = serializers.CharField(source="group_name")
+    state = serializers.ChoiceField(choices=[(one.value, one.value) for one in JobState])
+    target = serializers.ChoiceField(choices=[(one.value, one.value) for one in Target])
+    target_topic = serializers.CharField(help_text="Of another topic alone.")
+    selection = serializers.DictField(help_text="What was selected; the ledger has what that was when it started.")
+    skip_replayed = serializers.BooleanField(source="skips_replayed")
+    rate = serializers.IntegerField(source="rate_per_s", help_text="Messages a second.")
+    stop_percent = serializers.IntegerField(help_text="It stops when more of those sent fail again; 0: never.")
+    started_by = serializers.CharField()
+    problem = serializers.CharField(help_text="Why it does not go on at this moment, or stopped by itself.")
+    created_at = serializers.DateTimeField()
+    frozen_at = serializers.DateTimeField(allow_null=True, help_text="When its ledger was complete.")
+    ended_at = serializers.DateTimeField(allow_null=True)
+    total_count = serializers.IntegerField()
+    waiting_count = serializers.IntegerField()
+    sending_count = serializers.IntegerField()
+    sent_count = serializers.IntegerField()
+    skipped_count = serializers.IntegerField()
+    refused_count = serializers.IntegerField()
+    unknown_count = serializers.IntegerField()
+    dead_again_count = serializers.IntegerField()
+
+
+class ReplayEntrySerializer(serializers.Serializer[Any]):
+    """One message of a replay."""
+
+    id = serializers.IntegerField(source="pk")
+    dead_letter = serializers.IntegerField(
+        source="dead_letter_id", allow_null=True, help_text="Null: the index has removed it."
+    )
+    message_id = serializers.CharField()
+    state = serializers.ChoiceField(choices=[(one.value, one.value) for one in EntryState])
+    words = serializers.CharField(help_text="Why it waits, or is skipped, refused or unknown.")
+    attempt_count = serializers.IntegerField()
+    topic = serializers.CharField()
+    broker_name = serializers.CharField()
+    queue_id = serializers.IntegerField(allow_null=True)
+    new_id = serializers.CharField(help_text="The broker's id of what was sent.")
+    sent_at = serializers.DateTimeField(allow_null=True)
+    dead_again = serializers.IntegerField(
+        source="dead_again_id", allow_null=True, help_text="The dead letter that it became again."
+    )

@@ -1,0 +1,120 @@
+"""`…/replays/`: the replays of a cluster; one with its counts and its ledger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_safe
+
+from mqadmin.clusters import selectors
+from mqadmin.console.live_page import live_page
+from mqadmin.live.events import ChangeKind
+from mqadmin.live.subscriptions import Subscription
+from mqadmin.people import access
+from mqadmin.replays import selectors as replay_selectors
+from mqadmin.replays.models import ReplayEntry, ReplayJob
+from mqadmin.replays.selectors import DEAD_AGAIN
+from mqadmin.replays.states import ENDED, EntryState, JobState, Target
+
+CHANGE = "mq_replays.change_replayjob"
+
+
+@require_safe
+def replays(request: HttpRequest, cluster: str) -> HttpResponse:
+    group, before = request.GET.get("group", "")[:255], request.GET.get("before", "")
+    return live_page(
+        request,
+        "replays",
+        lambda: _replays(cluster, group, before),
+        shows=[Subscription(cluster, kinds=(ChangeKind.REPLAYS,))],
+        cluster=cluster,
+        section="replays",
+    )
+
+
+def _replays(cluster: str, group: str, before: str) -> dict[str, Any]:
+    head = selectors.cluster_head(cluster)
+    page = replay_selectors.replays(head, group).page(before)
+    older = f"?{_query(group=group, before=page.older)}" if page.older else ""
+    return {"head": head, "group": group, "jobs": page.rows, "older_url": older, "now": timezone.now()}
+
+
+@require_safe
+def replay(request: HttpRequest, cluster: str, replay: str) -> HttpResponse:
+    """Shows one replay. What changes it stands on the page alone, since a region is rendered for all viewers alike."""
+    state, before = request.GET.get("state", ""), request.GET.get("before", "")
+    return live_page(
+        request,
+        "replay",
+        lambda: _replay(cluster, replay, state, before),
+        shows=[Subscription(cluster, kinds=(ChangeKind.REPLAYS, ChangeKind.DEAD_LETTERS))],
+        cluster=cluster,
+        section="replays",
+        permissions=[CHANGE],
+    )
+
+
+def _replay(cluster: str, number: str, state: str, before: str) -> dict[str, Any]:
+    head = selectors.cluster_head(cluster)
+    if not (number.isascii() and number.isdigit() and len(number) <= 18):
+        raise ReplayJob.DoesNotExist(gettext("There is no such replay."))
+    job = replay_selectors.replay(head, int(number))
+    state = state if state in {*EntryState.values, DEAD_AGAIN} else ""
+    page = replay_selectors.ledger(job, state).page(before)
+    passed = replay_selectors.passed(job, page.rows)
+    return {
+        "head": head,
+        "job": job,
+        "now": timezone.now(),
+        "state": state,
+        "counts": _counts(job),
+        "is_open": job.state not in ENDED,
+        "is_running": job.state == JobState.RUNNING,
+        "is_preparing": job.state == JobState.RUNNING and job.frozen_at is None,
+        "target": target_words(job),
+        "entries": [(entry, _became(entry, passed.get(entry.pk))) for entry in page.rows],
+        "older_url": f"?{_query(state=state, before=page.older)}" if page.older else "",
+        "settled": job.total_count - job.waiting_count - job.sending_count,
+        "place": reverse("replay", args=[cluster, job.pk]),
+    }
+
+
+def _counts(job: ReplayJob) -> list[tuple[str, str, int]]:
+    """Returns (state, words, count) of each state, and how many failed again."""
+    counts = [(one.value, str(one.label), getattr(job, f"{one.value}_count")) for one in EntryState]
+    return [*counts, (DEAD_AGAIN, gettext("failed again"), job.dead_again_count)]
+
+
+def _became(entry: ReplayEntry, has_passed: bool | None) -> str:
+    """Returns what is known of a message after it was sent."""
+    if entry.dead_again_id is not None:
+        return gettext("failed again")
+    if has_passed is None:
+        return ""
+    return gettext("the group is past it") if has_passed else gettext("the group has yet to read it")
+
+
+def target_words(job: ReplayJob) -> str:
+    if job.target == Target.TOPIC:
+        return gettext("topic %(topic)s") % {"topic": job.target_topic}
+    return str(Target(job.target).label)
+
+
+@require_safe
+def replay_by_number(request: HttpRequest, number: int) -> HttpResponse:
+    """Leads from the short address to the page, whoever may see the cluster."""
+    found = replay_selectors.cluster_of(number)
+    if found is None or not access.visible_clusters(request.user).filter(pk=found.pk).exists():
+        raise Http404
+    return redirect("replay", found.name, number)
+
+
+def _query(**values: str) -> str:
+    query = QueryDict(mutable=True)
+    query.update({name: value for name, value in values.items() if value})
+    return query.urlencode()

@@ -1,0 +1,107 @@
+"""Replays for pages and REST: the jobs, newest first, and the ledger of one, cut by a cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from mqadmin.clusters.models import Cluster, QueueOffset
+from mqadmin.deadletters.selectors import NewestRows
+from mqadmin.replays.models import ReplayEntry, ReplayJob
+
+PAGE_SIZE = 50
+# Replays of one dead letter that its page names.
+OF_MESSAGE_MAX = 20
+# A filter of the ledger beside the states of its entries.
+DEAD_AGAIN = "dead_again"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPage:
+    """`older` is the cursor of the next page, "" on the last."""
+
+    rows: tuple[ReplayEntry, ...]
+    older: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The entries of a replay in the order in which they are sent; a position is the primary key."""
+
+    rows: QuerySet[ReplayEntry]
+
+    def after(self, position: Sequence[Any] | None, size: int) -> list[ReplayEntry]:
+        """Returns at most `size` entries behind the position, None for the first ones."""
+        rows = self.rows if position is None else self.rows.filter(pk__lt=position[0])
+        return list(rows.order_by("-pk")[:size])
+
+    def position(self, row: ReplayEntry) -> list[Any]:
+        """Returns the position of an entry, as plain JSON."""
+        return [row.pk]
+
+    def total_count(self) -> None:
+        """Not counted: the job has the counts."""
+
+    def page(self, before: str) -> LedgerPage:
+        """Returns the entries behind a cursor; the first ones where it is "" or garbage."""
+        is_place = before.isascii() and before.isdigit() and len(before) <= 18
+        found = self.after([int(before)] if is_place else None, PAGE_SIZE + 1)
+        rows = tuple(found[:PAGE_SIZE])
+        return LedgerPage(rows, str(rows[-1].pk) if len(found) > PAGE_SIZE else "")
+
+
+def replays(cluster: Cluster, group: str = "") -> NewestRows[ReplayJob]:
+    """Returns the replays of a cluster or of one group."""
+    rows = ReplayJob.objects.filter(cluster=cluster)
+    return NewestRows(rows.filter(group_name=group) if group else rows, "created_at")
+
+
+def replay(cluster: Cluster, number: int) -> ReplayJob:
+    """Raises ReplayJob.DoesNotExist."""
+    return ReplayJob.objects.get(cluster=cluster, pk=number)
+
+
+def cluster_of(number: int) -> Cluster | None:
+    """Returns the cluster that a replay is about; None where there is no such replay."""
+    job = ReplayJob.objects.select_related("cluster").filter(pk=number).first()
+    return job.cluster if job is not None else None
+
+
+def ledger(job: ReplayJob, state: str = "") -> Ledger:
+    """Returns the entries in a state, those that failed again (DEAD_AGAIN), or all."""
+    rows = ReplayEntry.objects.filter(job=job)
+    if state == DEAD_AGAIN:
+        rows = rows.filter(dead_again_id__isnull=False)
+    elif state:
+        rows = rows.filter(state=state)
+    return Ledger(rows)
+
+
+def of_dead_letter(dead_letter_id: int) -> list[ReplayEntry]:
+    """Returns what replays did with a dead letter, the latest first."""
+    rows = ReplayEntry.objects.filter(dead_letter=dead_letter_id).select_related("job")
+    return list(rows.order_by("-pk")[:OF_MESSAGE_MAX])
+
+
+def passed(job: ReplayJob, entries: Iterable[ReplayEntry]) -> dict[int, bool]:
+    """Returns of sent entries whether the group's committed offset is behind the message, where that is known.
+
+    Behind it: a member has consumed it, or sent it back; which of both is not told by offsets.
+    """
+    sent = [entry for entry in entries if entry.new_id and entry.queue_offset is not None]
+    known = QueueOffset.objects.filter(
+        group__cluster=job.cluster_id,
+        group__name=job.group_name,
+        topic_name__in={entry.topic for entry in sent},
+        committed_offset__isnull=False,
+    ).values_list("topic_name", "broker_name", "queue_id", "committed_offset")
+    committed = {(topic, broker, queue): offset for topic, broker, queue, offset in known}
+    found: dict[int, bool] = {}
+    for entry in sent:
+        offset = committed.get((entry.topic, entry.broker_name, entry.queue_id or 0))
+        if offset is not None and entry.queue_offset is not None:
+            found[entry.pk] = offset > entry.queue_offset
+    return found

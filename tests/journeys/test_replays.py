@@ -1,0 +1,74 @@
+"""Dead letters sent again by a replay, on our broker and on Apache's."""
+
+# ruff: noqa: F811 - fixtures are imported and asked for by the same name
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from mqadmin.clusters import models
+from mqadmin.deadletters import indexing
+from mqadmin.deadletters import tasks as index_tasks
+from mqadmin.deadletters.models import DeadLetter
+from mqadmin.observing import sampling
+from mqadmin.replays import tasks
+from mqadmin.replays.driving import drive_step
+from mqadmin.replays.models import ReplayEntry, ReplayJob
+from mqadmin.replays.states import EntryState, JobState
+from tests.journeys.acting import Act, act, cluster, java  # noqa: F401 - fixtures
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(autouse=True)
+def _no_redis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Index and replays are driven by hand."""
+    monkeypatch.setattr(index_tasks.index_dead_letters, "apply_async", lambda **_: None)
+    monkeypatch.setattr(tasks.drive_replay, "apply_async", lambda *_, **__: None)
+
+
+def is_done(job: ReplayJob) -> bool:
+    drive_step(job.pk)
+    job.refresh_from_db()
+    return job.state == JobState.DONE
+
+
+def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(java, cluster, fresh, act: Act) -> None:
+    topic, group, other = fresh("failing"), fresh("failers"), fresh("others")
+    producer, failer, bystander, healed = fresh("sender"), fresh("failer"), fresh("bystander"), fresh("healed")
+    there = models.Cluster.objects.get(name="there")
+    java.producer(producer)
+    java.send(producer, topic, body="warm-up-")
+    java.consumer(failer, group, topic, fail_until=99, max_reconsume_times=0)
+    (sent,) = java.send(producer, topic, tag="paid", keys="order-1", body="bad-")
+
+    def indexed() -> bool:
+        sampling.sample_once(there, timezone.now())
+        there.refresh_from_db()
+        indexing.index_step(there)
+        return DeadLetter.objects.filter(message_id=sent["msg_id"]).exists()
+
+    wait_until(indexed, 90, "the dead letter in the index")
+    java.stop(failer)
+    java.consumer(bystander, other, topic)
+    java.consumer(healed, group, topic)
+    seen_before = len(java.wait_consumed(2, bystander, within_s=90))
+    dead = DeadLetter.objects.get(message_id=sent["msg_id"])
+    # Nothing came to others; then one to everybody.
+    for target, healed_count, seen_count in (("group", 1, seen_before), ("origin", 2, seen_before + 1)):
+        result = act("start_replay", group=group, target=target, ids=str(dead.pk), skip_replayed="no")
+        assert result.outcome == "done", result
+        assert result.items[0].after is not None
+        job = ReplayJob.objects.get(pk=result.items[0].after["replay"])
+        wait_until(lambda job=job: is_done(job), 90, "the replay's end")
+        entry = ReplayEntry.objects.get(job=job)
+        assert (entry.state, entry.words) == (EntryState.SENT, "")
+        (*_, got) = java.wait_consumed(healed_count, healed, within_s=90)
+        assert (got["body"], got["topic"], got["tags"], got["reconsume_times"]) == (sent["body"], topic, "paid", 0)
+        assert "order-10" in got["keys"].split()
+        java.wait_consumed(seen_count, bystander, within_s=90)
+        assert len(java.consumed(bystander)) == seen_count
+    for name in (bystander, healed, producer):
+        java.stop(name)
