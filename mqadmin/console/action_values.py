@@ -77,7 +77,6 @@ LABELS: dict[str, Promise] = {
     "properties": gettext_lazy("properties"),
     "mended_by": gettext_lazy("mended by"),
     "version": gettext_lazy("version"),
-    "state": gettext_lazy("state"),
     "rate": gettext_lazy("messages a second"),
     "stop_percent": gettext_lazy("stops when more percent fail again"),
     "skip_replayed": gettext_lazy("leaves out what another replay has sent"),
