@@ -15,20 +15,23 @@ from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster, Subscription
 from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.observing.gateway import Failures, Gateway
 from mqadmin.replays.models import ReplayEntry
 from mqadmin.replays.outgoing import NotToBeSent, destination
-from mqadmin.replays.selection import selected
+from mqadmin.replays.selection import Selected, selected
 from mqadmin.replays.states import EntryState, Target
 
 SAMPLE_SIZE = 5
+# Of those found by a text, which only looking at each of them tells.
+COUNTED_MAX = 2000
 # Origin topics of one group that are looked at.
 TOPICS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """`topics`: where messages would go; `closed`: those of them that no broker takes messages for.
+    """`count`: how many; with `has_more` there are more, uncounted. `topics`: where messages would go; `closed`: those of them that no broker takes messages for.
 
     `sample`: message ids. `unsubscribed`: origin topics that the group does not subscribe to. `large_count`: bodies
     that are on the broker alone. `member_count` None: not known. `is_ordered`: its members consume in order.
@@ -38,6 +41,7 @@ class DryRun:
     until_id: int
     target: Target
     count: int
+    has_more: bool
     topics: tuple[str, ...]
     sample: tuple[str, ...]
     replayed_count: int
@@ -55,7 +59,7 @@ def dry_run(
 ) -> DryRun:
     """Raises ActionRefused for an ordered group's retry topic, ActionUnavailable when no name server answers."""
     found = selected(cluster, group, selection, until_id=until_id)
-    rows = found.rows
+    rows, has_more = counted(found)
     origins = _origins(cluster, group, rows, selection)
     topics = sorted(set(_topics(origins, target, target_topic, group)))
     failures = Failures()
@@ -74,6 +78,7 @@ def dry_run(
         until_id=until_id,
         target=target,
         count=rows.count(),
+        has_more=has_more,
         topics=tuple(topics),
         sample=tuple(row.message_id for row in found.after(None, SAMPLE_SIZE)),
         replayed_count=ReplayEntry.objects.filter(dead_letter__in=rows.values("pk"), state__in=sent).aggregate(
@@ -87,6 +92,14 @@ def dry_run(
         is_ordered=asked.is_ordered,
         silent=tuple(failures.reasons.values()),
     )
+
+
+def counted(found: Selected) -> tuple[QuerySet[DeadLetter], bool]:
+    """Returns the rows of a selection as a query, and whether it has more: of a text the first COUNTED_MAX alone."""
+    if isinstance(found, NewestRows):
+        return found.rows, False
+    ids = [row.pk for row in found.after(None, COUNTED_MAX + 1)]
+    return DeadLetter.objects.filter(pk__in=ids[:COUNTED_MAX]), len(ids) > COUNTED_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +149,9 @@ def _unsubscribed(cluster: Cluster, group: str, origins: list[str]) -> tuple[str
 def warnings_of(found: DryRun) -> list[str]:
     """Returns what to know before, most serious first."""
     warnings = []
+    if found.has_more:
+        text = _("More than %(n)d have this text; all of them are sent, and the figures here are those of the first.")
+        warnings.append(text % {"n": COUNTED_MAX})
     if found.closed:
         words = _("No broker takes messages for %(topics)s: what goes there is refused.")
         warnings.append(words % {"topics": ", ".join(found.closed)})

@@ -6,7 +6,6 @@ The place reached moves with the entries in one transaction, so a process that d
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
 
 from django.utils import timezone
 
@@ -23,9 +22,7 @@ FREEZE_CHUNK = 1000
 def freeze(job: ReplayJob, token: str) -> None:
     """Writes the next chunk; says that the ledger is complete when there is none. Raises LeaseLost."""
     found = selected(job.cluster, job.group_name, job.selection, until_id=job.until_id)
-    after = job.frozen_after
-    position = None if after is None else (datetime.fromisoformat(after[0]), after[1])
-    rows = found.after(position, FREEZE_CHUNK)
+    rows = found.after(job.frozen_after, FREEZE_CHUNK)
     with ledger.held(job.pk, token):
         if not rows:
             job.frozen_at = timezone.now()

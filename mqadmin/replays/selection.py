@@ -9,19 +9,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import IDENTITY_CHARS, DeadLetter
-from mqadmin.deadletters.selectors import DeadLetterFilter, NewestRows, dead_letters
+from mqadmin.deadletters.newest_rows import NewestRows
+from mqadmin.deadletters.selectors import DeadLetterFilter, dead_letters
+
+Selected = NewestRows[DeadLetter] | MatchingRows
 
 # Picked one by one.
 IDS_MAX = 1000
 
 
-def selected(cluster: Cluster, group: str, selection: Mapping[str, Any], *, until_id: int) -> NewestRows[DeadLetter]:
-    """Returns the dead letters of the selection that were indexed as `until_id` or before, the newest first."""
+def selected(cluster: Cluster, group: str, selection: Mapping[str, Any], *, until_id: int) -> Selected:
+    """Returns the dead letters of the selection that were indexed as `until_id` or before, in the order of the list."""
     wanted = DeadLetterFilter(
         group=group,
         failure_id=selection.get("failure"),
@@ -33,7 +38,7 @@ def selected(cluster: Cluster, group: str, selection: Mapping[str, Any], *, unti
     rows = found.rows.filter(pk__lte=until_id)
     if "ids" in selection:
         rows = rows.filter(pk__in=selection["ids"])
-    return NewestRows(rows, found.column)
+    return replace(found, rows=rows)
 
 
 def identity_of(group: str, selection: Mapping[str, Any], target: str, target_topic: str) -> str:
