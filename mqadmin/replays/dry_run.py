@@ -31,10 +31,10 @@ TOPICS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """`count`: how many; with `has_more` there are more, uncounted. `topics`: where messages would go; `closed`: those of them that no broker takes messages for.
-
-    `sample`: message ids. `unsubscribed`: origin topics that the group does not subscribe to. `large_count`: bodies
-    that are on the broker alone. `member_count` None: not known. `is_ordered`: its members consume in order.
+    """`count`: how many; with `has_more` there are more, uncounted. `topics`: where messages would go; `closed`: those
+    of them that no broker takes messages for. `sample`: message ids. `unsubscribed`: origin topics that the group does
+    not subscribe to. `large_count`: bodies that are on the broker alone; `homeless_count`: the topic of these is not
+    known. `member_count` None: not known. `is_ordered`: its members consume in order. `silent`: who did not answer.
     """
 
     selection: Mapping[str, Any]
