@@ -51,7 +51,7 @@ lint: $(VENV)/dev.done
 	$(BIN)/mypy
 
 check: lint
-	$(BIN)/python -m pytest -q $(PARALLEL) -m "$(UNIT)"
+	$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile=quick -m "$(UNIT)"
 
 format: $(VENV)/dev.done
 	$(BIN)/ruff format .

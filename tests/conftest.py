@@ -17,8 +17,10 @@ from pytest_django import DjangoDbBlocker
 
 from tests.support import parallel
 from tests.support.flushing import flushable_database
+from tests.support.migrated_database import migrated_once
 
-# A busy machine is no failure of what is tested; pytest's own time-out ends what hangs.
+# A busy machine is no failure of what is tested; pytest's own time-out ends what hangs. `make check` takes "quick".
+hypothesis_settings.register_profile("quick", deadline=None, max_examples=10)
 hypothesis_settings.register_profile("daily", deadline=None, max_examples=30)
 hypothesis_settings.register_profile("torture", deadline=None, max_examples=1_000)
 hypothesis_settings.load_profile("torture" if os.environ.get("TORTURE") else "daily")
@@ -60,6 +62,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(GC_AFTER_OBJECTS, 10, 10)
     gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Collects what tests left once, so that pytest, which does so five times at its end, finds little to look at."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -108,6 +117,13 @@ def _no_process_left_behind() -> Iterator[None]:
     for child in alive:
         child.kill()
     assert not described, "processes left behind:\n" + "\n".join(described)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> Iterator[None]:
+    """Runs before the test database is made: the workers of a parallel run share one migration."""
+    with migrated_once():
+        yield
 
 
 @pytest.fixture(scope="session")

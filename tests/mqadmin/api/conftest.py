@@ -15,6 +15,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.tokens.models import ApiToken, digest_of, new_secret
 from tests.mqadmin.actions.conftest import house  # noqa: F401 - a fixture
 from tests.support import console_rows
+from tests.support.people import give_session
 
 
 @pytest.fixture
@@ -25,14 +26,14 @@ def now() -> datetime:
 @pytest.fixture
 def http(ann: AbstractUser) -> Client:
     client = Client()
-    client.force_login(ann)
+    give_session(client, ann)
     return client
 
 
 @pytest.fixture
 def async_http(ann: AbstractUser) -> AsyncClient:
     client = AsyncClient()
-    client.force_login(ann)
+    give_session(client, ann)
     return client
 
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from mqadmin.clusters.models import Cluster, Group
 from mqadmin.console.fragments import SharedFragments
 from tests.support import console_rows as seed
+from tests.support.people import give_session
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def now() -> datetime:
 @pytest.fixture
 def http(db, django_user_model) -> Client:
     client = Client()
-    client.force_login(django_user_model.objects.create_superuser("admin"))
+    give_session(client, django_user_model.objects.create_superuser("admin"))
     return client
 
 

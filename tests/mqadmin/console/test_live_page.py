@@ -17,8 +17,8 @@ from consumer.models import HostedGroup
 from mqadmin.live import events
 from mqadmin.live.events import Change, ChangeKind
 from mqadmin.people.roles import Role
-from tests.mqadmin.console.test_pages import EVERY_PAGE, page_ids
-from tests.support.people import make_person
+from tests.mqadmin.console.test_pages import EVERY_PAGE
+from tests.support.people import give_session, make_person
 
 BILLING = ["local", "billing"]
 VIEWERS = 4
@@ -34,7 +34,7 @@ def viewer(name: str, *permissions: str) -> Client:
     client = Client()
     user = make_person(name, Role.VIEWER)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-    client.force_login(user)
+    give_session(client, user)
     return client
 
 
@@ -52,28 +52,30 @@ def rendered() -> Iterator[list[Any]]:
     template_rendered.disconnect(note)
 
 
-@pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
-def test_a_region_is_rendered_once_for_all_viewers(group, rendered, name, args):
-    url = reverse(name, args=args)
+def test_a_region_is_rendered_once_for_all_viewers(group, rendered):
     viewers = [viewer(f"viewer{number}") for number in range(VIEWERS)]
-    region(viewers[0], url)
-    with CaptureQueriesContext(connection) as asked:
-        for one in viewers[1:]:
-            region(one, url)
-    assert len(rendered) == 1
-    # Each asks who it is (session, account) and what they may (two kinds of permissions); the overview for the names of
-    # the clusters, a group's page for the cluster and the roles on it.
-    assert len(asked) <= (VIEWERS - 1) * 6
+    for name, args in EVERY_PAGE:
+        url = reverse(name, args=args)
+        region(viewers[0], url)
+        with CaptureQueriesContext(connection) as asked:
+            for one in viewers[1:]:
+                region(one, url)
+        assert len(rendered) == 1, name
+        rendered.clear()
+        # Each asks who it is (session, account) and what they may (two kinds of permissions); the overview for the
+        # names of the clusters, a group's page for the cluster and the roles on it.
+        assert len(asked) <= (VIEWERS - 1) * 6, name
 
 
-@pytest.mark.parametrize(("name", "args"), EVERY_PAGE, ids=page_ids)
-def test_a_region_sees_neither_request_nor_viewer(http, group, rendered, name, args):
+def test_a_region_sees_neither_request_nor_viewer(http, group, rendered):
     HostedGroup.objects.create(group="billing", wanted_instances=2, declared_instances=2)
-    text = region(http, reverse(name, args=args)).decode()
-    ((_, context),) = rendered
-    assert not {"request", "user", "perms", "csrf_token", "messages"} & set(context)
-    assert "csrfmiddlewaretoken" not in text
-    assert http.cookies["mqadmin_session"].value not in text
+    for name, args in EVERY_PAGE:
+        text = region(http, reverse(name, args=args)).decode()
+        ((_, context),) = rendered
+        rendered.clear()
+        assert not {"request", "user", "perms", "csrf_token", "messages"} & set(context), name
+        assert "csrfmiddlewaretoken" not in text, name
+        assert http.cookies["mqadmin_session"].value not in text, name
 
 
 def test_a_change_is_rendered_anew_at_once(http, group, rendered):

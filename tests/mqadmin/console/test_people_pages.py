@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import AbstractUser
 from django.test import Client
 
 from mqadmin.people import persons, selectors
@@ -41,7 +42,8 @@ def test_a_long_list_goes_on(http: Client, monkeypatch: pytest.MonkeyPatch) -> N
     assert re.findall(r'data-row="(\w+)"', text(http.get(f"/people/{following}"))) == ["c", "d"]
 
 
-def test_a_person_is_shown_with_their_log_ins(http: Client) -> None:
+def test_a_person_is_shown_with_their_log_ins(http: Client, admin_user: AbstractUser) -> None:
+    http.force_login(admin_user)
     said = text(http.get("/people/admin/"))
     assert "Superuser" in said
     assert "(this one)" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.utils.translation import override
 from mqadmin import words
 from mqadmin.audit.models import AuditEntry
 from mqadmin.console.stored_words import LETTERS_MIN, in_viewers_language
+from mqadmin.words import Text
 
 CHINESE = "zh-hans"
 PLACEHOLDER = re.compile(r"%\((\w+)\)(?:\.\d)?([sdf])")
@@ -21,6 +23,11 @@ PLACEHOLDER = re.compile(r"%\((\w+)\)(?:\.\d)?([sdf])")
 def in_chinese() -> Any:
     with override(CHINESE):
         yield
+
+
+@cache
+def used() -> dict[Text, list[str]]:
+    return words.texts()
 
 
 def filled(text: str) -> str:
@@ -67,7 +74,7 @@ def test_each_text_that_may_be_stored_is_found_again() -> None:
     """Whatever an action says is stored in English: its Chinese has the same values."""
     folders = re.compile("mqadmin/(?!console|api)")
     missed = []
-    for text, files in words.texts().items():
+    for text, files in used().items():
         plain = PLACEHOLDER.sub("", text.text)
         if not any(map(folders.match, files)) or sum(map(str.isalpha, plain)) < LETTERS_MIN or "." not in text.text[-1]:
             continue
@@ -90,7 +97,7 @@ def test_a_brokers_text_that_is_made_of_ours_is_shown_and_holds_nobody_up(piece:
 
 @pytest.mark.usefixtures("in_chinese")
 def test_one_that_counts_nothing_is_one() -> None:
-    singulars = [text.text for text in words.texts() if text.plural and PLACEHOLDER.search(text.text)]
+    singulars = [text.text for text in used() if text.plural and PLACEHOLDER.search(text.text)]
     assert any("%(n)" not in text for text in singulars)
     for text in singulars:
         assert in_viewers_language(filled(text))

@@ -23,6 +23,7 @@ COUNT = 50
 WAITING = Pace(watch_wait_ms=600_000, cycle_s_min=0.01, tick_s=600, backoff_s=(0.5,))
 
 
+@pytest.mark.sweep
 def test_fifty_clusters_are_followed_and_idle_they_cost_one_waiting_request_each() -> None:
     with ScriptedBroker(is_watched=True) as broker:
         body = empty_body()

@@ -143,7 +143,7 @@ def asked_groups(cycle: Sample) -> set[str]:
     return {group.name for group in cycle.observation.groups if group.members is not None}
 
 
-@pytest.mark.parametrize(("group_count", "cycle_count"), [(100, 2), (1000, 14)])
+@pytest.mark.parametrize(("group_count", "cycle_count"), [(100, 2), pytest.param(1000, 14, marks=pytest.mark.sweep)])
 def test_cycle_costs_in_the_order_of_brokers_and_topics_however_many_groups_there_are(
     broker: ScriptedBroker, group_count: int, cycle_count: int
 ) -> None:
