@@ -27,11 +27,13 @@ from mqadmin.api.run_answers import KIND_OF_REFUSAL
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.console.action_pages import PAGES
+from mqadmin.deadletters.models import DeadLetter
 from mqadmin.people.models import ReadOnlyCluster
 from mqadmin.people.roles import LOWEST_ROLE, Role
 from mqadmin.tokens.models import ApiToken, digest_of, new_secret
 from tests.support import console_rows
 from tests.support.callers import caller
+from tests.support.dead_letter_brokers import dead_message
 from tests.support.people import make_person
 
 pytestmark = pytest.mark.django_db
@@ -100,6 +102,7 @@ def places() -> dict[str, Cluster]:
     found = {name: console_rows.make_cluster(name, now=now) for name in PLACES}
     for cluster in found.values():
         console_rows.make_group(cluster, "billing", now=now, lag=None)
+        console_rows.make_dead_letters(cluster, "billing", [dead_message(0)], now=now)
     ReadOnlyCluster.objects.create(cluster=found["read-only"])
     return found
 
@@ -190,11 +193,15 @@ def test_a_page_is_refused_unless_the_row_says_otherwise(
         client.force_login(asked)
     make_person("bob")
     subjects = {"topic": "orders", "group": "billing", "person": "bob", "cluster": "mine", "job": "nightly"}
+    dead = {letter.cluster.name: letter for letter in DeadLetter.objects.select_related("cluster")}
     found, wanted = {}, {}
     for name, page in PAGES.items():
         action = registry.ACTIONS[name]
         for place in PLACES if page.has_cluster else ("",):
-            address = page.address(place, subjects.get(action.subject, "x"))
+            of_place = {"failure": str(dead[place].failure_id), "dead_letter": str(dead[place].pk)} if place else {}
+            # The page of a patch is asked for by the failure, not by the group.
+            subject = of_place["failure"] if name == "patch_dead_letters" else (subjects | of_place).get(action.subject)
+            address = page.address(place, subject or "x")
             found[name, place] = client.get(address).status_code
             if who in ("nobody", "shut admin"):
                 wanted[name, place] = 302
