@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import signal
 import threading
 import uuid
 from functools import partial
@@ -46,7 +45,7 @@ from consumer.hosting.leases import Worker
 from consumer.hosting.loops_worker import WorkerRegistration
 from consumer.hosting.pool_process import leave_sigterm_to_main
 from consumer.hosting.supervision import OFFER_EXPIRES_S
-from consumer.hosting.thread_pool import Handler, end_cold
+from consumer.hosting.thread_pool import end_without_killing
 from consumer.listener import registry
 from consumer.outbox.schedule import DELIVERY_TASK
 from remoting.shutdown_signal import ShutdownSignal
@@ -66,8 +65,6 @@ class LoopsWorkerProcess:
         self.boot = uuid.uuid4()
         self.stop = StopSignals(shutdown=ShutdownSignal(), cold=ShutdownSignal())
         self.registration: WorkerRegistration | None = None
-        # Of a pool of threads: what SIGQUIT and a second Ctrl-C do.
-        self.end_cold: Handler | None = None
 
 
 @shared_task(bind=True, name="consumer.tasks.host_instance", acks_late=False, ignore_result=True, max_retries=0)
@@ -163,8 +160,7 @@ def register(sender: Any, **_: Any) -> None:
     if process.registration is None:  # Celery says ready again after every reconnect
         forks = "prefork" in type(sender.pool).__module__
         if not forks:
-            process.end_cold = end_cold(process.stop)
-            signal.signal(signal.SIGQUIT, process.end_cold)
+            end_without_killing(process.stop)
         process.registration = WorkerRegistration(
             Worker(sender.hostname, process.boot),
             sender.pool.num_processes,
@@ -202,5 +198,3 @@ def stop_instances(how: str = "", **_: Any) -> None:
         if how == "Cold":
             process.stop.cold.set()
         process.stop.shutdown.set()
-        if process.end_cold is not None:
-            signal.signal(signal.SIGINT, process.end_cold)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,7 +21,7 @@ from prometheus_client import REGISTRY
 
 from consumer import Later, Message
 from consumer.middleware import connections, prometheus
-from consumer.middleware.chain import Call, ListenerInfo, Middleware, wrapped
+from consumer.middleware.chain import Call, Consume, ListenerInfo, Middleware, wrapped
 from consumer.middleware.connections import database_connections
 from consumer.middleware.logging_context import MessageFields, logging_context
 from consumer.middleware.opentelemetry import trace_properties, tracing
@@ -68,6 +69,21 @@ def test_old_connections_are_closed_around_each_call_of_a_plain_listener(closing
     with pytest.raises(ZeroDivisionError):
         plain(database_connections, lambda _: closings.append("listens") or fail(None), message())
     assert closings == ["closed", "listens", "closed"]
+
+
+def test_a_call_that_follows_upon_another_in_its_thread_is_looked_at_once(closings: list[str]) -> None:
+    now_s = 0.0
+    info = ListenerInfo("billing", "orders", "shop.bill", is_async=False)
+    listen = Consume(lambda _: closings.append("listens"), info, is_async=False)
+    consume = connections._around_sync(listen, lambda: now_s)
+    for passed_s in (0.0, 0.1, 2.0):
+        now_s += passed_s
+        consume(message())
+    again = threading.Thread(target=consume, args=(message(),))
+    again.start()
+    again.join()
+    first, follows, later = ["closed", "listens", "closed"], ["listens", "closed"], ["closed", "listens", "closed"]
+    assert closings == [*first, *follows, *later, *first]
 
 
 async def test_around_an_async_listener_they_are_closed_now_and_then_and_after_each_error(closings: list[str]) -> None:
