@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -41,14 +41,30 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """Since when the next message has been waiting. `method`: "store_time" is exact, "observed" means at least."""
+    """Since when the next message has been waiting. `method`: "store_time" is exact, "observed" means at least.
+
+    `until`: the sample up to which that was seen, where the cluster is sampled. What came with the newest sample has
+    not been seen to wait: how old the sample is says nothing of the message.
+    """
 
     since: datetime | None
     method: str
+    until: datetime | None = None
 
     @property
     def is_at_least(self) -> bool:
         return self.method == "observed"
+
+    def seen_until(self, now: datetime) -> datetime:
+        """Returns up to when the message is known to have waited."""
+        return min(now, self.until) if self.is_at_least and self.until is not None else now
+
+    @property
+    def is_just_seen(self) -> bool:
+        """Tells whether the message was first seen in the newest sample, whose moments have whole seconds."""
+        if not self.is_at_least or self.since is None or self.until is None:
+            return False
+        return self.until - self.since < timedelta(seconds=1)
 
 
 NOT_BEHIND = Behind(None, "")

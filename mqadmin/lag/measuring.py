@@ -116,6 +116,7 @@ def measure_groups(
     has_other_lag = False
     objectives = objectives_of(cluster)
     for group in found:
+        group.cluster = cluster
         shown, before = _SHOWN_VALUES(group), _MEASURED_VALUES(group)
         lag = group.lag
         packed = histories.get(group.pk, b"")
@@ -257,6 +258,7 @@ def _judge(group: Group, total: Sums, packed: bytes | memoryview, now: datetime)
         lag=group.lag,
         lag_before=history.lag_at(packed, int(now.timestamp()) - GROWTH_WINDOW_S),
         behind_since=group.behind_since,
+        seen_until=group.behind.seen_until(now),
         standing_since=total.standing_since,
         moved_at=group.moved_at,
         is_any_broker_away=total.is_any_away,

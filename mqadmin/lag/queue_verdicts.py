@@ -14,7 +14,8 @@ def judge_queue(group: Group, queue: QueueOffset, now: datetime) -> Judgement:
     """Returns the verdict of a queue whose `end` is attached. Whether its lag grows is not known, so none is SLOW."""
     if queue.is_subscribed is False:
         return Judgement(Verdict.QUIET, NOT_SUBSCRIBED, {})
-    behind_since = queue.behind.since
+    behind = queue.behind
+    behind_since = behind.since
     is_away = queue.broker_name in group.cluster.brokers_away
     standing_since = None
     if queue.lag and queue.committed_since is not None and behind_since is not None and not is_away:
@@ -26,6 +27,7 @@ def judge_queue(group: Group, queue: QueueOffset, now: datetime) -> Judgement:
             member_count=group.member_count,
             lag=queue.lag,
             behind_since=behind_since,
+            seen_until=behind.seen_until(now),
             standing_since=standing_since,
             moved_at=queue.moved_at,
             is_any_broker_away=is_away,

@@ -42,10 +42,11 @@ class VerdictInput:
     """What is known of a group at `now`; None where it is not.
 
     `is_any_broker_away`: a broker that holds some of its queues does not answer. `behind_since`: since when the
-    longest-waiting next message has been waiting. `standing_since`: since when some queue has had messages waiting
-    while its committed offset stood. `lag_before`: lag GROWTH_WINDOW_S ago. `rewound_count`: messages that come again.
-    `is_pulled` False: of one queue, that no member pulls it. `allowed_lag_s`, `allowed_lag` (None: any number): the
-    objective. `was`: the last verdict; what is SLOW stays so until the lag is no longer above what it was.
+    longest-waiting next message has been waiting, as far as was seen at `seen_until` (None: now). `standing_since`:
+    since when some queue has had messages waiting while its committed offset stood. `lag_before`: lag GROWTH_WINDOW_S
+    ago. `rewound_count`: messages that come again. `is_pulled` False: of one queue, that no member pulls it.
+    `allowed_lag_s`, `allowed_lag` (None: any number): the objective. `was`: the last verdict; what is SLOW stays so
+    until the lag is no longer above what it was.
     """
 
     now: datetime
@@ -54,6 +55,7 @@ class VerdictInput:
     lag: int | None = None
     lag_before: int | None = None
     behind_since: datetime | None = None
+    seen_until: datetime | None = None
     standing_since: datetime | None = None
     moved_at: datetime | None = None
     is_any_broker_away: bool = False
@@ -65,7 +67,7 @@ class VerdictInput:
 
     @property
     def behind_s(self) -> float:
-        return _seconds_since(self.behind_since, self.now)
+        return _seconds_since(self.behind_since, min(self.now, self.seen_until or self.now))
 
     @property
     def standing_s(self) -> float:

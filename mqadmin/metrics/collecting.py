@@ -151,7 +151,8 @@ def _groups(groups: Iterable[Group], now: datetime) -> Iterator[Lines]:
         if group.member_count is not None:
             count.add_metric(labels, group.member_count)
         if group.behind_since is not None:
-            behind.add_metric(labels, max(0.0, (now - group.behind_since).total_seconds()))
+            waited = group.behind.seen_until(now) - group.behind_since
+            behind.add_metric(labels, max(0.0, waited.total_seconds()))
         elif group.lag == 0:
             behind.add_metric(labels, 0)
         if group.out_per_s is not None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import models
 
 from mqadmin.clusters.figures import Behind, Drain, Figure, drain
-from mqadmin.clusters.models.cluster import NAME_CHARS_MAX, Cluster
+from mqadmin.clusters.models.cluster import NAME_CHARS_MAX, POLLED_KINDS, Cluster, ClusterState
 from mqadmin.clusters.ordering import NullsLastIndex, largest_first
 
 
@@ -143,7 +143,13 @@ class Group(models.Model):
 
     @property
     def behind(self) -> Behind:
-        return Behind(self.behind_since, self.behind_method)
+        return Behind(self.behind_since, self.behind_method, self.sampled_until)
+
+    @property
+    def sampled_until(self) -> datetime | None:
+        """Returns the sample that its figures are of, where the cluster is polled and all brokers answer; else None."""
+        is_sampled = self.cluster.kind in POLLED_KINDS and self.cluster.state == ClusterState.REACHABLE
+        return self.offsets_seen_at if is_sampled else None
 
     def is_within_objective(self, now: datetime) -> bool | None:
         """Tells whether no message waits longer, and no more wait, than is allowed; None: not known."""
@@ -151,7 +157,9 @@ class Group(models.Model):
             return None
         if self.allowed_lag is not None and self.lag > self.allowed_lag:
             return False
-        return self.behind_since is None or (now - self.behind_since).total_seconds() <= self.allowed_lag_s
+        if self.behind_since is None:
+            return True
+        return (self.behind.seen_until(now) - self.behind_since).total_seconds() <= self.allowed_lag_s
 
     @property
     def drain(self) -> Drain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import models
@@ -82,4 +83,7 @@ class QueueOffset(models.Model):
         if self.end is None:
             return figures.NOT_BEHIND
         told = Behind(self.behind_since, self.behind_method)
-        return figures.behind(self.lag, self.committed_offset, told, self.end.max_history, self.end.last_stored_at)
+        found = figures.behind(self.lag, self.committed_offset, told, self.end.max_history, self.end.last_stored_at)
+        if not found.is_at_least or self.group_id is None or self.group.sampled_until is None:
+            return found
+        return replace(found, until=self.end.seen_at)

@@ -146,7 +146,9 @@ def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeStri
         return dash(gettext("no messages wait"))
     if value is None or waiting.since is None:
         return unknown()
-    return format_html("{}{}", "≥ " if waiting.is_at_least else "", elapsed(waiting.since, now))
+    if waiting.is_just_seen:
+        return dash(gettext("the messages that wait came with the newest sample"))
+    return format_html("{}{}", "≥ " if waiting.is_at_least else "", elapsed(waiting.since, waiting.seen_until(now)))
 
 
 @register.simple_tag
