@@ -146,7 +146,7 @@ def test_how_often_the_database_is_asked_does_not_grow_with_the_rows(http, group
         seed.make_queue_offset(group, "orders", 1 + number, now=now, owner=f"member-{number}")
         seed.make_event(further, "joined", at=now - timedelta(minutes=number), client_id=f"c{number}")
     for name, args in EVERY_PAGE:
-        with django_assert_max_num_queries(24, info=name):
+        with django_assert_max_num_queries(25, info=name):
             assert http.get(reverse(name, args=args)).status_code == 200
 
 
