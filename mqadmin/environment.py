@@ -9,6 +9,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
@@ -199,3 +200,12 @@ def openid_connect(url: str, name: str, *, client_id: str, secret: str) -> dict[
         "settings": {"server_url": url},
     }
     return {"openid_connect": {"APPS": [app], "OAUTH_PKCE_ENABLED": True}}
+
+
+def time_zone(text: str) -> str:
+    """Returns the name of a zone that this machine knows."""
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ImproperlyConfigured(f"MQADMIN_TIME_ZONE is {text!r}; it must read like Europe/Berlin or UTC") from error
+    return text

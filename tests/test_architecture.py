@@ -101,6 +101,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.metrics": (*FACES, "mqadmin.actions", *TALKING),
     "mqadmin.producers": (*FACES, "mqadmin.actions", "mqadmin.lag", "mqadmin.rebalances", *TALKING),
     "mqadmin.deadletters": ("mqadmin", *TALKING),
+    "mqadmin.deadletter_rules": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", *TALKING),
     "mqadmin.mending": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
     "mqadmin.replays": (*FACES, "mqadmin.hosting", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),

@@ -19,6 +19,7 @@ from mqadmin.api.views.audit import Audit, AuditCheck, AuditEntryDetail
 from mqadmin.api.views.brokers import BrokerDetail, Settings
 from mqadmin.api.views.clusters import Brokers, ClusterDetail, ClusterLag, Clusters
 from mqadmin.api.views.configuration import ConfigurationApply, ConfigurationExport, ConfigurationPlan
+from mqadmin.api.views.dead_letter_rules import DeadLetterRules
 from mqadmin.api.views.dead_letters import DeadLetterDetail, DeadLetters, Failures
 from mqadmin.api.views.description import JsonDescription, YamlDescription
 from mqadmin.api.views.failing import GroupFailures, LatestFailures
@@ -53,6 +54,7 @@ urlpatterns = [
     path(f"{CLUSTER}/replays", Replays.as_view()),
     path(f"{CLUSTER}/replays/<int:replay>", ReplayDetail.as_view()),
     path(f"{CLUSTER}/replays/<int:replay>/entries", ReplayEntries.as_view()),
+    path(f"{CLUSTER}/dead-letter-rules", DeadLetterRules.as_view()),
     path(f"{CLUSTER}/topics", Topics.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/settings", TopicSettings.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/producers", TopicProducers.as_view()),

@@ -16,6 +16,7 @@ from mqadmin.actions.declaration import Values
 from mqadmin.console.figures import count_text
 from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.console.templatetags.numbers import permission
+from mqadmin.deadletter_rules.deciding import Does
 from mqadmin.people.words import ROLE_WORDS, YES_NO
 from mqadmin.replays.states import JobState, Target
 
@@ -85,6 +86,8 @@ LABELS: dict[str, Promise] = {
     "sample": gettext_lazy("among them"),
     "replay": gettext_lazy("replay"),
     "messages_selected": gettext_lazy("dead letters"),
+    "does": gettext_lazy("does"),
+    "acts_for": gettext_lazy("acts for"),
 }
 
 
@@ -189,6 +192,10 @@ def _replay_state(value: Any) -> str:
     return str(dict(JobState.choices).get(value, value))
 
 
+def _does(value: Any) -> str:
+    return str(dict(Does.choices).get(value, value))
+
+
 _WRITERS: dict[str, Callable[[Any], str]] = {
     "perm": permission,
     "role": _role,
@@ -201,4 +208,5 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "target": _target,
     "state": _replay_state,
     "skip_replayed": _yes_or_no,
+    "does": _does,
 }

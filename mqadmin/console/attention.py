@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from mqadmin.clusters.models import Broker, Cluster, ClusterState, Group
 from mqadmin.console.figures import count_text
 from mqadmin.console.stored_words import in_viewers_language
+from mqadmin.deadletter_rules.models import RaisedFailure
+from mqadmin.deadletters.subjects import failure_words
 from mqadmin.lag import verdicts
 
 UNWELL = (ClusterState.PARTIAL, ClusterState.UNREACHABLE)
@@ -75,6 +77,23 @@ def group_lines(groups: Iterable[Group]) -> Iterator[AttentionLine]:
             reason=verdicts.reason(group.verdict_rule, group.verdict_numbers),
             note=_lag_note(group),
             since=group.verdict_since,
+        )
+
+
+def raised_lines(raised: Iterable[RaisedFailure]) -> Iterator[AttentionLine]:
+    """Yields the failures that rules have raised, each with what it is and the rule's name."""
+    for one in raised:
+        failure, cluster = one.failure, one.failure.cluster.name
+        died = ngettext("%(count)s died", "%(count)s died", one.dead_count) % {"count": count_text(one.dead_count)}
+        yield AttentionLine(
+            key=f"raised:{one.pk}",
+            status="raised",
+            url=reverse("failure", args=[cluster, failure.pk]),
+            name=failure.group_name,
+            cluster=cluster,
+            reason=f"{failure_words(failure)} ({one.rule.name})",
+            note=died,
+            since=one.raised_at,
         )
 
 

@@ -45,6 +45,8 @@ MARKS: dict[str, Mark] = {
     "late": Mark(gettext_lazy("LATE"), _TRIANGLE, "slow"),
     "not_running": Mark(gettext_lazy("NOT RUNNING"), _SQUARE, "stalled"),
     "differs": Mark(gettext_lazy("DIFFERS"), _DIAMOND, "slow"),
+    # a failure of dead letters
+    "raised": Mark(gettext_lazy("RAISED"), _TRIANGLE, "slow"),
     # a worker
     "draining": Mark(gettext_lazy("DRAINING"), _RING, "slow"),
     "stopping": Mark(gettext_lazy("STOPPING"), _RING, "stopped"),

@@ -12,6 +12,7 @@ from mqadmin.console.views.audit import audit, audit_entry, audit_export
 from mqadmin.console.views.broker import broker, broker_settings
 from mqadmin.console.views.cluster import cluster
 from mqadmin.console.views.configuration import configuration
+from mqadmin.console.views.dead_letter_rules import dead_letter_rules
 from mqadmin.console.views.dead_letters import dead_letter, dead_letters, failure
 from mqadmin.console.views.group import (
     group_dead_letters,
@@ -97,6 +98,10 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/running/", "set_instances_running"),
     path("clusters/<slug:cluster>/groups/<name:group>/", health, name="group"),
     path("clusters/<slug:cluster>/deadletters/", dead_letters, name="dead_letters"),
+    path("clusters/<slug:cluster>/deadletters/rules/", dead_letter_rules, name="dead_letter_rules"),
+    action_path("clusters/<slug:cluster>/deadletters/rules/make/", "make_rule"),
+    action_path("clusters/<slug:cluster>/deadletters/rules/<name:rule>/running/", "set_rule_running"),
+    action_path("clusters/<slug:cluster>/deadletters/rules/<name:rule>/delete/", "delete_rule"),
     action_path("clusters/<slug:cluster>/deadletters/failures/<int:failure>/archive/", "archive_failure"),
     action_path("clusters/<slug:cluster>/deadletters/failures/<int:failure>/restore/", "restore_failure"),
     action_path("clusters/<slug:cluster>/deadletters/failures/<int:failure>/describe/", "describe_failure"),

@@ -10,6 +10,7 @@ from django.dispatch import receiver
 from mqadmin.actions import registry
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Group
+from mqadmin.deadletter_rules.signals import FailureRaised, failure_raised
 from mqadmin.deadletters.signals import DeadLettersIndexed, dead_letters_indexed
 from mqadmin.lag.signals import GroupsMeasured, groups_measured
 from mqadmin.live.events import Change, ChangeKind, publish_after_commit
@@ -56,6 +57,11 @@ def send_replays(event: ReplayMoved, **_: object) -> None:
     publish_after_commit([Change(ChangeKind.REPLAYS, event.job.cluster.name)])
 
 
+@receiver(failure_raised)
+def send_raised(event: FailureRaised, **_: object) -> None:
+    publish_after_commit([Change(ChangeKind.CLUSTER, event.rule.cluster.name)])
+
+
 @receiver(post_save, sender=AuditEntry)
 def send_run(instance: AuditEntry, **_: Any) -> None:
     """Publishes what a run was about: owners and notes are known to no broker, so nobody would observe the change."""
@@ -70,5 +76,8 @@ def send_run(instance: AuditEntry, **_: Any) -> None:
         ],
         "broker": [Change(ChangeKind.CLUSTER, instance.cluster)],
         "cluster": [Change(ChangeKind.CLUSTER, instance.subject)],
+        "failure": [Change(ChangeKind.DEAD_LETTERS, instance.cluster)],
+        "dead_letter": [Change(ChangeKind.DEAD_LETTERS, instance.cluster)],
+        "rule": [Change(ChangeKind.DEAD_LETTERS, instance.cluster)],
     }
     publish_after_commit(changes.get(action.subject, []))

@@ -22,6 +22,8 @@ from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
+from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure  # noqa: E402
+from mqadmin.deadletters.models import Failure, MendedCopy  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
 from remoting.wire.properties import Property  # noqa: E402
 from remoting.wire.stored_message import StoredMessage  # noqa: E402
@@ -68,6 +70,7 @@ def shop() -> None:
     for client_id in ("", "10.0.3.7@2211#1", "billing-worker-7f6c9d5b8-x2x9q@8812#1690000000000"):
         seed.make_subscription(billing, "orders", "*", now=now, client_id=client_id)
     seed.make_dead_letters(cluster, "billing", dead_orders(now), now=now)
+    mended_and_ruled(cluster, now)
     index = seed.make_group(cluster, "orders-index", now=now, lag=3)
     seed.make_queue_offset(index, "orders", 0, now=now, lag=3, committed_offset=131_997)
     _publish(ChangeKind.GROUPS)
@@ -92,6 +95,33 @@ def dead_orders(now: datetime) -> list[StoredMessage]:
         ),
         dead_message(12, properties={Property.TAGS: "refunded"}, body=b"\xff\x00", store_timestamp_ms=now_ms),
     ]
+
+
+def mended_and_ruled(cluster: Cluster, now: datetime) -> None:
+    """Dead letter 2 is mended; a rule runs that has raised the failure of the gateway."""
+    MendedCopy.objects.create(
+        dead_letter_id=2,
+        body=b'{"id": 1, "currency": "EUR"}',
+        properties={"KEYS": "order-1", "RETRY_TOPIC": "orders"},
+        mended_by="admin",
+        mended_at=now,
+    )
+    rule = DeadLetterRule.objects.create(
+        cluster=cluster,
+        name="timeouts at night",
+        group_name="billing",
+        does="raise",
+        class_pattern="Payment*",
+        after_minutes=10,
+        from_hour=22,
+        to_hour=6,
+        acts_for="admin",
+        is_running=True,
+        made_at=now,
+        last_words="waits for its hours",
+    )
+    failure = Failure.objects.get(failure_class="PaymentTimeout")
+    RaisedFailure.objects.create(rule=rule, failure=failure, raised_at=now, last_at=now, dead_count=12)
 
 
 def clusters(count: int) -> None:

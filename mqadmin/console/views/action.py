@@ -42,6 +42,7 @@ SECTION_WORDS = {
     "groups": gettext_lazy("Groups"),
     "dead_letters": gettext_lazy("Dead letters"),
     "replays": gettext_lazy("Replays"),
+    "dead_letter_rules": gettext_lazy("Rules for dead letters"),
     "audit": gettext_lazy("Audit"),
     "people": gettext_lazy("People"),
     "jobs": gettext_lazy("Jobs"),

@@ -14,6 +14,7 @@ from mqadmin.clusters.figures import DueKind, SchedulerSummary
 from mqadmin.clusters.models import Broker
 from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
+from mqadmin.deadletter_rules import selectors as rule_selectors
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.observing.sampling import POLL_INTERVAL_S
 from mqadmin.people import access
@@ -52,7 +53,8 @@ def _context(cluster: str) -> dict[str, Any]:
     page = selectors.cluster_page(cluster)
     groups = list(attention.group_lines(page.attention))
     schedulers = _schedulers(page.brokers)
-    lines = [*attention.scheduler_lines(cluster, page.brokers), *groups]
+    raised = attention.raised_lines(rule_selectors.raised([page.card.head]))
+    lines = [*attention.scheduler_lines(cluster, page.brokers), *raised, *groups]
     return {
         "now": page.now,
         "head": page.card.head,

@@ -13,6 +13,7 @@ from mqadmin.clusters.models import Cluster, ClusterState
 from mqadmin.clusters.selectors import Overview
 from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
+from mqadmin.deadletter_rules import selectors as rule_selectors
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.people import access
 
@@ -37,7 +38,8 @@ def _context(seen: QuerySet[Cluster]) -> dict[str, Any]:
     clusters = list(attention.cluster_lines(card.head for card in found.clusters))
     schedulers = [line for card in found.clusters for line in attention.scheduler_lines(card.head.name, card.brokers)]
     groups = list(attention.group_lines(found.attention))
-    attention_count = len(clusters) + len(schedulers) + found.attention_count
+    raised = list(attention.raised_lines(rule_selectors.raised(card.head for card in found.clusters)))
+    attention_count = len(clusters) + len(schedulers) + len(raised) + found.attention_count
     empty = _empty_cluster(found)
     headline, summary = sentences.headline(found, attention_count), sentences.overview_sentence(found)
     if empty is not None:
@@ -47,7 +49,7 @@ def _context(seen: QuerySet[Cluster]) -> dict[str, Any]:
         "now": found.now,
         "headline": headline,
         "summary": "" if attention_count else summary,
-        "attention": [*clusters, *schedulers, *groups],
+        "attention": [*clusters, *schedulers, *raised, *groups],
         "attention_rest": found.attention_count - len(groups),
         "first_steps": empty,
     }

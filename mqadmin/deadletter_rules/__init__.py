@@ -1,0 +1,1 @@
+"""Automatic rules: dead letters of a failure are replayed, archived, or raised on the overview, by themselves."""
