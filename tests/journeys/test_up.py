@@ -56,7 +56,7 @@ def is_listening(address: str) -> bool:
 
 
 def test_up_starts_everything_and_sigterm_leaves_nothing_behind(tmp_path: Path) -> None:
-    with Install(tmp_path / "data") as install:
+    with Install(tmp_path / "data", migrates=True) as install:
         commands = [" ".join(process.cmdline()) for process in install.children()]
         for role in ROLES:
             assert any(role in command for command in commands), f"{role} is missing in {commands}"
@@ -101,7 +101,7 @@ def is_ours(file: str) -> bool:
 @pytest.mark.parametrize("after_s", [0.3, 0.7, 1.1, 1.5, 2.5])
 def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing_behind(tmp_path: Path, after_s: float) -> None:
     """Wherever the start is by then: among imports, migrating, or with some children already running."""
-    install = Install(tmp_path / "data", "--demo")
+    install = Install(tmp_path / "data", "--demo", migrates=True)
     child = install.launch()
     with pytest.raises(subprocess.TimeoutExpired):
         child.process.wait(after_s)

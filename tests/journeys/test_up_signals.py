@@ -20,6 +20,7 @@ import pytest
 
 from tests.support.children import Child, free_port
 from tests.support.install import Install
+from tests.support.migrated import bring_migrated_database
 from tests.support.redis_server import RedisServer
 from tests.support.tools import require
 from tests.support.waiting import wait_until
@@ -106,7 +107,7 @@ def test_each_role_on_its_own_ends_with_0_by_sigterm_to_its_process_group(tmp_pa
             "PYTHONUNBUFFERED": "1",
         }
         manage = [sys.executable, "manage.py"]
-        subprocess.run([*manage, "migrate", "-v", "0"], cwd=ROOT, env={**os.environ, **env}, check=True)
+        bring_migrated_database(tmp_path / "data")
         roles = {
             "web": [sys.executable, "-m", "mqadmin.web"],
             "beat": [sys.executable, "-m", "celery", "-A", "mqadmin", "beat", "-l", "INFO", "--pidfile="],

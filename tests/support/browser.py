@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from mqadmin.supervision.redis_server import NoRedis, find_redis_server, redis_command
 from tests.support.children import Child, free_port
+from tests.support.migrated import bring_migrated_database
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
@@ -69,7 +70,7 @@ class Site:
             self._start("redis", redis_command(find_redis_server(), self._socket))
             story = [sys.executable, "-m", "tests.support.console_story"]
             self._story = self._start("story", story, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            self.carry_out("migrate")
+            bring_migrated_database(self.folder)
             self.start_web()
         except BaseException:
             self.__exit__()

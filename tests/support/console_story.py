@@ -17,7 +17,6 @@ import django
 django.setup()
 
 from django.contrib.auth import get_user_model  # noqa: E402
-from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
@@ -29,10 +28,6 @@ from remoting.wire.properties import Property  # noqa: E402
 from remoting.wire.stored_message import StoredMessage  # noqa: E402
 from tests.support import console_rows as seed  # noqa: E402
 from tests.support.dead_letter_brokers import dead_message  # noqa: E402
-
-
-def migrate() -> None:
-    call_command("migrate", verbosity=0)
 
 
 def admin(password: str) -> None:
@@ -181,7 +176,6 @@ def member_joins(group: str, client_id: str) -> None:
 STEPS: dict[str, Callable[..., None]] = {
     step.__name__: step
     for step in (
-        migrate,
         admin,
         empty_cluster,
         cluster_behind,

@@ -14,6 +14,7 @@ from tests.support.broker_probe import BrokerProbe
 from tests.support.celery_worker import CeleryWorker
 from tests.support.children import Child
 from tests.support.install import ROOT, celery, manage
+from tests.support.migrated import bring_migrated_database
 from tests.support.our_broker import OurBroker
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import wait_until
@@ -27,7 +28,6 @@ class HostingStage:
     ) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self.data.mkdir(mode=0o700, exist_ok=True)
         self.redis = redis
         self.broker = broker
         self.probe = BrokerProbe(broker.broker)
@@ -39,6 +39,7 @@ class HostingStage:
             "DATABASE_URL": "",
             **(env or {}),
         }
+        bring_migrated_database(self.data)
 
     def manage(self, *arguments: str) -> str:
         return manage(self.env, *arguments)

@@ -14,6 +14,7 @@ from types import TracebackType
 import psutil
 
 from tests.support.children import Child, free_port
+from tests.support.migrated import bring_migrated_database
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -48,10 +49,14 @@ def _run(environment: Mapping[str, str], *arguments: str) -> str:
 
 
 class Install:
-    """Starts on entering, stops on leaving. `data` holds all its state; start it again with the same to resume."""
+    """Starts on entering, stops on leaving. `data` holds all its state; start it again with the same to resume.
 
-    def __init__(self, data: Path, *arguments: str, env: dict[str, str] | None = None) -> None:
+    Its database has been migrated already, unless it `migrates` itself at its first start, as a user's does.
+    """
+
+    def __init__(self, data: Path, *arguments: str, env: dict[str, str] | None = None, migrates: bool = False) -> None:
         self.data = data
+        self._migrates = migrates
         self._arguments = arguments
         self._env = env or {}
         self._child: Child | None = None
@@ -76,6 +81,8 @@ class Install:
         """Starts it without waiting; the log begins anew."""
         if self._child is not None:
             self._child.kill()
+        if not self._migrates and not self.environment["DATABASE_URL"]:
+            bring_migrated_database(self.data)
         port = self.broker.rpartition(":")[2]
         self.log = self.data.parent / f"{self.data.name}.up.log"
         self.log.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.children import Child
+from tests.support.migrated import bring_migrated_database
 from tests.support.redis_server import RedisServer
 from tests.support.scripted_broker import ScriptedBroker, empty_body
 from tests.support.waiting import wait_until
@@ -35,7 +36,7 @@ class Workers:
             "PYTHONUNBUFFERED": "1",
         }
         self._env.update({"DATABASE_URL": "", "PYTHONWARNINGS": "ignore"})
-        self._manage("migrate", "-v0")
+        bring_migrated_database(folder)
 
     def start(self, name: str, pool: tuple[str, ...]) -> Child:
         command = [sys.executable, "-m", "celery", "-A", "mqadmin", "worker", "-Q", "jobs,following", *pool]
