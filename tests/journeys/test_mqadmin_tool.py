@@ -8,6 +8,7 @@ are `startMonitoring` and `clusterRT`, which never end, `dumpCompactionLog`, `ex
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -200,10 +201,13 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], d
     """What all commands printed: on ours, on Apache's. Brokers of its own: many commands list all that a broker has."""
     require_apache()
     folder = tmp_path_factory.mktemp("mqadmin")
-    with OurBroker(folder / "store", arguments=(f"--cluster={CLUSTER}",)) as ours:
-        printed_by_ours = run_all(ours, tmp_path_factory.mktemp("on-ours"), [*LIST, *REFUSED])
-    with ApacheRocketMQ(folder / "apache") as apache:
-        return printed_by_ours, run_all(apache, tmp_path_factory.mktemp("on-apache"), LIST)
+    with (
+        OurBroker(folder / "store", arguments=(f"--cluster={CLUSTER}",)) as ours,
+        ApacheRocketMQ(folder / "apache") as apache,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        on_apache = beside.submit(run_all, apache, tmp_path_factory.mktemp("on-apache"), LIST)
+        return run_all(ours, tmp_path_factory.mktemp("on-ours"), [*LIST, *REFUSED]), on_apache.result()
 
 
 def run_all(cluster: Cluster, folder: Path, commands: list[str]) -> dict[str, str]:

@@ -76,7 +76,7 @@ def stat_mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_up_says_the_password_only_the_first_time_and_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_up_ended_by_ctrl_c_and_by_a_kill_leaves_nothing_behind_and_says_the_password_only_once(tmp_path: Path) -> None:
     with Install(tmp_path / "data") as install:
         install.signal(signal.SIGINT)
         assert install.wait() == 0
@@ -85,6 +85,16 @@ def test_up_says_the_password_only_the_first_time_and_ctrl_c_leaves_nothing_behi
         install.start()
         assert password not in install.output()
         assert "with the password" not in install.output()
+        install.signal(signal.SIGKILL)
+
+        def is_gone() -> bool:
+            # The kernel may send its signal once per thread of the parent, and by a second SIGINT Redis ends without
+            # removing its socket; the next one removes it.
+            return not install.left_behind() and not ports_open(install)
+
+        wait_until(is_gone, what="all gone after kill -9 of the parent")
+        install.start()
+        assert has_route(install.namesrv)
 
 
 def is_pythons_own_end(output: str) -> bool:
@@ -116,26 +126,18 @@ def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing_behind(tmp_path: Path
         install.kill_hard()
 
 
-def test_up_killed_leaves_nothing_behind_and_starts_again(tmp_path: Path) -> None:
-    with Install(tmp_path / "data") as install:
-        install.signal(signal.SIGKILL)
-
-        def is_gone() -> bool:
-            # The kernel may send its signal once per thread of the parent, and by a second SIGINT Redis ends without
-            # removing its socket; the next one removes it.
-            return not install.left_behind() and not ports_open(install)
-
-        wait_until(is_gone, what="all gone after kill -9 of the parent")
-        install.start()
-        assert has_route(install.namesrv)
-
-
-def test_up_restarts_a_child_that_dies(tmp_path: Path) -> None:
+def test_up_restarts_a_child_that_dies_and_refuses_a_second_up_on_the_same_folder(tmp_path: Path) -> None:
     with Install(tmp_path / "data", env={"MQADMIN_INSTANCES": "1"}) as install:
         for role in ("redis-server", "runbroker", "mqadmin.web"):
             kill_and_see_it_come_back(install, role)
         wait_until(lambda: has_route(install.namesrv))
         assert len(re.findall(r"ended \(signal 9\); starting again", install.output())) == 3
+
+        second = Install(install.data)
+        child = second.launch()
+        assert child.process.wait(READY_WITHIN_S) != 0
+        assert "another `manage.py up` runs on" in second.output()
+        assert "Traceback" not in second.output()
 
 
 def kill_and_see_it_come_back(install: Install, role: str) -> None:
@@ -147,15 +149,6 @@ def kill_and_see_it_come_back(install: Install, role: str) -> None:
 
     wait_until(is_back, what=f"{role} started again")
     assert psutil.pid_exists(install.pid)
-
-
-def test_up_refuses_a_second_one_on_the_same_folder(tmp_path: Path) -> None:
-    with Install(tmp_path / "data", env={"MQADMIN_INSTANCES": "1"}) as install:
-        second = Install(install.data)
-        child = second.launch()
-        assert child.process.wait(READY_WITHIN_S) != 0
-        assert "another `manage.py up` runs on" in second.output()
-        assert "Traceback" not in second.output()
 
 
 def test_up_starts_nothing_of_a_project_that_djangos_checks_refuse(tmp_path: Path) -> None:
