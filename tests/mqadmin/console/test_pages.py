@@ -45,6 +45,7 @@ ARGUMENTS = {
     "number": 1,
     "failure": 1,
     "message": 1,
+    "replay": "nightly",
 }
 
 

@@ -30,6 +30,8 @@ from mqadmin.console.action_pages import PAGES
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.people.models import ReadOnlyCluster
 from mqadmin.people.roles import LOWEST_ROLE, Role
+from mqadmin.replays.models import ReplayJob
+from mqadmin.replays.states import Target
 from mqadmin.tokens.models import ApiToken, digest_of, new_secret
 from tests.support import console_rows
 from tests.support.callers import caller
@@ -103,6 +105,16 @@ def places() -> dict[str, Cluster]:
     for cluster in found.values():
         console_rows.make_group(cluster, "billing", now=now, lag=None)
         console_rows.make_dead_letters(cluster, "billing", [dead_message(0)], now=now)
+        ReplayJob.objects.create(
+            cluster=cluster,
+            identity="a",
+            group_name="billing",
+            until_id=0,
+            target=Target.ORIGIN,
+            rate_per_s=100,
+            stop_percent=5,
+            created_at=now,
+        )
     ReadOnlyCluster.objects.create(cluster=found["read-only"])
     return found
 
@@ -193,15 +205,14 @@ def test_a_page_is_refused_unless_the_row_says_otherwise(
         client.force_login(asked)
     make_person("bob")
     subjects = {"topic": "orders", "group": "billing", "person": "bob", "cluster": "mine", "job": "nightly"}
-    dead = {letter.cluster.name: letter for letter in DeadLetter.objects.select_related("cluster")}
+    of_place = {place: ids_of(place) for place in PLACES} | {"": {}}
     found, wanted = {}, {}
     for name, page in PAGES.items():
         action = registry.ACTIONS[name]
         for place in PLACES if page.has_cluster else ("",):
-            of_place = {"failure": str(dead[place].failure_id), "dead_letter": str(dead[place].pk)} if place else {}
             # The page of a patch is asked for by the failure, not by the group.
-            subject = of_place["failure"] if name == "patch_dead_letters" else (subjects | of_place).get(action.subject)
-            address = page.address(place, subject or "x")
+            kind = "failure" if name == "patch_dead_letters" else action.subject
+            address = page.address(place, (subjects | of_place[place]).get(kind, "x"))
             found[name, place] = client.get(address).status_code
             if who in ("nobody", "shut admin"):
                 wanted[name, place] = 302
@@ -250,6 +261,13 @@ def test_rest_refuses_unless_the_row_and_the_token_say_otherwise(
             if leaves_room(token, action.permission, place)
             and (has_right(who, action.permission, place) or is_for_oneself(who, action))
         }
+
+
+def ids_of(place: str) -> dict[str, str]:
+    """Returns the subjects of actions that have a number for a name."""
+    dead = DeadLetter.objects.get(cluster__name=place)
+    replay = ReplayJob.objects.get(cluster__name=place)
+    return {"failure": str(dead.failure_id), "dead_letter": str(dead.pk), "replay": str(replay.pk)}
 
 
 def is_seen(who: str, token: Token, place: str) -> bool:
