@@ -34,6 +34,8 @@ ENTRIES = (
     Entry("drive replays", "mqadmin.replays.tasks.drive_replays", 5, "jobs"),
     Entry("apply rules for dead letters", "mqadmin.deadletter_rules.tasks.apply_dead_letter_rules", 30, "jobs"),
     Entry("forget old counts of rules", "mqadmin.deadletter_rules.tasks.forget_old_rule_counts", 3600, "jobs"),
+    Entry("ask members", "mqadmin.subscriptions.tasks.ask_members", 15, "jobs"),
+    Entry("remove old subscriptions", "mqadmin.subscriptions.tasks.remove_old_subscriptions", 3600, "jobs"),
     Entry("prune the rebalance history", "mqadmin.rebalances.tasks.prune_history", 3600, "jobs"),
 )
 

@@ -150,6 +150,7 @@ INSTALLED_APPS = [
     "mqadmin.mending",
     "mqadmin.replays",
     "mqadmin.deadletter_rules",
+    "mqadmin.subscriptions",
     "mqadmin.audit",
     "mqadmin.actions",
     "mqadmin.people",

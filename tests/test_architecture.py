@@ -104,6 +104,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.deadletter_rules": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", *TALKING),
     "mqadmin.mending": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
     "mqadmin.replays": (*FACES, "mqadmin.hosting", "mqadmin.lag", "mqadmin.rebalances"),
+    "mqadmin.subscriptions": ("mqadmin", *TALKING),
     "mqadmin.hosting": (*FACES, "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.topics": (*FACES, "mqadmin.hosting", "mqadmin.groups", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.brokers": (
@@ -192,6 +193,13 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     # Changes go through the registry; what is there is asked for all at once.
     "mqadmin.configuration": ("mqadmin.topics.settings", "mqadmin.groups.settings"),
+    "mqadmin.subscriptions": (
+        "mqadmin.subscriptions",
+        "mqadmin.clusters",
+        "mqadmin.observing.signals",
+        "mqadmin.observing.gateway",
+        "mqadmin.observing.costs",
+    ),
     "mqadmin.deadletters": (
         "mqadmin.deadletters",
         "mqadmin.clusters",

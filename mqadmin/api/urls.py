@@ -32,6 +32,7 @@ from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
 from mqadmin.api.views.replays import ReplayDetail, ReplayEntries, Replays
 from mqadmin.api.views.settings import GroupSettings, TopicSettings
+from mqadmin.api.views.subscriptions import Check, Comparison
 from mqadmin.api.views.tokens import Tokens
 from mqadmin.api.views.topics import TopicDetail, TopicProducers, Topics
 from mqadmin.api.views.workers import Workers
@@ -63,6 +64,8 @@ urlpatterns = [
     path(f"{GROUP}/queues", GroupQueues.as_view()),
     path(f"{GROUP}/members", Members.as_view()),
     path(f"{GROUP}/subscriptions", Subscriptions.as_view()),
+    path(f"{GROUP}/subscriptions/comparison", Comparison.as_view()),
+    path(f"{GROUP}/subscriptions/check", Check.as_view()),
     path(f"{GROUP}/rebalances", GroupRebalances.as_view()),
     path(f"{GROUP}/failures", GroupFailures.as_view()),
     path(f"{GROUP}/latest-failures", LatestFailures.as_view()),

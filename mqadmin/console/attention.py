@@ -10,11 +10,13 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from mqadmin.clusters.models import Broker, Cluster, ClusterState, Group
+from mqadmin.console.conflict_sentences import conflict_reason
 from mqadmin.console.figures import count_text
 from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.deadletter_rules.models import RaisedFailure
 from mqadmin.deadletters.subjects import failure_words
 from mqadmin.lag import verdicts
+from mqadmin.subscriptions.models import GroupConflict
 
 UNWELL = (ClusterState.PARTIAL, ClusterState.UNREACHABLE)
 
@@ -94,6 +96,22 @@ def raised_lines(raised: Iterable[RaisedFailure]) -> Iterator[AttentionLine]:
             reason=f"{failure_words(failure)} ({one.rule.name})",
             note=died,
             since=one.raised_at,
+        )
+
+
+def conflict_lines(rows: Iterable[GroupConflict]) -> Iterator[AttentionLine]:
+    """Yields the groups whose members do not want the same."""
+    for row in rows:
+        group = row.group
+        yield AttentionLine(
+            key=f"conflict:{group.cluster.name}/{group.name}",
+            status="differs",
+            url=reverse("group_subscriptions", args=[group.cluster.name, group.name]),
+            name=group.name,
+            cluster=group.cluster.name,
+            reason=conflict_reason(row),
+            note="",
+            since=row.since,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from mqadmin.console.action_values import LABELS, value_text
 from mqadmin.groups.settings import default_values
 from mqadmin.lag.queue_verdicts import judge_queue
 from mqadmin.lag.verdicts import Judgement, reason
+from mqadmin.subscriptions.models import MemberAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +44,33 @@ def queue_lines(group: Group, queues: Sequence[QueueOffset], now: datetime) -> l
 
 @dataclass(frozen=True, slots=True)
 class MemberLine:
-    """`queues`: each topic with the names of its queues. `lag`: the sum over them; None when one is not known."""
+    """`queues`: each topic with the names of its queues. `lag`: the sum over them; None when one is not known.
+
+    `queues_said_at`: when the member itself said which these are; None where the broker saw it pull them.
+    """
 
     member: Member
     queues: list[tuple[str, list[str]]]
     lag: int | None
+    queues_said_at: datetime | None = None
 
 
-def member_lines(members: Iterable[Member]) -> list[MemberLine]:
-    """Adds to each member its queues by topic, and their lag."""
-    return [MemberLine(member, queues_by_topic(member.queues), _lag(member.queues)) for member in members]
+def member_lines(
+    members: Iterable[Member], queues: Iterable[QueueOffset], answers: Mapping[int, MemberAnswer]
+) -> list[MemberLine]:
+    """Adds to each member its queues by topic, and their lag. `answers`: what members said of themselves, by key."""
+    by_name = {(queue.topic_name, queue.broker_name, queue.queue_id): queue for queue in queues}
+    return [_member_line(member, by_name, answers.get(member.pk)) for member in members]
+
+
+def _member_line(
+    member: Member, by_name: Mapping[tuple[str, str, int], QueueOffset], answer: MemberAnswer | None
+) -> MemberLine:
+    pulled, said_at = list(member.queues), None
+    if answer is not None and not pulled:
+        said = [by_name.get((topic, broker, queue_id)) for topic, broker, queue_id in answer.queues]
+        pulled, said_at = [queue for queue in said if queue is not None], answer.answered_at
+    return MemberLine(member, queues_by_topic(pulled), _lag(pulled), said_at if pulled else None)
 
 
 def queues_by_topic(queues: Iterable[QueueOffset]) -> list[tuple[str, list[str]]]:

@@ -1,46 +1,54 @@
-"""The subscriptions of a group as a table of member × topic, and where its members subscribe differently.
+"""The subscriptions of a group as a table of member × topic, and where its members want different things.
 
-Two questions. The table answers who does not get what it asked for: the broker filters by one subscription per topic
-for the whole group, so each member's own is compared with that. The lines below it answer who differs from whom, and
-since when: they are the broker's own record of conflicts between members (`Member.differences`), sorted. One does not
-follow from the other: the broker may still filter by the subscription of a member that has left.
+The table answers who does not get what it asked for: the broker filters by one subscription per topic for the whole
+group, so each member's own is compared with that. The lines below it are the broker's own record of conflicts between
+members (`Member.differences`), sorted: it may still filter by the subscription of a member that has left.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.utils.translation import gettext, ngettext
 
 from mqadmin.clusters.figures import SubscriptionDifference
-from mqadmin.clusters.models import Member, Subscription
+from mqadmin.clusters.models import Member
+from mqadmin.subscriptions.consistency import MemberView, Source, Wanted
+from mqadmin.subscriptions.selectors import ComparedGroup
+from mqadmin.subscriptions.views_of_members import WHOLE_GROUP
 from remoting.wire.names import is_retry_topic
 
-# The client id of the subscription that the broker keeps for the whole group.
-WHOLE_GROUP = ""
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`expression` "": not subscribed."""
+    """`expression` "": not subscribed; None: not known."""
 
-    expression: str
+    expression: str | None
     is_different: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
+    """`source`: how it is known what the member wants, and `seen_at` when; `reason`: why it did not answer."""
+
     client_id: str
     cells: list[Cell]
-    since: datetime
+    since: datetime | None
+    source: str = ""
+    seen_at: datetime | None = None
+    reason: str = ""
 
     @property
     def is_different(self) -> bool:
         return any(cell.is_different for cell in self.cells)
+
+    @property
+    def is_known(self) -> bool:
+        return self.source != Source.NOT_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +62,18 @@ class SubscriptionMatrix:
         return any(row.is_different for row in self.rows)
 
 
-def subscription_matrix(subscriptions: Sequence[Subscription]) -> SubscriptionMatrix:
+def subscription_matrix(found: ComparedGroup) -> SubscriptionMatrix:
     """Returns the table: the whole group's row first, then members by client id; the retry topic's column last."""
-    topics = sorted({row.topic_name for row in subscriptions}, key=lambda name: (is_retry_topic(name), name))
-    by_client: defaultdict[str, dict[str, Subscription]] = defaultdict(dict)
-    for row in subscriptions:
-        by_client[row.client_id][row.topic_name] = row
-    brokers = by_client.get(WHOLE_GROUP)
-    rows = [_row(client_id, by_client[client_id], topics, brokers) for client_id in sorted(by_client)]
-    return SubscriptionMatrix(topics, rows, _summary(rows, is_broker_known=brokers is not None))
+    table, members = found.view.table, found.view.members
+    named = {*table, *(topic for member in members for topic in member.topics or ())}
+    topics = sorted(named, key=lambda name: (is_retry_topic(name), name))
+    rows = [_member_row(member, topics, table, found.reasons) for member in members]
+    summary = _summary(rows, is_broker_known=bool(table))
+    if table:
+        rows.insert(
+            0, MatrixRow(WHOLE_GROUP, [Cell(_expression(table, topic), False) for topic in topics], _since(table))
+        )
+    return SubscriptionMatrix(topics, rows, summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +95,40 @@ def difference_lines(members: Sequence[Member]) -> list[DifferenceLine]:
     return sorted(lines, key=lambda line: line.difference.is_over)
 
 
-def _row(
-    client_id: str, own: dict[str, Subscription], topics: list[str], brokers: dict[str, Subscription] | None
+def _member_row(
+    member: MemberView, topics: Sequence[str], table: Mapping[str, Wanted], reasons: Mapping[str, str]
 ) -> MatrixRow:
-    expressions = _expressions(own, topics)
-    expected = expressions if brokers is None else _expressions(brokers, topics)
+    own = member.topics
     return MatrixRow(
-        client_id,
-        [Cell(mine, is_different=mine != theirs) for mine, theirs in zip(expressions, expected, strict=True)],
-        min(row.first_seen_at for row in own.values()),
+        client_id=member.client_id,
+        cells=[
+            Cell(
+                None if own is None else _expression(own, topic),
+                is_different=bool(table) and own is not None and _meaning(own, topic) != _meaning(table, topic),
+            )
+            for topic in topics
+        ],
+        since=_since(own or {}),
+        source=member.source,
+        seen_at=member.seen_at,
+        reason=reasons.get(member.client_id, ""),
     )
 
 
-def _expressions(subscriptions: dict[str, Subscription], topics: list[str]) -> list[str]:
-    return [subscriptions[topic].expression if topic in subscriptions else "" for topic in topics]
+def _expression(wanted: Mapping[str, Wanted], topic: str) -> str:
+    return (wanted[topic].expression or "*") if topic in wanted else ""
 
 
-def _summary(rows: list[MatrixRow], *, is_broker_known: bool) -> str:
-    members = [row for row in rows if row.client_id != WHOLE_GROUP]
+def _meaning(wanted: Mapping[str, Wanted], topic: str) -> str:
+    return wanted[topic].meaning if topic in wanted else ""
+
+
+def _since(wanted: Mapping[str, Wanted]) -> datetime | None:
+    return min((one.since for one in wanted.values() if one.since is not None), default=None)
+
+
+def _summary(rows: Sequence[MatrixRow], *, is_broker_known: bool) -> str:
+    members = [row for row in rows if row.is_known]
     if not members:
         return gettext("The subscription that the broker uses. The members' own subscriptions are not known.")
     if not is_broker_known:

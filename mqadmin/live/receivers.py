@@ -17,6 +17,7 @@ from mqadmin.live.events import Change, ChangeKind, publish_after_commit
 from mqadmin.observing.signals import ReachabilityChanged, TopicsChanged, reachability_changed, topics_changed
 from mqadmin.rebalances.signals import EventsRecorded, events_recorded
 from mqadmin.replays.signals import ReplayMoved, replay_moved
+from mqadmin.subscriptions.signals import ConflictsChanged, conflicts_changed
 
 
 @receiver(reachability_changed)
@@ -60,6 +61,13 @@ def send_replays(event: ReplayMoved, **_: object) -> None:
 @receiver(failure_raised)
 def send_raised(event: FailureRaised, **_: object) -> None:
     publish_after_commit([Change(ChangeKind.CLUSTER, event.rule.cluster.name)])
+
+
+@receiver(conflicts_changed)
+def send_conflicts(event: ConflictsChanged, **_: object) -> None:
+    name = event.cluster.name
+    changes = [Change(ChangeKind.GROUP, name, group) for group in event.groups]
+    publish_after_commit([*changes, Change(ChangeKind.GROUPS, name)])
 
 
 @receiver(post_save, sender=AuditEntry)

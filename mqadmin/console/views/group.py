@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ from mqadmin.clusters import selectors
 from mqadmin.clusters.looking import note_looked_at
 from mqadmin.clusters.selectors import GroupPage
 from mqadmin.console import sentences
+from mqadmin.console.conflict_sentences import conflict_lines
 from mqadmin.console.dead_letter_search import read_search
 from mqadmin.console.group_tables import member_lines, queue_lines, setting_lines
 from mqadmin.console.live_page import live_page, or_404
@@ -35,7 +36,9 @@ from mqadmin.live.subscriptions import Subscription
 from mqadmin.metrics.selectors import suspended_members
 from mqadmin.ownership.models import Described
 from mqadmin.ownership.rows import attach_owners
+from mqadmin.people import access
 from mqadmin.rebalances import selectors as rebalances
+from mqadmin.subscriptions.selectors import answers, compared
 
 
 @require_safe
@@ -48,18 +51,28 @@ def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
 
 @require_safe
 def members(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    return _tab(request, "members", cluster, group, lambda page: {"members": member_lines(page.members)})
+    def context(page: GroupPage) -> dict[str, Any]:
+        return {"members": member_lines(page.members, page.queues, answers(page.group))}
+
+    return _tab(request, "members", cluster, group, context)
 
 
 @require_safe
 def subscriptions(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    seen = access.visible_clusters(request.user)
+
     def context(page: GroupPage) -> dict[str, Any]:
+        found = compared(page.group, seen)
         return {
-            "matrix": subscription_matrix(page.subscriptions),
+            "matrix": subscription_matrix(found),
+            "conflicts": conflict_lines(list(found.findings)),
             "differences": difference_lines([*page.members, *page.departed]),
+            "history": found.history,
+            "elsewhere": found.elsewhere,
         }
 
-    return _tab(request, "subscriptions", cluster, group, context)
+    names = () if access.sees_all(request.user) else ("some", *selectors.cluster_names(seen))
+    return _tab(request, "subscriptions", cluster, group, context, audience=names)
 
 
 @require_safe
@@ -143,7 +156,12 @@ def group_settings(request: HttpRequest, cluster: str, group: str) -> HttpRespon
 
 
 def _tab(
-    request: HttpRequest, tab: str, cluster: str, group: str, tab_context: Callable[[GroupPage], dict[str, Any]]
+    request: HttpRequest,
+    tab: str,
+    cluster: str,
+    group: str,
+    tab_context: Callable[[GroupPage], dict[str, Any]],
+    audience: Sequence[str] = (),
 ) -> HttpResponse:
     def context() -> dict[str, Any]:
         page = selectors.group_page(cluster, group)
@@ -167,6 +185,7 @@ def _tab(
         cluster=cluster,
         section="groups",
         permissions=[set_wanted_instances.DECLARATION.permission],
+        audience=audience,
     )
 
 

@@ -16,6 +16,7 @@ from mqadmin.console.live_page import live_page
 from mqadmin.deadletter_rules import selectors as rule_selectors
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.people import access
+from mqadmin.subscriptions import selectors as subscriptions
 
 
 @require_safe
@@ -39,7 +40,9 @@ def _context(seen: QuerySet[Cluster]) -> dict[str, Any]:
     schedulers = [line for card in found.clusters for line in attention.scheduler_lines(card.head.name, card.brokers)]
     groups = list(attention.group_lines(found.attention))
     raised = list(attention.raised_lines(rule_selectors.raised(card.head for card in found.clusters)))
+    conflicts = list(attention.conflict_lines(subscriptions.conflicts(seen)))
     attention_count = len(clusters) + len(schedulers) + len(raised) + found.attention_count
+    attention_count += subscriptions.conflict_count(seen)
     empty = _empty_cluster(found)
     headline, summary = sentences.headline(found, attention_count), sentences.overview_sentence(found)
     if empty is not None:
@@ -49,7 +52,7 @@ def _context(seen: QuerySet[Cluster]) -> dict[str, Any]:
         "now": found.now,
         "headline": headline,
         "summary": "" if attention_count else summary,
-        "attention": [*clusters, *schedulers, *raised, *groups],
+        "attention": [*clusters, *schedulers, *raised, *groups, *conflicts],
         "attention_rest": found.attention_count - len(groups),
         "first_steps": empty,
     }

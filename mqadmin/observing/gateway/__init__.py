@@ -14,6 +14,7 @@ from mqadmin.observing.gateway.counting import Cost, Costs
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures, GatewayError, NotWatchable, PartialError
 from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, KnownBrokers, Master, ask
 from mqadmin.observing.gateway.groups import GroupOnBroker
+from mqadmin.observing.gateway.members import MemberPlace, MembersAsked, MemberTold
 from mqadmin.observing.gateway.messages import QueuePlace, QueueReading
 from mqadmin.observing.gateway.probing import BrokerProbe, NameServerProbe, Probe
 from mqadmin.observing.gateway.runtime import MemberStatus, Runtime, StatsKey
@@ -34,7 +35,10 @@ __all__ = [
     "GroupOnBroker",
     "KnownBrokers",
     "Master",
+    "MemberPlace",
     "MemberStatus",
+    "MemberTold",
+    "MembersAsked",
     "NameServerProbe",
     "NotWatchable",
     "PartialError",

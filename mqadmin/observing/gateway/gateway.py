@@ -14,6 +14,7 @@ from mqadmin.observing.gateway.counting import Costs, CountedConnections
 from mqadmin.observing.gateway.failures import Failures, GatewayError, NotWatchable, as_gateway_error
 from mqadmin.observing.gateway.fan_out import SAMPLE_TIMEOUT_S, fan_out
 from mqadmin.observing.gateway.groups import GroupRequests
+from mqadmin.observing.gateway.members import MemberRequests
 from mqadmin.observing.gateway.messages import MessageRequests
 from mqadmin.observing.gateway.probing import Probing
 from mqadmin.observing.gateway.runtime import MemberStatus, Runtime, StatsKey, member_status, rate_of, runtime_of
@@ -128,6 +129,11 @@ class Gateway:
     def groups(self) -> GroupRequests:
         """Returns the requests about groups."""
         return GroupRequests(self._admin)
+
+    @property
+    def members(self) -> MemberRequests:
+        """Returns the questions to members of groups."""
+        return MemberRequests(self._admin)
 
     @property
     def messages(self) -> MessageRequests:

@@ -15,10 +15,10 @@ from consumer.engine.listening import Listener
 from consumer.engine.message import Message
 from consumer.engine.process_queue import ProcessQueue
 from consumer.engine.push_consumer import PushConsumer
-from consumer.engine.running_info import PROP_SUSPENDED
 from consumer.engine.start_position import start_rule
 from consumer.engine.suspension import Suspension
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.running_info import PROP_SUSPENDED
 from remoting.wire.stored_message import StoredMessage
 from tests.support.children import free_port
 from tests.support.memory_broker import MemoryBroker

@@ -1,0 +1,91 @@
+"""Shapes of what the members of a group want, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from mqadmin.clusters.models import NAME_CHARS_MAX
+from mqadmin.subscriptions.consistency import FindingKind, Source
+
+EXPRESSION_CHARS_MAX = 4000
+TOPICS_MAX = 100
+
+
+class FindingSerializer(serializers.Serializer[Any]):
+    """Members that differ from the others of their group in one respect."""
+
+    kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in FindingKind])
+    topic = serializers.CharField(allow_blank=True, help_text="Empty where it is about no topic.")
+    odd = serializers.ListField(child=serializers.CharField(), help_text="Client ids of the fewer ones.")
+    member_count = serializers.IntegerField(help_text="Members of which this is known.")
+    by_odd = serializers.CharField(allow_blank=True, help_text="What these say; empty: they do not subscribe.")
+    by_rest = serializers.CharField(allow_blank=True, help_text="What the others say.")
+    in_force = serializers.CharField(allow_blank=True, help_text="The expression by which the broker filters.")
+    winner = serializers.CharField(allow_blank=True, help_text="The member that it comes from.")
+    since = serializers.DateTimeField(allow_null=True)
+
+
+class WantedSerializer(serializers.Serializer[Any]):
+    """What a member subscribes to at one topic."""
+
+    topic = serializers.CharField()
+    expression = serializers.CharField(allow_blank=True)
+    expression_type = serializers.CharField(allow_blank=True)
+    sub_version = serializers.IntegerField()
+
+
+class ComparedMemberSerializer(serializers.Serializer[Any]):
+    """What is known of one member that is online."""
+
+    client_id = serializers.CharField()
+    source = serializers.ChoiceField(choices=[(source.value, source.value) for source in Source], help_text="How.")  # type: ignore[assignment]
+    seen_at = serializers.DateTimeField(allow_null=True)
+    message_model = serializers.CharField(allow_blank=True)
+    is_orderly = serializers.BooleanField(allow_null=True)
+    consume_from_where = serializers.CharField(allow_blank=True)
+    topics = serializers.SerializerMethodField(help_text="Null: not known.")
+
+    def get_topics(self, member: Any) -> list[dict[str, Any]] | None:
+        if member.topics is None:
+            return None
+        return [WantedSerializer({"topic": topic, **wanted._asdict()}).data for topic, wanted in member.topics.items()]
+
+
+class ComparisonSerializer(serializers.Serializer[Any]):
+    """The members of a group compared: `findings` is empty while all that are known want the same."""
+
+    findings = FindingSerializer(many=True)
+    members = ComparedMemberSerializer(many=True)
+    unknown_count = serializers.IntegerField(help_text="Members of which it is not known what they subscribe to.")
+
+
+class SubscriptionCheckSerializer(serializers.Serializer[Any]):
+    """What a new member would want."""
+
+    topics = serializers.DictField(
+        child=serializers.CharField(max_length=EXPRESSION_CHARS_MAX, allow_blank=True),
+        help_text="Topic → expression; `*` for all messages.",
+    )
+    expression_type = serializers.ChoiceField(choices=["TAG", "SQL92"], default="TAG")
+    message_model = serializers.ChoiceField(choices=["", "CLUSTERING", "BROADCASTING"], default="", allow_blank=True)
+    is_orderly = serializers.BooleanField(allow_null=True, default=None)
+    consume_from_where = serializers.CharField(max_length=60, default="", allow_blank=True)
+
+    def validate_topics(self, topics: Mapping[str, str]) -> Mapping[str, str]:
+        if not 0 < len(topics) <= TOPICS_MAX:
+            raise serializers.ValidationError(f"Name between 1 and {TOPICS_MAX} topics.")
+        if any(not topic or len(topic) > NAME_CHARS_MAX for topic in topics):
+            raise serializers.ValidationError(f"The name of a topic has between 1 and {NAME_CHARS_MAX} characters.")
+        return topics
+
+
+class SubscriptionCheckedSerializer(serializers.Serializer[Any]):
+    """Whether a member that wants this would be in conflict with those that are online now."""
+
+    would_conflict = serializers.BooleanField()
+    findings = FindingSerializer(many=True, help_text="The new member is named `(new)`.")
+    compared_count = serializers.IntegerField(help_text="Members that it was compared with.")
+    unknown_count = serializers.IntegerField(help_text="Members of which it is not known what they subscribe to.")

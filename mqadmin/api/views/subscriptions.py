@@ -1,0 +1,67 @@
+"""What the members of a group want, compared; and whether a deploy would bring one that contradicts them."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from mqadmin.api.access import clusters_seen
+from mqadmin.api.resource import Resource
+from mqadmin.api.serializers.subscriptions import (
+    ComparisonSerializer,
+    SubscriptionCheckedSerializer,
+    SubscriptionCheckSerializer,
+)
+from mqadmin.clusters import selectors
+from mqadmin.subscriptions.consistency import MemberView, Wanted
+from mqadmin.subscriptions.selectors import compared, would_conflict
+
+
+class Comparison(Resource):
+    """The members of a group compared: by their own answers, else by their heartbeats."""
+
+    @extend_schema(
+        operation_id="compare_group_members", summary="Compare the members of a group", responses=ComparisonSerializer
+    )
+    def get(self, request: Request, cluster: str, group: str) -> Response:
+        def document() -> Response:
+            found = compared(selectors.group_head(cluster, group), clusters_seen(request))
+            shown = {"findings": found.findings, "members": found.view.members, "unknown_count": found.unknown_count}
+            return Response(ComparisonSerializer(shown).data)
+
+        return self.when_changed(request, {"cluster": cluster, "group": group}, document)
+
+
+class Check(Resource):
+    """Whether a member with these subscriptions would contradict those that are online; changes nothing.
+
+    For pipelines, before a deploy. Nobody online: nothing to contradict.
+    """
+
+    @extend_schema(
+        operation_id="check_group_subscription",
+        summary="Ask whether a subscription would conflict",
+        request=SubscriptionCheckSerializer,
+        responses=SubscriptionCheckedSerializer,
+    )
+    def post(self, request: Request, cluster: str, group: str) -> Response:
+        asked = SubscriptionCheckSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        said = asked.validated_data
+        head = selectors.group_head(cluster, group)
+        wanted = MemberView.wanting(
+            {topic: Wanted(expression, said["expression_type"]) for topic, expression in said["topics"].items()},
+            message_model=said["message_model"],
+            is_orderly=said["is_orderly"],
+            consume_from_where=said["consume_from_where"],
+        )
+        found = compared(head, clusters_seen(request))
+        conflicts = would_conflict(found.view, wanted)
+        answer = {
+            "would_conflict": bool(conflicts),
+            "findings": conflicts,
+            "compared_count": len(found.view.members) - found.unknown_count,
+            "unknown_count": found.unknown_count,
+        }
+        return Response(SubscriptionCheckedSerializer(answer).data)

@@ -1,0 +1,134 @@
+"""Asks members of groups what they want and what they have: whose turn it is, within a budget, and writes the answers.
+
+On Apache's brokers a group has one table of subscriptions, which always looks consistent, so members are asked
+themselves. Members of groups that somebody looks at come first, then those that are new or whose group changed, then
+those whose answer is oldest; one that does not answer waits as if it had. A member alone in its group is asked only
+when somebody looks at it, or it is in trouble: there is nobody whom it could contradict.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from mqadmin.clusters.bulk import CHUNK, chunks, update
+from mqadmin.clusters.looking import looked_at_groups
+from mqadmin.clusters.models import NEEDS_ATTENTION, Cluster, ClusterKind, ClusterState, Member
+from mqadmin.observing import costs
+from mqadmin.observing.gateway import Costs, GatewayError, MemberPlace, MembersAsked, MemberTold, ask
+from mqadmin.subscriptions import judging
+from mqadmin.subscriptions.models import REASON_CHARS_MAX, MemberAnswer, OwnSubscription
+
+# Of a polled cluster in one round, every 15 s: two members of each of 1,000 groups have their turn in 2 minutes.
+MEMBERS_PER_ROUND = 250
+# Of a cluster of our brokers, which tell what members subscribe to: only who is looked at or in trouble is asked.
+WATCHED_PER_ROUND = 50
+# An answer that is younger is good enough, also of a group that somebody looks at.
+YOUNG = timedelta(seconds=12)
+# Who was looked at, is new or is in trouble has at most this share; the others come in turn.
+URGENT_SHARE = 1 / 2
+
+
+def ask_round(cluster: Cluster, now: datetime) -> int:
+    """Asks those whose turn it is; returns how many answered."""
+    members = turn(cluster, now)
+    if not members:
+        return 0
+    masters = list(cluster.brokers.filter(broker_id=0).order_by("name").values_list("address", flat=True))
+    places = {MemberPlace(member.group.name, member.client_id): member for member in members}
+    spent = Costs()
+    try:
+        asked = ask(cluster.namesrv, lambda gateway: gateway.members.ask(places, masters), spent)
+    except GatewayError as error:
+        asked = MembersAsked({}, dict.fromkeys(places, str(error)))
+    costs.write(cluster, spent.take(), now)
+    _write(places, asked, timezone.now())
+    with transaction.atomic():
+        judging.judge(cluster, {member.group_id for member in members}, timezone.now())
+    return len(asked.told)
+
+
+def turn(cluster: Cluster, now: datetime) -> list[Member]:
+    """Returns whom to ask now, the most urgent first."""
+    if cluster.state not in (ClusterState.REACHABLE, ClusterState.PARTIAL):
+        return []
+    is_watched = cluster.kind == ClusterKind.OURS
+    count = WATCHED_PER_ROUND if is_watched else MEMBERS_PER_ROUND
+    online = Member.objects.filter(group__cluster=cluster, group__is_system=False, left_at=None).select_related("group")
+    old = Q(answer=None) | Q(answer__asked_at=None) | Q(answer__asked_at__lt=now - YOUNG)
+    by_age = F("answer__asked_at").asc(nulls_first=True)
+    urgent = Q(group__name__in=looked_at_groups(cluster, now)) | Q(group__verdict__in=NEEDS_ATTENTION)
+    found = list(online.filter(old, urgent).order_by(by_age, "pk")[: int(count * URGENT_SHARE)])
+    if not is_watched:
+        several = online.filter(old, group__member_count__gt=1).exclude(pk__in=[member.pk for member in found])
+        found += several.order_by(by_age, "pk")[: count - len(found)]
+    return found
+
+
+def make_due(group_ids: Iterable[int]) -> int:
+    """Has the members of these groups asked next, because something has changed; returns how many rows it wrote."""
+    return MemberAnswer.objects.filter(member__group__in=list(group_ids), asked_at__isnull=False).update(asked_at=None)
+
+
+def _write(places: Mapping[MemberPlace, Member], asked: MembersAsked, at: datetime) -> None:
+    with transaction.atomic():
+        # A group that was deleted while it was asked took its members with it.
+        ids = set(Member.objects.filter(pk__in=[member.pk for member in places.values()]).values_list("pk", flat=True))
+        told = {places[place].pk: told for place, told in asked.told.items() if places[place].pk in ids}
+        silent = {places[place].pk: why for place, why in asked.reasons.items() if places[place].pk in ids}
+        known = {row.pk: row for row in MemberAnswer.objects.filter(member__in=ids)}
+        rows = [_answered(known.get(pk) or MemberAnswer(member_id=pk), one, at) for pk, one in told.items()]
+        rows += [_silent(known.get(pk) or MemberAnswer(member_id=pk), why, at) for pk, why in silent.items()]
+        MemberAnswer.objects.bulk_create([row for row in rows if row.pk not in known])
+        update(MemberAnswer, [row for row in rows if row.pk in known], _COLUMNS)
+        _write_subscriptions(told, at)
+
+
+_COLUMNS = [field.name for field in MemberAnswer._meta.concrete_fields if not field.primary_key]
+
+
+def _silent(row: MemberAnswer, reason: str, at: datetime) -> MemberAnswer:
+    row.asked_at, row.reason = at, reason[:REASON_CHARS_MAX]
+    return row
+
+
+def _answered(row: MemberAnswer, told: MemberTold, at: datetime) -> MemberAnswer:
+    row.asked_at, row.answered_at, row.reason = at, at, ""
+    row.message_model, row.consume_from_where = told.message_model, told.consume_from_where
+    row.is_orderly, row.started_at = told.is_orderly, told.started_at
+    row.queues = [list(queue) for queue in told.queues]
+    return row
+
+
+def _write_subscriptions(told: Mapping[int, MemberTold], at: datetime) -> None:
+    """Begins and ends the rows that differ; where a member says what it said, nothing is written."""
+    in_force: defaultdict[int, dict[tuple[str, str, str], OwnSubscription]] = defaultdict(dict)
+    for row in OwnSubscription.objects.filter(member__in=told, ended_at=None):
+        in_force[row.member_id][row.topic_name, row.expression, row.expression_type] = row
+    begun, renewed = [], []
+    for pk, one in told.items():
+        for entry in one.subscriptions:
+            known = in_force[pk].pop((entry.topic, entry.sub_string, entry.expression_type), None)
+            if known is None:
+                begun.append(
+                    OwnSubscription(
+                        member_id=pk,
+                        topic_name=entry.topic,
+                        expression=entry.sub_string,
+                        expression_type=entry.expression_type,
+                        sub_version=entry.sub_version,
+                        first_seen_at=at,
+                    )
+                )
+            elif known.sub_version != entry.sub_version:
+                known.sub_version = entry.sub_version
+                renewed.append(known)
+    OwnSubscription.objects.bulk_create(begun, batch_size=CHUNK)
+    update(OwnSubscription, renewed, ["sub_version"])
+    for ids in chunks(row.pk for rows in in_force.values() for row in rows.values()):
+        OwnSubscription.objects.filter(pk__in=ids).update(ended_at=at)

@@ -1,0 +1,181 @@
+"""Whose turn it is to be asked, and what becomes of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState, Group, Member, Verdict
+from mqadmin.observing.gateway import MemberPlace, MembersAsked, MemberTold
+from mqadmin.subscriptions import asking
+from mqadmin.subscriptions.models import GroupConflict, MemberAnswer, OwnSubscription
+from remoting.wire.bodies.heartbeat import SubscriptionData
+from remoting.wire.bodies.message_queue import MessageQueue
+from tests.support import console_rows as seed
+
+# As a member's answer: its group was deleted while it was asked.
+GONE = "gone"
+
+
+def told(expression: str = "*", version: int = 1, topic: str = "orders", **said: Any) -> MemberTold:
+    values: dict[str, Any] = {
+        "subscriptions": (SubscriptionData(topic=topic, sub_string=expression, sub_version=version),),
+        "queues": (MessageQueue("orders", "broker-a", 0),),
+        "message_model": "CLUSTERING",
+        "consume_from_where": "CONSUME_FROM_LAST_OFFSET",
+        "is_orderly": False,
+        "started_at": None,
+    }
+    return MemberTold(**(values | said))
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, MemberTold | str]:
+    """By client id what a member answers, or why it does not."""
+    given: dict[str, MemberTold | str] = {}
+
+    def ask(namesrv: str, call: Callable[[Any], Any], costs: object) -> MembersAsked:
+        places: list[MemberPlace] = []
+
+        class Members:
+            def ask(self, wanted: Any, masters: Any) -> None:
+                places.extend(wanted)
+
+        class Gateway:
+            members = Members()
+
+        call(Gateway())
+        said = {place: given.get(place.client_id, "silent") for place in places}
+        Member.objects.filter(client_id__in=[place.client_id for place, one in said.items() if one == GONE]).delete()
+        return MembersAsked(
+            {place: one for place, one in said.items() if isinstance(one, MemberTold)},
+            {place: one for place, one in said.items() if isinstance(one, str)},
+        )
+
+    monkeypatch.setattr(asking, "ask", ask)
+    return given
+
+
+def names(members: list[Member]) -> list[str]:
+    return [member.client_id for member in members]
+
+
+def test_every_member_of_a_group_of_several_has_its_turn_the_oldest_answer_first(
+    apache: Cluster, members: list[Member], now: datetime
+) -> None:
+    first, second, third = members
+    MemberAnswer.objects.create(member=first, asked_at=now - timedelta(minutes=1))
+    MemberAnswer.objects.create(member=second, asked_at=now - timedelta(minutes=2))
+    assert names(asking.turn(apache, now)) == names([third, second, first])
+
+
+def test_a_young_answer_is_good_enough(apache: Cluster, members: list[Member], now: datetime) -> None:
+    MemberAnswer.objects.create(member=members[0], asked_at=now - asking.YOUNG / 2)
+    assert names(asking.turn(apache, now)) == names(members[1:])
+
+
+def test_a_member_alone_is_asked_only_when_its_group_is_in_trouble(apache: Cluster, now: datetime) -> None:
+    alone = seed.make_group(apache, "alone", now=now, member_count=1)
+    stalled = seed.make_group(apache, "stalled", now=now, member_count=1, verdict=Verdict.STALLED)
+    seed.make_member(alone, "a@1", now=now)
+    seed.make_member(stalled, "b@1", now=now)
+    assert names(asking.turn(apache, now)) == ["b@1"]
+
+
+def test_a_group_that_somebody_looks_at_comes_first(
+    apache: Cluster, billing: Group, members: list[Member], now: datetime
+) -> None:
+    seen = seed.make_group(apache, "seen", now=now, member_count=1, looked_at=now)
+    MemberAnswer.objects.create(member=seed.make_member(seen, "z@1", now=now), asked_at=now - timedelta(seconds=30))
+    assert names(asking.turn(apache, now))[0] == "z@1"
+
+
+def test_of_our_own_brokers_only_who_is_in_trouble_or_looked_at_is_asked(
+    apache: Cluster, billing: Group, members: list[Member], now: datetime
+) -> None:
+    Cluster.objects.update(kind=ClusterKind.OURS)
+    apache.refresh_from_db()
+    assert asking.turn(apache, now) == []
+    Group.objects.filter(pk=billing.pk).update(verdict=Verdict.STALLED)
+    assert names(asking.turn(apache, now)) == names(members)
+
+
+def test_nobody_is_asked_on_a_cluster_that_does_not_answer(
+    apache: Cluster, members: list[Member], now: datetime
+) -> None:
+    apache.state = ClusterState.UNREACHABLE
+    assert asking.turn(apache, now) == []
+
+
+def test_who_left_is_not_asked(apache: Cluster, members: list[Member], now: datetime) -> None:
+    Member.objects.filter(pk=members[0].pk).update(left_at=now)
+    assert names(asking.turn(apache, now)) == names(members[1:])
+
+
+def test_what_a_member_told_is_kept_and_a_silent_one_says_why(
+    apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    answers[members[0].client_id] = told("A", is_orderly=True)
+    answers[members[1].client_id] = "client 10.0.0.2@1 is not online"
+    assert asking.ask_round(apache, now) == 1
+    said = MemberAnswer.objects.get(member=members[0])
+    assert (said.is_orderly, said.queues) == (True, [["orders", "broker-a", 0]])
+    assert OwnSubscription.objects.get(member=members[0]).expression == "A"
+    silent = MemberAnswer.objects.get(member=members[1])
+    assert (silent.answered_at, silent.reason) == (None, "client 10.0.0.2@1 is not online")
+
+
+def test_an_answer_that_says_the_same_begins_no_row_and_another_one_ends_the_former(
+    apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    client_id = members[0].client_id
+    for minute, answer in enumerate((told("A"), told("A", version=2), told("B", version=3))):
+        answers[client_id] = answer
+        asking.ask_round(apache, now + timedelta(minutes=minute))
+        MemberAnswer.objects.update(asked_at=None)
+    rows = OwnSubscription.objects.filter(member=members[0]).order_by("pk")
+    assert [(row.expression, row.sub_version, row.ended_at is None) for row in rows] == [
+        ("A", 2, False),
+        ("B", 3, True),
+    ]
+
+
+def test_a_conflict_is_noted_when_it_is_told_and_gone_when_it_is_mended(
+    apache: Cluster, billing: Group, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    for member in members:
+        answers[member.client_id] = told("*")
+    answers[members[2].client_id] = told("B", version=9)
+    asking.ask_round(apache, now)
+    conflict = GroupConflict.objects.get(group=billing)
+    assert (conflict.kind, conflict.topic_name, conflict.odd_count, conflict.member_count) == (
+        "expression",
+        "orders",
+        1,
+        3,
+    )
+    answers[members[2].client_id] = told("*", version=10)
+    MemberAnswer.objects.update(asked_at=None)
+    asking.ask_round(apache, now)
+    assert not GroupConflict.objects.exists()
+
+
+def test_a_member_that_was_deleted_while_it_was_asked_is_left_out(
+    apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    for member in members:
+        answers[member.client_id] = told()
+    answers[members[0].client_id] = GONE
+    assert asking.ask_round(apache, now) == 2
+    assert MemberAnswer.objects.count() == 2
+
+
+def test_groups_in_which_something_changed_are_asked_again(
+    apache: Cluster, billing: Group, members: list[Member], now: datetime
+) -> None:
+    MemberAnswer.objects.create(member=members[0], asked_at=now)
+    assert asking.make_due([billing.pk]) == 1
+    assert names(asking.turn(apache, now))[0] == members[0].client_id
