@@ -1,4 +1,4 @@
-"""The same tests on PostgreSQL: models, synchroniser, selectors, timeline, sockets, actions, audit, people, outbox."""
+"""The same tests on PostgreSQL: models, synchroniser, selectors, sockets, actions, audit, people, outbox, inbox."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_data_side_of_the_console_works_on_postgresql() -> None:
                 *("-m", "pytest", "-q", "-p", "no:cacheprovider"),
                 *("-m", "not java and not redis and not postgres and not journey"),
                 *(str(ROOT / "tests" / "mqadmin" / suite) for suite in SUITES),
-                str(ROOT / "tests" / "consumer" / "outbox"),
+                *(str(ROOT / "tests" / "consumer" / suite) for suite in ("outbox", "failures", "test_inbox.py")),
             ],
             cwd=ROOT,
             env={**environment, "DATABASE_URL": server.url},

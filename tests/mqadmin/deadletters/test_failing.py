@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from consumer.models import MessageFailure
 from mqadmin.clusters.models import Cluster, Member
@@ -17,6 +16,7 @@ from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.failures import LATEST_FAILURES, LatestFailure, write_latest
 from tests.support import console_rows as seed
+from tests.support.plans import prefer_indexes
 from tests.support.topic_brokers import TopicBrokers
 
 pytestmark = pytest.mark.django_db
@@ -47,9 +47,9 @@ def test_the_table_is_read_newest_first_for_the_cluster_that_the_settings_name(
     assert failing.message_failures(prod, "billing").after(None, 10) == []
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="an empty table is scanned on PostgreSQL")
 def test_an_index_serves_the_list(prod: Cluster, settings: Any) -> None:
     settings.MQADMIN_NAMESRV = prod.namesrv
+    prefer_indexes()
     plan = failing.message_failures(prod, "billing").rows.order_by("-failed_at", "-pk")[:50].explain()
     assert "mq_failure_of_group" in plan
     assert "TEMP B-TREE" not in plan

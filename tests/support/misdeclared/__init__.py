@@ -1,0 +1,1 @@
+"""A Django app whose listener is declared wrong."""
