@@ -44,16 +44,18 @@ Documents = Iterable[Mapping[str, Any]]
 Writer = Callable[[Documents], bytes]
 
 
-def export(rows: Rows[Any], row: Row, renderer: type[BaseRenderer], name: str) -> StreamingHttpResponse:
+def export(
+    rows: Rows[Any], row: Row, renderer: type[BaseRenderer], name: str, chunk_rows: int = CHUNK_ROWS
+) -> StreamingHttpResponse:
     """Returns the answer that sends all rows, as the file `name` with the format's ending."""
     columns = _columns(row)
     write: Writer = _csv_lines if renderer is CsvRenderer else _json_lines
     head = _csv_table([columns]) if renderer is CsvRenderer else b""
 
     def read(position: Sequence[Any] | None) -> tuple[bytes, Sequence[Any] | None]:
-        found = rows.after(position, CHUNK_ROWS)
+        found = rows.after(position, chunk_rows)
         text = write(row(found, many=True).data) if found else b""
-        return text, rows.position(found[-1]) if len(found) == CHUNK_ROWS else None
+        return text, rows.position(found[-1]) if len(found) == chunk_rows else None
 
     async def chunks() -> AsyncIterator[bytes]:
         yield head

@@ -22,7 +22,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mqadmin.api.cursors import CURSOR_CHARS_MAX, read_cursor, write_cursor
-from mqadmin.api.exports import EXPORTS, CsvRenderer, JsonLinesRenderer, export
+from mqadmin.api.exports import CHUNK_ROWS, EXPORTS, CsvRenderer, JsonLinesRenderer, export
 from mqadmin.api.resource import Resource
 from mqadmin.api.rows import Rows
 from mqadmin.ownership.models import OWNER_CHARS_MAX
@@ -76,6 +76,8 @@ class ListResource(Resource):
     renderer_classes = (JSONRenderer, CsvRenderer, JsonLinesRenderer)
     row: type[serializers.Serializer[Any]]
     query: type[ListQuery] = ListQuery
+    # Rows of an export that are read together, where they are large.
+    export_rows = CHUNK_ROWS
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Any]:
         """Returns the rows that the query string asks for. Raises ObjectDoesNotExist."""
@@ -86,7 +88,7 @@ class ListResource(Resource):
         accepted = EXPORTS.get(request.accepted_renderer.format)
         if accepted is not None:
             name = "-".join([*names.values(), request.path.rpartition("/")[2]])
-            return export(self.rows(query, **names), self.row, accepted, name)
+            return export(self.rows(query, **names), self.row, accepted, name, self.export_rows)
         return self.when_changed(request, names, lambda: self._page(request, query, self.rows(query, **names)))
 
     def _read_query(self, request: Request) -> Mapping[str, Any]:

@@ -21,6 +21,14 @@ from mqadmin.api.views.clusters import Brokers, ClusterDetail, ClusterLag, Clust
 from mqadmin.api.views.configuration import ConfigurationApply, ConfigurationExport, ConfigurationPlan
 from mqadmin.api.views.dead_letter_rules import DeadLetterRules
 from mqadmin.api.views.dead_letters import DeadLetterDetail, DeadLetters, Failures
+from mqadmin.api.views.dead_letters import (
+    DeadLetterDetail,
+    DeadLetterExport,
+    DeadLetters,
+    FailureBeginning,
+    Failures,
+    GroupedFailureList,
+)
 from mqadmin.api.views.description import JsonDescription, YamlDescription
 from mqadmin.api.views.failing import GroupFailures, LatestFailures
 from mqadmin.api.views.groups import GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
@@ -50,7 +58,10 @@ urlpatterns = [
     path(f"{CLUSTER}/lag-history", ClusterLag.as_view()),
     path(f"{CLUSTER}/rebalances", ClusterRebalances.as_view()),
     path(f"{CLUSTER}/failures", Failures.as_view()),
+    path(f"{CLUSTER}/failures/grouped", GroupedFailureList.as_view()),
+    path(f"{CLUSTER}/failures/<int:failure>/beginning", FailureBeginning.as_view()),
     path(f"{CLUSTER}/dead-letters", DeadLetters.as_view()),
+    path(f"{CLUSTER}/dead-letters/export", DeadLetterExport.as_view(), name="export_dead_letters"),
     path(f"{CLUSTER}/dead-letters/<int:message>", DeadLetterDetail.as_view()),
     path(f"{CLUSTER}/replays", Replays.as_view()),
     path(f"{CLUSTER}/replays/<int:replay>", ReplayDetail.as_view()),

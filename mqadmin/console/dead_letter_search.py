@@ -11,6 +11,7 @@ from django.utils.dateparse import parse_date
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.console.listing import FILTER_CHARS_MAX
+from mqadmin.deadletters.grouping import GROUPINGS, VALUE_CHARS_MAX
 from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
 from mqadmin.people import access
@@ -33,6 +34,8 @@ class DeadLetterSearch:
     until: datetime | None = None
     owner: str = ""
     is_archived: bool = False
+    by: str = ""
+    value: str | None = None
     _query: QueryDict = field(default_factory=QueryDict, repr=False)
 
     @property
@@ -62,7 +65,7 @@ class DeadLetterSearch:
 
     @property
     def is_filtered(self) -> bool:
-        return self.finds_dead_letters or bool(self.owner) or self.is_archived
+        return self.finds_dead_letters or bool(self.owner) or self.is_archived or bool(self.by)
 
     def failures(self, group: str = "") -> FailureFilter:
         return FailureFilter(group=group, owner=self.owner, is_archived=self.is_archived)
@@ -77,6 +80,31 @@ class DeadLetterSearch:
             until=self.until,
             is_archived=self.is_archived,
         )
+
+    def export_query(self, **further: object) -> str:
+        """Returns the query string with which REST finds the same dead letters."""
+        query = QueryDict(mutable=True)
+        found = {
+            "q": self.text,
+            "body": "" if self.body_is_too_short else self.body,
+            "since": self.since.isoformat() if self.since else "",
+            "until": self.until.isoformat() if self.until else "",
+            "archived": "true" if self.is_archived else "",
+            **further,
+        }
+        query.update({name: str(value) for name, value in found.items() if value})
+        return f"&{query.urlencode()}" if query else ""
+
+    def of_value(self, value: str) -> str:
+        """Returns the address of the failures that have this value in the field that the list is grouped by."""
+        query = self._query.copy()
+        query.pop("before", None)
+        query["value"] = value
+        return f"?{query.urlencode()}"
+
+    def grouped_by(self, by: str) -> str:
+        """Returns the address of the list grouped by a field, "" for not grouped."""
+        return self._with(by=by, value="", before="")
 
     def older(self, cursor: str) -> str:
         """Returns the address of the next page; "" where there is none."""
@@ -107,6 +135,8 @@ def read_search(request: HttpRequest, cluster: str) -> DeadLetterSearch:
         until=last + _DAY if last else None,
         owner=_word(query, "owner"),
         is_archived=query.get("archived") == "1",
+        by=by if (by := query.get("by", "")) in GROUPINGS else "",
+        value=query["value"][:VALUE_CHARS_MAX].replace("\0", "") if "value" in query else None,
         _query=query,
     )
 

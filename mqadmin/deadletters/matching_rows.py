@@ -12,8 +12,10 @@ from mqadmin.deadletters.models import DeadLetter, SearchText
 from mqadmin.deadletters.newest_rows import PAGE_SIZE, Page
 from mqadmin.deadletters.search_index import LookUp, matching_ids
 
-# Looked up together; of a text that many have, a page needs the first ones alone. Of a text that few of those that
-# the other filters let through have, one after the other is read, until they end.
+# Looked up together, at first: of a text that many have, a page needs the first ones alone. Each further time there
+# are FURTHER as many, since the other filters let few through; they are read until they end.
+LOOKED_UP_AT_FIRST = 100
+FURTHER = 4
 LOOKED_UP_AT_ONCE = 1000
 CURSOR_DIGITS_MAX = 18
 
@@ -29,22 +31,21 @@ class MatchingRows:
         """Returns at most `size` rows behind the position, None for the first ones."""
         below = None if position is None else int(position[0])
         found: list[DeadLetter] = []
+        count = min(LOOKED_UP_AT_ONCE, max(LOOKED_UP_AT_FIRST, size))
         while len(found) < size:
-            ids = matching_ids(self.wanted, below, LOOKED_UP_AT_ONCE)
+            ids = matching_ids(self.wanted, below, count)
             found += self._judged(ids, size - len(found))
-            if len(ids) < LOOKED_UP_AT_ONCE:
+            if len(ids) < count:
                 break
-            below = ids[-1]
+            below, count = ids[-1], min(LOOKED_UP_AT_ONCE, count * FURTHER)
         return found
 
     def _judged(self, ids: list[int], size: int) -> list[DeadLetter]:
         """Returns those that match indeed, and that the other filters let through."""
-        rows = list(self.rows.filter(pk__in=ids).order_by("-pk")) if ids else []
-        if self.wanted.body:
-            texts = SearchText.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk", "words", "body")
-            matching = {row_id for row_id, words, body in texts if self._matches(words, body)}
-            rows = [row for row in rows if row.pk in matching]
-        return rows[:size]
+        if self.wanted.body and ids:
+            texts = SearchText.objects.filter(pk__in=ids).values_list("pk", "words", "body")
+            ids = [row_id for row_id, words, body in texts if self._matches(words, body)]
+        return list(self.rows.filter(pk__in=ids).order_by("-pk")[:size]) if ids else []
 
     def _matches(self, words: str, body: str) -> bool:
         has_words = all(f" {word} " in words for word in self.wanted.words)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import F
 
-from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.models import Cluster, Topic, TopicQueue
 from mqadmin.deadletters.masked_rows import with_readable_body
 from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, FailureHour
@@ -17,6 +17,8 @@ from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.deadletters.search_index import LookUp
 from mqadmin.deadletters.search_texts import as_word, failure_mark, failure_word, group_mark, wanted_words
 from mqadmin.people.roles import Role
+from remoting.wire.bodies.topics import PERM_READ
+from remoting.wire.names import dlq_topic
 
 # The trend of a failure, an hour a bar.
 TREND_HOURS = 24
@@ -43,17 +45,27 @@ class DeadLetterFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueProblem:
+    """Why a dead-letter queue cannot be read; `is_shut`: its topic may only be written, as old brokers make it."""
+
+    topic: str
+    broker: str
+    text: str
+    is_shut: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
     """What a cluster's index, or that of one group, holds, archived failures left out.
 
-    `problems`: queue → why it cannot be read.
+    `problems`: why queues cannot be read.
     """
 
     dead_count: int
     dead_last_day: int
     failure_count: int
     not_indexed_count: int
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: tuple[QueueProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +150,25 @@ def totals(cluster: Cluster, now: datetime, group: str = "") -> Totals:
         dead_last_day=sum(last_day.values_list("dead_count", flat=True)),
         failure_count=len(counts),
         not_indexed_count=sum(end - reached for _, _, end, reached, _ in waiting),
-        problems={f"{topic} on {broker}": problem for topic, broker, _, _, problem in waiting if problem},
+        problems=_problems(cluster, [(topic, broker, text) for topic, broker, _, _, text in waiting if text]),
     )
+
+
+def _problems(cluster: Cluster, found: Sequence[tuple[str, str, str]]) -> tuple[QueueProblem, ...]:
+    perms = dict(Topic.objects.filter(cluster=cluster, name__in={one[0] for one in found}).values_list("name", "perm"))
+    return tuple(
+        QueueProblem(topic, broker, text, is_shut=(perm := perms.get(topic)) is not None and not perm & PERM_READ)
+        for topic, broker, text in dict.fromkeys(found)
+    )
+
+
+def is_on_broker(dead: DeadLetter) -> bool | None:
+    """Returns whether its broker still has it, by what was last observed of its queue; None: nothing was."""
+    topic = dlq_topic(dead.group_name)
+    queue = TopicQueue.objects.filter(
+        topic__cluster=dead.cluster_id, topic__name=topic, broker_name=dead.broker_name, queue_id=dead.queue_id
+    ).first()
+    return None if queue is None else queue.min_offset <= dead.queue_offset < queue.max_offset
 
 
 def trends(rows: Iterable[Failure], now: datetime) -> dict[int, list[int]]:

@@ -6,7 +6,9 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mqadmin.api.serializers.groups import RebalanceSerializer
 from mqadmin.deadletters.bodies import BodyKind
+from mqadmin.deadletters.exporting import BodyEncoding
 
 
 class FailureSerializer(serializers.Serializer[Any]):
@@ -26,6 +28,37 @@ class FailureSerializer(serializers.Serializer[Any]):
     archived_at = serializers.DateTimeField(allow_null=True, help_text="Null: it is in lists.")
     owner = serializers.CharField()
     note = serializers.CharField()
+
+
+class GroupedFailuresSerializer(serializers.Serializer[Any]):
+    """Failures that have the same value in the field that they are put together by."""
+
+    value = serializers.CharField(allow_blank=True)
+    dead_count = serializers.IntegerField()
+    failure_count = serializers.IntegerField()
+    share = serializers.FloatField(help_text="Of all that the filter found, from 0 to 1.")
+    first_dead_at = serializers.DateTimeField()
+    last_dead_at = serializers.DateTimeField()
+
+
+class BeginningActionSerializer(serializers.Serializer[Any]):
+    """An entry of the audit; the audit has all of it under its number."""
+
+    number = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    action = serializers.CharField()
+    subject = serializers.CharField()
+    actor = serializers.CharField()
+    outcome = serializers.CharField()
+
+
+class BeginningSerializer(serializers.Serializer[Any]):
+    """What was observed and done around a failure's first dead letter, each kind oldest first."""
+
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    rebalances = RebalanceSerializer(many=True)
+    actions = BeginningActionSerializer(many=True)
 
 
 class DeadLetterSerializer(serializers.Serializer[Any]):
@@ -57,6 +90,25 @@ class DeadLetterSerializer(serializers.Serializer[Any]):
         return str(row.keys).split()
 
 
+class ExportedDeadLetterSerializer(serializers.Serializer[Any]):
+    """A dead letter with what it carried."""
+
+    properties = serializers.DictField(child=serializers.CharField())
+    body = serializers.CharField(help_text="As it was sent, not compressed.")
+    body_encoding = serializers.ChoiceField(
+        choices=[(encoding.value, encoding.value) for encoding in BodyEncoding],
+        help_text="`base64`: it is no text; `masked`: hidden from the caller; `absent`: it was too large to be kept.",
+    )
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Returns those of the list, and then these."""
+        listed = {name: field for name, field in DeadLetterSerializer().get_fields().items() if name != "keys"}
+        for name, field in listed.items():
+            field.source = f"dead.{field.source or name}"
+        keys = serializers.CharField(source="dead.keys", help_text="Separated by spaces.")
+        return {**listed, "keys": keys, **super().get_fields()}
+
+
 class BodySerializer(serializers.Serializer[Any]):
     """A body as text. `masked`: hidden from the caller's role; `gone`: neither kept nor on the broker, see `note`."""
 
@@ -79,6 +131,9 @@ class MendedSerializer(serializers.Serializer[Any]):
 class DeadLetterDetailSerializer(DeadLetterSerializer):
     """A dead letter with its properties and its body."""
 
+    is_on_broker = serializers.BooleanField(
+        allow_null=True, help_text="False: what is kept is all there is; null: nothing was observed of its queue."
+    )
     properties = serializers.DictField(child=serializers.CharField(), source="kept.properties")
     body = BodySerializer()
     mended = MendedSerializer(allow_null=True)

@@ -10,25 +10,37 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mqadmin.api.access import role_on
+from mqadmin.api.access import AUDIT, role_on
 from mqadmin.api.listing import FILTER_CHARS_MAX, ListQuery, ListResource, described, owner_filter
 from mqadmin.api.resource import Resource
-from mqadmin.api.rows import Rows
+from mqadmin.api.rows import Rows, RowsInMemory
 from mqadmin.api.serializers.dead_letters import (
+    BeginningSerializer,
     BodySerializer,
     DeadLetterDetailSerializer,
     DeadLetterSerializer,
+    ExportedDeadLetterSerializer,
     FailureSerializer,
+    GroupedFailuresSerializer,
     MendedSerializer,
 )
 from mqadmin.clusters import selectors
-from mqadmin.clusters.models import NAME_CHARS_MAX
+from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 from mqadmin.deadletters import selectors as dead_letter_selectors
+from mqadmin.deadletters.beginning import beginning_of
 from mqadmin.deadletters.bodies import body_of
+from mqadmin.deadletters.exporting import ExportedDeadLetter, ExportedRows
+from mqadmin.deadletters.grouping import GROUPINGS, GroupedFailures, grouped
+from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
 from mqadmin.mending.selectors import mended_view
+from mqadmin.people.roles import Role, grants
+
+# Read together of an export: each may have a body of MQADMIN_DEAD_LETTER_BODY_KIB.
+EXPORT_ROWS = 50
 
 
 class FailuresQuery(ListQuery):
@@ -52,6 +64,37 @@ class Failures(ListResource):
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Failure]:
         wanted = FailureFilter(query["group"], query["owner"], query["archived"])
         return dead_letter_selectors.failures(selectors.cluster_head(names["cluster"]), wanted)
+
+
+class GroupedFailuresQuery(FailureListQuery):
+    by = serializers.ChoiceField(choices=list(GROUPINGS), help_text="The field that they are put together by.")
+
+
+@described("group_failures", "Group what messages died of")
+class GroupedFailureList(ListResource):
+    """Failures put together by one of their fields, by its values; the largest 200."""
+
+    row = GroupedFailuresSerializer
+    query = GroupedFailuresQuery
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[GroupedFailures]:
+        wanted = FailureFilter(query["group"], query["owner"], query["archived"])
+        found = grouped(selectors.cluster_head(names["cluster"]), wanted, query["by"])
+        return RowsInMemory(found, key=lambda row: [-row.dead_count, row.value])
+
+
+class FailureBeginning(Resource):
+    """What changed around a failure's first dead letter; of the audit, what the caller may read."""
+
+    @extend_schema(
+        operation_id="get_beginning", summary="Get what changed when it began", responses=BeginningSerializer
+    )
+    def get(self, request: Request, cluster: str, failure: int) -> Response:
+        head = selectors.cluster_head(cluster)
+        found = dead_letter_selectors.failure(head, failure)
+        role = role_on(request, head)
+        reads_audit = role is not None and grants(role, AUDIT)
+        return Response(BeginningSerializer(beginning_of(head, found, reads_audit=reads_audit)).data)
 
 
 class DeadLettersQuery(FailuresQuery):
@@ -84,17 +127,42 @@ class DeadLetters(ListResource):
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[DeadLetter]:
         head = selectors.cluster_head(names["cluster"])
-        wanted = DeadLetterFilter(
-            group=query["group"],
-            failure_id=query.get("failure"),
-            text=query["q"].strip(),
-            body=query["body"],
-            role=role_on(self.request, head),
-            since=query.get("since"),
-            until=query.get("until"),
-            is_archived=query["archived"],
-        )
-        return dead_letter_selectors.dead_letters(head, wanted)
+        return _found(head, query, role_on(self.request, head))
+
+
+def _found(cluster: Cluster, query: Mapping[str, Any], role: Role | None) -> NewestRows[DeadLetter] | MatchingRows:
+    """Returns the dead letters that the query string asks for; of bodies, those that the role may see."""
+    wanted = DeadLetterFilter(
+        group=query["group"],
+        failure_id=query.get("failure"),
+        text=query["q"].strip(),
+        body=query["body"],
+        role=role,
+        since=query.get("since"),
+        until=query.get("until"),
+        is_archived=query["archived"],
+    )
+    return dead_letter_selectors.dead_letters(cluster, wanted)
+
+
+class ExportQuery(DeadLettersQuery):
+    limit = serializers.IntegerField(
+        min_value=1, max_value=EXPORT_ROWS, default=EXPORT_ROWS, help_text="Rows of one page; of an export: ignored."
+    )
+
+
+@described("export_dead_letters", "Export dead letters")
+class DeadLetterExport(ListResource):
+    """Dead letters with properties and kept bodies, in the list's order: a whole file as CSV or JSON Lines."""
+
+    row = ExportedDeadLetterSerializer
+    query = ExportQuery
+    export_rows = EXPORT_ROWS
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[ExportedDeadLetter]:
+        head = selectors.cluster_head(names["cluster"])
+        role = role_on(self.request, head)
+        return ExportedRows(_found(head, query, role), role)
 
 
 class DeadLetterDetail(Resource):
@@ -107,6 +175,7 @@ class DeadLetterDetail(Resource):
         role = role_on(request, head)
         mended = mended_view(found, role)
         shown = DeadLetterSerializer(found).data | {
+            "is_on_broker": dead_letter_selectors.is_on_broker(found),
             "properties": found.kept.properties,
             "body": BodySerializer(body_of(found, role)).data,
             "mended": MendedSerializer(mended).data if mended is not None else None,

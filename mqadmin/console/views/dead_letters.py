@@ -12,24 +12,44 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from mqadmin.actions import runner
 from mqadmin.actions.caller import page_caller
 from mqadmin.clusters import selectors
+from mqadmin.clusters.models import Cluster
 from mqadmin.console import sentences
 from mqadmin.console.dead_letter_search import DeadLetterSearch, read_search
 from mqadmin.console.live_page import live_page, or_404
+from mqadmin.console.timeline import event_text
+from mqadmin.console.views.audit import PERMISSION as AUDIT_PERMISSION
+from mqadmin.console.views.audit import action_words
 from mqadmin.deadletters import selectors as dead_letter_selectors
+from mqadmin.deadletters.beginning import Beginning, beginning_of
 from mqadmin.deadletters.bodies import body_of
+from mqadmin.deadletters.grouping import grouped, of_one_group
 from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.deadletters.selectors import Totals
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.mending.originals import is_hidden
 from mqadmin.mending.selectors import mended_view
+from mqadmin.people import access
 from mqadmin.replays.selectors import of_dead_letter
+
+GROUPING_WORDS = (
+    ("", gettext_lazy("failure")),
+    ("group", gettext_lazy("group")),
+    ("topic", gettext_lazy("first sent to")),
+    ("tag", gettext_lazy("tag")),
+    ("attempts", gettext_lazy("attempts")),
+    ("class", gettext_lazy("exception")),
+    ("shape", gettext_lazy("shape of the body")),
+)
 
 
 @require_safe
@@ -51,23 +71,55 @@ def dead_letters(request: HttpRequest, cluster: str) -> HttpResponse:
 def _dead_letters(cluster: str, search: DeadLetterSearch, before: str) -> dict[str, Any]:
     head, now = selectors.cluster_head(cluster), timezone.now()
     totals = dead_letter_selectors.totals(head, now)
-    shown = {"head": head, "now": now, "search": search, "totals": totals, "cluster": cluster}
+    shown = {
+        "head": head,
+        "now": now,
+        "search": search,
+        "totals": totals,
+        "cluster": cluster,
+        "export_query": search.export_query(),
+    }
     if search.finds_dead_letters:
         letters = dead_letter_selectors.dead_letters(head, search.dead_letters()).page(before)
         return shown | {"letters": letters.rows, "older_url": search.older(letters.older)}
-    page = dead_letter_selectors.failures(head, search.failures()).page(before)
+    shown |= failures_shown(head, search, before, totals, now)
     return shown | {
-        "failures": failure_lines(page.rows, now),
         "owners": dead_letter_selectors.owners(head),
-        "older_url": search.older(page.older),
         "summary": "" if search.is_filtered else sentences.dead_letters_sentence(totals),
     }
 
 
-def failure_lines(rows: Sequence[Failure], now: datetime) -> list[tuple[Failure, list[int]]]:
-    """Returns each failure with how many died of it in each of the last hours."""
+def failures_shown(
+    cluster: Cluster, search: DeadLetterSearch, before: str, totals: Totals, now: datetime, group: str = ""
+) -> dict[str, Any]:
+    """Returns a page of failures, those of one group of them, or the groups, as the address asks."""
+    wanted = search.failures(group)
+    shown = {
+        "groupings": [(by, search.grouped_by(by), word) for by, word in GROUPING_WORDS if by != "group" or not group]
+    }
+    if search.by and search.value is None:
+        found = grouped(cluster, wanted, search.by)
+        groups = [(one, search.of_value(one.value), share_text(one.share)) for one in found]
+        return shown | {"groups": groups, "grouping_word": dict(GROUPING_WORDS)[search.by]}
+    rows = dead_letter_selectors.failures(cluster, wanted)
+    if search.by and search.value is not None:
+        rows = of_one_group(rows, search.by, search.value)
+    page = rows.page(before)
+    return shown | {
+        "failures": failure_lines(page.rows, now, totals.dead_count),
+        "older_url": search.older(page.older),
+    }
+
+
+def failure_lines(rows: Sequence[Failure], now: datetime, dead_count: int) -> list[tuple[Failure, list[int], str]]:
+    """Returns each failure with how many died of it in each of the last hours, and its share of all that are shown."""
     trends = dead_letter_selectors.trends(rows, now)
-    return [(row, trends[row.pk]) for row in rows]
+    return [(row, trends[row.pk], share_text(row.dead_count / dead_count) if dead_count else "") for row in rows]
+
+
+def share_text(share: float) -> str:
+    """Returns a share as it is read: what is there is never 0 %."""
+    return "< 1 %" if share < 0.01 else f"{min(share, 1):.0%}".replace("%", " %")
 
 
 @require_safe
@@ -78,15 +130,18 @@ def failure(request: HttpRequest, cluster: str, failure: int) -> HttpResponse:
     return live_page(
         request,
         "failure",
-        lambda: _failure(cluster, failure, search, before),
+        lambda: _failure(cluster, failure, search, before, reads_audit=_reads_audit(request, cluster)),
         shows=shows,
         cluster=cluster,
         section="dead_letters",
         audience=search.audience,
+        permissions=[AUDIT_PERMISSION],
     )
 
 
-def _failure(cluster: str, failure_id: int, search: DeadLetterSearch, before: str) -> dict[str, Any]:
+def _failure(
+    cluster: str, failure_id: int, search: DeadLetterSearch, before: str, *, reads_audit: bool
+) -> dict[str, Any]:
     head, now = selectors.cluster_head(cluster), timezone.now()
     found = dead_letter_selectors.failure(head, failure_id)
     if found.archived_at is not None:
@@ -99,9 +154,36 @@ def _failure(cluster: str, failure_id: int, search: DeadLetterSearch, before: st
         "failure": found,
         "search": search,
         "trend": dead_letter_selectors.trends([found], now)[found.pk],
+        "changes": change_lines(beginning_of(head, found, reads_audit=reads_audit)),
         "letters": page.rows,
+        "export_query": search.export_query(failure=failure_id),
         "older_url": search.older(page.older),
     }
+
+
+def _reads_audit(request: HttpRequest, cluster: str) -> bool:
+    return access.may(request.user, AUDIT_PERMISSION, Cluster.objects.filter(name=cluster).first())
+
+
+def change_lines(beginning: Beginning) -> list[tuple[datetime, str, str]]:
+    """Returns what happened around the first dead letter, oldest first: when, what, and the address of more."""
+    lines = [
+        (
+            event.at,
+            " ".join(part for part in (event.client_id, event_text(event)) if part),
+            reverse("group_rebalances", args=[beginning.cluster, event.group_name]),
+        )
+        for event in beginning.rebalances
+    ]
+    lines += [
+        (
+            entry.at,
+            f"{action_words(entry.action)}: {entry.subject} ({entry.actor})",
+            reverse("audit_entry", args=[entry.number]),
+        )
+        for entry in beginning.actions
+    ]
+    return sorted(lines)
 
 
 @require_safe
@@ -124,6 +206,7 @@ def dead_letter(request: HttpRequest, cluster: str, message: int) -> HttpRespons
         "properties": sorted(found.kept.properties.items()),
         "steps": _steps(found),
         "replays": of_dead_letter(found.pk),
+        "is_on_broker": dead_letter_selectors.is_on_broker(found),
     }
     response = render(request, "console/dead_letter.html", context)
     add_never_cache_headers(response)

@@ -26,7 +26,7 @@ from mqadmin.console.live_page import live_page, or_404
 from mqadmin.console.subscription_matrix import difference_lines, subscription_matrix
 from mqadmin.console.tabs import Tab
 from mqadmin.console.timeline import timeline
-from mqadmin.console.views.dead_letters import failure_lines
+from mqadmin.console.views.dead_letters import failures_shown
 from mqadmin.deadletters import failing
 from mqadmin.deadletters import selectors as dead_letters
 from mqadmin.groups.settings import settings_on_brokers
@@ -91,14 +91,13 @@ def group_dead_letters(request: HttpRequest, cluster: str, group: str) -> HttpRe
     search, before = read_search(request, cluster), request.GET.get("before", "")
 
     def context(page: GroupPage) -> dict[str, Any]:
-        found = dead_letters.failures(page.cluster, search.failures(group)).page(before)
         totals = dead_letters.totals(page.cluster, page.now, group)
         return {
-            "failures": failure_lines(found.rows, page.now),
+            **failures_shown(page.cluster, search, before, totals, page.now, group),
             "totals": totals,
             "summary": sentences.dead_letters_sentence(totals),
-            "older_url": search.older(found.older),
             "search": search,
+            "export_query": search.export_query(group=group),
             "now": page.now,
         }
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import json
+from base64 import b64decode
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import AbstractUser
 from django.test import Client
 
+from mqadmin.api.views.dead_letters import DeadLetterExport
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters import archive_marks
 from mqadmin.deadletters.models import Failure
@@ -70,7 +75,13 @@ def test_one_comes_with_its_properties_and_its_body(http: Client) -> None:
     shown = get(http, f"dead-letters/{listed['id']}")
     assert shown["body"] == {"kind": "json", "text": '{\n  "id": 2\n}', "is_cut": False, "note": ""}
     assert shown["properties"][Property.FAILURE_CLASS] == "PaymentTimeout"
-    assert {**listed, "properties": shown["properties"], "body": shown["body"], "mended": None} == shown
+    assert {
+        **listed,
+        "properties": shown["properties"],
+        "body": shown["body"],
+        "mended": None,
+        "is_on_broker": None,
+    } == shown
 
 
 def test_a_token_of_a_lower_role_sees_no_body_that_is_hidden_from_it(
@@ -106,3 +117,50 @@ def test_bodies_are_searched_for_who_may_see_them(
     assert found["queue_offset"] == 2
     assert get(token_of(ann, "viewer"), "dead-letters", body='"id": 2')["items"] == []
     assert http.get("/api/v1/clusters/local/dead-letters", {"body": "id"}).status_code == 400
+
+
+def exported(http: Client, form: str, **query: Any) -> str:
+    answer = http.get("/api/v1/clusters/local/dead-letters/export", {"format": form, **query})
+    assert answer.status_code == 200
+
+    async def whole() -> bytes:
+        return b"".join([chunk async for chunk in answer.streaming_content])
+
+    return async_to_sync(whole)().decode()
+
+
+def test_an_export_has_bodies_that_can_be_read_back(
+    http: Client, cluster: Cluster, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DeadLetterExport, "export_rows", 2)
+    odd = [dead_message(0, topic="%DLQ%odd", body=b"\xff\x00"), dead_message(1, topic="%DLQ%odd", body=b"=1+1")]
+    seed.make_dead_letters(cluster, "odd", odd, now=now)
+    lines = [json.loads(line) for line in exported(http, "jsonl").splitlines()]
+    assert len(lines) == 7
+    by_place = {(line["group"], line["queue_offset"]): line for line in lines}
+    assert by_place["billing", 2]["body"] == '{"id": 2}'
+    assert by_place["billing", 2]["properties"][Property.FAILURE_CLASS] == "PaymentTimeout"
+    assert (by_place["odd", 0]["body_encoding"], b64decode(by_place["odd", 0]["body"])) == ("base64", b"\xff\x00")
+    table = list(csv.DictReader(exported(http, "csv", group="odd").splitlines()))
+    assert [row["body"] for row in table] == ["'=1+1", "/wA="]
+
+
+def test_an_export_has_what_the_list_finds_and_the_caller_may_see(
+    http: Client, token_of: Callable[..., Client], ann: AbstractUser, settings: Any
+) -> None:
+    settings.MQADMIN_MASKED = read_rules("viewer:orders")
+    (line,) = exported(http, "jsonl", body='"id": 2', group="billing").splitlines()
+    assert json.loads(line)["body_encoding"] == "text"
+    shown = [json.loads(line) for line in exported(token_of(ann, "viewer"), "jsonl").splitlines()]
+    assert {(one["body_encoding"], one["body"]) for one in shown} == {("masked", "")}
+
+
+def test_failures_are_grouped_and_say_what_changed_when_they_began(http: Client, cluster: Cluster) -> None:
+    (timeout, untold) = get(http, "failures/grouped", by="class")["items"]
+    assert (timeout["value"], timeout["dead_count"], timeout["share"]) == ("PaymentTimeout", 3, 0.6)
+    assert (untold["value"], untold["failure_count"]) == ("", 2)
+    assert http.get("/api/v1/clusters/local/failures/grouped", {"by": "nothing"}).status_code == 400
+    failure = Failure.objects.get(failure_class="PaymentTimeout")
+    found = get(http, f"failures/{failure.pk}/beginning")
+    assert (found["rebalances"], found["actions"]) == ([], [])
+    assert found["since"] < found["until"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from mqadmin.clusters.models import Topic, TopicQueue
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure
 from mqadmin.people.masking import read_rules
 from remoting.wire.properties import Property
@@ -148,3 +151,47 @@ def test_bodies_are_searched_for_who_may_see_them(http, dead, settings):
     assert "No dead letter matches" in text_of(http.get(address, {"since": "2023-11-15"}))
     settings.MQADMIN_MASKED = read_rules("admin:orders")
     assert "No dead letter matches" in text_of(http.get(address, {"body": "alert("}))
+
+
+def test_a_queue_that_may_only_be_written_has_a_link_that_opens_it(http, dead, now):
+    DeadLetterQueue.objects.update(end_offset=9, problem="the topic[%DLQ%billing] pulling message is forbidden")
+    topic = seed.make_topic(dead, "%DLQ%billing", now=now)
+    link = "/clusters/local/topics/%25DLQ%25billing/permission/?perm=6"
+    assert link not in http.get("/clusters/local/deadletters/").content.decode()
+    Topic.objects.filter(pk=topic.pk).update(perm=2)
+    assert link in http.get("/clusters/local/deadletters/").content.decode()
+    assert link in http.get("/clusters/local/groups/billing/deadletters/").content.decode()
+
+
+@pytest.mark.parametrize(("min_offset", "is_there"), [(0, True), (2, False)])
+def test_a_dead_letter_that_the_broker_has_removed_says_so(http, dead, now, min_offset, is_there):
+    topic = seed.make_topic(dead, "%DLQ%billing", now=now)
+    TopicQueue.objects.update_or_create(
+        topic=topic,
+        broker_name="broker-a",
+        queue_id=0,
+        defaults={"min_offset": min_offset, "max_offset": 4, "seen_at": now},
+    )
+    message = DeadLetter.objects.get(queue_offset=1)
+    text = text_of(http.get(f"/clusters/local/deadletters/{message.pk}/"))
+    assert ("no longer on the broker" not in text) is is_there
+    assert '"id": 1' in text
+
+
+def test_failures_are_grouped_by_a_field_and_each_group_leads_to_its_own(http, dead):
+    page = http.get("/clusters/local/deadletters/", {"by": "class"})
+    assert "PaymentTimeout 3 75 % 1" in text_of(page)
+    assert len(names_in(http.get("/clusters/local/deadletters/", {"by": "class", "value": "PaymentTimeout"}))) == 1
+    assert len(names_in(http.get("/clusters/local/deadletters/", {"by": "class", "value": ""}))) == 1
+    assert "PaymentTimeout 3 75 % 1" in text_of(http.get("/clusters/local/groups/billing/deadletters/?by=class"))
+
+
+def test_a_failure_shows_what_changed_when_it_began(http, dead, group):
+    failure = Failure.objects.get(failure_class="PaymentTimeout")
+    address = f"/clusters/local/deadletters/failures/{failure.pk}/"
+    assert "Nothing was observed" in text_of(http.get(address))
+    seed.make_event(group, "joined", at=failure.first_dead_at - timedelta(minutes=2), client_id="<b>new</b>")
+    page = http.get(address)
+    assert "joined" in text_of(page)
+    assert "<b>new" not in page.content.decode()
+    assert "/clusters/local/groups/billing/rebalances/" in page.content.decode()

@@ -77,6 +77,7 @@ def test_all_that_is_said_must_hold(prod: Cluster, now: datetime) -> None:
 
 
 def test_a_common_text_is_looked_up_step_by_step(prod: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_FIRST", 1)
     monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_ONCE", 1)
     rows = dead_letters(prod, DeadLetterFilter(text="billing"))
     first = rows.page("", size=3)

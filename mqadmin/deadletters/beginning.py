@@ -1,0 +1,55 @@
+"""What changed when a failure began: what was observed and done around its first dead letter, in the order of time.
+
+Rebalances of the group (members that joined, left or were lost, subscriptions that changed, queues that moved), and
+audited actions on the group, the topic, or a broker that has its dead letters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mqadmin.audit import selectors as audit
+from mqadmin.audit.models import AuditEntry
+from mqadmin.audit.selectors import AuditFilter
+from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.selectors.newest_first import write_cursor
+from mqadmin.deadletters.models import DeadLetterQueue, Failure
+from mqadmin.rebalances import selectors as rebalances
+from mqadmin.rebalances.selectors import RebalanceRow
+from remoting.wire.names import dlq_topic
+
+# A message dies when its last attempt has failed, which may be hours after the first; most causes are nearer.
+BEFORE = timedelta(minutes=15)
+AFTER = timedelta(minutes=5)
+# Of each kind; more of them explain nothing.
+CHANGES_MAX = 50
+# Behind all rows of its moment.
+_LAST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What happened between `since` and `until`, each kind oldest first."""
+
+    cluster: str
+    since: datetime
+    until: datetime
+    rebalances: tuple[RebalanceRow, ...]
+    actions: tuple[AuditEntry, ...]
+
+
+def beginning_of(cluster: Cluster, failure: Failure, *, reads_audit: bool) -> Beginning:
+    """Returns what changed around the first dead letter; of the audit nothing where the viewer may not read it."""
+    since, until = failure.first_dead_at - BEFORE, failure.first_dead_at + AFTER
+    newest = rebalances.of_group(cluster.pk, failure.group_name, before=write_cursor(until, _LAST_ID), size=CHANGES_MAX)
+    events = [event for event in newest.rows if event.at >= since]
+    actions = _actions(cluster, failure, since, until) if reads_audit else []
+    return Beginning(cluster.name, since, until, tuple(reversed(events)), tuple(actions))
+
+
+def _actions(cluster: Cluster, failure: Failure, since: datetime, until: datetime) -> list[AuditEntry]:
+    queues = DeadLetterQueue.objects.filter(cluster=cluster, topic_name=dlq_topic(failure.group_name))
+    subjects = {failure.group_name, failure.origin_topic, *queues.values_list("broker_name", flat=True)} - {""}
+    found = audit.matching(AuditFilter(cluster=cluster.name, since=since, until=until))
+    return list(found.filter(subject__in=subjects).order_by("number")[:CHANGES_MAX])
