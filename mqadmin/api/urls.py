@@ -20,7 +20,6 @@ from mqadmin.api.views.brokers import BrokerDetail, Settings
 from mqadmin.api.views.clusters import Brokers, ClusterDetail, ClusterLag, Clusters
 from mqadmin.api.views.configuration import ConfigurationApply, ConfigurationExport, ConfigurationPlan
 from mqadmin.api.views.dead_letter_rules import DeadLetterRules
-from mqadmin.api.views.dead_letters import DeadLetterDetail, DeadLetters, Failures
 from mqadmin.api.views.dead_letters import (
     DeadLetterDetail,
     DeadLetterExport,
