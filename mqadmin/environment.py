@@ -35,6 +35,7 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 PORT_MAX = 65_535
 WEB_DEFAULT = "127.0.0.1:8000"
 TOKEN_CHARS_MIN = 16
+REPLAY_APPROVALS = ("off", "mended", "all")
 
 
 def database(url: str | None, folder: Path, *, is_pooled: bool = False) -> dict[str, Any]:
@@ -208,4 +209,13 @@ def time_zone(text: str) -> str:
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ImproperlyConfigured(f"MQADMIN_TIME_ZONE is {text!r}; it must read like Europe/Berlin or UTC") from error
+    return text
+
+
+def replay_approval(text: str) -> str:
+    """Returns which replays a second person approves."""
+    if text not in REPLAY_APPROVALS:
+        raise ImproperlyConfigured(
+            f"MQADMIN_REPLAY_APPROVAL is {text!r}; it must be one of {', '.join(REPLAY_APPROVALS)}"
+        )
     return text

@@ -12,6 +12,7 @@ MQADMIN_HOSTS      further host names under which the console may be reached, co
 MQADMIN_MASKED     whose eyes see no message bodies of which topics: "viewer:*, operator:payments*" (nothing is hidden)
 MQADMIN_DEAD_LETTER_DAYS      for how long the index keeps dead letters, whatever the brokers keep (90)
 MQADMIN_DEAD_LETTER_BODY_KIB  the largest body that it keeps (64)
+MQADMIN_REPLAY_APPROVAL  which replays wait for a second person: off, mended (of what was mended), all (off)
 MQADMIN_TIME_ZONE  in which the hours of rules for dead letters are: "Europe/Berlin" (UTC)
 MQADMIN_OIDC_URL   issuer of single sign-on by OpenID Connect; further: MQADMIN_OIDC_ID and MQADMIN_OIDC_SECRET that it
                    gave, MQADMIN_OIDC_NAME on the log-in page (its host), MQADMIN_OIDC_ROLE of newcomers (none)
@@ -64,6 +65,7 @@ MQADMIN_DEAD_LETTER_DAYS = environment.count(
 MQADMIN_DEAD_LETTER_BODY_KIB = environment.count(
     "MQADMIN_DEAD_LETTER_BODY_KIB", os.environ.get("MQADMIN_DEAD_LETTER_BODY_KIB", "64")
 )
+MQADMIN_REPLAY_APPROVAL = environment.replay_approval(os.environ.get("MQADMIN_REPLAY_APPROVAL", "off"))
 MQADMIN_TIME_ZONE = environment.time_zone(os.environ.get("MQADMIN_TIME_ZONE", "UTC"))
 MQADMIN_OIDC_URL = os.environ.get("MQADMIN_OIDC_URL", "")
 MQADMIN_OIDC_NAME = os.environ.get("MQADMIN_OIDC_NAME") or environment.host_of(MQADMIN_OIDC_URL)

@@ -158,6 +158,8 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="resume_replay", section="replays", subject_url_name="replay"),
         ActionPage(action="cancel_replay", section="replays", subject_url_name="replay"),
         ActionPage(action="set_replay_rate", section="replays", subject_url_name="replay"),
+        ActionPage(action="approve_replay", section="replays", subject_url_name="replay"),
+        ActionPage(action="refuse_replay", section="replays", subject_url_name="replay"),
         ActionPage(action="make_rule", section="dead_letter_rules", subject_url_name="", has_subject=False),
         ActionPage(action="set_rule_running", section="dead_letter_rules", subject_url_name=""),
         ActionPage(action="delete_rule", section="dead_letter_rules", subject_url_name=""),

@@ -45,6 +45,7 @@ MARKS: dict[str, Mark] = {
     "late": Mark(gettext_lazy("LATE"), _TRIANGLE, "slow"),
     "not_running": Mark(gettext_lazy("NOT RUNNING"), _SQUARE, "stalled"),
     "differs": Mark(gettext_lazy("DIFFERS"), _DIAMOND, "slow"),
+    "asked": Mark(gettext_lazy("NEEDS APPROVAL"), _TRIANGLE, "slow"),
     # a failure of dead letters
     "raised": Mark(gettext_lazy("RAISED"), _TRIANGLE, "slow"),
     # a worker

@@ -10,6 +10,7 @@ class ReplaysConfig(AppConfig):
     def ready(self) -> None:
         from mqadmin.actions import registry  # needs the models
         from mqadmin.replays import (  # needs the models; importing the receivers connects them
+            approve_replay,
             cancel_replay,
             pause_replay,
             receivers,  # noqa: F401
@@ -20,6 +21,8 @@ class ReplaysConfig(AppConfig):
 
         registry.register(
             start_replay.DECLARATION,
+            approve_replay.APPROVE_DECLARATION,
+            approve_replay.REFUSE_DECLARATION,
             pause_replay.DECLARATION,
             resume_replay.DECLARATION,
             cancel_replay.DECLARATION,

@@ -24,7 +24,7 @@ from mqadmin.clusters.bulk import Change, write
 from mqadmin.deadletters.content import kept_contents
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.observing.gateway import Fate, Gateway, GatewayError, SendOutcome
-from mqadmin.replays import freezing, ledger
+from mqadmin.replays import approval, freezing, ledger
 from mqadmin.replays.limits import LIMITS, ReplayLimits
 from mqadmin.replays.models import WORDS_CHARS_MAX, ReplayEntry, ReplayJob
 from mqadmin.replays.outgoing import NotToBeSent, destination
@@ -38,6 +38,7 @@ from mqadmin.replays.states import EntryState, JobState, Target, Verb, is_too_ba
 # Entries of a cancelled replay that are skipped in one transaction.
 SKIP_CHUNK = 1000
 CANCELLED = gettext_noop("the replay was cancelled before")
+UNAPPROVED = gettext_noop("it was mended after the replay was approved: replay it anew")
 REMOVED = gettext_noop("the index has removed the dead letter meanwhile")
 NOWHERE = gettext_noop("no broker takes messages for topic %(topic)s: it is gone, or may not be written to")
 
@@ -198,10 +199,13 @@ class _Step:
         claimed: list[Claimed] = []
         with self._held():
             elsewhere = self._replayed_elsewhere(entries)
+            unapproved = approval.mended_since(self._job, [one.dead_letter_id for one in entries])
             for entry in entries:
                 dead = entry.dead_letter
                 if dead is None:
                     ledger.move(self._job_id, [entry], EntryState.SKIPPED, REMOVED)
+                elif dead.pk in unapproved:
+                    ledger.move(self._job_id, [entry], EntryState.REFUSED, UNAPPROVED)
                 elif other := elsewhere.get(dead.pk):
                     words = gettext_noop("replay %(number)s has sent it") % {"number": other}
                     ledger.move(self._job_id, [entry], EntryState.SKIPPED, words)

@@ -30,9 +30,9 @@ class ReplayJob(models.Model):
     in it. `frozen_after` is the place in the list at which the ledger goes on, `frozen_at` when all of it was written.
     The counts add up to `total_count`, and change with the entries in one transaction.
 
-    `lease_token` is who drives it until `lease_until`; only they write entries and counts. `problem` is why it does
-    not go on at this moment. `judged_sent_count` and `judged_dead_count`: what was so when a person let it go on after
-    it had stopped by itself.
+    `approved_by` is "" where nobody had to. `lease_token` is who drives it until `lease_until`; only they write entries
+    and counts. `problem` is why it does not go on at this moment. `judged_sent_count` and `judged_dead_count`: what was
+    so when a person let it go on after it had stopped by itself.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="replays")
@@ -47,6 +47,8 @@ class ReplayJob(models.Model):
     rate_per_s = models.PositiveIntegerField()
     stop_percent = models.PositiveIntegerField()
     started_by = models.CharField(max_length=PERSON_CHARS_MAX, blank=True, default="")
+    approved_by = models.CharField(max_length=PERSON_CHARS_MAX, blank=True, default="")
+    approved_at = models.DateTimeField(null=True, blank=True)
     state = models.CharField(max_length=10, choices=JobState, default=JobState.RUNNING)
     problem = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()

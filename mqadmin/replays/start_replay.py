@@ -25,12 +25,12 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.groups.rules import GroupField
 from mqadmin.people.words import YES_NO
-from mqadmin.replays import tasks
+from mqadmin.replays import approval, tasks
 from mqadmin.replays.dry_run import DryRun, dry_run, warnings_of
 from mqadmin.replays.models import ReplayJob
 from mqadmin.replays.selection import IDS_MAX, identity_of
 from mqadmin.replays.signals import say_moved
-from mqadmin.replays.states import ENDED, Target
+from mqadmin.replays.states import ENDED, JobState, Target
 from remoting.wire.errors import MessageError
 from remoting.wire.limits import TOPIC_CHARS_MAX
 from remoting.wire.names import check_topic
@@ -155,6 +155,8 @@ def preview(cluster: Cluster, arguments: StartReplay) -> Preview[DryRun]:
     }
     identity = identity_of(arguments.group, selection, arguments.target, arguments.target_topic)
     warnings = warnings_of(found)
+    if approval.is_needed(cluster, arguments.group, selection):
+        warnings = [_("It waits until another person approves it."), *warnings]
     if running := _running(cluster, identity):
         words = _("Replay %(number)d sends the same already: it goes on, and no second one is started.")
         warnings = [words % {"number": running.pk}, *warnings]
@@ -182,6 +184,7 @@ def _job(cluster: Cluster, arguments: StartReplay, found: DryRun) -> tuple[Repla
     identity = identity_of(arguments.group, found.selection, arguments.target, arguments.target_topic)
     if running := _running(cluster, identity):
         return running, False
+    is_asked = approval.is_needed(cluster, arguments.group, found.selection)
     try:
         with transaction.atomic():
             job = ReplayJob.objects.create(
@@ -196,6 +199,7 @@ def _job(cluster: Cluster, arguments: StartReplay, found: DryRun) -> tuple[Repla
                 rate_per_s=arguments.rate,
                 stop_percent=arguments.stop_percent,
                 started_by=who_asks().name,
+                state=JobState.ASKED if is_asked else JobState.RUNNING,
                 created_at=timezone.now(),
             )
     except IntegrityError:

@@ -1,6 +1,7 @@
 """The states of a replay and of the entries in its ledger, and which leads to which. Pure.
 
-A replay:   running ⇄ paused      running → stopped by itself → running
+A replay:   needs approval → running | cancelled
+            running ⇄ paused      running → stopped by itself → running
             running → done        running, paused, stopped → cancelled
 An entry:   waiting → sending → sent | refused | unknown
                       sending → waiting       it is certain that nothing was sent
@@ -17,8 +18,9 @@ from django.utils.translation import pgettext_lazy
 
 
 class JobState(TextChoices):
-    """The state of a replay. STOPPED: by itself, because too many failed again."""
+    """The state of a replay. ASKED: another person must approve it. STOPPED: by itself, as too many failed again."""
 
+    ASKED = "asked", pgettext_lazy("replay", "needs approval")
     RUNNING = "running", pgettext_lazy("replay", "running")
     PAUSED = "paused", pgettext_lazy("replay", "paused")
     STOPPED = "stopped", pgettext_lazy("replay", "stopped by itself")
@@ -32,6 +34,8 @@ ENDED = (JobState.CANCELLED, JobState.DONE)
 class Verb(StrEnum):
     """What changes the state of a replay; the last two are its own."""
 
+    APPROVE = "approve"
+    REFUSE = "refuse"
     PAUSE = "pause"
     RESUME = "resume"
     CANCEL = "cancel"
@@ -41,6 +45,9 @@ class Verb(StrEnum):
 
 # (verb, state) → state. What is missing is refused.
 NEXT_STATE: Mapping[tuple[Verb, JobState], JobState] = {
+    (Verb.APPROVE, JobState.ASKED): JobState.RUNNING,
+    (Verb.REFUSE, JobState.ASKED): JobState.CANCELLED,
+    (Verb.CANCEL, JobState.ASKED): JobState.CANCELLED,
     (Verb.PAUSE, JobState.RUNNING): JobState.PAUSED,
     (Verb.RESUME, JobState.PAUSED): JobState.RUNNING,
     (Verb.RESUME, JobState.STOPPED): JobState.RUNNING,
