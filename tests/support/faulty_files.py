@@ -68,7 +68,8 @@ class PowerCutFiles(OnePlaceFiles):
     def __init__(self, root: Path, shadow: Path) -> None:
         self._root = root
         self._shadow = shadow
-        self._lock = threading.Lock()
+        # The power goes between two steps of the flusher's thread, not beside one.
+        self._lock = threading.RLock()
 
     def fdatasync(self, descriptor: int) -> None:  # type: ignore[override]
         path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
@@ -84,22 +85,29 @@ class PowerCutFiles(OnePlaceFiles):
             fresh.replace(target)
 
     def replace_json(self, path: Path, value: object) -> None:
-        super().replace_json(path, value)
-        for one in (path, backup_of(path)):
-            target = self._shadow / one.relative_to(self._root)
-            target.with_name(one.name + ".tmp").replace(target)
+        with self._lock:
+            super().replace_json(path, value)
+            for one in (path, backup_of(path)):
+                target = self._shadow / one.relative_to(self._root)
+                target.with_name(one.name + ".tmp").replace(target)
 
     def fsync(self, descriptor: int) -> None:  # type: ignore[override]
         """A folder: what was removed from it stays removed."""
         folder = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
         shadow = self._shadow / folder.relative_to(self._root)
-        for path in shadow.iterdir() if shadow.is_dir() else ():
-            if path.name.isdigit() and path.is_file() and not (folder / path.name).exists():
-                path.unlink()
+        with self._lock:
+            for path in shadow.iterdir() if shadow.is_dir() else ():
+                if path.name.isdigit() and path.is_file() and not (folder / path.name).exists():
+                    path.unlink()
 
     def cut(self, destination: Path, chance: random.Random) -> None:
         """Builds in `destination` a disk after a power cut: of every page that was written but not flushed, the old
         or the new content; of a file never flushed, perhaps nothing at all."""
+        with self._lock:
+            self._mix(destination, chance)
+            self._bring_back_removed(destination, chance)
+
+    def _mix(self, destination: Path, chance: random.Random) -> None:
         for path in self._root.rglob("*"):
             if path.is_dir() or path.name == "lock":
                 continue
@@ -112,7 +120,6 @@ class PowerCutFiles(OnePlaceFiles):
             new = path.read_bytes()
             old = flushed.read_bytes() if flushed.exists() else b""
             target.write_bytes(_mixed(old.ljust(len(new), b"\0"), new, chance))
-        self._bring_back_removed(destination, chance)
 
     def _bring_back_removed(self, destination: Path, chance: random.Random) -> None:
         """Of the files removed since their folder was flushed, the last ones come back, or all."""
