@@ -36,6 +36,8 @@ ENTRIES = (
     Entry("forget old counts of rules", "mqadmin.deadletter_rules.tasks.forget_old_rule_counts", 3600, "jobs"),
     Entry("ask members", "mqadmin.subscriptions.tasks.ask_members", 15, "jobs"),
     Entry("remove old subscriptions", "mqadmin.subscriptions.tasks.remove_old_subscriptions", 3600, "jobs"),
+    Entry("append the history", "mqadmin.reports.tasks.append_history", 3600, "reports"),
+    Entry("make reports", "mqadmin.reports.tasks.make_reports", 300, "reports"),
     Entry("prune the rebalance history", "mqadmin.rebalances.tasks.prune_history", 3600, "jobs"),
 )
 

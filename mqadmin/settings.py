@@ -14,6 +14,8 @@ MQADMIN_DEAD_LETTER_DAYS      for how long the index keeps dead letters, whateve
 MQADMIN_DEAD_LETTER_BODY_KIB  the largest body that it keeps (64)
 MQADMIN_REPLAY_APPROVAL  which replays wait for a second person: off, mended (of what was mended), all (off)
 MQADMIN_TIME_ZONE  in which the hours of rules for dead letters are: "Europe/Berlin" (UTC)
+MQADMIN_HISTORY_DAYS          for how many days the history of lag is kept (400)
+SPARK_MASTER       where reports are computed: a Spark cluster instead of this machine (local[*])
 MQADMIN_OIDC_URL   issuer of single sign-on by OpenID Connect; further: MQADMIN_OIDC_ID and MQADMIN_OIDC_SECRET that it
                    gave, MQADMIN_OIDC_NAME on the log-in page (its host), MQADMIN_OIDC_ROLE of newcomers (none)
 MQADMIN_LOG_LEVEL  what the processes say: debug, info, warning, error (info)
@@ -25,6 +27,7 @@ MQADMIN_DEBUG      1 shows errors in the browser; never on a machine that others
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -67,6 +70,8 @@ MQADMIN_DEAD_LETTER_BODY_KIB = environment.count(
 )
 MQADMIN_REPLAY_APPROVAL = environment.replay_approval(os.environ.get("MQADMIN_REPLAY_APPROVAL", "off"))
 MQADMIN_TIME_ZONE = environment.time_zone(os.environ.get("MQADMIN_TIME_ZONE", "UTC"))
+MQADMIN_HISTORY_DAYS = environment.count("MQADMIN_HISTORY_DAYS", os.environ.get("MQADMIN_HISTORY_DAYS", "400"))
+SPARK_MASTER = os.environ.get("SPARK_MASTER") or "local[*]"
 MQADMIN_OIDC_URL = os.environ.get("MQADMIN_OIDC_URL", "")
 MQADMIN_OIDC_NAME = os.environ.get("MQADMIN_OIDC_NAME") or environment.host_of(MQADMIN_OIDC_URL)
 MQADMIN_OIDC_ROLE = environment.role("MQADMIN_OIDC_ROLE", os.environ.get("MQADMIN_OIDC_ROLE", ""))
@@ -149,6 +154,7 @@ INSTALLED_APPS = [
     "mqadmin.lag",
     "mqadmin.rebalances",
     "mqadmin.deadletters",
+    "mqadmin.reports",
     "mqadmin.mending",
     "mqadmin.replays",
     "mqadmin.deadletter_rules",
@@ -313,6 +319,7 @@ CELERY_TASK_ROUTES = {
     "consumer.tasks.host_instance": {"queue": "loops"},
     "consumer.tasks.*": {"queue": "jobs"},
     "mqadmin.observing.tasks.follow_clusters": {"queue": "following"},
+    "mqadmin.reports.tasks.*": {"queue": "reports"},
     "mqadmin.*": {"queue": "jobs"},
 }
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
@@ -332,7 +339,10 @@ TIME_ZONE = "UTC"
 # Static files: whitenoise serves them from where they lie, so nothing has to be collected.
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [_FILES / "static"]
+STATICFILES_DIRS: list[Path | tuple[str, Path]] = [_FILES / "static"]
+# Plotly's script, for pages with charts, where reports are installed.
+if (_PLOTLY := importlib.util.find_spec("plotly")) is not None and _PLOTLY.origin is not None:
+    STATICFILES_DIRS.append(("plotly", Path(_PLOTLY.origin).parent / "package_data"))
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 
@@ -363,6 +373,8 @@ LOGGING = {
             "worker.consumer.connection",
             "worker.consumer.consumer",
         )
-    },
+    }
+    # Each of its connections to Spark's JVM would be a line.
+    | {"py4j": {"level": "WARNING"}},
     "root": {"handlers": ["stderr"], "level": environment.log_level(os.environ.get("MQADMIN_LOG_LEVEL", "INFO"))},
 }

@@ -102,6 +102,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.producers": (*FACES, "mqadmin.actions", "mqadmin.lag", "mqadmin.rebalances", *TALKING),
     "mqadmin.deadletters": ("mqadmin", *TALKING),
     "mqadmin.deadletter_rules": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", *TALKING),
+    "mqadmin.reports": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.observing", *TALKING),
     "mqadmin.mending": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
     "mqadmin.replays": (*FACES, "mqadmin.hosting", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.subscriptions": ("mqadmin", *TALKING),

@@ -30,7 +30,9 @@ INTERNAL = {"MQADMIN_DATABASE_POOL"}
 
 def variables_read() -> set[str]:
     sources = [path for room in ("mqadmin", "broker", "consumer") for path in (ROOT / room).rglob("*.py")]
-    pattern = re.compile(r"""environ(?:\.get\(|\[|\.setdefault\()\s*["'](MQADMIN_\w+|DATABASE_URL|REDIS_URL)["']""")
+    pattern = re.compile(
+        r"""environ(?:\.get\(|\[|\.setdefault\()\s*["'](MQADMIN_\w+|DATABASE_URL|REDIS_URL|SPARK_MASTER)["']"""
+    )
     return {name for path in sources for name in pattern.findall(path.read_text(encoding="utf-8"))} - INTERNAL
 
 

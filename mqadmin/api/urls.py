@@ -38,6 +38,7 @@ from mqadmin.api.views.people import LogIns, People, PersonDetail
 from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
 from mqadmin.api.views.replays import ReplayDetail, ReplayEntries, Replays
+from mqadmin.api.views.reports import GroupReports, Reports
 from mqadmin.api.views.settings import GroupSettings, TopicSettings
 from mqadmin.api.views.subscriptions import Check, Comparison
 from mqadmin.api.views.tokens import Tokens
@@ -56,6 +57,8 @@ urlpatterns = [
     path(f"{CLUSTER}/brokers/<name:broker>", BrokerDetail.as_view()),
     path(f"{CLUSTER}/lag-history", ClusterLag.as_view()),
     path(f"{CLUSTER}/rebalances", ClusterRebalances.as_view()),
+    path(f"{CLUSTER}/reports", Reports.as_view()),
+    path(f"{CLUSTER}/reports/<str:day>", GroupReports.as_view()),
     path(f"{CLUSTER}/failures", Failures.as_view()),
     path(f"{CLUSTER}/failures/grouped", GroupedFailureList.as_view()),
     path(f"{CLUSTER}/failures/<int:failure>/beginning", FailureBeginning.as_view()),

@@ -35,6 +35,7 @@ from mqadmin.console.views.patch_failure import patch_failure
 from mqadmin.console.views.people import people, person
 from mqadmin.console.views.rebalances import rebalances
 from mqadmin.console.views.replays import replay, replay_by_number, replays
+from mqadmin.console.views.reports import day_report, day_report_file, reports
 from mqadmin.console.views.theme import theme
 from mqadmin.console.views.tokens import tokens
 from mqadmin.console.views.topics import producers, topic, topics
@@ -123,6 +124,10 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/replays/<name:replay>/rate/", "set_replay_rate"),
     path("clusters/<slug:cluster>/replays/<name:replay>/", replay, name="replay"),
     path("replays/<int:number>/", replay_by_number, name="replay_by_number"),
+    path("clusters/<slug:cluster>/reports/", reports, name="reports"),
+    action_path("clusters/<slug:cluster>/make-report/", "make_report"),
+    path("clusters/<slug:cluster>/reports/<str:day>/groups.parquet", day_report_file, name="day_report_file"),
+    path("clusters/<slug:cluster>/reports/<str:day>/", day_report, name="day_report"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
     path("tokens/", tokens, name="tokens"),
     action_path("tokens/create/", "create_token"),

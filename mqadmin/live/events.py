@@ -35,6 +35,7 @@ class ChangeKind(StrEnum):
     """What changed. GROUP and REBALANCE are published for one consumer group, the others for a cluster.
 
     DEAD_LETTERS: the index of dead letters, of the cluster or of one group. REPLAYS: a replay began or went on.
+    REPORTS: a run of the reports' job.
     """
 
     CLUSTER = "cluster"
@@ -43,6 +44,7 @@ class ChangeKind(StrEnum):
     REBALANCES = "rebalances"
     DEAD_LETTERS = "dead_letters"
     REPLAYS = "replays"
+    REPORTS = "reports"
     GROUP = "group"
     REBALANCE = "rebalance"
 

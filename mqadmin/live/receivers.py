@@ -18,6 +18,7 @@ from mqadmin.observing.signals import ReachabilityChanged, TopicsChanged, reacha
 from mqadmin.rebalances.signals import EventsRecorded, events_recorded
 from mqadmin.replays.signals import ReplayMoved, replay_moved
 from mqadmin.subscriptions.signals import ConflictsChanged, conflicts_changed
+from mqadmin.reports.signals import RunChanged, run_changed
 
 
 @receiver(reachability_changed)
@@ -68,6 +69,11 @@ def send_conflicts(event: ConflictsChanged, **_: object) -> None:
     name = event.cluster.name
     changes = [Change(ChangeKind.GROUP, name, group) for group in event.groups]
     publish_after_commit([*changes, Change(ChangeKind.GROUPS, name)])
+
+
+@receiver(run_changed)
+def send_reports(event: RunChanged, **_: object) -> None:
+    publish_after_commit([Change(ChangeKind.REPORTS, name) for name in event.clusters])
 
 
 @receiver(post_save, sender=AuditEntry)

@@ -43,6 +43,7 @@ LOWEST_ROLE: Mapping[str, Role] = {
     "mq_deadletter_rules.add_deadletterrule": Role.OPERATOR,
     "mq_deadletter_rules.change_deadletterrule": Role.OPERATOR,
     "mq_deadletter_rules.delete_deadletterrule": Role.OPERATOR,
+    "mq_reports.add_reportrun": Role.OPERATOR,
     "mq_clusters.delete_topic": Role.ADMIN,
     "mq_clusters.delete_group": Role.ADMIN,
     "mq_clusters.change_broker": Role.ADMIN,

@@ -23,7 +23,7 @@ from mqadmin.supervision.redis_server import find_redis_server, redis_command
 STOP_ORDER = (
     ("traffic", "beat"),
     ("loops-1", "loops-2"),
-    ("jobs", "following", "scheduler", "web"),
+    ("reports", "jobs", "following", "scheduler", "web"),
     ("broker",),
     ("redis",),
 )
@@ -56,6 +56,7 @@ class Install:
     namesrv: str
     broker_port: int
     with_traffic: bool
+    with_reports: bool = True
     logs_json: bool = False
 
 
@@ -78,6 +79,7 @@ def processes(install: Install) -> list[list[ChildSpec]]:
             # One long task, and nothing to isolate it from: in a thread it needs no second process.
             _worker("following", "following", 1, environment, pool="threads"),
             _worker("jobs", "jobs", JOBS_AT_ONCE, environment),
+            *_reports(install, environment),
             *_traffic(install, environment),
         ],
         [_beat(environment)],
@@ -142,6 +144,13 @@ def _loops(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
     return specs
 
 
+def _reports(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
+    """Returns the worker that starts a process for each run of the job; its own thread only waits for it."""
+    if not install.with_reports:
+        return []
+    return [_worker("reports", "reports", 1, environment, pool="threads", stops_group=True)]
+
+
 def _worker(
     name: str,
     queue: str,
@@ -150,6 +159,7 @@ def _worker(
     *,
     pool: str = TASK_POOL,
     stop_grace_s: float = 10.0,
+    stops_group: bool = False,
 ) -> ChildSpec:
     return ChildSpec(
         name,
@@ -161,7 +171,7 @@ def _worker(
         ready_text=" ready.",
         ready_timeout_s=READY_TIMEOUT_S,
         stop_grace_s=stop_grace_s,
-        stops_group=False,
+        stops_group=stops_group,
         environment={**environment, "PYTHONWARNINGS": _QUIET_ABOUT_ROOT},
     )
 

@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(900)]
 
-WORKERS = ("scheduler", "following", "loops-1", "loops-2", "jobs")
+WORKERS = ("scheduler", "following", "loops-1", "loops-2", "jobs", "reports")
 # Celery tries to connect after 2, 4, 6 … s, 30 at most.
 CONNECTED_WITHIN_S = 150.0
 

@@ -66,6 +66,7 @@ def navigation(context: Context) -> dict[str, Any]:
             ("dead_letters", gettext("Dead letters")),
             ("replays", gettext("Replays")),
             ("rebalances", gettext("Rebalances")),
+            ("reports", gettext("Reports")),
         ),
     }
 

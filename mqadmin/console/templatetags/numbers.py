@@ -65,6 +65,12 @@ def stored(queue: TopicQueue) -> int:
 
 
 @register.filter
+def seconds_text(seconds: float) -> str:
+    """Writes a duration given in seconds: 80 → "1 m 20 s"."""
+    return figures.duration_text(round(seconds * figures.SECOND_MS))
+
+
+@register.filter
 def lateness(late_ms: int) -> str:
     """Writes how late a delivery was, in milliseconds below a second."""
     return figures.lateness_text(late_ms)

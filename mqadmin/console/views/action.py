@@ -38,6 +38,7 @@ BROKERS = "brokers"
 HTTP_STATUS = {Refusal.ARGUMENTS: 422, Refusal.CONFIRMATION: 422}
 REFUSED_HTTP_STATUS = 409
 SECTION_WORDS = {
+    "reports": gettext_lazy("Reports"),
     "topics": gettext_lazy("Topics"),
     "groups": gettext_lazy("Groups"),
     "dead_letters": gettext_lazy("Dead letters"),

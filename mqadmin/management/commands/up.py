@@ -18,6 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mqadmin.clusters.default_cluster import ensure_default_cluster
 from mqadmin.environment import web_address
+from mqadmin.reports.installed import missing_packages
 from mqadmin.supervision.log import Log
 from mqadmin.supervision.processes import STOP_ORDER, Install, processes
 from mqadmin.supervision.redis_server import NoRedis
@@ -64,6 +65,7 @@ class Command(BaseCommand):
             namesrv=settings.MQADMIN_NAMESRV,
             broker_port=broker_port,
             with_traffic=with_traffic,
+            with_reports=not missing_packages(),
             logs_json=settings.MQADMIN_LOG_LINES == "json",
         )
 

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ReportsConfig(AppConfig):
+    name = "mqadmin.reports"
+    label = "mq_reports"
+
+    def ready(self) -> None:
+        from mqadmin.actions import registry  # needs the models
+        from mqadmin.reports import make_report  # needs the models
+
+        registry.register(make_report.DECLARATION)

@@ -1,0 +1,138 @@
+"""The history: what the hot window held, as Parquet that any tool reads. docs/HISTORY.md is its data dictionary.
+
+    <data>/history/v1/lag/day=2026-11-22/hour=14/<cluster>.parquet     what was sampled
+    <data>/history/v1/gaps/day=2026-11-22/hour=14/<cluster>.parquet    when it was not, or not all of it
+
+One file holds one hour of one cluster and is replaced as a whole, so a reader sees the former or the new one, and an
+append that is killed leaves nothing but a file whose name begins with a dot. Times are UTC.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+VERSION = 1
+HOUR_S = 3600
+# A row group is what one task of Spark reads at a time: some MB.
+ROWS_PER_GROUP = 50_000
+_META = b"mqadmin"
+_TIME = pa.timestamp("us", tz="UTC")
+
+LAG = pa.schema(
+    [
+        pa.field("cluster", pa.string(), nullable=False),
+        pa.field("consumer_group", pa.string(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("at", _TIME, nullable=False),
+        pa.field("until", _TIME, nullable=False),
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("members", pa.int32()),
+        pa.field("brokers", pa.list_(pa.string()), nullable=False),
+        pa.field("queues", pa.list_(pa.int32()), nullable=False),
+        pa.field("committed", pa.list_(pa.int64()), nullable=False),
+        pa.field("ends", pa.list_(pa.int64()), nullable=False),
+        pa.field("waiting_since_ms", pa.list_(pa.int64()), nullable=False),
+        pa.field("doubt_ms", pa.list_(pa.int32()), nullable=False),
+    ]
+)
+GAPS = pa.schema(
+    [
+        pa.field("cluster", pa.string(), nullable=False),
+        pa.field("at", _TIME, nullable=False),
+        pa.field("until", _TIME, nullable=False),
+        pa.field("state", pa.string(), nullable=False),
+        pa.field("note", pa.string(), nullable=False),
+    ]
+)
+SCHEMAS = {"lag": LAG, "gaps": GAPS}
+
+
+class BadHistory(Exception):
+    """A file of the history cannot be read; the text names it and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The data set in `folder`."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        return self.folder / f"v{VERSION}"
+
+    def path(self, kind: str, cluster: str, hour: datetime) -> Path:
+        """Returns the file of one hour of one cluster."""
+        utc = hour.astimezone(UTC)
+        return self.root / kind / f"day={utc:%Y-%m-%d}" / f"hour={utc:%H}" / f"{cluster}.parquet"
+
+    def files(self, kind: str, day: date) -> list[Path]:
+        """Returns the files of a day, in the order of time."""
+        return sorted((self.root / kind / f"day={day:%Y-%m-%d}").glob("hour=*/[!.]*.parquet"))
+
+    def days(self) -> list[date]:
+        """Returns the days of which there is something, oldest first."""
+        found = []
+        for folder in (self.root / "lag").glob("day=*"):
+            with suppress(ValueError):
+                found.append(date.fromisoformat(folder.name.removeprefix("day=")))
+        return sorted(found)
+
+    def is_complete(self, cluster: str, hour: datetime) -> bool:
+        """Tells whether the hour was over when its file was written; a file that cannot be read is not."""
+        path = self.path("lag", cluster, hour)
+        if not path.exists():
+            return False
+        try:
+            return bool(json.loads((pq.read_schema(path).metadata or {}).get(_META, b"{}")).get("is_complete"))
+        except (pa.ArrowException, OSError, ValueError):
+            return False
+
+    def check(self, day: date) -> list[Path]:
+        """Returns the files of lag of a day. Raises BadHistory for one that is not of this history."""
+        paths = self.files("lag", day)
+        for path in paths:
+            try:
+                schema = pq.read_schema(path)
+            except (pa.ArrowException, OSError) as error:
+                raise BadHistory(f"{path} cannot be read ({str(error).splitlines()[0]}): move it away.") from error
+            if not schema.equals(LAG):
+                raise BadHistory(f"{path} has other columns than the history has: move it away.")
+        return paths
+
+    @contextmanager
+    def writing(self, kind: str, cluster: str, hour: datetime, *, is_complete: bool) -> Iterator[pq.ParquetWriter]:
+        """Writes a file and puts it in its place when the block ends; when it raises, what was there stays."""
+        path = self.path(kind, cluster, hour)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+        meta = {_META: json.dumps({"version": VERSION, "is_complete": is_complete}).encode()}
+        try:
+            with pq.ParquetWriter(draft, SCHEMAS[kind].with_metadata(meta), compression="zstd") as writer:
+                yield writer
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def remove_before(self, day: date) -> int:
+        """Removes what is older than a day; returns how many days of lag that were."""
+        old = [one for one in self.days() if one < day]
+        for kind in SCHEMAS:
+            for one in old:
+                shutil.rmtree(self.root / kind / f"day={one:%Y-%m-%d}", ignore_errors=True)
+        return len(old)
+
+
+def hour_of(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)

@@ -1,0 +1,131 @@
+"""Reports: what each run of the job did, and what it found of each day and group."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
+
+PROBLEM_CHARS_MAX = 500
+FOLDER_CHARS_MAX = 300
+
+
+class RunState(models.TextChoices):
+    """How far a run is."""
+
+    WAITING = "waiting", "waiting"
+    RUNNING = "running", "running"
+    DONE = "done", "done"
+    FAILED = "failed", "failed"
+
+
+class ReportRun(models.Model):
+    """One run: the reports of some days, of one cluster or (`cluster_name` "") of all.
+
+    `stage` and `percent`: how far it is. `seen_at`: it was alive then. `problem`: one line, why it failed. `figures`:
+    what Spark says of itself.
+    """
+
+    cluster_name = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    since = models.DateField()
+    until = models.DateField()
+    is_nightly = models.BooleanField(default=False)
+    state = models.CharField(max_length=8, choices=RunState, default=RunState.WAITING)
+    stage = models.CharField(max_length=40, blank=True, default="")
+    percent = models.PositiveSmallIntegerField(default=0)
+    asked_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    row_count = models.BigIntegerField(default=0)
+    figures = models.JSONField(default=dict, blank=True)
+    problem = models.CharField(max_length=PROBLEM_CHARS_MAX, blank=True, default="")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["state"], name="mq_report_run_one_at_a_time", condition=Q(state=RunState.RUNNING)
+            ),
+        )
+        indexes = (models.Index(fields=["-asked_at", "-id"], name="mq_report_run_latest"),)
+
+    def __str__(self) -> str:
+        return f"reports of {self.cluster_name or 'all clusters'}, {self.since} to {self.until}"
+
+    @property
+    def took_s(self) -> float | None:
+        """Seconds from its start to its end; None before that."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return (self.ended_at - self.started_at).total_seconds()
+
+
+class DayReport(models.Model):
+    """The report of one cluster and one day (UTC). `revision` grows when a later run found other figures.
+
+    `folder`: where its Parquet lies, below the reports' folder. `is_whole`: the day was over when it was made.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="day_reports")
+    day = models.DateField()
+    revision = models.PositiveIntegerField(default=1)
+    digest = models.CharField(max_length=64)
+    made_at = models.DateTimeField()
+    is_whole = models.BooleanField()
+    objective_s = models.PositiveIntegerField()
+    folder = models.CharField(max_length=FOLDER_CHARS_MAX)
+    group_count = models.PositiveIntegerField()
+    over_count = models.PositiveIntegerField()
+    over_s = models.BigIntegerField()
+    produced = models.BigIntegerField()
+    consumed = models.BigIntegerField()
+    retried = models.BigIntegerField()
+    dead = models.BigIntegerField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["cluster", "day"], name="mq_day_report_identity"),)
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.day} revision {self.revision}"
+
+
+class GroupDay(models.Model):
+    """One group in a report. Times are in seconds; null: not known. docs/REPORTS.md says what each figure means.
+
+    `hours`: a list of [hour of the day, known seconds, mean lag, largest lag, seconds over the objective].
+    """
+
+    report = models.ForeignKey(DayReport, on_delete=models.CASCADE, related_name="groups")
+    group_name = models.CharField(max_length=NAME_CHARS_MAX)
+    known_s = models.PositiveIntegerField()
+    over_s = models.PositiveIntegerField()
+    lag_p50 = models.FloatField()
+    lag_p95 = models.FloatField()
+    lag_p99 = models.FloatField()
+    lag_max = models.BigIntegerField()
+    lag_last = models.BigIntegerField()
+    drain_s = models.FloatField(null=True, blank=True)
+    worst_hour = models.PositiveSmallIntegerField(null=True, blank=True)
+    produced = models.BigIntegerField()
+    consumed = models.BigIntegerField()
+    retried = models.BigIntegerField()
+    dead = models.BigIntegerField()
+    members = models.IntegerField(null=True, blank=True)
+    is_quiet = models.BooleanField()
+    is_abandoned = models.BooleanField()
+    hot_queue = models.CharField(max_length=2 * NAME_CHARS_MAX, blank=True, default="")
+    skew = models.FloatField(null=True, blank=True)
+    produced_before = models.BigIntegerField(null=True, blank=True)
+    over_s_before = models.IntegerField(null=True, blank=True)
+    lag_p95_before = models.FloatField(null=True, blank=True)
+    rebalance_count = models.PositiveIntegerField(default=0)
+    top_failure = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    hours = models.JSONField(default=list)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["report", "group_name"], name="mq_group_day_identity"),)
+        indexes = (models.Index(fields=["report", "-over_s", "-lag_p95", "group_name"], name="mq_group_day_worst"),)
+
+    def __str__(self) -> str:
+        return f"{self.group_name} on {self.report.day}"

@@ -1,0 +1,83 @@
+"""Celery: the night's reports, those that were asked for, and the hourly append (queue `reports`, one at a time).
+
+Each runs in a process of its own, which takes Spark's memory with it when it ends: an idle worker is as small as any.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+
+from celery import shared_task
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from mqadmin.reports import runs
+from mqadmin.reports.models import ReportRun
+from mqadmin.supervision.parent_death import END_WITH_PARENT
+
+logger = logging.getLogger(__name__)
+
+# A year's back-fill of a small cluster; one day of 10,000 groups takes a quarter of an hour.
+RUN_TIMEOUT_S = 2 * 3600
+APPEND_TIMEOUT_S = 1800
+# At one turn; beat starts another soon.
+RUNS_PER_TURN = 20
+
+
+@shared_task
+def make_reports() -> None:
+    """Asks for the night's reports when it is time, and makes all that wait."""
+    runs.end_abandoned(timezone.now())
+    runs.ask_nightly(timezone.now())
+    for _ in range(RUNS_PER_TURN):
+        run = runs.start_next(timezone.now())
+        if run is None:
+            return
+        _make(run)
+    runs.forget_old()
+
+
+@shared_task
+def append_history() -> None:
+    """Appends what the hot window has to the history."""
+    code, last_words = _manage(["report", "--append"], APPEND_TIMEOUT_S)
+    if code:
+        logger.error("the history was not appended: %s", last_words)
+
+
+def wake() -> None:
+    """Has runs made that wait. Without Redis they are made when beat says so."""
+    try:
+        make_reports.apply_async(retry=False)
+    except OperationalError as error:
+        logger.warning("reports are made later: %s", error)
+
+
+def _make(run: ReportRun) -> None:
+    code, last_words = _manage(["report", "--run", str(run.pk)], RUN_TIMEOUT_S)
+    if code and runs.end(run, timezone.now(), last_words or f"The process of this run ended with {code}."):
+        logger.error("%s failed: %s", run, last_words)
+
+
+def _manage(arguments: list[str], timeout_s: float) -> tuple[int, str]:
+    """Runs a management command to its end; returns its exit code and the last line that it wrote."""
+    parent = os.getpid()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "django", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: END_WITH_PARENT(parent, signal.SIGKILL),
+    )
+    try:
+        output, _ = child.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+        return -signal.SIGKILL, f"It was not done within {timeout_s / 3600:.1f} hours."
+    lines = output.strip().splitlines()
+    return child.returncode, lines[-1] if lines else ""

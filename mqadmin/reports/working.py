@@ -1,0 +1,143 @@
+"""Carries out one run in this process: appends what is new to the history, then makes each report on Spark.
+
+The JVM lives as long as the run. How far it is goes into the run's row every few seconds, from a thread: Spark computes
+while this one waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from mqadmin.reports import keeping, runs, spark_job
+from mqadmin.reports.appending import append_due
+from mqadmin.reports.history import History
+from mqadmin.reports.models import ReportRun
+from mqadmin.reports.spark_driver import SparkConfig, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+PROGRESS_EVERY_S = 2.0
+# What Apache's and our own console take for granted until objectives are set: a minute behind is late.
+OBJECTIVE_S = 60
+# The percent at which the history is appended and Spark is up.
+_STARTED_PERCENT = 15
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What the thread reads. `part` of `parts` reports is being made."""
+
+    stage: str = "appending"
+    part: int = 0
+    parts: int = 1
+    spark: Any = None
+
+    def percent(self) -> int:
+        if self.spark is None:
+            return 5 if self.stage == "appending" else 10
+        return min(99, _STARTED_PERCENT + int((100 - _STARTED_PERCENT) * (self.part + self._share()) / self.parts))
+
+    def _share(self) -> float:
+        """Returns the share of the tasks of Spark's stages at work that are done."""
+        tracker = self.spark.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        known = [stage for stage in stages if stage is not None]
+        total = sum(stage.numTasks for stage in known)
+        return sum(stage.numCompletedTasks for stage in known) / total if total else 0.0
+
+
+def history() -> History:
+    return History(Path(settings.MQADMIN_DATA) / "history")
+
+
+def results_root() -> Path:
+    return Path(settings.MQADMIN_DATA) / "reports" / "v1"
+
+
+def append_all() -> int:
+    """Appends what the hot windows of all clusters have, and removes what is older than is kept; returns the rows."""
+    now, kept = timezone.now(), history()
+    rows = sum(append_due(kept, cluster, now) for cluster in runs.clusters_of(ReportRun()))
+    kept.remove_before(now.date() - timedelta(days=settings.MQADMIN_HISTORY_DAYS))
+    return rows
+
+
+def work(run: ReportRun) -> None:
+    """Makes the reports of a run. What each wrote stays when a later one fails."""
+    now, clusters, days = timezone.now(), runs.clusters_of(run), runs.days_of(run)
+    progress = _Progress(parts=max(1, len(clusters) * len(days)))
+    with _telling(run, progress):
+        run.row_count = sum(append_due(history(), cluster, now) for cluster in clusters)
+        progress.stage = "starting"
+        config = SparkConfig(settings.SPARK_MASTER, Path(settings.MQADMIN_DATA) / "spark")
+        with spark_session(config) as spark:
+            progress.spark, progress.stage = spark, "computing"
+            for day in days:
+                for cluster in clusters:
+                    unit = spark_job.Unit(cluster.name, day, OBJECTIVE_S)
+                    folder = keeping.day_folder(results_root(), cluster.name, day) / f"run-{uuid.uuid4().hex}"
+                    spark_job.make(spark, history(), unit, folder)
+                    keeping.keep(
+                        cluster,
+                        day,
+                        spark_job.rows(spark, folder),
+                        folder=folder,
+                        root=results_root(),
+                        objective_s=OBJECTIVE_S,
+                        now=timezone.now(),
+                    )
+                    progress.part += 1
+            run.figures = _spark_figures(spark)
+            progress.spark = None
+    ReportRun.objects.filter(pk=run.pk).update(row_count=run.row_count, figures=run.figures)
+
+
+@contextmanager
+def _telling(run: ReportRun, progress: _Progress) -> Iterator[None]:
+    """Writes how far the run is from a thread, until the block ends."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(PROGRESS_EVERY_S):
+            try:
+                runs.note_progress(run, progress.stage, progress.percent(), timezone.now())
+            except Exception as error:
+                # The next one may do better; the run itself goes on.
+                logger.debug("progress of run %s was not written: %s", run.pk, error)
+        connection.close()
+
+    thread = threading.Thread(target=tell, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _spark_figures(spark: SparkSession) -> dict[str, int]:
+    """Returns what Spark says of its executors: with local[*] that is the one in the driver."""
+    context: Any = spark.sparkContext
+    found = context._jsc.sc().statusStore().executorList(False)
+    one = [found.apply(number) for number in range(found.size())]
+    return {
+        "tasks": sum(executor.totalTasks() for executor in one),
+        "input_bytes": sum(executor.totalInputBytes() for executor in one),
+        "shuffle_bytes": sum(executor.totalShuffleWrite() for executor in one),
+        "garbage_ms": sum(executor.totalGCTime() for executor in one),
+    }

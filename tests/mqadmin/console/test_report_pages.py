@@ -1,0 +1,131 @@
+"""Reports on pages and by REST: days, one day in words, figures and tables, and making one."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from mqadmin.clusters.models import Cluster
+from mqadmin.reports.models import DayReport, GroupDay, ReportRun
+
+DAY = date(2026, 11, 20)
+
+
+@pytest.fixture
+def report(cluster: Cluster) -> DayReport:
+    """billing missed its objective for 41 minutes and got worse; a hostile name met it."""
+    totals = {"over_s": 2460, "produced": 900, "consumed": 700, "retried": 12, "dead": 3}
+    made_at = datetime(2026, 11, 21, 1, tzinfo=UTC)
+    common = {
+        "cluster": cluster,
+        "made_at": made_at,
+        "is_whole": True,
+        "objective_s": 60,
+        "digest": "",
+        "folder": "none",
+    }
+    DayReport.objects.create(
+        day=DAY - timedelta(days=1), group_count=2, over_count=0, **common, **totals | {"produced": 600}
+    )
+    report = DayReport.objects.create(day=DAY, group_count=2, over_count=1, **common, **totals)
+    figures = {
+        "known_s": 86_400,
+        "lag_p50": 0,
+        "lag_p99": 90,
+        "lag_max": 100,
+        "consumed": 350,
+        "hours": [[14, 3600, 2.5, 9, 2460]],
+    }
+    GroupDay.objects.create(
+        report=report, group_name="billing", over_s=2460, over_s_before=60, lag_p95=80, lag_last=5, worst_hour=14,
+        produced=450, retried=12, dead=3, members=2, is_quiet=False, is_abandoned=False, hot_queue="orders a 1",
+        skew=4.0, top_failure="shop.PaymentTimeout", **figures,
+    )  # fmt: skip
+    GroupDay.objects.create(
+        report=report, group_name="</script><b>", over_s=0, lag_p95=1, lag_last=0, produced=450, retried=0, dead=0,
+        members=0, is_quiet=True, is_abandoned=False, drain_s=0, **figures,
+    )  # fmt: skip
+    return report
+
+
+def text(response: Any) -> str:
+    assert response.status_code == 200
+    return html.unescape(response.content.decode())
+
+
+def test_a_day_is_told_in_words_made_from_its_figures(http: Client, cluster: Cluster, report: DayReport) -> None:
+    page = text(http.get(f"/clusters/{cluster.name}/reports/2026-11-20/"))
+    for words in (
+        "1 group missed its objective on Nov. 20, 2026: billing, for 41 m 00 s",
+        "billing got worse: over its objective for 41 m 00 s, a week before for 1 m 00 s.",
+        "In billing the queue orders a 1 has 4.0 times the lag of an even one.",
+        "50% more messages came in than on the day before.",
+        "3 messages died, most in billing, of PaymentTimeout.",
+    ):
+        assert words in page
+
+
+def test_each_figure_has_its_table_and_names_cannot_leave_their_json(
+    http: Client, cluster: Cluster, report: DayReport
+) -> None:
+    page = http.get(f"/clusters/{cluster.name}/reports/2026-11-20/").content.decode()
+    figures = dict(re.findall(r'<script id="(\w+)" type="application/json">(.*?)</script>', page, re.DOTALL))
+    assert {"hours", "lag", "retries", "skew"} == set(figures)
+    heat = json.loads(figures["hours"])["data"][0]
+    assert heat["y"] == ["billing", "</script><b>"]
+    assert (heat["z"][0][14], heat["z"][0][15]) == (41.0, None)
+    assert page.count('<figure class="chart"') == page.count("<details>") == 4
+
+
+def test_only_pages_with_charts_may_set_style_attributes(http: Client, cluster: Cluster, report: DayReport) -> None:
+    day = http.get(f"/clusters/{cluster.name}/reports/2026-11-20/")
+    days = http.get(f"/clusters/{cluster.name}/reports/")
+    assert "style-src-attr 'unsafe-inline'" in day["Content-Security-Policy"]
+    assert "unsafe-inline" not in days["Content-Security-Policy"]
+    assert "plotly" in text(day)
+    assert "plotly" not in text(days)
+
+
+def test_the_list_shows_days_and_why_a_run_failed(http: Client, cluster: Cluster, report: DayReport) -> None:
+    ReportRun.objects.create(
+        since=DAY, until=DAY, state="failed", asked_at=report.made_at, problem="There is no Java <17>"
+    )
+    page = http.get(f"/clusters/{cluster.name}/reports/").content.decode()
+    assert page.index("2026-11-20/") < page.index("2026-11-19/")
+    assert "There is no Java &lt;17&gt;" in page
+    assert http.get(f"/clusters/{cluster.name}/reports/never/").status_code == 404
+    assert http.get(f"/clusters/{cluster.name}/reports/2026-01-01/").status_code == 404
+
+
+def test_making_a_report_puts_a_run_behind_those_that_wait(
+    http: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mqadmin.reports.tasks.wake", lambda: None)
+    asked = {"day": "2026-11-20", "days": "2"}
+    address = f"/clusters/{cluster.name}/make-report/"
+    shown = text(http.get(address, asked))
+    key = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', shown))["key"]
+    assert "DONE" in text(http.post(address, {**asked, "key": key}, follow=True))
+    (run,) = ReportRun.objects.all()
+    assert (run.cluster_name, run.since, run.until) == (cluster.name, DAY, DAY + timedelta(days=1))
+
+
+def test_rest_has_the_days_and_the_groups_of_one_with_the_worst_first(
+    http: Client, cluster: Cluster, report: DayReport
+) -> None:
+    days = http.get(f"/api/v1/clusters/{cluster.name}/reports").json()
+    assert [(day["day"], day["over_count"]) for day in days["items"]] == [("2026-11-20", 1), ("2026-11-19", 0)]
+    address = f"/api/v1/clusters/{cluster.name}/reports/2026-11-20"
+    first = http.get(address, {"limit": 1}).json()
+    assert [row["group"] for row in first["items"]] == ["billing"]
+    assert first["items"][0]["hours"] == [{"hour": 14, "known_s": 3600, "lag_mean": 2.5, "lag_max": 9, "over_s": 2460}]
+    second = http.get(address, {"limit": 1, "cursor": first["next_cursor"]}).json()
+    assert [row["group"] for row in second["items"]] == ["</script><b>"]
+    assert http.get(address, {"format": "csv"})["Content-Type"].startswith("text/csv")
+    assert http.get(f"/api/v1/clusters/{cluster.name}/reports/never").status_code == 404
