@@ -17,8 +17,8 @@ from mqadmin.live.events import Change, ChangeKind, publish_after_commit
 from mqadmin.observing.signals import ReachabilityChanged, TopicsChanged, reachability_changed, topics_changed
 from mqadmin.rebalances.signals import EventsRecorded, events_recorded
 from mqadmin.replays.signals import ReplayMoved, replay_moved
-from mqadmin.subscriptions.signals import ConflictsChanged, conflicts_changed
 from mqadmin.reports.signals import RunChanged, run_changed
+from mqadmin.subscriptions.signals import ConflictsChanged, conflicts_changed
 
 
 @receiver(reachability_changed)

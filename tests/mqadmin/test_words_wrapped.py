@@ -24,7 +24,7 @@ SOURCES = [
 ]
 
 # Names, which are the same in each language.
-NAMES = frozenset({"mqadmin", "English", "简体中文", "REST", "Celery", "CSV"})
+NAMES = frozenset({"mqadmin", "English", "简体中文", "REST", "Celery", "CSV", "Parquet"})
 # Elements whose text is nobody's sentence.
 CODE = frozenset({"code", "pre", "script", "style"})
 SHOWN_ATTRIBUTES = frozenset({"title", "aria-label", "placeholder", "alt"})
