@@ -30,7 +30,7 @@ from mqadmin.api.views.dead_letters import (
 )
 from mqadmin.api.views.description import JsonDescription, YamlDescription
 from mqadmin.api.views.failing import GroupFailures, LatestFailures
-from mqadmin.api.views.groups import GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
+from mqadmin.api.views.groups import GroupCurve, GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
 from mqadmin.api.views.jobs import JobDetail, Jobs
 from mqadmin.api.views.many import PreviewMany, RunMany
 from mqadmin.api.views.outbox import Outbox
@@ -84,6 +84,7 @@ urlpatterns = [
     path(f"{GROUP}/latest-failures", LatestFailures.as_view()),
     path(f"{GROUP}/settings", GroupSettings.as_view()),
     path(f"{GROUP}/lag-history", GroupLag.as_view()),
+    path(f"{GROUP}/curve", GroupCurve.as_view()),
     path(GROUP, GroupDetail.as_view()),
     path(f"{CLUSTER}/actions", ClusterActions.as_view()),
     path(f"{CLUSTER}/actions/<slug:action>/preview", PreviewAction.as_view(), name="preview_on_cluster"),

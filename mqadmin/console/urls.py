@@ -17,6 +17,7 @@ from mqadmin.console.views.dead_letters import dead_letter, dead_letters, failur
 from mqadmin.console.views.group import (
     group_dead_letters,
     group_failures,
+    group_lag,
     group_rebalances,
     group_settings,
     health,
@@ -90,6 +91,7 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/groups/<name:group>/objective/", "set_objective"),
     page_path("clusters/<slug:cluster>/groups/<name:group>/change/", CHANGE_GROUP),
     path("clusters/<slug:cluster>/groups/<name:group>/settings/", group_settings, name="group_settings"),
+    path("clusters/<slug:cluster>/groups/<name:group>/lag/", group_lag, name="group_lag"),
     path("clusters/<slug:cluster>/groups/<name:group>/members/", members, name="group_members"),
     path("clusters/<slug:cluster>/groups/<name:group>/subscriptions/", subscriptions, name="group_subscriptions"),
     path("clusters/<slug:cluster>/groups/<name:group>/rebalances/", group_rebalances, name="group_rebalances"),

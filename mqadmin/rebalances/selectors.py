@@ -8,10 +8,13 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from mqadmin.clusters.models import Group
 from mqadmin.clusters.selectors.newest_first import read_cursor, rows_behind, write_cursor
 from mqadmin.rebalances.models import RebalanceEvent
 
 PAGE_SIZE = 50
+# Marked on one curve: more are a surface.
+MOMENTS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,12 @@ class RebalancePage:
 def of_group(cluster_id: int, group_name: str, *, before: str = "", size: int = PAGE_SIZE) -> RebalancePage:
     events = RebalanceEvent.objects.filter(cluster_id=cluster_id, group__name=group_name)
     return _page(events, before, size)
+
+
+def moments(group: Group, since: datetime, until: datetime) -> list[datetime]:
+    """Returns when something of the group changed, MOMENTS_MAX at most, the newest first."""
+    events = RebalanceEvent.objects.filter(cluster_id=group.cluster_id, group=group, at__gte=since, at__lte=until)
+    return list(events.order_by("-at").values_list("at", flat=True)[:MOMENTS_MAX])
 
 
 def of_cluster(cluster_id: int, *, before: str = "", size: int = PAGE_SIZE) -> RebalancePage:

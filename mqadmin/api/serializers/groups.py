@@ -136,6 +136,19 @@ class RebalanceSerializer(serializers.Serializer[Any]):
     source = serializers.ChoiceField(choices=RebalanceSource.choices)  # type: ignore[assignment]
 
 
+class CurvePointSerializer(serializers.Serializer[Any]):
+    """What held at `at`; null: not known, as where nothing was sampled."""
+
+    at = serializers.DateTimeField()
+    lag = serializers.IntegerField(allow_null=True)
+    in_per_s = serializers.FloatField(allow_null=True, help_text="Messages produced a second since the point before.")
+    out_per_s = serializers.FloatField(allow_null=True, help_text="Messages consumed a second since the point before.")
+    waiting_s = serializers.FloatField(
+        allow_null=True, help_text="How long the longest-waiting next message had been waiting, at least."
+    )
+    dead = serializers.IntegerField(allow_null=True, help_text="Dead letters in all.")
+
+
 class LagPointSerializer(serializers.Serializer[Any]):
     """From `at` on the lag was this; null: not known."""
 

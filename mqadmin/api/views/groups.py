@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -14,6 +16,7 @@ from mqadmin.api.listing import ListQuery, ListResource, described, filter_field
 from mqadmin.api.resource import Resource
 from mqadmin.api.rows import Rows, RowsInMemory
 from mqadmin.api.serializers.groups import (
+    CurvePointSerializer,
     GroupDetailSerializer,
     GroupQueueSerializer,
     GroupSerializer,
@@ -25,9 +28,13 @@ from mqadmin.api.views.clusters import lag_rows
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Group, Member, QueueOffset, Subscription, Verdict
 from mqadmin.clusters.selectors.sorted_rows import SortedRows
+from mqadmin.lag.curves import CurvePoint, curves
+from mqadmin.lag.retention import KEPT_FOR_S
 from mqadmin.lag.selectors import LagPoint, packed_history
 from mqadmin.ownership.models import Described
 from mqadmin.ownership.rows import attach_owners, with_owners
+
+MINUTES_MAX = KEPT_FOR_S // 60
 
 
 class GroupsQuery(ListQuery):
@@ -129,3 +136,22 @@ class GroupLag(ListResource):
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[LagPoint]:
         return lag_rows(packed_history(selectors.group_head(names["cluster"], names["group"])))
+
+
+class CurveQuery(ListQuery):
+    minutes = serializers.IntegerField(
+        min_value=1, max_value=MINUTES_MAX, default=60, help_text="How far back; the hot window has two days."
+    )
+
+
+@described("get_group_curve", "Get the curve of a group's lag and rates")
+class GroupCurve(ListResource):
+    """Lag, rates and waiting time of the last minutes, from samples every 30 s; the oldest point first."""
+
+    row = CurvePointSerializer
+    query = CurveQuery
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[CurvePoint]:
+        group, now = selectors.group_head(names["cluster"], names["group"]), timezone.now()
+        found = curves(group, now - timedelta(minutes=query["minutes"]), now)
+        return RowsInMemory(found.points, lambda point: [point.at.isoformat()])

@@ -18,7 +18,7 @@ from mqadmin.actions.declaration import ActionUnavailable, fingerprint
 from mqadmin.clusters import selectors
 from mqadmin.clusters.looking import note_looked_at
 from mqadmin.clusters.selectors import GroupPage
-from mqadmin.console import sentences
+from mqadmin.console import curve_drawing, sentences
 from mqadmin.console.conflict_sentences import conflict_lines
 from mqadmin.console.dead_letter_search import read_search
 from mqadmin.console.group_tables import member_lines, queue_lines, setting_lines
@@ -32,6 +32,7 @@ from mqadmin.deadletters import selectors as dead_letters
 from mqadmin.groups.settings import settings_on_brokers
 from mqadmin.hosting import set_wanted_instances
 from mqadmin.hosting.hosted import hosted_instances
+from mqadmin.lag.curves import curves
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.metrics.selectors import suspended_members
 from mqadmin.ownership.models import Described
@@ -47,6 +48,31 @@ def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
         return {"queues": queue_lines(page.group, page.queues, page.now)}
 
     return _tab(request, "health", cluster, group, context)
+
+
+@require_safe
+def group_lag(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    """Shows the curves of a range that ends now; `?queue=` those of one queue."""
+    asked, chosen = request.GET.get("range", ""), request.GET.get("queue", "")
+    key = asked if asked in curve_drawing.RANGES else curve_drawing.DEFAULT_RANGE
+
+    def context(page: GroupPage) -> dict[str, Any]:
+        since = page.now - curve_drawing.RANGES[key]
+        found = curves(page.group, since, page.now)
+        moments = rebalances.moments(page.group, since, page.now)
+        return {
+            "range": key,
+            "ranges": curve_drawing.range_links(key),
+            "curves": found,
+            "lines": curve_drawing.curve_lines(found, moments, chosen),
+            "queues": curve_drawing.queue_curve_lines(found),
+            "queue_key": chosen,
+            "gaps": curve_drawing.gap_words(found.gaps),
+            "since_text": f"{since:%Y-%m-%d %H:%M:%S}",
+            "until_text": f"{page.now:%Y-%m-%d %H:%M:%S}",
+        }
+
+    return _tab(request, "lag", cluster, group, context)
 
 
 @require_safe
@@ -206,6 +232,7 @@ def _tabs(page: GroupPage) -> list[Tab]:
     names = [page.cluster.name, page.group.name]
     return [
         Tab("health", reverse("group", args=names), gettext("Health")),
+        Tab("lag", reverse("group_lag", args=names), gettext("Lag")),
         Tab("members", reverse("group_members", args=names), gettext("Members"), str(len(page.members))),
         Tab("subscriptions", reverse("group_subscriptions", args=names), gettext("Subscriptions")),
         Tab("rebalances", reverse("group_rebalances", args=names), gettext("Rebalances")),

@@ -99,6 +99,8 @@ def test_what_is_in_a_group_has_its_own_addresses(http: Client, group: Group) ->
     assert (moved["kind"], moved["details"]["moves"][0]["to"]) == ("queues_moved", CLIENT)
     assert get(http, "clusters/local/rebalances")["items"] == [moved]
     assert get(http, f"{here}/lag-history")["items"][-1]["lag"] == 12_049
+    curve = get(http, f"{here}/curve?minutes=15")["items"]
+    assert {point["lag"] for point in curve} == {None}, "nothing was sampled"
     assert get(http, "clusters/local/lag-history")["items"] == []
 
 

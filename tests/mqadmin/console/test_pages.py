@@ -10,13 +10,14 @@ import pytest
 from django.test import Client
 from django.urls import get_resolver, reverse
 
-from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.models import Cluster, Group
+from mqadmin.lag import sampling
 from tests.support import console_rows as seed
 
 HOSTILE = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
 OPEN_PAGES = {"login", "logout", "theme", "language", "account_login", "account_inactive"}
 OPEN_PAGES |= {"openid_connect_login", "openid_connect_callback"}
-GROUP_TABS = ("group", "group_members", "group_subscriptions", "group_rebalances", "group_dead_letters")
+GROUP_TABS = ("group", "group_lag", "group_members", "group_subscriptions", "group_rebalances", "group_dead_letters")
 EVERY_PAGE = [
     ("overview", []),
     ("cluster", ["local"]),
@@ -360,3 +361,21 @@ class TestTopic:
         assert "%RETRY%" not in text_of(http.get(url))
         assert "%RETRY%billing" in text_of(http.get(url, {"kind": "all"}))
         assert http.get(reverse("topic", args=["local", "%RETRY%billing"])).status_code == 200
+
+
+def test_lag_over_time_is_drawn_per_queue_and_says_what_was_not_sampled(http, group, now):
+    cluster = group.cluster
+    for seconds, committed in ((180, 10), (150, 20), (60, 30), (30, 40)):
+        group.queue_offsets.update(committed_offset=committed)
+        Group.objects.filter(pk=group.pk).update(revision=committed)
+        at = now - timedelta(seconds=seconds)
+        Cluster.objects.filter(pk=cluster.pk).update(last_synced_at=at, state="reachable", brokers_away={})
+        sampling.sample_cluster(Cluster.objects.with_freshness().get(pk=cluster.pk), at)
+    page = reverse("group_lag", args=["local", "billing"])
+    answer = http.get(page + "?range=15m")
+    assert 'class="sparkline"' in answer.content.decode()
+    assert "no sample was taken" in text_of(answer)
+    queue = re.search(r'href="\?range=15m&amp;queue=([^"]+)"', answer.content.decode())
+    assert queue is not None
+    assert "All queues" in text_of(http.get(f"{page}?range=15m&queue={queue[1]}"))
+    assert http.get(page + "?range=never&queue=nothing").status_code == 200
