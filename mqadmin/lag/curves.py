@@ -65,9 +65,10 @@ class Curves:
 
 @dataclass(slots=True)
 class _Held:
-    """What was sampled last of each queue, and what the rates are counted from."""
+    """What was sampled last of each queue, when of each topic, and what the rates are counted from."""
 
     queues: dict[MessageQueue, QueueSample] = field(default_factory=dict)
+    taken_s: dict[str, int] = field(default_factory=dict)
     dead: dict[MessageQueue, int] = field(default_factory=dict)
     base: tuple[int, frozenset[MessageQueue], int, int] | None = None
 
@@ -77,10 +78,18 @@ class _Held:
             for queue in sample.queues:
                 self.dead[MessageQueue(sample.topic, queue.broker_name, queue.queue_id)] = queue.max_offset or 0
             return
+        self.taken_s[sample.topic] = sample.at_s
         for known in [known for known in self.queues if known.topic == sample.topic]:
             del self.queues[known]
         for queue in sample.queues:
             self.queues[MessageQueue(sample.topic, queue.broker_name, queue.queue_id)] = queue
+
+    def waits(self, at_s: int) -> Iterator[float]:
+        """Yields how long each queue's next message had been waiting when a cycle last saw it so, before `at_s`."""
+        for queue, one in self.queues.items():
+            wait = one.waiting_s(max(self.taken_s[queue.topic], at_s - STEP_S_MIN))
+            if wait is not None:
+                yield wait
 
     def forget(self) -> None:
         self.queues, self.base = {}, None
@@ -131,13 +140,12 @@ def _point(held: _Held, at_s: int) -> CurvePoint:
     if base is not None and base[1] == names:
         in_per_s = _rate(came - base[2], at_s - base[0])
         out_per_s = _rate(went - base[3], at_s - base[0])
-    waits = [one.waiting_s(at_s) for one in known.values()]
     return CurvePoint(
         at=_moment(at_s),
         lag=sum(one.lag or 0 for one in known.values()),
         in_per_s=in_per_s,
         out_per_s=out_per_s,
-        waiting_s=max((wait for wait in waits if wait is not None), default=None),
+        waiting_s=max((round(wait, 1) for wait in held.waits(at_s)), default=None),
         dead=sum(held.dead.values()) if held.dead else None,
     )
 

@@ -54,3 +54,12 @@ def test_dead_letters_are_counted_and_are_no_lag() -> None:
 def test_two_days_have_no_more_points_than_a_screen() -> None:
     found = drawn([sample(0, (1, 2))], [], START, START + timedelta(days=2))
     assert len(found.points) <= POINTS_MAX
+
+
+def test_wait_counts_up_to_the_cycle_that_saw_it_and_not_beyond() -> None:
+    def waiting(seconds: int, since: int) -> TopicSample:
+        queue = QueueSample("a", 0, seconds, seconds + 1, (START_S + since) * 1000)
+        return TopicSample(START_S + seconds, 1, "billing", "orders", Verdict.OK, 1, 0, (queue,))
+
+    found = drawn([waiting(1, 0), waiting(31, 29)], [], START, START + timedelta(seconds=150))
+    assert [point.waiting_s for point in found.points] == [1, 2, 31, 61, 91], "then it stands"
