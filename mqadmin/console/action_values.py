@@ -23,6 +23,7 @@ from mqadmin.replays.states import JobState, Target
 LABELS: dict[str, Promise] = {
     "wanted_instances": gettext_lazy("instances wanted"),
     "instances_run": gettext_lazy("instances run"),
+    "lag_s": gettext_lazy("Longest wait in seconds"),
     "draining": gettext_lazy("draining"),
     "given_up": gettext_lazy("given up"),
     "state": gettext_lazy("state"),

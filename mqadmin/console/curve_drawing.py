@@ -53,7 +53,7 @@ class QueueCurveLine:
 
 def range_links(chosen: str) -> list[RangeLink]:
     return [
-        RangeLink(key, figures.duration_text(int(length.total_seconds()) * figures.SECOND_MS), key == chosen)
+        RangeLink(key, figures.round_duration_text(int(length.total_seconds())), key == chosen)
         for key, length in RANGES.items()
     ]
 

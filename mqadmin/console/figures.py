@@ -48,6 +48,14 @@ def duration_text(duration_ms: int) -> str:
     return f"{duration_ms // DAY_MS} {day()} {duration_ms % DAY_MS // HOUR_MS:02} {hour()}"
 
 
+def round_duration_text(duration_s: int) -> str:
+    """Writes a duration that somebody chose in one unit where that is exact: 60 → "1 m", 90 → "1 m 30 s"."""
+    for unit_s, unit in ((DAY_MS // SECOND_MS, day), (HOUR_MS // SECOND_MS, hour), (MINUTE_MS // SECOND_MS, minute)):
+        if duration_s and duration_s % unit_s == 0:
+            return f"{duration_s // unit_s} {unit()}"
+    return duration_text(duration_s * SECOND_MS)
+
+
 def lateness_text(late_ms: int) -> str:
     """Writes how late something was, in milliseconds below a second."""
     if late_ms < SECOND_MS:

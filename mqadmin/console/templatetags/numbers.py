@@ -162,7 +162,7 @@ def objective(group: Group, now: datetime) -> SafeString:
     """Writes how long the next message may wait, and whether that holds: "1 m ✓"."""
     if group.allowed_lag_s is None:
         return unknown()
-    allowed = figures.duration_text(group.allowed_lag_s * figures.SECOND_MS)
+    allowed = figures.round_duration_text(group.allowed_lag_s)
     if group.allowed_lag is not None:
         allowed = gettext("%(wait)s, %(count)s messages") % {"wait": allowed, "count": f"{group.allowed_lag:,}"}
     said = gettext("set for %(name)s") % {"name": group.objective_of} if group.objective_of else gettext("the default")

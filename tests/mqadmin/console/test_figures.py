@@ -51,3 +51,12 @@ def test_ages_have_one_unit(seconds, text):
 def test_a_clock_that_is_ahead_by_seconds_is_now_and_by_more_is_said():
     assert figures.age_text(NOW + timedelta(seconds=5), NOW) == "now"
     assert figures.age_text(NOW + timedelta(minutes=5), NOW) == "in 5 m"
+
+
+def test_duration_that_somebody_chose_has_one_unit_where_that_is_exact():
+    assert [figures.round_duration_text(seconds) for seconds in (15, 60, 90, 86_400)] == [
+        "15 s",
+        "1 m",
+        "1 m 30 s",
+        "1 d",
+    ]
