@@ -1,0 +1,105 @@
+"""A process that works on a replay, for tests that kill it: `python -m tests.support.replay_process WHAT …`.
+
+seed NAMESRV ADDRESS TOPIC COUNT RATE    dead letters of that topic, and a replay of them; its number
+drive NUMBER                             drives it to its end
+ledger NUMBER                            its counts and entries as JSON
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import timedelta
+
+import django
+import msgspec
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
+django.setup()
+
+from django.utils import timezone  # noqa: E402 - models exist only now
+
+from mqadmin.clusters.models import Broker, Cluster  # noqa: E402
+from mqadmin.deadletters.models import DeadLetter, Failure, KeptMessage  # noqa: E402
+from mqadmin.replays.driving import Left, drive_step  # noqa: E402
+from mqadmin.replays.limits import ReplayLimits  # noqa: E402
+from mqadmin.replays.models import ReplayEntry, ReplayJob  # noqa: E402
+from mqadmin.replays.states import ENDED, Target  # noqa: E402
+
+# Of a process that is killed nothing but its lease stands in the way; what it was sending is over in a moment.
+LIMITS = ReplayLimits(
+    step_s=3.0, send_within_s=1.0, settle_after_s=4.0, lease_s=3.0, retry_after_s=0.5, attempts_max=200
+)
+BATCH = 1000
+
+
+def seed(namesrv: str, address: str, topic: str, count: int, rate: int) -> int:
+    now = timezone.now()
+    cluster = Cluster.objects.create(name="there", namesrv=namesrv)
+    Broker.objects.create(cluster=cluster, name="broker-a", broker_id=0, address=address, seen_at=now)
+    failure = Failure.objects.create(
+        cluster=cluster, group_name="billing", identity="one", first_dead_at=now, last_dead_at=now
+    )
+    for first in range(0, count, BATCH):
+        rows = DeadLetter.objects.bulk_create(
+            DeadLetter(
+                cluster=cluster,
+                failure=failure,
+                group_name="billing",
+                broker_name="broker-a",
+                queue_id=0,
+                queue_offset=number,
+                dead_at=now - timedelta(days=1) + timedelta(milliseconds=number),
+                message_id=f"message-{number}",
+                offset_message_id="",
+                origin_topic=topic,
+            )
+            for number in range(first, min(first + BATCH, count))
+        )
+        KeptMessage.objects.bulk_create(
+            KeptMessage(dead_letter=row, properties={"UNIQ_KEY": row.message_id}, body=row.message_id.encode())
+            for row in rows
+        )
+    last = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True)[0]
+    job = ReplayJob.objects.create(
+        cluster=cluster,
+        identity="one",
+        group_name="billing",
+        until_id=last,
+        target=Target.ORIGIN,
+        rate_per_s=rate,
+        stop_percent=0,
+        created_at=now,
+    )
+    return job.pk
+
+
+def drive(number: int) -> None:
+    while ReplayJob.objects.filter(pk=number).exclude(state__in=ENDED).exists():
+        if drive_step(number, LIMITS) != Left.NOW:
+            time.sleep(0.2)
+
+
+def ledger(number: int) -> bytes:
+    job = (
+        ReplayJob.objects.filter(pk=number)
+        .values("state", "problem", "total_count", "sent_count", "unknown_count")
+        .get()
+    )
+    names = ("id", "message_id", "state", "words", "queue_id", "queue_offset", "new_id")
+    return msgspec.json.encode({**job, "entries": list(ReplayEntry.objects.filter(job=number).values(*names))})
+
+
+def main(what: str, *arguments: str) -> None:
+    if what == "seed":
+        namesrv, address, topic, count, rate = arguments
+        print(seed(namesrv, address, topic, int(count), int(rate)))
+    elif what == "drive":
+        drive(int(arguments[0]))
+    else:
+        print(ledger(int(arguments[0])).decode())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
