@@ -1,0 +1,46 @@
+"""Replays by REST: the list, one, and its ledger."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from django.test import Client
+
+from mqadmin.clusters.models import Cluster
+from mqadmin.replays.models import ReplayEntry, ReplayJob
+from mqadmin.replays.states import EntryState, Target
+
+
+@pytest.fixture
+def job(cluster: Cluster, now: datetime) -> ReplayJob:
+    job = ReplayJob.objects.create(
+        cluster=cluster,
+        identity="x",
+        group_name="billing",
+        until_id=0,
+        target=Target.GROUP,
+        rate_per_s=100,
+        stop_percent=5,
+        created_at=now,
+        total_count=3,
+        sent_count=2,
+        unknown_count=1,
+    )
+    ReplayEntry.objects.bulk_create(
+        ReplayEntry(job=job, message_id=f"m{number}", state=state)
+        for number, state in enumerate((EntryState.SENT, EntryState.UNKNOWN, EntryState.SENT))
+    )
+    return job
+
+
+def test_replays_are_read_with_their_ledger_page_by_page(http: Client, job: ReplayJob) -> None:
+    (listed,) = http.get("/api/v1/clusters/local/replays?group=billing").json()["items"]
+    assert listed == http.get(f"/api/v1/clusters/local/replays/{job.pk}").json()
+    assert (listed["total_count"], listed["sent_count"], listed["unknown_count"]) == (3, 2, 1)
+    entries = f"/api/v1/clusters/local/replays/{job.pk}/entries"
+    first = http.get(f"{entries}?limit=2").json()
+    second = http.get(f"{entries}?limit=2&cursor={first['next_cursor']}").json()
+    assert [one["message_id"] for one in (*first["items"], *second["items"])] == ["m2", "m1", "m0"]
+    assert [one["message_id"] for one in http.get(f"{entries}?state=unknown").json()["items"]] == ["m1"]
+    assert http.get("/api/v1/clusters/local/replays/999").status_code == 404

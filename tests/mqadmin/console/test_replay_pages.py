@@ -1,0 +1,84 @@
+"""Replays on pages: the list, one with its counts and its ledger, and the links that lead there."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.replays.models import ReplayEntry, ReplayJob
+from mqadmin.replays.states import EntryState, Target
+from tests.mqadmin.console.pages import names_in, text_of
+from tests.support import console_rows as seed
+from tests.support.dead_letter_brokers import dead_message
+
+
+@pytest.fixture
+def job(cluster, group, now):
+    messages = [dead_message(offset, properties={"UNIQ_KEY": f"<b>{offset}</b>"}) for offset in range(3)]
+    seed.make_dead_letters(cluster, "billing", messages, now=now)
+    job = ReplayJob.objects.create(
+        cluster=cluster,
+        identity="x",
+        group_name="billing",
+        until_id=0,
+        target=Target.ORIGIN,
+        rate_per_s=100,
+        stop_percent=5,
+        started_by="ada",
+        created_at=now,
+        total_count=60,
+        sent_count=58,
+        unknown_count=2,
+    )
+    dead = list(DeadLetter.objects.order_by("pk"))
+    ReplayEntry.objects.bulk_create(
+        ReplayEntry(
+            job=job,
+            dead_letter=dead[number] if number < len(dead) else None,
+            message_id=dead[number].message_id if number < len(dead) else f"gone-{number}",
+            state=EntryState.UNKNOWN if number < 2 else EntryState.SENT,
+            words="the topic was deleted and made anew meanwhile" if number < 2 else "",
+            dead_again_id=dead[0].pk if number == 2 else None,
+        )
+        for number in range(60)
+    )
+    return job
+
+
+def test_replays_are_listed_of_a_cluster_and_of_a_group(http, job):
+    assert names_in(http.get("/clusters/local/replays/")) == [str(job.pk)]
+    assert names_in(http.get("/clusters/local/replays/?group=mail")) == []
+
+
+def test_a_replay_shows_its_counts_and_its_ledger_page_by_page(http, job):
+    page = http.get(f"/clusters/local/replays/{job.pk}/")
+    text = text_of(page)
+    assert f"Replay {job.pk} of billing" in text
+    assert "the original topic, so every group of it" in text
+    assert len(names_in(page)) == 50
+    assert len(names_in(http.get(f"/clusters/local/replays/{job.pk}/{page.context['older_url']}"))) == 10
+
+
+@pytest.mark.parametrize(("state", "count"), [("unknown", 2), ("dead_again", 1), ("refused", 0), ("nonsense", 50)])
+def test_a_ledger_is_filtered(http, job, state, count):
+    page = http.get(f"/clusters/local/replays/{job.pk}/", {"state": state})
+    assert len(names_in(page)) == count
+    assert "<b>0</b>" not in page.content.decode()
+
+
+def test_the_short_address_leads_to_the_page(http, job):
+    assert http.get(f"/replays/{job.pk}/").headers["Location"] == f"/clusters/local/replays/{job.pk}/"
+    assert http.get("/replays/999/").status_code == 404
+    assert http.get("/clusters/local/replays/999/").status_code == 404
+    assert http.get("/clusters/local/replays/x/").status_code == 404
+
+
+def test_dead_letters_lead_to_their_replays_and_to_a_new_one(http, job):
+    dead, failure = DeadLetter.objects.order_by("pk")[0], Failure.objects.get()
+    page = http.get(f"/clusters/local/deadletters/{dead.pk}/").content.decode()
+    assert f"/clusters/local/replays/{job.pk}/" in page
+    assert f"/clusters/local/groups/billing/deadletters/replay/?ids={dead.pk}" in page
+    of_failure = http.get(f"/clusters/local/deadletters/failures/{failure.pk}/").content.decode()
+    assert f"/clusters/local/groups/billing/deadletters/replay/?failure={failure.pk}" in of_failure
+    of_group = http.get("/clusters/local/groups/billing/deadletters/").content.decode()
+    assert "/clusters/local/groups/billing/deadletters/replay/" in of_group

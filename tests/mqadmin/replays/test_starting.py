@@ -1,0 +1,181 @@
+"""Starting a replay and changing it: the dry run, one job of a kind, and what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AbstractUser
+from django.utils import timezone
+
+from mqadmin.actions import runner
+from mqadmin.actions.declaration import ActionRefused, Preview
+from mqadmin.actions.runs import Result
+from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.replays import tasks
+from mqadmin.replays.models import ReplayEntry, ReplayJob
+from mqadmin.replays.states import EntryState, JobState
+from remoting.connection import Connection
+from remoting.wire.bodies.running_info import PROP_CONSUMEORDERLY, ConsumerRunningInfo, write_running_info
+from remoting.wire.bodies.topics import TopicConfig
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command, response
+from remoting.wire.properties import Property
+from tests.support import console_rows as seed
+from tests.support.callers import caller
+from tests.support.dead_letter_brokers import dead_message
+from tests.support.group_brokers import GroupBroker, GroupBrokers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Each replay that a worker is told of; there is no Redis here."""
+    calls: list[int] = []
+    monkeypatch.setattr(tasks.drive_replay, "apply_async", lambda args, **_: calls.append(args[0]))
+    return calls
+
+
+@pytest.fixture
+def broker() -> Iterator[GroupBroker]:
+    with GroupBrokers("broker-a") as brokers:
+        broker = brokers["broker-a"]
+        broker.members = ["member@1"]
+        for name in ("orders", "%RETRY%billing"):
+            broker.topics[name] = TopicConfig(topic_name=name)
+        now = timezone.now()
+        cluster = seed.make_cluster("there", now=now, namesrv=brokers.namesrv)
+        seed.make_broker(cluster, "broker-a", now=now, address=broker.server.address)
+        seed.make_dead_letters(cluster, "billing", [dead_message(offset) for offset in range(3)], now=now)
+        yield broker
+
+
+def values(**more: Any) -> dict[str, Any]:
+    return {"group": "billing", **more}
+
+
+def look(person: AbstractUser, **more: Any) -> Preview[Any]:
+    return runner.preview(caller(person), "start_replay", "there", values(**more))
+
+
+def run(person: AbstractUser, action: str = "start_replay", **more: Any) -> Result:
+    given = values(**more) if action == "start_replay" else more
+    result = runner.run(caller(person), action, "there", given)
+    assert isinstance(result, Result)
+    return result
+
+
+def test_the_dry_run_counts_samples_and_names_the_target(broker: GroupBroker, admin_user: AbstractUser) -> None:
+    seen = look(admin_user)
+    assert seen.changes[0].after["messages_selected"] == 3
+    assert seen.changes[0].after["topics"] == ["%RETRY%billing"]
+    assert seen.changes[0].after["sample"] == ["UNIQ2", "UNIQ1", "UNIQ0"]
+    assert seen.warnings == ()
+
+
+def test_the_dry_run_says_what_to_know_before(broker: GroupBroker, admin_user: AbstractUser) -> None:
+    broker.members = []
+    del broker.topics["%RETRY%billing"]
+    warnings = " ".join(look(admin_user).warnings)
+    assert "No broker takes messages for %RETRY%billing" in warnings
+    assert "No member of the group is online" in warnings
+    assert "Every group of the topic" in " ".join(look(admin_user, target="origin").warnings)
+
+
+def test_the_retry_topic_of_a_group_that_consumes_in_order_is_refused(
+    broker: GroupBroker, admin_user: AbstractUser
+) -> None:
+    def info(_: Connection, request: Command) -> Command:
+        told = ConsumerRunningInfo(properties={PROP_CONSUMEORDERLY: "true"})
+        return response(request, ResponseCode.SUCCESS, body=write_running_info(told))
+
+    broker.server.answers[RequestCode.GET_CONSUMER_RUNNING_INFO] = info
+    with pytest.raises(ActionRefused, match="consume in order"):
+        look(admin_user)
+    assert look(admin_user, target="origin").changes
+
+
+def test_two_who_start_the_same_replay_get_one_job(
+    broker: GroupBroker, admin_user: AbstractUser, woken: list[int]
+) -> None:
+    first, second = run(admin_user), run(admin_user, rate=7)
+    (job,) = ReplayJob.objects.all()
+    assert (first.outcome, second.outcome) == ("done", "done")
+    assert (first.items[0].state, second.items[0].state) == ("done", "unchanged")
+    assert {one.items[0].after["replay"] for one in (first, second) if one.items[0].after} == {job.pk}
+    assert woken == [job.pk]
+    assert f"Replay {job.pk} sends the same already" in " ".join(look(admin_user).warnings)
+    # Another selection, or the same when the first has ended, is another one.
+    assert run(admin_user, target="origin").items[0].state == "done"
+    ReplayJob.objects.filter(pk=job.pk).update(state=JobState.DONE)
+    assert run(admin_user).items[0].state == "done"
+    assert ReplayJob.objects.count() == 3
+
+
+def test_picks_and_filters_say_which_dead_letters(broker: GroupBroker, admin_user: AbstractUser) -> None:
+    first = DeadLetter.objects.order_by("pk")[0]
+    assert look(admin_user, ids=f"{first.pk}, {first.pk}").changes[0].after["messages_selected"] == 1
+    failure = Failure.objects.get()
+    assert look(admin_user, failure=failure.pk).changes[0].after["messages_selected"] == 3
+    with pytest.raises(ActionRefused, match="No dead letter"):
+        look(admin_user, since="2100-01-01 00:00")
+
+
+def test_a_viewer_may_not_start_one(broker: GroupBroker, django_user_model: Any) -> None:
+    viewer = django_user_model.objects.create_user("eve")
+    assert run(viewer).outcome == "refused"
+    assert not ReplayJob.objects.exists()
+
+
+def test_a_replay_is_paused_resumed_and_cancelled(
+    broker: GroupBroker, admin_user: AbstractUser, woken: list[int]
+) -> None:
+    run(admin_user)
+    job = ReplayJob.objects.get()
+    states = []
+    for action in ("pause_replay", "resume_replay", "cancel_replay"):
+        assert run(admin_user, action, replay=str(job.pk)).outcome == "done"
+        job.refresh_from_db()
+        states.append(job.state)
+    assert states == [JobState.PAUSED, JobState.RUNNING, JobState.CANCELLED]
+    assert job.ended_at is not None
+    assert woken == [job.pk] * 4
+    assert run(admin_user, "resume_replay", replay=str(job.pk)).outcome == "refused"
+    assert run(admin_user, "set_replay_rate", replay=str(job.pk), rate=5).outcome == "refused"
+
+
+def test_the_rate_is_changed_and_changed_back(broker: GroupBroker, admin_user: AbstractUser) -> None:
+    run(admin_user)
+    job = ReplayJob.objects.get()
+    result = run(admin_user, "set_replay_rate", replay=str(job.pk), rate=7)
+    job.refresh_from_db()
+    assert job.rate_per_s == 7
+    assert result.undo is not None
+    assert result.undo.arguments == {"replay": str(job.pk), "rate": 100}
+
+
+def test_resuming_after_a_stop_judges_only_what_comes_afterwards(broker: GroupBroker, admin_user: AbstractUser) -> None:
+    run(admin_user)
+    job = ReplayJob.objects.get()
+    ReplayJob.objects.filter(pk=job.pk).update(
+        state=JobState.STOPPED, total_count=40, sent_count=40, dead_again_count=9
+    )
+    assert run(admin_user, "resume_replay", replay=str(job.pk)).outcome == "done"
+    job.refresh_from_db()
+    assert (job.state, job.judged_sent_count, job.judged_dead_count) == (JobState.RUNNING, 40, 9)
+
+
+def test_a_message_that_comes_back_is_noted_once(broker: GroupBroker, admin_user: AbstractUser) -> None:
+    run(admin_user)
+    job = ReplayJob.objects.get()
+    dead = DeadLetter.objects.all()[0]
+    entry = ReplayEntry.objects.create(job=job, dead_letter=dead, message_id="m", state=EntryState.SENT)
+    for offset, token in ((10, job.token), (11, job.token), (12, "another")):
+        came = dead_message(offset, properties={Property.REPLAY_JOB: token, Property.REPLAY_ENTRY: str(entry.pk)})
+        seed.make_dead_letters(job.cluster, "billing", [came], now=timezone.now())
+    entry.refresh_from_db()
+    job.refresh_from_db()
+    assert entry.dead_again_id == DeadLetter.objects.get(queue_offset=10).pk
+    assert job.dead_again_count == 1
