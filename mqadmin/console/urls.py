@@ -96,6 +96,7 @@ urlpatterns = [
     path("clusters/<slug:cluster>/groups/<name:group>/subscriptions/", subscriptions, name="group_subscriptions"),
     path("clusters/<slug:cluster>/groups/<name:group>/rebalances/", group_rebalances, name="group_rebalances"),
     path("clusters/<slug:cluster>/groups/<name:group>/failures/", group_failures, name="group_failures"),
+    action_path("clusters/<slug:cluster>/groups/<name:group>/deadletters/replay/", "start_replay"),
     path("clusters/<slug:cluster>/groups/<name:group>/deadletters/", group_dead_letters, name="group_dead_letters"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/", "set_wanted_instances"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/running/", "set_instances_running"),

@@ -27,6 +27,7 @@ EVERY_PAGE = [
     ("groups", ["local"]),
     *((tab, ["local", "billing"]) for tab in GROUP_TABS),
     ("dead_letters", ["local"]),
+    ("replays", ["local"]),
     ("rebalances", ["local"]),
 ]
 # What addresses name; there is a cluster, a broker, a topic and a group.
@@ -47,6 +48,7 @@ ARGUMENTS = {
     "failure": 1,
     "message": 1,
     "replay": "nightly",
+    "replay": "1",
 }
 
 
@@ -87,6 +89,8 @@ def test_what_is_not_known_is_answered_with_a_page_that_helps(http, group):
         ("topics", ["nowhere"]),
         ("rebalances", ["nowhere"]),
         ("dead_letters", ["nowhere"]),
+        ("replays", ["nowhere"]),
+        ("replay", ["local", "1"]),
         ("topic", ["local", "nothing"]),
         *((tab, ["local", "nobody"]) for tab in GROUP_TABS),
     ):

@@ -73,6 +73,13 @@ def test_the_short_address_leads_to_the_page(http, job):
     assert http.get("/clusters/local/replays/x/").status_code == 404
 
 
+def test_a_replay_can_be_started_and_changed_from_pages(http, job):
+    assert "Send to" in text_of(http.get("/clusters/local/groups/billing/deadletters/replay/"))
+    ReplayJob.objects.update(state="paused")
+    assert "running" in text_of(http.get(f"/clusters/local/replays/{job.pk}/resume/"))
+    assert "Messages a second" in text_of(http.get(f"/clusters/local/replays/{job.pk}/rate/"))
+
+
 def test_dead_letters_lead_to_their_replays_and_to_a_new_one(http, job):
     dead, failure = DeadLetter.objects.order_by("pk")[0], Failure.objects.get()
     page = http.get(f"/clusters/local/deadletters/{dead.pk}/").content.decode()
