@@ -29,6 +29,7 @@ NAMES = (
     "metrics",
     "lists",
     "deadletters",
+    "replay",
     "install",
 )
 

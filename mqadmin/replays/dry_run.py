@@ -31,10 +31,11 @@ TOPICS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """`count`: how many; with `has_more` there are more, uncounted. `topics`: where messages would go; `closed`: those
-    of them that no broker takes messages for. `sample`: message ids. `unsubscribed`: origin topics that the group does
-    not subscribe to. `large_count`: bodies that are on the broker alone; `homeless_count`: the topic of these is not
-    known. `member_count` None: not known. `is_ordered`: its members consume in order. `silent`: who did not answer.
+    """`count`: how many; with `has_more` there are more, uncounted. `origins`: where they came from; `topics`: where
+    they would go; `closed`: those of them that no broker takes messages for. `sample`: message ids. `unsubscribed`:
+    origin topics that the group does not subscribe to. `large_count`: bodies that are on the broker alone;
+    `homeless_count`: the topic of these is not known. `member_count` None: not known. `is_ordered`: its members consume
+    in order. `silent`: who did not answer.
     """
 
     selection: Mapping[str, Any]
@@ -42,6 +43,7 @@ class DryRun:
     target: Target
     count: int
     has_more: bool
+    origins: tuple[str, ...]
     topics: tuple[str, ...]
     sample: tuple[str, ...]
     replayed_count: int
@@ -79,6 +81,7 @@ def dry_run(
         target=target,
         count=rows.count(),
         has_more=has_more,
+        origins=tuple(origins),
         topics=tuple(topics),
         sample=tuple(row.message_id for row in found.after(None, SAMPLE_SIZE)),
         replayed_count=ReplayEntry.objects.filter(dead_letter__in=rows.values("pk"), state__in=sent).aggregate(

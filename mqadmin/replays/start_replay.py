@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -24,6 +25,7 @@ from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutco
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.groups.rules import GroupField
+from mqadmin.people.masking import is_masked
 from mqadmin.people.words import YES_NO
 from mqadmin.replays import approval, tasks
 from mqadmin.replays.dry_run import DryRun, dry_run, warnings_of
@@ -33,7 +35,7 @@ from mqadmin.replays.signals import say_moved
 from mqadmin.replays.states import ENDED, JobState, Target
 from remoting.wire.errors import MessageError
 from remoting.wire.limits import TOPIC_CHARS_MAX
-from remoting.wire.names import check_topic
+from remoting.wire.names import check_topic, dlq_topic
 
 RATE_MAX = 10_000
 RATE_DEFAULT = 100
@@ -142,6 +144,7 @@ def preview(cluster: Cluster, arguments: StartReplay) -> Preview[DryRun]:
         target_topic=arguments.target_topic,
         until_id=newest or 0,
     )
+    _check_sight(cluster, arguments, found)
     if not found.count:
         raise ActionRefused(_("No dead letter of the group is selected: nothing would be sent."))
     after = {
@@ -225,6 +228,16 @@ def _check_target(arguments: StartReplay) -> None:
         check_topic(arguments.target_topic)
     except MessageError as error:
         raise ValidationError({"target_topic": str(error)}) from error
+
+
+def _check_sight(cluster: Cluster, arguments: StartReplay, found: DryRun) -> None:
+    """Raises ActionRefused where bodies would go from a topic that is hidden from who asks to one that is not."""
+    role, rules = who_asks().role_on(cluster), settings.MQADMIN_MASKED
+    from_hidden = is_masked(rules, role, {dlq_topic(arguments.group), *found.origins})
+    if arguments.target == Target.TOPIC and from_hidden and not is_masked(rules, role, {arguments.target_topic}):
+        raise ActionRefused(
+            _("Bodies of these messages are hidden from your role: they may not go to a topic where it sees them.")
+        )
 
 
 def adapt(form: forms.Form, _cluster: Cluster, subject: str) -> None:

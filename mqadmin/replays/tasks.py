@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from mqadmin.replays import ledger
+from mqadmin.replays import ledger, retention
 from mqadmin.replays.driving import Left, drive_step
 
 logger = logging.getLogger(__name__)
@@ -39,6 +39,13 @@ def drive_replays() -> None:
     due = ledger.with_work().filter(free).order_by("lease_until", "pk")
     for job_id in due.values_list("pk", flat=True)[:STARTED_AT_ONCE]:
         wake(job_id)
+
+
+@shared_task
+def remove_old_replays() -> None:
+    count = retention.remove_old(timezone.now())
+    if count:
+        logger.info("%d replays that ended longer ago than dead letters are kept were removed", count)
 
 
 def wake(job_id: int) -> None:

@@ -47,7 +47,6 @@ ARGUMENTS = {
     "number": 1,
     "failure": 1,
     "message": 1,
-    "replay": "nightly",
     "replay": "1",
 }
 

@@ -13,6 +13,8 @@ from mqadmin.actions import runner
 from mqadmin.actions.declaration import ActionRefused, Preview
 from mqadmin.actions.runs import Result
 from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.people.masking import read_rules
+from mqadmin.people.roles import Role
 from mqadmin.replays import tasks
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.states import EntryState, JobState
@@ -26,6 +28,7 @@ from tests.support import console_rows as seed
 from tests.support.callers import caller
 from tests.support.dead_letter_brokers import dead_message
 from tests.support.group_brokers import GroupBroker, GroupBrokers
+from tests.support.people import make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -121,6 +124,17 @@ def test_picks_and_filters_say_which_dead_letters(broker: GroupBroker, admin_use
     assert look(admin_user, failure=failure.pk).changes[0].after["messages_selected"] == 3
     with pytest.raises(ActionRefused, match="No dead letter"):
         look(admin_user, since="2100-01-01 00:00")
+
+
+def test_bodies_that_are_hidden_are_not_sent_to_where_they_are_seen(
+    broker: GroupBroker, django_user_model: Any, settings: Any
+) -> None:
+    settings.MQADMIN_MASKED = read_rules("operator:orders")
+    broker.topics["mine"] = TopicConfig(topic_name="mine")
+    operator = make_person("ann", Role.OPERATOR)
+    with pytest.raises(ActionRefused, match="hidden from your role"):
+        look(operator, target="topic", target_topic="mine")
+    assert look(operator, target="origin").changes
 
 
 def test_a_viewer_may_not_start_one(broker: GroupBroker, django_user_model: Any) -> None:
