@@ -2,9 +2,9 @@
 
 A backlog of 1 KiB messages in four queues, each consumer with a group of its own, from its start until its last commit
 is read back at the broker: ours with a plain and with an `async` function, librocketmq's Python binding, and the Java
-push consumer, on our broker and on Apache RocketMQ where it is installed. Plain Celery tasks with the same body beside
-them, from Valkey, one worker process. Processor time is that of all threads of the consuming processes; latency is from
-send to listener, at `STEADY_PER_S` messages a second.
+push consumer; ours and Java's once more in order. On our broker, and on Apache RocketMQ where it is installed. Plain
+Celery tasks with the same body beside them, from Valkey, one worker process. Processor time is that of all threads of
+the consuming processes; latency is from send to listener, at `STEADY_PER_S` messages a second.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STEADY_PER_S, STEADY_S = 500, 6.0
 TASKS = 10_000
 WITHIN_S = 180.0
 CLIENT_JVM = ("-Xms512m", "-Xmx1g", "-XX:+UseG1GC")
-WAYS = ("plain", "async", "librocketmq", "java")
+WAYS = ("plain", "async", "librocketmq", "java", "in order", "java in order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,8 @@ def main() -> None:
                 asyncio.run(_fill(cluster.namesrv))
                 for way in ways:
                     with contextlib.suppress(_NotInstalled):
-                        _show(f"{way} on {label}", _java(cluster, folder) if way == "java" else _member(cluster, way))
+                        measure = _java if way.startswith("java") else _member
+                        _show(f"{way} on {label}", measure(cluster, way, folder))
         _show("plain Celery tasks", _celery(folder))
 
 
@@ -107,8 +108,8 @@ async def _fill(namesrv: str) -> None:
     await producer.close()
 
 
-def _member(cluster: Cluster, way: str) -> Figures:
-    group = f"bench-{way}"
+def _member(cluster: Cluster, way: str, _: Path) -> Figures:
+    group = _name("bench", way)
     member = _start_member(cluster, way, group, TOPIC, BACKLOG)
     ended = json.loads(member.communicate(timeout=WITHIN_S)[0].splitlines()[-1])
     seconds = _read_back(cluster, group) - ended["began_s"]
@@ -137,9 +138,9 @@ async def _steady(cluster: Cluster, way: str) -> list[float]:
     """Returns from send to listener, in milliseconds, while few messages come; the first second is not counted."""
     producer = Producer(cluster.namesrv, "bench")
     await producer.start()
-    topic, count = f"{TOPIC}-steady-{way}", int(STEADY_PER_S * STEADY_S)
+    topic, count = _name(f"{TOPIC}-steady", way), int(STEADY_PER_S * STEADY_S)
     await producer.send(topic, BODY)
-    member = _start_member(cluster, way, f"bench-steady-{way}", topic, count)
+    member = _start_member(cluster, way, _name("bench-steady", way), topic, count)
     read = asyncio.create_task(asyncio.to_thread(member.communicate, timeout=WITHIN_S))
     while not read.done():
         await producer.send(topic, BODY, properties={"sent_ms": str(time.time() * 1000)})
@@ -149,18 +150,24 @@ async def _steady(cluster: Cluster, way: str) -> list[float]:
     return late_ms[-int(STEADY_PER_S * (STEADY_S - 1)) // 2 :]
 
 
-def _java(cluster: Cluster, folder: Path) -> Figures:
+def _java(cluster: Cluster, way: str, folder: Path) -> Figures:
     if not _is_there(require_driver, "5.4.0"):
         raise _NotInstalled
-    with JavaClient("5.4.0", folder / f"java-{cluster.name}", cluster.namesrv, jvm=CLIENT_JVM) as java:
+    with JavaClient("5.4.0", folder / _name(cluster.name, way), cluster.namesrv, jvm=CLIENT_JVM) as java:
         process = next(one for one in psutil.Process().children(recursive=True) if "Driver" in one.cmdline())
         began_s, began_cpu_s = time.time(), _cpu_s([process])
-        java.consumer("c", "bench-java", TOPIC, report=False, threads=20)
+        group = _name("bench", way)
+        java.consumer("c", group, TOPIC, report=False, threads=20, orderly=way.endswith("in order"))
         wait_until(lambda: java.call("consumed_count", name="c") >= BACKLOG, WITHIN_S, "the last message")
         cpu_s, resident_mb = _cpu_s([process]) - began_cpu_s, process.memory_info().rss / 1e6
         java.stop("c")
-        seconds = _read_back(cluster, "bench-java") - began_s
+        seconds = _read_back(cluster, group) - began_s
         return Figures(BACKLOG / seconds, BACKLOG / cpu_s, resident_mb)
+
+
+def _name(of: str, way: str) -> str:
+    """Returns a name for a group, topic or folder of one way."""
+    return f"{of}-{way.replace(' ', '-')}"
 
 
 def _celery(folder: Path) -> Figures:

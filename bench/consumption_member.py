@@ -1,6 +1,6 @@
 """One member of a group in a process of its own, for the benchmark `consumption`.
 
-    consumption_member.py WAY NAMESRV GROUP TOPIC COUNT     WAY is plain, async or librocketmq
+    consumption_member.py WAY NAMESRV GROUP TOPIC COUNT     WAY is plain, async, "in order" or librocketmq
 
 Consumes COUNT messages with a listener that only counts, leaves the group, and prints a line of JSON: when it started
 (seconds since the epoch), seconds of processor time of all threads, largest resident memory in MB, and the milliseconds
@@ -61,7 +61,8 @@ async def ours(way: str, namesrv: str, group: str, topic: str, count: int) -> li
 
     is_async = way == "async"
     listener = Listener(topic, asynchronous if is_async else plain, is_async=is_async)
-    member = PushConsumer(ConsumerConfig(namesrv, group, start=start_rule("first")), {topic: listener})
+    config = ConsumerConfig(namesrv, group, start=start_rule("first"), is_orderly=way == "in order")
+    member = PushConsumer(config, {topic: listener})
     await member.start()
     await done.wait()
     await member.stop()
