@@ -46,6 +46,7 @@ def console(brokers: GroupBrokers, site: Site, page: Page) -> Page:
     """Not logged in yet; "local" has a shop, and "prod" brokers that answer."""
     site.carry_out("empty_cluster")
     site.carry_out("shop")
+    site.carry_out("failure_raised")
     addresses = [broker.server.address for broker in brokers.brokers.values()]
     site.carry_out("cluster_behind", namesrv=brokers.namesrv, brokers=list(brokers.brokers), addresses=addresses)
     return page

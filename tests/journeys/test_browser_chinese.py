@@ -55,6 +55,7 @@ def english_on(page: Page) -> list[str]:
 def test_every_page_is_chinese_and_fits(chromium: Browser, site: Site, width: int, theme: str) -> None:
     site.carry_out("empty_cluster")
     site.carry_out("shop")
+    site.carry_out("failure_raised")
     site.carry_out("lag_becomes", group="billing", lag=4_811, verdict="stalled")
     site.carry_out("member_joins", group="billing", client_id="10.0.3.9@8812")
     page = open_page(chromium, site, width=width, theme=theme)

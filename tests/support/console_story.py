@@ -93,7 +93,7 @@ def dead_orders(now: datetime) -> list[StoredMessage]:
 
 
 def mended_and_ruled(cluster: Cluster, now: datetime) -> None:
-    """Dead letter 2 is mended; a rule runs that has raised the failure of the gateway."""
+    """Dead letter 2 is mended; a rule runs that raises what the gateway fails on."""
     MendedCopy.objects.create(
         dead_letter_id=2,
         body=b'{"id": 1, "currency": "EUR"}',
@@ -101,9 +101,9 @@ def mended_and_ruled(cluster: Cluster, now: datetime) -> None:
         mended_by="admin",
         mended_at=now,
     )
-    rule = DeadLetterRule.objects.create(
+    DeadLetterRule.objects.create(
         cluster=cluster,
-        name="timeouts at night",
+        name="nightly",
         group_name="billing",
         does="raise",
         class_pattern="Payment*",
@@ -115,7 +115,12 @@ def mended_and_ruled(cluster: Cluster, now: datetime) -> None:
         made_at=now,
         last_words="waits for its hours",
     )
-    failure = Failure.objects.get(failure_class="PaymentTimeout")
+
+
+def failure_raised() -> None:
+    """By the rule: it is one thing that needs attention."""
+    now = timezone.now()
+    rule, failure = DeadLetterRule.objects.get(), Failure.objects.get(failure_class="PaymentTimeout")
     RaisedFailure.objects.create(rule=rule, failure=failure, raised_at=now, last_at=now, dead_count=12)
 
 
@@ -180,6 +185,7 @@ STEPS: dict[str, Callable[..., None]] = {
         empty_cluster,
         cluster_behind,
         shop,
+        failure_raised,
         clusters,
         cluster_falls_silent,
         hosted,
