@@ -165,7 +165,7 @@ async def _until_stopped(
 async def _handed_over(keeper: LeaseKeeper, shutdown: ShutdownSignal, hand_over_s: float) -> None:
     """Waits for the worker's shutdown, and then for as long as others have to take the instance over."""
     await shutdown.wait()
-    keeper.hurry()
+    keeper.worker_stops()
     await asyncio.sleep(hand_over_s)
 
 
@@ -190,11 +190,11 @@ class LeaseKeeper:
         self._row = row
         self._heartbeat_interval_s = heartbeat_interval_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lease")
-        self._hurried = asyncio.Event()
+        self._worker_stops = asyncio.Event()
 
-    def hurry(self) -> None:
+    def worker_stops(self) -> None:
         """Has `keep_running` look at the row often from now on, and return when the database does not answer."""
-        self._hurried.set()
+        self._worker_stops.set()
 
     async def keep_running(self, client_id: str) -> None:
         """Marks the instance as running and sends heartbeats; returns when the row asks it to stop."""
@@ -207,18 +207,18 @@ class LeaseKeeper:
                 if await self._submit(self._row.heartbeat) == DesiredState.STOP:
                     return
             except Exception as error:
-                if self._hurried.is_set():
+                if self._worker_stops.is_set():
                     return
                 logger.warning("lease %s: the database does not answer, consuming goes on: %s", self.lease_id, error)
             await self._pause()
 
     async def _pause(self) -> None:
-        if self._hurried.is_set():
+        if self._worker_stops.is_set():
             await asyncio.sleep(HAND_OVER_LOOK_S)
             return
         try:
             async with asyncio.timeout(self._heartbeat_interval_s):
-                await self._hurried.wait()
+                await self._worker_stops.wait()
         except TimeoutError:
             pass
 

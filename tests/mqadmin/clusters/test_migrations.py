@@ -22,6 +22,7 @@ def latest() -> Iterator[list[tuple[str, str]]]:
     MigrationExecutor(connection).migrate(latest)
 
 
+@pytest.mark.sweep
 def test_clusters_of_several_masters_are_asked_again_whether_they_can_be_watched(latest: list[tuple[str, str]]) -> None:
     executor = MigrationExecutor(connection)
     executor.migrate(BEFORE)
