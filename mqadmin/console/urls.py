@@ -118,7 +118,6 @@ urlpatterns = [
     path("clusters/<slug:cluster>/deadletters/<int:message>/mend/", mend, name="mend_dead_letter"),
     action_path("clusters/<slug:cluster>/deadletters/<int:message>/discard-mend/", "discard_mend"),
     path("clusters/<slug:cluster>/replays/", replays, name="replays"),
-    path("clusters/<slug:cluster>/replays/<name:replay>/", replay, name="replay"),
     action_path("clusters/<slug:cluster>/replays/<name:replay>/approve/", "approve_replay"),
     action_path("clusters/<slug:cluster>/replays/<name:replay>/refuse/", "refuse_replay"),
     action_path("clusters/<slug:cluster>/replays/<name:replay>/pause/", "pause_replay"),

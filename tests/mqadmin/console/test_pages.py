@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 from django.test import Client
-from django.urls import get_resolver, reverse
+from django.urls import get_resolver, resolve, reverse
 
 from mqadmin.clusters.models import Cluster, Group
 from mqadmin.lag import sampling
@@ -48,6 +48,8 @@ ARGUMENTS = {
     "failure": 1,
     "message": 1,
     "replay": "1",
+    "rule": "nightly",
+    "day": "2026-01-02",
 }
 
 
@@ -70,6 +72,13 @@ def test_every_page_answers_who_is_logged_in_and_runs_no_inline_script_and_no_in
         assert "script-src 'self'" in response["Content-Security-Policy"], name
         assert not re.search(r"<script(?![^>]*\bsrc=)", html), name
         assert not re.search(r"\sstyle=|<style|\son\w+=", html), name
+
+
+def test_no_address_is_answered_by_the_page_of_another():
+    """A name may hold slashes: what stands below a name has to come before it in `urls.py`."""
+    for name in get_resolver().reverse_dict:
+        if isinstance(name, str) and name not in OPEN_PAGES:
+            assert resolve(address_of(name)).url_name == name.rpartition(":")[2]
 
 
 def test_every_page_but_the_log_in_asks_for_it(db):
