@@ -100,7 +100,6 @@ urlpatterns = [
     path("clusters/<slug:cluster>/groups/<name:group>/deadletters/", group_dead_letters, name="group_dead_letters"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/", "set_wanted_instances"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/running/", "set_instances_running"),
-    action_path("clusters/<slug:cluster>/groups/<name:group>/deadletters/replay/", "start_replay"),
     path("clusters/<slug:cluster>/groups/<name:group>/", health, name="group"),
     path("clusters/<slug:cluster>/deadletters/", dead_letters, name="dead_letters"),
     path("clusters/<slug:cluster>/deadletters/rules/", dead_letter_rules, name="dead_letter_rules"),

@@ -6,7 +6,7 @@ rule and its numbers; `reason` makes the sentence when a page is rendered, in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -151,11 +151,6 @@ def settled(group: VerdictInput, judged: Judgement, calm_since: datetime | None)
     if _seconds_since(since, group.now) >= SETTLE_S:
         return judged, None
     return Judgement(group.was, SETTLING, judged.numbers), since
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Returns the verdict of a cluster: that of its group which most needs somebody; QUIET where there is none."""
-    return min(verdicts, key=lambda verdict: VERDICT_RANKS[verdict], default=Verdict.QUIET)
 
 
 def reason(rule: str, numbers: dict[str, Any]) -> str:

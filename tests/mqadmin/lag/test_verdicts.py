@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqadmin.clusters.models import NEEDS_ATTENTION, Verdict
-from mqadmin.lag.verdicts import RULES, SETTLE_S, STALLED_AFTER_S, VerdictInput, judge, reason, settled, worst
+from mqadmin.lag.verdicts import RULES, SETTLE_S, STALLED_AFTER_S, VerdictInput, judge, reason, settled
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
@@ -197,11 +197,6 @@ def test_group_that_moves_once_in_a_while_does_not_flap() -> None:
         changes += found.verdict != was
         was = found.verdict
     assert (was, changes) == (Verdict.STALLED, 1)
-
-
-def test_cluster_is_as_bad_as_its_worst_group() -> None:
-    assert worst([Verdict.OK, Verdict.STALLED, Verdict.SLOW]) == Verdict.STALLED
-    assert worst([]) == Verdict.QUIET
 
 
 def test_sentence_carries_the_numbers() -> None:
