@@ -56,8 +56,14 @@ def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(ja
     java.consumer(healed, group, topic)
     seen_before = len(java.wait_consumed(2, bystander, within_s=90))
     dead = DeadLetter.objects.get(message_id=sent["msg_id"])
-    # Nothing came to others; then one to everybody.
-    for target, healed_count, seen_count in (("group", 1, seen_before), ("origin", 2, seen_before + 1)):
+    # Nothing came to others; then one to everybody; then what was mended, to the group alone again.
+    for target, healed_count, seen_count, body in (
+        ("group", 1, seen_before, "bad-0"),
+        ("origin", 2, seen_before + 1, "bad-0"),
+        ("group", 3, seen_before + 1, "mended"),
+    ):
+        if body == "mended":
+            assert act("mend_dead_letter", dead_letter=dead.pk, body=body).outcome == "done"
         result = act("start_replay", group=group, target=target, ids=str(dead.pk), skip_replayed="no")
         assert result.outcome == "done", result
         assert result.items[0].after is not None
@@ -66,7 +72,7 @@ def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(ja
         entry = ReplayEntry.objects.get(job=job)
         assert (entry.state, entry.words) == (EntryState.SENT, "")
         (*_, got) = java.wait_consumed(healed_count, healed, within_s=90)
-        assert (got["body"], got["topic"], got["tags"], got["reconsume_times"]) == (sent["body"], topic, "paid", 0)
+        assert (got["body"], got["topic"], got["tags"], got["reconsume_times"]) == (body, topic, "paid", 0)
         assert "order-10" in got["keys"].split()
         java.wait_consumed(seen_count, bystander, within_s=90)
         assert len(java.consumed(bystander)) == seen_count
