@@ -18,6 +18,8 @@ from mqadmin.reports.signals import RunChanged, run_changed
 ABANDONED_AFTER = timedelta(seconds=90)
 # The night's report is made from this hour on (UTC), so that the last hour of the day before is in the history.
 NIGHT_HOUR = 1
+# A night whose run failed, as one that a stop of `up` cut short, is tried again so often; then it waits for a person.
+NIGHT_TRIES_MAX = 3
 # So many of the latest runs are kept.
 RUNS_KEPT = 200
 
@@ -33,9 +35,11 @@ def ask(cluster: str, since: date, until: date, now: datetime, *, is_nightly: bo
 
 
 def ask_nightly(now: datetime) -> ReportRun | None:
-    """Asks for yesterday's reports once, when it is time; None when it is not, or they were asked for."""
+    """Asks for yesterday's reports, when it is time; None before, and when a run of it waits, runs or is done."""
     yesterday = now.date() - timedelta(days=1)
-    if now.hour < NIGHT_HOUR or ReportRun.objects.filter(is_nightly=True, until=yesterday).exists():
+    tries = list(ReportRun.objects.filter(is_nightly=True, until=yesterday).values_list("state", flat=True))
+    has_failed = all(state == RunState.FAILED for state in tries)
+    if now.hour < NIGHT_HOUR or not has_failed or len(tries) >= NIGHT_TRIES_MAX:
         return None
     return ask("", yesterday, yesterday, now, is_nightly=True)
 

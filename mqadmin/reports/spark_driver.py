@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # One day of a million samples needs 400 MiB; more than this and a report would push others off a small machine.
 DRIVER_MEMORY_MIB = 1024
 # A JVM on a machine that compiles and tests at the same time.
-START_TIMEOUT_S = 120.0
+START_TIMEOUT_S = 180.0
 END_TIMEOUT_S = 20.0
 _POLL_S = 0.05
 _CONF = Path(__file__).parent / "spark_conf"

@@ -59,12 +59,12 @@ def wake() -> None:
 
 def _make(run: ReportRun) -> None:
     code, last_words = _manage(["report", "--run", str(run.pk)], RUN_TIMEOUT_S)
-    if code and runs.end(run, timezone.now(), last_words or f"The process of this run ended with {code}."):
+    if code and runs.end(run, timezone.now(), last_words):
         logger.error("%s failed: %s", run, last_words)
 
 
 def _manage(arguments: list[str], timeout_s: float) -> tuple[int, str]:
-    """Runs a management command to its end; returns its exit code and the last line that it wrote."""
+    """Runs a management command to its end; returns its exit code and, when it failed, one line that says why."""
     parent = os.getpid()
     child = subprocess.Popen(
         [sys.executable, "-m", "django", *arguments],
@@ -79,5 +79,12 @@ def _manage(arguments: list[str], timeout_s: float) -> tuple[int, str]:
         child.kill()
         child.communicate()
         return -signal.SIGKILL, f"It was not done within {timeout_s / 3600:.1f} hours."
+    return child.returncode, problem_of(child.returncode, output)
+
+
+def problem_of(code: int, output: str) -> str:
+    """Returns the last line of a command that failed; what a signal ended said nothing of it."""
+    if code < 0:
+        return f"The process of this run was ended by signal {-code}; nothing of it is left."
     lines = output.strip().splitlines()
-    return child.returncode, lines[-1] if lines else ""
+    return lines[-1] if lines else f"The process of this run ended with {code}."

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,11 @@ def results_root() -> Path:
     return Path(settings.MQADMIN_DATA) / "reports" / "v1"
 
 
+def _has_history(cluster: str, day: date) -> bool:
+    """Tells whether anything was sampled on that day; without, there is nothing to report."""
+    return any(path.stem == cluster for path in history().files("lag", day))
+
+
 def append_all() -> int:
     """Appends what the hot windows of all clusters have, and removes what is older than is kept; returns the rows."""
     now, kept = timezone.now(), history()
@@ -89,6 +94,8 @@ def work(run: ReportRun) -> None:
             progress.spark, progress.stage = spark, "computing"
             for day in days:
                 for cluster in clusters:
+                    if not _has_history(cluster.name, day):
+                        continue
                     unit = spark_job.Unit(cluster.name, day, OBJECTIVE_S)
                     folder = keeping.day_folder(results_root(), cluster.name, day) / f"run-{uuid.uuid4().hex}"
                     spark_job.make(spark, history(), unit, folder)

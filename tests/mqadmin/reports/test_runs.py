@@ -54,6 +54,23 @@ def test_a_night_is_asked_for_once_and_not_before_its_hour() -> None:
     assert runs.ask_nightly(midnight + timedelta(hours=25)) is not None
 
 
+def test_a_night_that_failed_is_tried_again_and_not_for_ever() -> None:
+    at = datetime(2026, 11, 22, 3, tzinfo=UTC)
+    for _ in range(runs.NIGHT_TRIES_MAX):
+        night = runs.ask_nightly(at)
+        assert night is not None
+        assert runs.ask_nightly(at) is None
+        assert runs.start_next(at) == night
+        runs.end(night, at, "stopped")
+    assert runs.ask_nightly(at) is None
+
+
+def test_a_process_that_a_signal_ended_said_nothing_of_it() -> None:
+    assert "ended by signal 15" in tasks.problem_of(-15, "Setting default log level")
+    assert tasks.problem_of(1, "noise\nCommandError: no Java\n") == "CommandError: no Java"
+    assert tasks.problem_of(1, "") == "The process of this run ended with 1."
+
+
 def test_a_process_that_fails_leaves_its_last_words_in_the_log_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     Cluster.objects.create(name="prod", namesrv="127.0.0.1:9876")
     runs.ask("prod", DAY, DAY, NOW)
