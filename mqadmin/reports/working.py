@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -20,9 +20,10 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
+from mqadmin.clusters.models import Cluster
 from mqadmin.reports import keeping, runs, spark_job
 from mqadmin.reports.appending import append_due
-from mqadmin.reports.history import History
+from mqadmin.reports.history import BadHistory, History
 from mqadmin.reports.models import ReportRun
 from mqadmin.reports.spark_driver import SparkConfig, spark_session
 
@@ -34,8 +35,13 @@ logger = logging.getLogger(__name__)
 PROGRESS_EVERY_S = 2.0
 # What Apache's and our own console take for granted until objectives are set: a minute behind is late.
 OBJECTIVE_S = 60
-# The percent at which the history is appended and Spark is up.
+# The percent at which the history is appended and Spark is up; and before, and after Spark.
 _STARTED_PERCENT = 15
+_STAGE_PERCENT = {"appending": 5, "starting": 10, "computing": 99}
+
+
+class NothingSampled(Exception):
+    """There is nothing to report."""
 
 
 @dataclass(slots=True)
@@ -48,17 +54,20 @@ class _Progress:
     spark: Any = None
 
     def percent(self) -> int:
-        if self.spark is None:
-            return 5 if self.stage == "appending" else 10
-        return min(99, _STARTED_PERCENT + int((100 - _STARTED_PERCENT) * (self.part + self._share()) / self.parts))
+        # Taken once: the other thread takes it away when Spark stops.
+        spark = self.spark
+        if spark is None:
+            return _STAGE_PERCENT[self.stage]
+        return min(99, _STARTED_PERCENT + int((100 - _STARTED_PERCENT) * (self.part + _share_done(spark)) / self.parts))
 
-    def _share(self) -> float:
-        """Returns the share of the tasks of Spark's stages at work that are done."""
-        tracker = self.spark.sparkContext.statusTracker()
-        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-        known = [stage for stage in stages if stage is not None]
-        total = sum(stage.numTasks for stage in known)
-        return sum(stage.numCompletedTasks for stage in known) / total if total else 0.0
+
+def _share_done(spark: SparkSession) -> float:
+    """Returns the share of the tasks of Spark's stages at work that are done."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+    known = [stage for stage in stages if stage is not None]
+    total = sum(stage.numTasks for stage in known)
+    return sum(stage.numCompletedTasks for stage in known) / total if total else 0.0
 
 
 def history() -> History:
@@ -83,35 +92,54 @@ def append_all() -> int:
 
 
 def work(run: ReportRun) -> None:
-    """Makes the reports of a run. What each wrote stays when a later one fails."""
+    """Makes the reports of a run. Raises BadHistory at its end, when the other reports are made.
+
+    Raises NothingSampled when there is nothing to report, unless beat asked: of a night before the first sample.
+    """
     now, clusters, days = timezone.now(), runs.clusters_of(run), runs.days_of(run)
-    progress = _Progress(parts=max(1, len(clusters) * len(days)))
+    progress = _Progress()
     with _telling(run, progress):
         run.row_count = sum(append_due(history(), cluster, now) for cluster in clusters)
-        progress.stage = "starting"
-        config = SparkConfig(settings.SPARK_MASTER, Path(settings.MQADMIN_DATA) / "spark")
-        with spark_session(config) as spark:
-            progress.spark, progress.stage = spark, "computing"
-            for day in days:
-                for cluster in clusters:
-                    if not _has_history(cluster.name, day):
-                        continue
-                    unit = spark_job.Unit(cluster.name, day, OBJECTIVE_S)
-                    folder = keeping.day_folder(results_root(), cluster.name, day) / f"run-{uuid.uuid4().hex}"
-                    spark_job.make(spark, history(), unit, folder)
-                    keeping.keep(
-                        cluster,
-                        day,
-                        spark_job.rows(spark, folder),
-                        folder=folder,
-                        root=results_root(),
-                        objective_s=OBJECTIVE_S,
-                        now=timezone.now(),
-                    )
-                    progress.part += 1
-            run.figures = _spark_figures(spark)
-            progress.spark = None
+        parts = [(cluster, day) for day in days for cluster in clusters if _has_history(cluster.name, day)]
+        if parts:
+            _compute(run, parts, progress)
+        elif not run.is_nightly:
+            raise NothingSampled("Nothing was sampled on these days.")
     ReportRun.objects.filter(pk=run.pk).update(row_count=run.row_count, figures=run.figures)
+
+
+def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: _Progress) -> None:
+    """Makes one report after the other on one Spark session."""
+    progress.stage, progress.parts = "starting", len(parts)
+    unreadable: list[BadHistory] = []
+    with spark_session(SparkConfig(settings.SPARK_MASTER, Path(settings.MQADMIN_DATA) / "spark")) as spark:
+        progress.spark, progress.stage = spark, "computing"
+        try:
+            for cluster, day in parts:
+                try:
+                    _make(spark, cluster, day)
+                except BadHistory as error:
+                    unreadable.append(error)
+                progress.part += 1
+            run.figures = _spark_figures(spark)
+        finally:
+            progress.spark = None
+    if unreadable:
+        raise unreadable[0]
+
+
+def _make(spark: SparkSession, cluster: Cluster, day: date) -> None:
+    folder = keeping.day_folder(results_root(), cluster.name, day) / f"run-{uuid.uuid4().hex}"
+    spark_job.make(spark, history(), spark_job.Unit(cluster.name, day, OBJECTIVE_S), folder)
+    keeping.keep(
+        cluster,
+        day,
+        spark_job.rows(spark, folder),
+        folder=folder,
+        root=results_root(),
+        objective_s=OBJECTIVE_S,
+        now=timezone.now(),
+    )
 
 
 @contextmanager

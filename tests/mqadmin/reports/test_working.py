@@ -1,0 +1,84 @@
+"""A run from the history to the rows, with Spark's place taken: what is skipped, what stays when a report fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqadmin.clusters.models import Cluster
+from mqadmin.reports import runs, working
+from mqadmin.reports.history import BadHistory
+from mqadmin.reports.models import ReportRun
+
+pytestmark = pytest.mark.django_db
+
+DAY = date(2026, 11, 21)
+NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any) -> list[tuple[str, date]]:
+    """The reports that were made; that of `bad` cannot be."""
+    settings.MQADMIN_DATA = tmp_path
+    found: list[tuple[str, date]] = []
+
+    @contextmanager
+    def session(_config: object) -> Iterator[None]:
+        yield None
+
+    def make(_spark: object, cluster: Cluster, day: date) -> None:
+        if cluster.name == "bad":
+            raise BadHistory("bad.parquet cannot be read: move it away.")
+        found.append((cluster.name, day))
+
+    monkeypatch.setattr(working, "spark_session", session)
+    monkeypatch.setattr(working, "_make", make)
+    monkeypatch.setattr(working, "_spark_figures", lambda _spark: {"tasks": 3})
+    monkeypatch.setattr(working, "_telling", lambda *_: session(None))
+    return found
+
+
+def run_of(cluster: str = "", *, is_nightly: bool = False) -> ReportRun:
+    runs.ask(cluster, DAY, DAY, NOW, is_nightly=is_nightly)
+    run = runs.start_next(NOW)
+    assert run is not None
+    return run
+
+
+def sampled(*clusters: str) -> None:
+    for name in clusters:
+        Cluster.objects.create(name=name, namesrv="127.0.0.1:9876")
+        path = working.history().path("lag", name, datetime(2026, 11, 21, 5, tzinfo=UTC))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def test_a_file_that_cannot_be_read_costs_its_own_report_alone(made: list[tuple[str, date]]) -> None:
+    sampled("bad", "good")
+    run = run_of()
+    with pytest.raises(BadHistory, match=r"bad\.parquet"):
+        working.work(run)
+    assert made == [("good", DAY)]
+
+
+def test_a_cluster_of_which_nothing_was_sampled_is_left_out(made: list[tuple[str, date]]) -> None:
+    sampled("good")
+    Cluster.objects.create(name="new", namesrv="127.0.0.1:9876")
+    run = run_of()
+    working.work(run)
+    assert made == [("good", DAY)]
+    assert ReportRun.objects.get(pk=run.pk).figures == {"tasks": 3}
+
+
+def test_without_any_sample_a_person_is_told_and_a_night_is_quiet(made: list[tuple[str, date]]) -> None:
+    Cluster.objects.create(name="new", namesrv="127.0.0.1:9876")
+    with pytest.raises(working.NothingSampled):
+        working.work(run_of("new"))
+    ReportRun.objects.all().delete()
+    working.work(run_of(is_nightly=True))
+    assert made == []
