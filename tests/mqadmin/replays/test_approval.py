@@ -37,6 +37,7 @@ def dry_run(monkeypatch: pytest.MonkeyPatch) -> None:
             target=Target.GROUP,
             count=1,
             has_more=False,
+            origins=("orders",),
             topics=("%RETRY%billing",),
             sample=(),
             replayed_count=0,
