@@ -83,11 +83,11 @@ class ListResource(Resource):
         """Returns the rows that the query string asks for. Raises ObjectDoesNotExist."""
         raise NotImplementedError
 
-    def get(self, request: Request, **names: str) -> HttpResponseBase:
+    def get(self, request: Request, **names: Any) -> HttpResponseBase:
         query = self._read_query(request)
         accepted = EXPORTS.get(request.accepted_renderer.format)
         if accepted is not None:
-            name = "-".join([*names.values(), request.path.rpartition("/")[2]])
+            name = "-".join([*map(str, names.values()), request.path.rpartition("/")[2]])
             return export(self.rows(query, **names), self.row, accepted, name, self.export_rows)
         return self.when_changed(request, names, lambda: self._page(request, query, self.rows(query, **names)))
 

@@ -44,3 +44,11 @@ def test_replays_are_read_with_their_ledger_page_by_page(http: Client, job: Repl
     assert [one["message_id"] for one in (*first["items"], *second["items"])] == ["m2", "m1", "m0"]
     assert [one["message_id"] for one in http.get(f"{entries}?state=unknown").json()["items"]] == ["m1"]
     assert http.get("/api/v1/clusters/local/replays/999").status_code == 404
+
+
+def test_a_ledger_is_exported_and_one_that_is_not_there_is_not_found(http: Client, job: ReplayJob) -> None:
+    exported = http.get(f"/api/v1/clusters/local/replays/{job.pk}/entries?format=csv")
+    assert exported.status_code == 200
+    assert "m1" in exported.getvalue().decode()
+    for missing in (job.pk + 1, 10**21):
+        assert http.get(f"/api/v1/clusters/local/replays/{missing}/entries?format=csv").status_code == 404
