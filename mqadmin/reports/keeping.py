@@ -77,7 +77,7 @@ def remove_leftovers(root: Path, cluster: str, day: date, kept: str) -> None:
 
 def _row(one: Mapping[str, Any], day: date, churn: Mapping[str, int], failures: Mapping[str, str]) -> GroupDay:
     group, hot, start_ms = one["consumer_group"], one["hot_queue"] or {}, _start_ms(day)
-    place = f"{hot['topic']} {hot['broker']} {hot['queue']}" if hot else ""
+    place = f"{hot['topic']}/{hot['broker']}/{hot['queue']}" if hot else ""
     before = one["over_ms_before"]
     return GroupDay(
         group_name=group,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.reports.models import PROBLEM_CHARS_MAX, ReportRun, RunState
@@ -82,7 +83,7 @@ def end(run: ReportRun, now: datetime, problem: str = "") -> bool:
 def end_abandoned(now: datetime) -> int:
     """Ends runs whose process is gone; returns how many."""
     gone = ReportRun.objects.filter(state=RunState.RUNNING, seen_at__lt=now - ABANDONED_AFTER)
-    return sum(end(run, now, "The process of this run was killed; nothing of it is left.") for run in gone)
+    return sum(end(run, now, _("The process of this run was killed; nothing of it is left.")) for run in gone)
 
 
 def forget_old() -> None:

@@ -21,6 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext as _
+
 from mqadmin.reports.java import find_java
 
 if TYPE_CHECKING:
@@ -90,7 +92,7 @@ def spark_settings(config: SparkConfig) -> dict[str, str]:
 def spark_session(config: SparkConfig) -> Iterator[SparkSession]:
     """Starts a JVM and a session in it; both end with the block. Raises NoJava, NoSpark."""
     if importlib.util.find_spec("pyspark") is None:
-        raise NoSpark("PySpark is not installed: install requirements/reports.txt.")
+        raise NoSpark(_("PySpark is not installed: install requirements/reports.txt."))
     config.scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=config.scratch) as folder:
         told = Path(folder) / "gateway"
@@ -138,9 +140,9 @@ def _wait_for_gateway(jvm: subprocess.Popen[bytes], told: Path) -> tuple[int, st
     give_up_at = time.monotonic() + START_TIMEOUT_S
     while not told.exists():
         if jvm.poll() is not None:
-            raise NoSpark(f"Spark's JVM ended with {jvm.returncode} before it was ready; its log says why.")
+            raise NoSpark(_("Spark's JVM ended with %(code)s before it was ready.") % {"code": jvm.returncode})
         if time.monotonic() > give_up_at:
-            raise NoSpark(f"Spark's JVM was not ready within {START_TIMEOUT_S:.0f} s.")
+            raise NoSpark(_("Spark's JVM was not ready within %(n)s s.") % {"n": round(START_TIMEOUT_S)})
         time.sleep(_POLL_S)
     packed = told.read_bytes()
     port, length = struct.unpack_from(">ii", packed)
@@ -155,7 +157,7 @@ def _connect(port: int, secret: str) -> SparkSession:
     try:
         return SparkSession.builder.getOrCreate()
     except Exception as error:
-        raise NoSpark(f"Spark did not start: {first_line(error)}") from error
+        raise NoSpark(_("Spark did not start: %(reason)s") % {"reason": first_line(error)}) from error
     finally:
         for name in ours:
             del os.environ[name]

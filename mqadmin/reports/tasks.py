@@ -13,6 +13,7 @@ import sys
 
 from celery import shared_task
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
 from mqadmin.reports import runs
@@ -33,7 +34,7 @@ def make_reports() -> None:
     """Asks for the night's reports when it is time, and makes all that wait."""
     runs.end_abandoned(timezone.now())
     runs.ask_nightly(timezone.now())
-    for _ in range(RUNS_PER_TURN):
+    for _turn in range(RUNS_PER_TURN):
         run = runs.start_next(timezone.now())
         if run is None:
             return
@@ -74,17 +75,18 @@ def _manage(arguments: list[str], timeout_s: float) -> tuple[int, str]:
         preexec_fn=lambda: END_WITH_PARENT(parent, signal.SIGKILL),
     )
     try:
-        output, _ = child.communicate(timeout=timeout_s)
+        output, _errors = child.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         child.kill()
         child.communicate()
-        return -signal.SIGKILL, f"It was not done within {timeout_s / 3600:.1f} hours."
+        return -signal.SIGKILL, _("It was not done within %(n)s minutes.") % {"n": round(timeout_s / 60)}
     return child.returncode, problem_of(child.returncode, output)
 
 
 def problem_of(code: int, output: str) -> str:
     """Returns the last line of a command that failed; what a signal ended said nothing of it."""
     if code < 0:
-        return f"The process of this run was ended by signal {-code}; nothing of it is left."
+        words = _("The process of this run was ended by signal %(number)s; nothing of it is left.")
+        return words % {"number": -code}
     lines = output.strip().splitlines()
-    return lines[-1] if lines else f"The process of this run ended with {code}."
+    return lines[-1] if lines else _("The process of this run ended with %(code)s.") % {"code": code}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import connection
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.reports import keeping, runs, spark_job
@@ -104,7 +105,7 @@ def work(run: ReportRun) -> None:
         if parts:
             _compute(run, parts, progress)
         elif not run.is_nightly:
-            raise NothingSampled("Nothing was sampled on these days.")
+            raise NothingSampled(_("Nothing was sampled on these days."))
     ReportRun.objects.filter(pk=run.pk).update(row_count=run.row_count, figures=run.figures)
 
 

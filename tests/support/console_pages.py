@@ -36,6 +36,9 @@ PAGES = (
     "/clusters/local/deadletters/rules/",
     "/clusters/local/deadletters/rules/make/?group=billing&failure=2",
     "/clusters/local/rebalances/",
+    "/clusters/local/reports/",
+    "/clusters/local/reports/2026-11-20/",
+    "/clusters/local/make-report/?day=2026-11-20",
     "/clusters/local/topics/",
     "/clusters/local/topics/orders/",
 )

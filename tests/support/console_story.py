@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import django
@@ -24,6 +24,7 @@ from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group,
 from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure  # noqa: E402
 from mqadmin.deadletters.models import Failure, MendedCopy  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
+from mqadmin.reports.models import DayReport, GroupDay, ReportRun  # noqa: E402
 from remoting.wire.properties import Property  # noqa: E402
 from remoting.wire.stored_message import StoredMessage  # noqa: E402
 from tests.support import console_rows as seed  # noqa: E402
@@ -66,9 +67,41 @@ def shop() -> None:
         seed.make_subscription(billing, "orders", "*", now=now, client_id=client_id)
     seed.make_dead_letters(cluster, "billing", dead_orders(now), now=now)
     mended_and_ruled(cluster, now)
+    reported(cluster, now)
     index = seed.make_group(cluster, "orders-index", now=now, lag=3)
     seed.make_queue_offset(index, "orders", 0, now=now, lag=3, committed_offset=131_997)
     _publish(ChangeKind.GROUPS)
+
+
+def reported(cluster: Cluster, now: datetime) -> None:
+    """A day on which billing missed its objective, and a run that failed."""
+    day = date(2026, 11, 20)
+    totals = {"over_s": 2_460, "produced": 900, "consumed": 700, "retried": 12, "dead": 3}
+    ReportRun.objects.create(
+        since=day, until=day, state="failed", asked_at=now, problem="Spark's JVM was not ready within 180 s."
+    )
+    report = DayReport.objects.create(
+        cluster=cluster, day=day, made_at=now, is_whole=True, objective_s=60, group_count=1, over_count=1, **totals
+    )
+    GroupDay.objects.create(
+        report=report,
+        group_name="billing",
+        known_s=86_400,
+        lag_p50=0,
+        lag_p95=80,
+        lag_p99=90,
+        lag_max=100,
+        lag_last=5,
+        worst_hour=14,
+        is_quiet=False,
+        is_abandoned=False,
+        hot_queue="orders/broker-a/1",
+        skew=4.0,
+        produced_before=450,
+        over_s_before=60,
+        hours=[[14, 3_600, 2.5, 9, 2_460]],
+        **totals,
+    )
 
 
 def dead_orders(now: datetime) -> list[StoredMessage]:

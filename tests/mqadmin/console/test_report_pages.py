@@ -44,7 +44,7 @@ def report(cluster: Cluster) -> DayReport:
     }
     GroupDay.objects.create(
         report=report, group_name="billing", over_s=2460, over_s_before=60, lag_p95=80, lag_last=5, worst_hour=14,
-        produced=450, retried=12, dead=3, members=2, is_quiet=False, is_abandoned=False, hot_queue="orders a 1",
+        produced=450, retried=12, dead=3, members=2, is_quiet=False, is_abandoned=False, hot_queue="orders/a/1",
         skew=4.0, top_failure="shop.PaymentTimeout", **figures,
     )  # fmt: skip
     GroupDay.objects.create(
@@ -64,7 +64,7 @@ def test_a_day_is_told_in_words_made_from_its_figures(http: Client, cluster: Clu
     for words in (
         "1 group missed its objective on Nov. 20, 2026: billing, for 41 m 00 s",
         "billing got worse: over its objective for 41 m 00 s, a week before for 1 m 00 s.",
-        "In billing the queue orders a 1 has 4.0 times the lag of an even one.",
+        "In billing the queue orders/a/1 has 4.0 times the lag of an even one.",
         "50% more messages came in than on the day before.",
         "3 messages died, most in billing, of PaymentTimeout.",
     ):

@@ -110,7 +110,7 @@ def test_a_file_that_is_not_of_the_history_is_named(cluster: Cluster, tmp_path: 
     history = History(tmp_path)
     append_hour(history, cluster, START, START + timedelta(minutes=10))
     history.path("lag", "other", START).write_bytes(b"not Parquet")
-    with pytest.raises(BadHistory, match=r"other\.parquet cannot be read .*: move it away"):
+    with pytest.raises(BadHistory, match=r"other\.parquet cannot be read: move it away"):
         history.check(START.date())
 
 

@@ -62,7 +62,7 @@ def test_the_rows_of_a_day_say_what_spark_found(cluster: Cluster, tmp_path: Path
     )
     assert (report.revision, report.is_whole, report.group_count, report.over_count) == (1, True, 2, 1)
     row = GroupDay.objects.get(group_name="billing")
-    assert (row.over_s, row.over_s_before, row.worst_hour, row.hot_queue, row.skew) == (60, 30, 14, "orders a 1", 4.0)
+    assert (row.over_s, row.over_s_before, row.worst_hour, row.hot_queue, row.skew) == (60, 30, 14, "orders/a/1", 4.0)
     assert row.hours == [[14, 3600, 1.5, 10, 60]]
     assert GroupDay.objects.get(group_name="quiet").worst_hour is None
 
