@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.test import Client
 
 from mqadmin.clusters.models import Cluster
@@ -47,8 +48,12 @@ def test_replays_are_read_with_their_ledger_page_by_page(http: Client, job: Repl
 
 
 def test_a_ledger_is_exported_and_one_that_is_not_there_is_not_found(http: Client, job: ReplayJob) -> None:
-    exported = http.get(f"/api/v1/clusters/local/replays/{job.pk}/entries?format=csv")
-    assert exported.status_code == 200
-    assert "m1" in exported.getvalue().decode()
+    answer = http.get(f"/api/v1/clusters/local/replays/{job.pk}/entries?format=csv")
+    assert answer.status_code == 200
+
+    async def whole() -> bytes:
+        return b"".join([chunk async for chunk in answer.streaming_content])
+
+    assert "m1" in async_to_sync(whole)().decode()
     for missing in (job.pk + 1, 10**21):
         assert http.get(f"/api/v1/clusters/local/replays/{missing}/entries?format=csv").status_code == 404
