@@ -40,7 +40,7 @@ def test_data_side_of_the_console_works_on_postgresql() -> None:
             [
                 sys.executable,
                 *("-m", "pytest", "-q", "-p", "no:cacheprovider"),
-                *("-m", "not java and not redis and not postgres and not journey"),
+                *("-m", "not java and not redis and not postgres and not journey and not sqlite"),
                 *(str(ROOT / "tests" / "mqadmin" / suite) for suite in SUITES),
                 *(str(ROOT / "tests" / "consumer" / suite) for suite in ("outbox", "failures", "test_inbox.py")),
             ],

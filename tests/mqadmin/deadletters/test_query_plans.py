@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.db.models import QuerySet
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter, dead_letters, failures
 
+# PostgreSQL plans by the number of rows, and there are none here.
+pytestmark = pytest.mark.sqlite
+
 
 def plan(rows: QuerySet[Any], column: str) -> str:
-    if connection.vendor != "sqlite":
-        pytest.skip("PostgreSQL plans by the number of rows, and there are none here")
     return rows.order_by(f"-{column}", "-pk")[:51].explain()
 
 

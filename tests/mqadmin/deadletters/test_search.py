@@ -113,9 +113,8 @@ def test_without_an_index_all_texts_are_read(prod: Cluster, monkeypatch: pytest.
     assert (found(prod, body="miller"), found(prod, text="uniq1")) == ([0], [1])
 
 
+@pytest.mark.sqlite
 def test_the_index_is_made_of_what_is_there(prod: Cluster) -> None:
-    if connection.vendor != "sqlite":
-        pytest.skip("PostgreSQL keeps it with the table")
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE mq_deadletters_search_bodies")
         cursor.execute("DROP TRIGGER mq_deadletters_search_delete")
