@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 # Anything but "yes" leaves out what reports need: Spark, a Java, Plotly, half a gigabyte.
 REPORTS ?= yes
 
-# What needs nothing but Python and is over within milliseconds.
-UNIT := not (journey or crash or simulation or sweep or java or postgres or browser or spark)
+# What needs nothing but Python and is over within half a second.
+UNIT := not (journey or crash or simulation or sweep or slow or java or postgres or browser or spark)
 # tests/support/parallel.py says how many workers that are and what each gets.
 PARALLEL := -n auto --dist loadfile
 

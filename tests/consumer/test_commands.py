@@ -38,6 +38,7 @@ def manage(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_an_unknown_group_is_one_line_that_lists_the_known_ones() -> None:
     done = manage("runconsumer", "nobody", MQADMIN_APPS="examples.shop")
     assert done.returncode == 1
@@ -55,6 +56,7 @@ def test_without_any_listeners_the_line_says_how_to_name_an_app(monkeypatch: pyt
         call_command("runconsumer", "nobody")
 
 
+@pytest.mark.slow
 def test_declarations_that_contradict_each_other_stop_every_command(tmp_path: Path) -> None:
     app = tmp_path / "clashing"
     app.mkdir()

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 BEFORE, AFTER = [("mq_consumer", "0001_initial")], [("mq_consumer", "0002_pending_and_desired_state")]
 
 
+@pytest.mark.slow
 def test_leases_keep_their_state_and_what_is_asked_of_them_there_and_back() -> None:
     old = _migrate(BEFORE)
     try:

@@ -65,6 +65,7 @@ def test_a_command_comes_back_as_it_was(codec: SerializeType, command: Command) 
 
 
 @given(commands)
+@pytest.mark.slow
 def test_any_command_comes_back_as_it_was(command: Command) -> None:
     assert there_and_back(command) == command
 

@@ -49,6 +49,7 @@ async def test_a_mailbox_that_is_closed_stays_closed() -> None:
     assert MOVED_CUSTOMER in CLOSED_MAILBOXES
 
 
+@pytest.mark.slow
 def test_the_shops_listeners_are_declared_and_can_be_called_like_any_function() -> None:
     """In a process of its own: listeners are declared before Django's start, or not at all."""
     script = """

@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^# /etc/mqadmin/environment\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_check_deploy_is_clean_under_the_documented_environment(tmp_path: Path) -> None:
     found = _BLOCK.search((ROOT / "docs" / "OPERATING.md").read_text())
     assert found, "docs/OPERATING.md has no environment file"

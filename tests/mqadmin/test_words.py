@@ -97,6 +97,7 @@ def test_a_text_that_is_put_together_is_refused() -> None:
         list(words.python_texts('from django.utils.translation import gettext as _; _("Delete " + name)'))
 
 
+@pytest.mark.slow
 def test_rewriting_keeps_what_is_translated_and_changes_nothing_else(tmp_path: Path) -> None:
     copy = tmp_path / "django.po"
     copy.write_bytes(words.CATALOGUE.read_bytes())

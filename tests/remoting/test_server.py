@@ -150,6 +150,7 @@ def test_a_connection_cut_in_the_middle_of_a_frame_leaves_nothing_behind(run: Ru
     run(main())
 
 
+@pytest.mark.slow
 def test_a_slow_reader_is_served_on_when_it_reads_and_costs_bounded_memory(run: Run) -> None:
     body = bytes(100_000)
     frame = encode_frame(Command(code=34, body=body))
@@ -208,6 +209,7 @@ def test_closing_fails_requests_in_flight_at_the_client_and_ends_every_connectio
     run(main())
 
 
+@pytest.mark.slow
 def test_closing_does_not_wait_for_slow_readers_one_after_the_other(run: Run) -> None:
     async def main() -> None:
         listening = Listening(close_grace_s=2.0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+import pytest
+
 from broker.engine.event_loop import LAG_INTERVAL_S, EventLoopLagMonitor, PeriodicTask
 from tests.support.waiting import eventually
 
@@ -76,6 +78,7 @@ async def test_a_task_that_is_woken_runs_at_once_and_waits_again() -> None:
     assert len(runs) == 2
 
 
+@pytest.mark.slow
 async def test_a_lag_is_seen_while_what_came_meanwhile_is_read_and_forgotten_then(caplog):
     loop = asyncio.get_running_loop()
     monitor = EventLoopLagMonitor(logged_s=LAG_INTERVAL_S)

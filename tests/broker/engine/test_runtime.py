@@ -448,6 +448,7 @@ async def test_a_group_gets_what_is_stored_after_a_power_cut_took_what_it_had_co
         await runtime.stop()
 
 
+@pytest.mark.slow
 async def test_levels_that_are_changed_while_messages_wait_count_for_the_next_ones(tmp_path) -> None:
     runtime = BrokerRuntime(config_in(tmp_path))
     await runtime.start()
@@ -483,6 +484,7 @@ async def test_levels_that_are_changed_while_messages_wait_count_for_the_next_on
         await again.stop()
 
 
+@pytest.mark.slow
 async def test_a_message_comes_at_the_time_its_sender_named_unless_it_was_recalled(house) -> None:
     handles = []
     for number in range(2):

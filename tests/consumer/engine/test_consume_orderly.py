@@ -267,6 +267,7 @@ async def test_a_stop_lets_the_running_message_end_and_begins_no_other(broker: M
     assert broker.offsets[GROUP, MessageQueue("orders", BROKER_NAME, 0)] == 1
 
 
+@pytest.mark.slow
 async def test_a_stop_keeps_the_lock_of_a_queue_whose_listener_runs_on(broker: MemoryBroker, members: Members) -> None:
     release = threading.Event()
     began = threading.Event()
@@ -284,6 +285,7 @@ async def test_a_stop_keeps_the_lock_of_a_queue_whose_listener_runs_on(broker: M
     assert [queue.queue_id for queue in locked] == [1, 2, 3]
 
 
+@pytest.mark.slow
 async def test_after_a_broken_connection_nothing_begins_before_the_lock_is_granted_again(
     broker: MemoryBroker, members: Members
 ) -> None:

@@ -86,6 +86,7 @@ async def test_a_sync_listener_runs_in_at_most_the_given_number_of_threads(
     assert threading.main_thread() not in {thread for thread, _ in seen}
 
 
+@pytest.mark.slow
 async def test_members_share_the_queues_and_take_over_from_one_that_leaves(
     broker: MemoryBroker, members: Members
 ) -> None:
@@ -151,6 +152,7 @@ async def test_a_stop_waits_for_the_listener_that_runs_and_leaves_the_rest_to_ot
     assert broker.offsets[GROUP, MessageQueue("orders", "memory", 0)] == 1
 
 
+@pytest.mark.slow
 async def test_a_stop_does_not_wait_for_ever_for_a_listener_that_hangs(
     broker: MemoryBroker, members: Members, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -315,6 +317,7 @@ async def test_a_queue_whose_offset_is_gone_goes_on_where_the_broker_says(
 @pytest.mark.parametrize(
     "code", [ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED]
 )
+@pytest.mark.slow
 async def test_a_broker_that_answers_at_once_and_nothing_new_is_not_asked_without_pause(
     broker: MemoryBroker, members: Members, code: int
 ) -> None:
@@ -337,6 +340,7 @@ async def test_a_broker_that_answers_at_once_and_nothing_new_is_not_asked_withou
     assert pulls <= 8 * (1 + pauses)
 
 
+@pytest.mark.slow
 async def test_a_member_that_the_broker_forgot_sends_a_heartbeat_and_goes_on(
     broker: MemoryBroker, members: Members
 ) -> None:

@@ -93,6 +93,7 @@ async def test_every_thread_is_used_while_all_hang() -> None:
     await calls.workers.close()
 
 
+@pytest.mark.slow
 async def test_threads_that_sleep_are_woken_by_what_comes_later() -> None:
     calls = Calls(4, lambda message: None)
     for round_ in range(1, 200):

@@ -90,6 +90,7 @@ async def test_an_instance_ends_when_its_lease_asks_for_it() -> None:
     assert instance.row.steps[-2:] == ["mark_stopping", "end: it was asked to stop False"]
 
 
+@pytest.mark.slow
 async def test_an_instance_whose_worker_shuts_down_goes_on_until_another_runs() -> None:
     instance = Instance()
     await eventually(lambda: "heartbeat" in instance.row.steps)

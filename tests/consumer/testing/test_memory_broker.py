@@ -90,6 +90,7 @@ def test_what_is_sent_on_commit_comes_after_the_commit(declared: Declare) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_the_outbox_is_delivered_here(declared: Declare) -> None:
     mq = declared(("billing", lambda message: None, {}))
     producer.send_by_outbox("orders", "one")

@@ -104,6 +104,7 @@ def test_the_same_key_tells_what_was_done_and_does_nothing(http: Client, brokers
     ],
     ids=["other settings", "another topic", "a further group", "nothing"],
 )
+@pytest.mark.slow
 def test_the_key_of_another_file_is_refused_whatever_the_plan_was(
     http: Client, brokers: GroupBrokers, other: str
 ) -> None:

@@ -46,6 +46,7 @@ def test_a_change_of_the_description_is_noted_in_the_changelog() -> None:
     )
 
 
+@pytest.mark.slow
 def test_it_is_valid_openapi_without_warnings(description: dict) -> None:
     assert description["openapi"].startswith("3.1")
     validate_schema(description)
@@ -57,6 +58,7 @@ def test_every_action_has_its_own_addresses(description: dict) -> None:
     assert {f"{verb}_{name}" for verb in ("preview", "run") for name in registry.ACTIONS} <= operations
 
 
+@pytest.mark.slow
 def test_the_description_is_served_as_json_and_yaml_and_for_people(http: Client) -> None:
     served = http.get("/api/v1/openapi.json")
     assert (served.status_code, served["Content-Type"]) == (200, "application/json")

@@ -21,6 +21,7 @@ def latest() -> Iterator[list[tuple[str, str]]]:
     MigrationExecutor(connection).migrate(latest)
 
 
+@pytest.mark.slow
 def test_entries_say_what_was_asked_for_and_what_takes_it_back(latest: list[tuple[str, str]]) -> None:
     executor = MigrationExecutor(connection)
     executor.migrate([("mq_audit", "0001_initial")])

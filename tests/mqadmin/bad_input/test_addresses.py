@@ -87,6 +87,7 @@ def asked_on_the_page(http: Client, namesrv: str) -> Any:
 @pytest.mark.usefixtures("_quick_requests")
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("asked", [asked_by_rest, asked_on_the_page], ids=["rest", "page"])
+@pytest.mark.slow
 def test_whatever_answers_is_named_and_nobody_waits_for_ever(
     http: Client, other: str, asked: Callable[[Client, str], Any]
 ) -> None:

@@ -41,6 +41,7 @@ def test_the_default_cluster_would_come_back_and_is_refused(db, settings, act) -
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_one_that_is_followed_is_removed_and_the_others_are_followed_on(act) -> None:
     with ScriptedBroker(is_watched=True) as first, ScriptedBroker(is_watched=True) as second:
         for broker in (first, second):

@@ -37,6 +37,7 @@ def english_in(html: str) -> list[str]:
     return [words for words in texts if ENGLISH.search(words)]
 
 
+@pytest.mark.slow
 def test_no_page_has_english(chinese: Client) -> None:
     """A person, job, token or run that is not there leads to the page that says so."""
     english = {}

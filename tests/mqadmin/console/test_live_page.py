@@ -52,6 +52,7 @@ def rendered() -> Iterator[list[Any]]:
     template_rendered.disconnect(note)
 
 
+@pytest.mark.slow
 def test_a_region_is_rendered_once_for_all_viewers(group, rendered):
     viewers = [viewer(f"viewer{number}") for number in range(VIEWERS)]
     for name, args in EVERY_PAGE:
@@ -68,6 +69,7 @@ def test_a_region_is_rendered_once_for_all_viewers(group, rendered):
         assert len(asked) <= (VIEWERS - 1) * (8 if "dead_letters" in name else 6), name
 
 
+@pytest.mark.slow
 def test_a_region_sees_neither_request_nor_viewer(http, group, rendered):
     HostedGroup.objects.create(group="billing", wanted_instances=2, declared_instances=2)
     for name, args in EVERY_PAGE:

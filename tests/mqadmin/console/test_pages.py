@@ -126,6 +126,7 @@ def test_htmx_gets_the_live_region_alone_and_nothing_is_cached(http, group):
     ],
     ids=repr,
 )
+@pytest.mark.slow
 def test_names_from_strangers_are_text_everywhere(http, cluster, now, name):
     seed.make_topic(cluster, name, now=now)
     group = seed.make_group(cluster, name, now=now, verdict="stalled", lag=1, verdict_rule="offset_stands")
@@ -151,6 +152,7 @@ def test_names_from_strangers_are_text_everywhere(http, cluster, now, name):
         assert b"<script>alert" not in response.content, page
 
 
+@pytest.mark.slow
 def test_how_often_the_database_is_asked_does_not_grow_with_the_rows(http, group, now, django_assert_max_num_queries):
     for number in range(30):
         further = seed.make_group(group.cluster, f"g{number:02}", now=now, verdict="slow", lag=number)

@@ -70,6 +70,7 @@ def test_a_chinese_page_shows_its_chinese(stored: str, shown: str) -> None:
 
 
 @pytest.mark.usefixtures("in_chinese")
+@pytest.mark.slow
 def test_each_text_that_may_be_stored_is_found_again() -> None:
     """Whatever an action says is stored in English: its Chinese has the same values."""
     folders = re.compile("mqadmin/(?!console|api)")

@@ -66,6 +66,7 @@ def test_receivers_say_how_many_rows_they_wrote(group: Group) -> None:
     assert measure(group) == 2, "the group, and its history"
 
 
+@pytest.mark.slow
 def test_group_at_rest_is_never_due_again(group: Group) -> None:
     group.queue_offsets.update(committed_offset=15, behind_since=None, behind_method="")
     measure(group)
@@ -76,6 +77,7 @@ def test_group_at_rest_is_never_due_again(group: Group) -> None:
     assert tick(group.cluster, 10_000) == 0
 
 
+@pytest.mark.slow
 def test_group_that_stands_is_due_until_nothing_more_can_change(group: Group) -> None:
     measure(group)
     verdicts = []

@@ -71,6 +71,7 @@ def test_cycle_writes_what_changed_and_nothing_else(group: Group) -> None:
     assert committed(window(group.cluster, until=100)) == [10, 12]
 
 
+@pytest.mark.slow
 def test_first_cycle_of_an_hour_writes_all_groups(group: Group) -> None:
     for seconds in range(0, 3600, 30):
         cycle(group.cluster, seconds)

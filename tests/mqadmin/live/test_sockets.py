@@ -118,6 +118,7 @@ async def test_page_hears_what_changed(page: PageSocket) -> None:
     }
 
 
+@pytest.mark.slow
 async def test_changes_in_quick_succession_come_together_and_the_latest_counts(session: str) -> None:
     page = await subscribed(session, BILLING, changed_interval_s=2)
     await publish(of_billing(1))

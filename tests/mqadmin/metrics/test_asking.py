@@ -20,6 +20,7 @@ def now() -> datetime:
     return timezone.now()
 
 
+@pytest.mark.slow
 def test_the_busiest_topics_and_groups_in_trouble_are_asked_for_and_no_more(now: datetime) -> None:
     cluster = make_cluster(now=now, kind=ClusterKind.APACHE)
     broker = make_broker(cluster, now=now)

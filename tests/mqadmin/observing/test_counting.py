@@ -15,6 +15,7 @@ from tests.support.answering_server import AnsweringServer
 @pytest.mark.parametrize(
     ("code", "errors"), [(RequestCode.GET_ALL_TOPIC_CONFIG, 1), (RequestCode.WATCH, 0)], ids=["a question", "a watch"]
 )
+@pytest.mark.slow
 async def test_a_question_that_the_rounds_end_cuts_off_is_an_error_and_a_watch_is_not(code: int, errors: int) -> None:
     costs, failures = Costs(), Failures()
     connections = CountedConnections(costs)

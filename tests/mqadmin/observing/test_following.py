@@ -166,6 +166,7 @@ def test_follower_that_takes_over_goes_on_at_the_revision_of_the_rows(cluster: C
     assert RebalanceEvent.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_idle_cluster_costs_one_waiting_request_and_no_row(cluster: Cluster, broker: ScriptedBroker) -> None:
     with follower_thread(stopped_within_s=STOPPED_WITHIN_S, pace=Pace(tick_s=0.02, cycle_s_min=0.01)):
         wait_until(lambda: Group.objects.filter(due_at=None).exists() or broker.asked.count("WATCH") == 2)
@@ -192,6 +193,7 @@ def test_lag_is_measured_again_without_rewriting_the_readers_of_a_topic_that_gro
     assert list(QueueOffset.objects.values()) == before
 
 
+@pytest.mark.slow
 def test_answer_that_cost_many_rows_puts_off_the_next(cluster: Cluster, broker: ScriptedBroker) -> None:
     with follower_thread(stopped_within_s=STOPPED_WITHIN_S, pace=replace(QUICK, tick_s=0.02, rows_per_s_max=1.0)):
         wait_until(lambda: Group.objects.filter(lag=0).exists())

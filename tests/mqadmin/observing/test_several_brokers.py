@@ -239,6 +239,7 @@ def test_all_brokers_down_is_an_unreachable_cluster(
     wait_until(lambda: Cluster.objects.get().state == "reachable")
 
 
+@pytest.mark.slow
 def test_follower_that_takes_over_knows_since_when_a_broker_is_down(
     cluster: Cluster, first: ScriptedBroker, second: ScriptedBroker
 ) -> None:
@@ -267,6 +268,7 @@ def test_name_server_that_is_silent_from_the_beginning_is_named(first: ScriptedB
             assert counts("orders") == 4
 
 
+@pytest.mark.slow
 def test_broker_that_is_not_listed_any_more_takes_its_rows_with_it(cluster: Cluster, first: ScriptedBroker) -> None:
     follow_until(lambda: Cluster.objects.get().state == "reachable")
     Cluster.objects.update(namesrv=first.address)
@@ -276,6 +278,7 @@ def test_broker_that_is_not_listed_any_more_takes_its_rows_with_it(cluster: Clus
     assert cluster.brokers.count() == 1
 
 
+@pytest.mark.slow
 def test_cluster_with_other_name_servers_keeps_nothing_of_a_broker_that_they_do_not_list(
     cluster: Cluster, first: ScriptedBroker
 ) -> None:
@@ -290,6 +293,7 @@ def test_cluster_with_other_name_servers_keeps_nothing_of_a_broker_that_they_do_
     assert set(QueueOffset.objects.values_list("broker_name", flat=True)) == {"broker-a", "broker-c"}
 
 
+@pytest.mark.slow
 def test_renamed_broker_keeps_the_rows_of_its_topics_and_groups() -> None:
     with ScriptedBroker(is_watched=True, name="broker-a") as broker:
         broker.tell(has("c1"))
@@ -347,6 +351,7 @@ def test_rows_from_before_several_brokers_were_watched_are_everybodys(cluster: C
     assert Member.objects.get(client_id="gone-long-ago").left_at is not None
 
 
+@pytest.mark.slow
 def test_what_following_costs_each_broker_is_counted(
     cluster: Cluster, first: ScriptedBroker, second: ScriptedBroker
 ) -> None:

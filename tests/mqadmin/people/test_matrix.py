@@ -180,6 +180,7 @@ def refusal(has_permission: bool, place: str) -> Refusal:
 
 
 @pytest.mark.parametrize("who", rows(PEOPLE, FEW))
+@pytest.mark.slow
 def test_a_run_is_refused_unless_the_row_says_otherwise(places: dict[str, Cluster], who: str) -> None:
     asking = caller(person(who, places))
     found, wanted = {}, {}
@@ -195,6 +196,7 @@ def test_a_run_is_refused_unless_the_row_says_otherwise(places: dict[str, Cluste
 
 
 @pytest.mark.parametrize("who", rows(PEOPLE, FEW))
+@pytest.mark.slow
 def test_a_page_is_refused_unless_the_row_says_otherwise(
     places: dict[str, Cluster], who: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +227,7 @@ def test_a_page_is_refused_unless_the_row_says_otherwise(
 
 
 @pytest.mark.parametrize(("who", "token"), rows(TOKENS, FEW_TOKENS), ids=[f"{who}, {token}" for who, token in TOKENS])
+@pytest.mark.slow
 def test_rest_refuses_unless_the_row_and_the_token_say_otherwise(
     places: dict[str, Cluster], who: str, token: Token, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:

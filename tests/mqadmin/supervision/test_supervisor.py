@@ -90,6 +90,7 @@ async def test_supervisor_stops_the_children_of_a_stage_together(tmp_path: Path)
     assert not any(lines.has(name, "killed") for name in names)
 
 
+@pytest.mark.slow
 async def test_a_quiet_child_is_heard_only_while_it_is_at_work() -> None:
     lines = Lines()
     code = textwrap.dedent(
@@ -176,6 +177,7 @@ async def test_child_survives_a_line_over_the_limit() -> None:
 
 
 @pytest.mark.parametrize("way", ["ask_kernel", "start_watcher"])
+@pytest.mark.slow
 def test_children_end_when_their_parent_is_killed(tmp_path: Path, way: str) -> None:
     pids = tmp_path / "pids"
     parent = subprocess.Popen(

@@ -109,6 +109,7 @@ async def test_a_server_that_was_restarted_is_found_again(server: AnsweringServe
     assert (await connections.request(server.address, beat())).code == 0
 
 
+@pytest.mark.slow
 async def test_a_time_out_names_address_request_and_time_and_spares_a_connection_that_is_alive(
     server: AnsweringServer, connections: Connections
 ) -> None:
@@ -125,6 +126,7 @@ async def test_a_time_out_names_address_request_and_time_and_spares_a_connection
     assert server.made == 1
 
 
+@pytest.mark.slow
 async def test_a_time_out_ends_a_connection_on_which_nothing_comes(
     server: AnsweringServer, connections: Connections
 ) -> None:
@@ -261,6 +263,7 @@ async def test_an_idle_connection_is_closed_without_being_called_lost(
     assert (await connections.request(server.address, beat())).code == 0
 
 
+@pytest.mark.slow
 async def test_a_connection_with_a_parked_request_is_not_idle(
     server: AnsweringServer, connections: Connections
 ) -> None:
@@ -286,6 +289,7 @@ async def test_closing_fails_waiting_requests_and_leaves_no_task(server: Answeri
         await connections.request(server.address, beat())
 
 
+@pytest.mark.slow
 async def test_senders_wait_for_a_server_that_does_not_read(
     connections: Connections,
 ) -> None:

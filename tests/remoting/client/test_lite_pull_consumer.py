@@ -104,6 +104,7 @@ async def test_assigned_queues_are_read_whoever_else_is_there(broker: MemoryBrok
         assert other.assignment == {second}
 
 
+@pytest.mark.slow
 async def test_what_was_polled_is_committed_by_the_next_poll_and_at_the_end(broker: MemoryBroker) -> None:
     (queue,) = broker.create_topic("orders", 1)
     broker.put("orders", b"1", b"2")

@@ -189,6 +189,7 @@ async def test_a_broker_that_moved_is_found_by_its_new_address(
     await instance.close()
 
 
+@pytest.mark.slow
 async def test_a_silent_broker_costs_no_more_than_the_time_of_the_send(broker: Broker, producer: Producer) -> None:
     await producer.send("orders", b"x")  # it knows the route and has a connection
     broker.answers[SEND] = lambda *_: None
@@ -198,6 +199,7 @@ async def test_a_silent_broker_costs_no_more_than_the_time_of_the_send(broker: B
             await producer.send("orders", b"x", timeout_ms=1000)
 
 
+@pytest.mark.slow
 async def test_a_silent_name_server_costs_no_more_than_the_time_of_the_send(
     namesrv: AnsweringServer, producer: Producer
 ) -> None:

@@ -103,6 +103,7 @@ async def test_what_cannot_be_is_refused_with_its_reason(broker: MemoryBroker, c
         PullConsumer(broker.namesrv, "a b")
 
 
+@pytest.mark.slow
 async def test_a_consumer_works_between_start_and_close_only(broker: MemoryBroker) -> None:
     (queue,) = broker.create_topic("orders", 1)
     consumer = PullConsumer(broker.namesrv, "reports")

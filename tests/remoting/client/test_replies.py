@@ -90,6 +90,7 @@ async def test_requests_get_their_own_replies(broker: Broker, producer: Producer
     await eventually(lambda: [each.code for each in broker.pushed] == [ResponseCode.SUCCESS] * 20)
 
 
+@pytest.mark.slow
 async def test_a_request_that_nobody_answers_ends_in_time_and_says_what_to_look_at(
     broker: Broker, producer: Producer
 ) -> None:

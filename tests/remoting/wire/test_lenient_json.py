@@ -111,6 +111,7 @@ def test_tables_with_integer_keys_are_read_whatever_the_texts_say(table: dict[st
 @pytest.mark.parametrize(
     "start", ["{", *(pytest.param(one, marks=pytest.mark.sweep) for one in ('{{"', "{'", "{a:{"))], ids=repr
 )
+@pytest.mark.slow
 def test_hostile_text_is_refused_in_time_that_grows_with_its_length_alone(start: str, unit: str) -> None:
     # Time that grows with the square of it would be minutes here: the suite's limit for one test ends that.
     with pytest.raises(BodyError):

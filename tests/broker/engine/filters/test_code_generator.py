@@ -79,6 +79,7 @@ def stored(message: dict[str, str]) -> bytes:
 
 @settings(max_examples=EXAMPLES)
 @given(st.recursive(USUAL, joined, max_leaves=24), MESSAGES)
+@pytest.mark.slow
 def test_the_function_of_a_usual_expression_says_what_the_interpreter_says(
     tree: Node, messages: list[dict[str, str]]
 ) -> None:
@@ -91,6 +92,7 @@ def test_the_function_of_a_usual_expression_says_what_the_interpreter_says(
 
 @settings(max_examples=EXAMPLES)
 @given(st.recursive(USUAL | UNUSUAL, joined, max_leaves=24), MESSAGES)
+@pytest.mark.slow
 def test_what_is_generated_of_any_expression_says_what_the_interpreter_says(
     tree: Node, messages: list[dict[str, str]]
 ) -> None:

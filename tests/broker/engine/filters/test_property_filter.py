@@ -133,6 +133,7 @@ def test_as_deep_as_allowed_is_read_and_evaluated() -> None:
     assert PropertyFilter("(" * levels + "size = 6" + ")" * levels).matches(ORDER)
 
 
+@pytest.mark.slow
 def test_long_chains_are_not_deep() -> None:
     text = " OR ".join(["size = 1"] * (OPERANDS_MAX // 2 - 1))
 

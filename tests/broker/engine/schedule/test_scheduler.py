@@ -210,6 +210,7 @@ async def test_scheduler_refuses_a_step_on_what_it_does_not_have(scheduler, kind
         scheduler.step(epoch, kind, key, clock())
 
 
+@pytest.mark.slow
 async def test_scheduler_tells_who_drives_and_that_nobody_does_once(scheduler, told, monkeypatch):
     monkeypatch.setattr(scheduler_module, "ABSENCE_MS", 100)
     monkeypatch.setattr(scheduler_module, "START_GRACE_MS", 200)
@@ -274,6 +275,7 @@ async def two_kinds():
     scheduler.stop()
 
 
+@pytest.mark.slow
 async def test_a_carrier_that_raises_is_put_off_and_stops_nobody(two_kinds):
     scheduler, broken, sound = two_kinds
     broken.dues.append(clock())

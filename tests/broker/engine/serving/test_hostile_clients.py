@@ -114,6 +114,7 @@ async def test_half_sent_requests_of_many_clients_stay_within_their_bound(house)
     assert await is_served(house)
 
 
+@pytest.mark.slow
 async def test_answers_that_many_clients_do_not_read_stay_within_their_bound(house) -> None:
     for _ in range(8):
         await house.send("orders", INCOMPRESSIBLE)

@@ -58,6 +58,7 @@ def assert_whole(folder: Path, config: StoreConfig, *, was_clean: bool) -> None:
     ("close_flush_max_s", "was_clean"),
     [pytest.param(0.1, False, id="too-slow"), pytest.param(600.0, True, id="in-time")],
 )
+@pytest.mark.slow
 def test_a_close_flushes_the_indexes_for_so_long_and_leaves_the_rest_to_the_next_start(
     tmp_path: Path, close_flush_max_s: float, was_clean: bool
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_close_flushes_the_indexes_for_so_long_and_leaves_the_rest_to_the_next
     assert_whole(tmp_path, config, was_clean=was_clean)
 
 
+@pytest.mark.slow
 def test_a_close_does_not_wait_for_a_checkpoint_of_many_queues(tmp_path: Path) -> None:
     config = replace(SMALL, segment_bytes=1 << 25, queue_file_entries=10, checkpoint_bytes=1, close_flush_max_s=0.0)
     disk = SlowDisk()

@@ -119,6 +119,7 @@ store = open_store(Path(sys.argv[1]), replace(SMALL, segment_bytes=512 * 1024, q
 """
 
 
+@pytest.mark.slow
 def test_a_file_size_limit_is_a_clear_refusal_too(tmp_path: Path) -> None:
     script = LIMITED + "try:\n    store.append(draft())\nexcept StoreFull as error:\n    sys.exit(f'refused: {error}')"
     ended = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=120)

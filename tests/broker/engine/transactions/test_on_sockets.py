@@ -48,6 +48,7 @@ async def test_a_producer_that_does_not_say_is_asked_until_it_does(started):
     assert await shop.end_asked(second, ROLLBACK) == ResponseCode.SYSTEM_ERROR
 
 
+@pytest.mark.slow
 async def test_without_a_scheduler_commits_work_and_nobody_is_asked(started):
     shop = await started(scheduler="celery")
     silent, told = await shop.half(b"silent"), await shop.half(b"told")

@@ -258,6 +258,7 @@ CALLS: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+@pytest.mark.slow
 async def test_every_refusal_names_address_request_code_and_words(
     server: AnsweringServer, admin: Admin, call: Call
 ) -> None:

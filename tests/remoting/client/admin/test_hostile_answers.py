@@ -216,6 +216,7 @@ RAW: dict[str, tuple[bytes, bool, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize(("answer", "closes", "expected", "words"), RAW.values(), ids=RAW.keys())
+@pytest.mark.slow
 async def test_what_is_no_answer_at_all_ends_the_request_with_a_reason(
     answer: bytes, closes: bool, expected: type[Exception], words: str
 ) -> None:

@@ -121,6 +121,7 @@ async def test_what_a_server_does_not_know_is_an_error_that_names_code_and_versi
     assert caught.value.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
+@pytest.mark.slow
 async def test_one_call_to_many_keeps_each_ones_answer_or_error(server: AnsweringServer, make_admin: MakeAdmin) -> None:
     admin = make_admin()
     server.answers[RequestCode.GET_MAX_OFFSET] = lambda _, request: response(request, 0, ext_fields={"offset": "5"})
