@@ -133,6 +133,8 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(
             action="describe_failure", section="dead_letters", subject_url_name="failure", require=_known_failure
         ),
+        ActionPage(action="archive_dead_letters", section="dead_letters", subject_url_name="group_dead_letters"),
+        ActionPage(action="restore_dead_letters", section="dead_letters", subject_url_name="group_dead_letters"),
         ActionPage(
             action="archive_dead_letter",
             section="dead_letters",

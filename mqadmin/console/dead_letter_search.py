@@ -81,6 +81,24 @@ class DeadLetterSearch:
             is_archived=self.is_archived,
         )
 
+    def selection_query(self, **further: object) -> str:
+        """Returns the query string with which an action's page selects the same dead letters."""
+        query = QueryDict(mutable=True)
+        query.update({name: str(value) for name, value in (self._said() | further).items() if value})
+        return f"?{query.urlencode()}" if query else ""
+
+    def replay_query(self, **further: object) -> str:
+        """Returns the same for a replay, which can be about those that are archived."""
+        return self.selection_query(archived="yes" if self.is_archived else "", **further)
+
+    def _said(self) -> dict[str, object]:
+        return {
+            "text": self.text,
+            "body": "" if self.body_is_too_short else self.body,
+            "since": self.since.isoformat() if self.since else "",
+            "until": self.until.isoformat() if self.until else "",
+        }
+
     def export_query(self, **further: object) -> str:
         """Returns the query string with which REST finds the same dead letters."""
         query = QueryDict(mutable=True)

@@ -97,6 +97,8 @@ urlpatterns = [
     path("clusters/<slug:cluster>/groups/<name:group>/rebalances/", group_rebalances, name="group_rebalances"),
     path("clusters/<slug:cluster>/groups/<name:group>/failures/", group_failures, name="group_failures"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/deadletters/replay/", "start_replay"),
+    action_path("clusters/<slug:cluster>/groups/<name:group>/deadletters/archive/", "archive_dead_letters"),
+    action_path("clusters/<slug:cluster>/groups/<name:group>/deadletters/restore/", "restore_dead_letters"),
     path("clusters/<slug:cluster>/groups/<name:group>/deadletters/", group_dead_letters, name="group_dead_letters"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/", "set_wanted_instances"),
     action_path("clusters/<slug:cluster>/groups/<name:group>/instances/running/", "set_instances_running"),

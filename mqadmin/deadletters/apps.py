@@ -1,3 +1,5 @@
+"""The app of dead letters: its actions, its receivers, the index that searches them."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -15,6 +17,7 @@ class DeadLettersConfig(AppConfig):
         from mqadmin.actions import registry  # needs the models
         from mqadmin.deadletters import (  # needs the models
             archive_dead_letter,
+            archive_dead_letters,
             archive_failure,
             describe_failure,
             receivers,  # noqa: F401 - importing it connects them
@@ -25,6 +28,8 @@ class DeadLettersConfig(AppConfig):
             archive_failure.RESTORE_DECLARATION,
             archive_dead_letter.ARCHIVE_DECLARATION,
             archive_dead_letter.RESTORE_DECLARATION,
+            archive_dead_letters.ARCHIVE_DECLARATION,
+            archive_dead_letters.RESTORE_DECLARATION,
             describe_failure.DECLARATION,
         )
         post_migrate.connect(_install_search_index, sender=self)

@@ -15,16 +15,13 @@ from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster, Subscription
 from mqadmin.deadletters.models import DeadLetter, Failure
-from mqadmin.deadletters.newest_rows import NewestRows
+from mqadmin.deadletters.selection import COUNTED_MAX, counted, selected
 from mqadmin.observing.gateway import Failures, Gateway
 from mqadmin.replays.models import ReplayEntry
 from mqadmin.replays.outgoing import NotToBeSent, destination
-from mqadmin.replays.selection import Selected, selected
 from mqadmin.replays.states import EntryState, Target
 
 SAMPLE_SIZE = 5
-# Of those found by a text, which only looking at each of them tells.
-COUNTED_MAX = 2000
 # Origin topics of one group that are looked at.
 TOPICS_MAX = 20
 
@@ -95,14 +92,6 @@ def dry_run(
         is_ordered=asked.is_ordered,
         silent=tuple(failures.reasons.values()),
     )
-
-
-def counted(found: Selected) -> tuple[QuerySet[DeadLetter], bool]:
-    """Returns the rows of a selection as a query, and whether it has more: of a text the first COUNTED_MAX alone."""
-    if isinstance(found, NewestRows):
-        return found.rows, False
-    ids = [row.pk for row in found.after(None, COUNTED_MAX + 1)]
-    return DeadLetter.objects.filter(pk__in=ids[:COUNTED_MAX]), len(ids) > COUNTED_MAX
 
 
 @dataclass(frozen=True, slots=True)

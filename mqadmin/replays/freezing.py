@@ -10,9 +10,9 @@ from collections import Counter
 from django.utils import timezone
 
 from mqadmin.clusters.bulk import CHUNK
+from mqadmin.deadletters.selection import selected
 from mqadmin.replays import ledger
 from mqadmin.replays.models import ReplayEntry, ReplayJob
-from mqadmin.replays.selection import selected
 from mqadmin.replays.states import EntryState
 
 # Entries written in one transaction, so that it never holds SQLite's only writer for long.

@@ -26,8 +26,8 @@ class ReplayJob(models.Model):
     """A replay: what is selected, where it goes, how fast, how far it is.
 
     `token` is what its messages carry. `identity` is a digest of selection and target: of two replays that say the same
-    one runs. `selection` is what `replays/selection.py` reads; `until_id`: dead letters that were indexed later are not
-    in it. `frozen_after` is the place in the list at which the ledger goes on, `frozen_at` when all of it was written.
+    one runs. `selection` is what `deadletters/selection.py` reads; `until_id`: dead letters that were indexed later are
+    not in it. `frozen_after` is the place in the list at which the ledger goes on, `frozen_at` when all was written.
     The counts add up to `total_count`, and change with the entries in one transaction.
 
     `approved_by` is "" where nobody had to. `lease_token` is who drives it until `lease_until`; only they write entries

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from django import forms
 from django.conf import settings
@@ -24,13 +23,23 @@ from mqadmin.actions.asking import who_asks
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
+from mqadmin.deadletters.selection import (
+    ArchivedArgument,
+    BodyArgument,
+    FailureArgument,
+    IdsArgument,
+    SinceArgument,
+    TextArgument,
+    UntilArgument,
+    selection_of,
+)
 from mqadmin.groups.rules import GroupField
 from mqadmin.people.masking import is_masked
 from mqadmin.people.words import YES_NO
 from mqadmin.replays import approval, tasks
 from mqadmin.replays.dry_run import DryRun, dry_run, warnings_of
 from mqadmin.replays.models import ReplayJob
-from mqadmin.replays.selection import IDS_MAX, identity_of
+from mqadmin.replays.selection import identity_of
 from mqadmin.replays.signals import say_moved
 from mqadmin.replays.states import ENDED, JobState, Target
 from remoting.wire.errors import MessageError
@@ -40,21 +49,6 @@ from remoting.wire.names import check_topic, dlq_topic
 RATE_MAX = 10_000
 RATE_DEFAULT = 100
 STOP_PERCENT_DEFAULT = 5
-TEXT_CHARS_MAX = 200
-IDS_CHARS_MAX = IDS_MAX * 20
-
-
-class IdsField(forms.CharField):
-    """Numbers of dead letters, separated by blanks or commas; the value is a text of them in order, each once."""
-
-    def clean(self, value: Any) -> Any:
-        text = str(super().clean(value) or "")
-        words = text.replace(",", " ").split()
-        if any(not (word.isascii() and word.isdigit() and len(word) <= 18) for word in words):
-            raise ValidationError(_("Give the numbers of dead letters: 17 18 21"))
-        if len(words) > IDS_MAX:
-            raise ValidationError(_("At most %(n)d can be picked; choose by a filter instead.") % {"n": IDS_MAX})
-        return " ".join(str(one) for one in sorted({int(word) for word in words}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,45 +90,19 @@ class StartReplay:
             label=gettext_lazy("Leave out what another replay has sent"), choices=YES_NO, widget=forms.RadioSelect
         ),
     ] = "yes"
-    failure: Annotated[
-        int | None, CountField(label=gettext_lazy("Failure"), help_text=gettext_lazy("Those of this failure alone."))
-    ] = None
-    text: Annotated[
-        str,
-        forms.CharField(
-            label=gettext_lazy("Search"),
-            max_length=TEXT_CHARS_MAX,
-            help_text=gettext_lazy("As on the list: an id, a key, or a part of topic, tag or error."),
-        ),
-    ] = ""
-    since: Annotated[datetime | None, forms.DateTimeField(label=gettext_lazy("Died since"))] = None
-    until: Annotated[datetime | None, forms.DateTimeField(label=gettext_lazy("Died before"))] = None
-    ids: Annotated[
-        str,
-        IdsField(
-            label=gettext_lazy("Picked"),
-            max_length=IDS_CHARS_MAX,
-            help_text=gettext_lazy("Numbers of dead letters; none: all that the other fields say."),
-        ),
-    ] = ""
-
-
-def selection_of(arguments: StartReplay) -> dict[str, Any]:
-    """Returns the selection as the job keeps it; what is not said is left out."""
-    said = {
-        "failure": arguments.failure,
-        "text": arguments.text,
-        "since": arguments.since and arguments.since.isoformat(),
-        "until": arguments.until and arguments.until.isoformat(),
-        "ids": [int(one) for one in arguments.ids.split()],
-    }
-    return {name: value for name, value in said.items() if value}
+    failure: FailureArgument = None
+    text: TextArgument = ""
+    body: BodyArgument = ""
+    since: SinceArgument = None
+    until: UntilArgument = None
+    archived: ArchivedArgument = "no"
+    ids: IdsArgument = ""
 
 
 def preview(cluster: Cluster, arguments: StartReplay) -> Preview[DryRun]:
     """Counts, samples, asks the brokers. Raises ActionRefused, ActionUnavailable, ValidationError."""
     _check_target(arguments)
-    selection = selection_of(arguments)
+    selection = selection_of(arguments, who_asks().role_on(cluster), is_archived=arguments.archived == "yes")
     newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
     found = dry_run(
         cluster,

@@ -41,6 +41,9 @@ from mqadmin.mending.selectors import mended_view
 from mqadmin.people import access
 from mqadmin.replays.selectors import of_dead_letter
 
+# Groups of a page of a search whose dead letters are offered for a replay; others are found by their name.
+OFFERED_GROUPS_MAX = 10
+
 GROUPING_WORDS = (
     ("", gettext_lazy("failure")),
     ("group", gettext_lazy("group")),
@@ -81,7 +84,15 @@ def _dead_letters(cluster: str, search: DeadLetterSearch, before: str) -> dict[s
     }
     if search.finds_dead_letters:
         letters = dead_letter_selectors.dead_letters(head, search.dead_letters()).page(before)
-        return shown | {"letters": letters.rows, "older_url": search.older(letters.older)}
+        groups = sorted({row.group_name for row in letters.rows})
+        return shown | {
+            "letters": letters.rows,
+            "older_url": search.older(letters.older),
+            # Of a group, since a replay and its attempts are a group's.
+            "found_groups": groups[:OFFERED_GROUPS_MAX],
+            "replay_query": search.replay_query(),
+            "archive_query": search.selection_query(),
+        }
     shown |= failures_shown(head, search, before, totals, now)
     return shown | {
         "owners": dead_letter_selectors.owners(head),
@@ -157,6 +168,8 @@ def _failure(
         "changes": change_lines(beginning_of(head, found, reads_audit=reads_audit)),
         "letters": page.rows,
         "export_query": search.export_query(failure=failure_id),
+        "replay_query": search.replay_query(failure=failure_id),
+        "archive_query": search.selection_query(failure=failure_id),
         "older_url": search.older(page.older),
     }
 

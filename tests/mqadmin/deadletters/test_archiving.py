@@ -11,7 +11,7 @@ from mqadmin.actions import runner
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Cluster
-from mqadmin.deadletters import archive_marks
+from mqadmin.deadletters import archive_dead_letters, archive_marks
 from mqadmin.deadletters.models import ArchiveMark, DeadLetter, Failure
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter, dead_letters, failures, totals
 from mqadmin.people.roles import Role
@@ -115,3 +115,26 @@ def test_what_is_of_another_cluster_is_refused(
     result = run(ann, action, **{argument: theirs[argument]})
     assert result.outcome == Outcome.REFUSED
     assert "prod" in result.reason
+
+
+def test_what_a_search_finds_is_archived_and_restored_by_the_same_search(
+    prod: Cluster, failure: Failure, ann: AbstractUser
+) -> None:
+    result = run(ann, "archive_dead_letters", group="billing", body='"id": 1')
+    assert (result.outcome, result.items[0].after) == (Outcome.DONE, {"messages_selected": 1, "archived": True})
+    assert (listed(prod), listed(prod, is_archived=True)) == ([2, 0], [1])
+    assert run(ann, "archive_dead_letters", group="billing", body='"id": 1').outcome == Outcome.REFUSED
+    run(ann, "restore_dead_letters", group="billing", body='"id": 1')
+    assert listed(prod) == [2, 1, 0]
+
+
+def test_a_run_takes_so_many_and_says_that_there_may_be_more(
+    prod: Cluster, failure: Failure, ann: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_dead_letters, "STEP_ROWS", 1)
+    monkeypatch.setattr(archive_dead_letters, "ROWS_MAX", 2)
+    (item,) = run(ann, "archive_dead_letters", group="billing", failure=failure.pk).items
+    assert item.words == "There may be more: run it again for them."
+    assert listed(prod) == [0]
+    run(ann, "archive_dead_letters", group="billing", failure=failure.pk)
+    assert listed(prod) == []

@@ -10,6 +10,7 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from mqadmin.actions import runner
+from mqadmin.actions.arguments import InvalidArguments
 from mqadmin.actions.declaration import ActionRefused, Preview
 from mqadmin.actions.runs import Result
 from mqadmin.deadletters.models import DeadLetter, Failure
@@ -124,6 +125,27 @@ def test_picks_and_filters_say_which_dead_letters(broker: GroupBroker, admin_use
     assert look(admin_user, failure=failure.pk).changes[0].after["messages_selected"] == 3
     with pytest.raises(ActionRefused, match="No dead letter"):
         look(admin_user, since="2100-01-01 00:00")
+
+
+def test_what_a_search_of_bodies_finds_is_replayed_and_of_it_what_the_role_may_see(
+    broker: GroupBroker, admin_user: AbstractUser, settings: Any
+) -> None:
+    assert look(admin_user, body='"id": 1').changes[0].after["messages_selected"] == 1
+    with pytest.raises(InvalidArguments, match="at least 3 characters"):
+        look(admin_user, body="id")
+    run(admin_user, body='"id": 1')
+    assert ReplayJob.objects.get().selection == {"body": '"id": 1'}
+    settings.MQADMIN_MASKED = read_rules("operator:orders")
+    with pytest.raises(ActionRefused, match="No dead letter"):
+        look(make_person("ann", Role.OPERATOR), body='"id": 1')
+
+
+def test_what_is_archived_is_replayed_where_it_is_asked_for(broker: GroupBroker, admin_user: AbstractUser) -> None:
+    archived = DeadLetter.objects.order_by("pk")[0]
+    DeadLetter.objects.filter(pk=archived.pk).update(archived_at=timezone.now())
+    assert look(admin_user).changes[0].after["messages_selected"] == 2
+    assert look(admin_user, archived="yes").changes[0].after["sample"] == ["UNIQ0"]
+    assert look(admin_user, archived="yes", ids=str(archived.pk)).changes[0].after["messages_selected"] == 1
 
 
 def test_bodies_that_are_hidden_are_not_sent_to_where_they_are_seen(

@@ -1,0 +1,159 @@
+"""Which dead letters of a group people mean: what the lists filter by, or single ones, frozen as JSON.
+
+A selection that has a text keeps the role of whoever made it: bodies are searched as far as that role may see them,
+whenever it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any, Protocol
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MinLengthValidator
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from mqadmin.actions.arguments import CountField
+from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters.matching_rows import MatchingRows
+from mqadmin.deadletters.models import DeadLetter
+from mqadmin.deadletters.newest_rows import NewestRows
+from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
+from mqadmin.deadletters.selectors import DeadLetterFilter, dead_letters
+from mqadmin.people.masking import concerns
+from mqadmin.people.roles import Role
+from mqadmin.people.words import YES_NO
+
+Selected = NewestRows[DeadLetter] | MatchingRows
+
+# Picked one by one.
+IDS_MAX = 1000
+IDS_CHARS_MAX = IDS_MAX * 20
+# Of those found by a text, which only looking at each of them tells.
+COUNTED_MAX = 2000
+TEXT_CHARS_MAX = 200
+
+
+class IdsField(forms.CharField):
+    """Numbers of dead letters, separated by blanks or commas; the value is a text of them in order, each once."""
+
+    def clean(self, value: Any) -> Any:
+        text = str(super().clean(value) or "")
+        words = text.replace(",", " ").split()
+        if any(not (word.isascii() and word.isdigit() and len(word) <= 18) for word in words):
+            raise ValidationError(_("Give the numbers of dead letters: 17 18 21"))
+        if len(words) > IDS_MAX:
+            raise ValidationError(_("At most %(n)d can be picked; choose by a filter instead.") % {"n": IDS_MAX})
+        return " ".join(str(one) for one in sorted({int(word) for word in words}))
+
+
+# Arguments of the actions that are about a selection.
+FailureArgument = Annotated[
+    int | None, CountField(label=gettext_lazy("Failure"), help_text=gettext_lazy("Those of this failure alone."))
+]
+TextArgument = Annotated[
+    str,
+    forms.CharField(
+        label=gettext_lazy("Search"),
+        max_length=TEXT_CHARS_MAX,
+        help_text=gettext_lazy("As on the list: an id, a key, or a part of topic, tag or error."),
+    ),
+]
+BodyArgument = Annotated[
+    str,
+    forms.CharField(
+        label=gettext_lazy("In the body"),
+        max_length=TEXT_CHARS_MAX,
+        validators=[MinLengthValidator(SEARCHED_CHARS_MIN)],
+        help_text=gettext_lazy("A part of the body, three characters or more."),
+    ),
+]
+SinceArgument = Annotated[datetime | None, forms.DateTimeField(label=gettext_lazy("Died since"))]
+UntilArgument = Annotated[datetime | None, forms.DateTimeField(label=gettext_lazy("Died before"))]
+ArchivedArgument = Annotated[
+    str, forms.ChoiceField(label=gettext_lazy("Those that are archived"), choices=YES_NO, widget=forms.RadioSelect)
+]
+IdsArgument = Annotated[
+    str,
+    IdsField(
+        label=gettext_lazy("Picked"),
+        max_length=IDS_CHARS_MAX,
+        help_text=gettext_lazy("Numbers of dead letters; none: all that the other fields say."),
+    ),
+]
+
+
+class SaysWhich(Protocol):
+    """The arguments of an action that is about a selection; it has the ones above by these names."""
+
+    @property
+    def failure(self) -> int | None: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def body(self) -> str: ...
+    @property
+    def since(self) -> datetime | None: ...
+    @property
+    def until(self) -> datetime | None: ...
+    @property
+    def ids(self) -> str: ...
+
+
+def selection_of(arguments: SaysWhich, role: Role | None, *, is_archived: bool) -> dict[str, Any]:
+    """Returns the selection as rows keep it; what is not said is left out. `role` is that of whoever makes it."""
+    said = {
+        "failure": arguments.failure,
+        "text": arguments.text,
+        "body": arguments.body,
+        "since": arguments.since and arguments.since.isoformat(),
+        "until": arguments.until and arguments.until.isoformat(),
+        "archived": is_archived,
+        "ids": [int(one) for one in arguments.ids.split()],
+        "role": _limiting(role) if arguments.body else "",
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def _limiting(role: Role | None) -> str:
+    """Returns the role where bodies are hidden from it; else "": then all who select the same select the same."""
+    if role is None:
+        return Role.VIEWER.value
+    return role.value if any(concerns(rule, role) for rule in settings.MQADMIN_MASKED) else ""
+
+
+def selected(cluster: Cluster, group: str, selection: Mapping[str, Any], *, until_id: int) -> Selected:
+    """Returns the dead letters of the selection that were indexed as `until_id` or before, in the order of the list."""
+    wanted = DeadLetterFilter(
+        group=group,
+        failure_id=selection.get("failure"),
+        text=selection.get("text", ""),
+        body=selection.get("body", ""),
+        role=Role(selection.get("role", Role.ADMIN)),
+        since=_moment(selection.get("since")),
+        until=_moment(selection.get("until")),
+        is_archived=selection.get("archived", False),
+    )
+    found = dead_letters(cluster, wanted)
+    rows = found.rows.filter(pk__lte=until_id)
+    if "ids" in selection:
+        rows = rows.filter(pk__in=selection["ids"])
+    return replace(found, rows=rows)
+
+
+def counted(found: Selected) -> tuple[QuerySet[DeadLetter], bool]:
+    """Returns the rows of a selection as a query, and whether it has more: of a text the first COUNTED_MAX alone."""
+    if isinstance(found, NewestRows):
+        return found.rows, False
+    ids = [row.pk for row in found.after(None, COUNTED_MAX + 1)]
+    return DeadLetter.objects.filter(pk__in=ids[:COUNTED_MAX]), len(ids) > COUNTED_MAX
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
