@@ -32,6 +32,7 @@ from consumer.engine.consume_concurrently import CONSUME_TIMEOUT_MS
 from consumer.engine.consume_orderly import SUSPEND_MS, SUSPEND_MS_MAX, SUSPEND_MS_MIN
 from consumer.engine.failure_policy import FailurePolicy
 from consumer.engine.flow_control import MIB, FlowControl
+from consumer.engine.listening import is_async_callable
 from consumer.engine.rebalancer import QueuesChanged
 from consumer.engine.start_position import start_rule
 from remoting.allocation import STRATEGIES, Strategy
@@ -212,7 +213,8 @@ def _sql(value: Any) -> str:
 
 
 def _function(value: Any) -> str:
-    return "" if callable(value) else "a function is needed"
+    is_plain = callable(value) and not is_async_callable(value)
+    return "" if is_plain else "a plain function is needed, since nobody would await it"
 
 
 def _topic(value: Any) -> str:

@@ -21,6 +21,8 @@ from celery.signals import task_failure, task_success
 from kombu import Exchange, Queue
 from kombu.exceptions import OperationalError
 
+from remoting.wire.error_text import error_text
+
 logger = logging.getLogger(__name__)
 
 REPLY_TO, REPLY_ID = "mq_reply_to", "mq_reply_id"
@@ -102,7 +104,7 @@ def reply_success(sender: Any, **_: Any) -> None:
 
 @task_failure.connect(dispatch_uid="consumer: reply of a task")
 def reply_failure(sender: Any, exception: BaseException, **_: Any) -> None:
-    _reply(sender, f"{type(exception).__name__}: {exception}"[:ERROR_CHARS_MAX])
+    _reply(sender, f"{type(exception).__name__}: {error_text(exception)}"[:ERROR_CHARS_MAX])
 
 
 def _reply(task: Any, error: str) -> None:

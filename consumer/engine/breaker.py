@@ -19,6 +19,7 @@ from enum import Enum
 from consumer.engine.listener_call import ListenerCall
 from consumer.engine.process_queue import CachedMessage
 from consumer.engine.suspension import Suspension
+from remoting.wire.error_text import error_text
 
 logger = logging.getLogger(__name__)
 
@@ -145,11 +146,10 @@ class BreakerGate:
         self._held.clear()
 
     def _open(self, error: BaseException, pause_s: float) -> None:
-        logger.warning(
-            "group %s: the breaker opens for %g s: %s: %s", self._group, pause_s, type(error).__name__, error
-        )
+        said = f"{type(error).__name__}: {error_text(error)}"
+        logger.warning("group %s: the breaker opens for %g s: %s", self._group, pause_s, said)
         self._suspension.resume(self._reason)  # that of an earlier opening
-        self._reason = f"breaker: {type(error).__name__}: {error}"[:TEXT_CHARS_MAX]
+        self._reason = f"breaker: {said}"[:TEXT_CHARS_MAX]
         self._suspension.suspend(self._reason)
         self._pause = asyncio.get_running_loop().call_later(pause_s, self._pause_over)
 

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 
 from consumer.engine.clock import Clock
 from consumer.engine.listener_call import ListenerCall, make_calls
-from consumer.engine.listening import Listener, call_async, call_sync
+from consumer.engine.listening import Listener, call_async, call_sync, is_of_listener
 from consumer.engine.outcomes import Later
 from consumer.engine.process_queue import CachedMessage, ProcessQueue
 from remoting.wire.bodies.consume_directly import ConsumeDirectlyResult
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.error_text import error_text
 from remoting.wire.stored_message import StoredMessage
 
 # Messages consumed at once in this way; a listener may hang in each.
@@ -55,7 +56,7 @@ class DirectConsumption:
         return ConsumeDirectlyResult(
             order=self._is_orderly,
             consume_result=_result(error),
-            remark=None if error is None else f"{type(error).__name__}: {error}",
+            remark=None if error is None else f"{type(error).__name__}: {error_text(error)}",
             spent_time_mills=round((time.perf_counter() - began_s) * 1000),
         )
 
@@ -66,7 +67,9 @@ class DirectConsumption:
         self._running_count += 1
         try:
             await call_async(*call.begin(self._clock()))
-        except Exception as error:
+        except BaseException as error:
+            if not is_of_listener(error):
+                raise
             return error
         finally:
             self._running_count -= 1

@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from consumer.engine.clock import Clock
@@ -23,6 +23,15 @@ from remoting.wire.properties import Property
 
 # Takes records on the event loop; never raises.
 Record = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a call ended, for the record of each of its messages: `cost_ms` is a message's share."""
+
+    cost_ms: int
+    outcome: ConsumeOutcome
+    is_success: bool
 
 
 class ConsumeTrace:
@@ -72,7 +81,8 @@ class ConsumeTrace:
 
         def after(error: BaseException | None) -> None:
             cost_ms = round((time.perf_counter() - began_s) * 1000)
-            self._send([self._ended(message, request_id, cost_ms // len(messages), error) for message in traced])
+            end = _End(cost_ms // len(messages), self._outcome(cost_ms, error), is_success=error is None)
+            self._send([self._ended(message, request_id, end) for message in traced])
 
         return after
 
@@ -89,23 +99,26 @@ class ConsumeTrace:
             client_host=self._client_host,
         )
 
-    def _ended(self, message: Message, request_id: str, cost_ms: int, error: BaseException | None) -> TraceRecord:
+    def _ended(self, message: Message, request_id: str, end: _End) -> TraceRecord:
         return TraceRecord(
             kind=SUB_AFTER,
             request_id=request_id,
             message_id=message.id,
-            cost_ms=cost_ms,
-            is_success=error is None,
+            cost_ms=end.cost_ms,
+            is_success=end.is_success,
             keys=" ".join(message.keys),
-            context_code=self._outcome(cost_ms, error),
+            context_code=end.outcome,
             timestamp_ms=self._clock(),
             group=self._group,
         )
 
     def _outcome(self, cost_ms: int, error: BaseException | None) -> ConsumeOutcome:
-        if error is not None:
-            return ConsumeOutcome.FAILED if isinstance(error, Later) else ConsumeOutcome.EXCEPTION
-        return ConsumeOutcome.TIME_OUT if cost_ms >= self._timeout_ms else ConsumeOutcome.SUCCESS
+        """Returns Java's word for the whole call: TIME_OUT says nothing about whether it succeeded."""
+        if error is not None and not isinstance(error, Later):
+            return ConsumeOutcome.EXCEPTION
+        if cost_ms >= self._timeout_ms:
+            return ConsumeOutcome.TIME_OUT
+        return ConsumeOutcome.SUCCESS if error is None else ConsumeOutcome.FAILED
 
     def _send(self, records: list[TraceRecord]) -> None:
         """Hands records to the event loop, from any thread."""

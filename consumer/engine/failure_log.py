@@ -6,6 +6,7 @@ import logging
 
 from consumer.engine.listener_call import ListenerCall
 from consumer.engine.outcomes import Later, NotDecoded
+from remoting.wire.error_text import error_text
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ class FailureLog:
         the listener's declaration names: it is expected.
         """
         if isinstance(error, Later):
-            logger.info("group %s: %s comes back later: %s", self._group, call, error)
+            logger.info("group %s: %s comes back later: %s", self._group, call, error_text(error))
             return
         kind = (call.first.stored.topic, type(error), _line_of(error))
         is_new = kind not in self._logged_errors and len(self._logged_errors) < TRACEBACKS_MAX
@@ -39,7 +40,7 @@ class FailureLog:
             self._group,
             call,
             type(error).__name__,
-            error,
+            error_text(error),
             exc_info=error if has_traceback else None,
         )
         if is_new:

@@ -10,6 +10,7 @@ from consumer.engine.clock import Clock
 from consumer.engine.listening import Listener
 from consumer.engine.process_queue import CachedMessage
 from consumer.engine.subscriptions import original_topic
+from remoting.wire.error_text import error_text
 from remoting.wire.failures import FailureReason, LatestFailure
 
 # Failures that running info tells: it is asked for often, and read by people.
@@ -46,7 +47,7 @@ class Failures:
             return None
         reason = FailureReason(
             exception=_class_name(type(error)),
-            text=str(error),
+            text=error_text(error),
             listener=listener.name if listener is not None else "",
             member=self._member,
             attempt=cached.reconsume_times + 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -52,6 +53,25 @@ def call_sync(listener: Listener, argument: Message | list[Message]) -> None:
 
 async def call_async(listener: Listener, argument: Message | list[Message]) -> None:
     await cast("Awaitable[Any]", listener.call(argument))
+
+
+def is_of_listener(error: BaseException) -> bool:
+    """Says of what came out of `call_async` whether the listener raised it; else it is the end of the task itself.
+
+    A task is cancelled, and one whose loop was closed is thrown away: that is no failure of a message.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or not task.cancelling()
+    return not isinstance(error, GeneratorExit) or _is_in_a_loop()
+
+
+def _is_in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def is_async_callable(call: Callable[..., Any]) -> bool:

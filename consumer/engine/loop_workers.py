@@ -8,7 +8,7 @@ from collections import deque
 
 from consumer.engine.clock import Clock
 from consumer.engine.listener_call import ListenerCall, Reported
-from consumer.engine.listening import call_async
+from consumer.engine.listening import call_async, is_of_listener
 
 # Async listeners that never await may keep the event loop for so long before other tasks run.
 LOOP_SLICE_S = 0.005
@@ -79,11 +79,8 @@ class LoopWorkers:
         try:
             listener, argument = call.begin(self._clock())
             await call_async(listener, argument)
-        except asyncio.CancelledError as cancelled:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+        except BaseException as raised:  # SystemExit in a listener ends neither this task nor the process
+            if not is_of_listener(raised):
                 raise
-            call.error = cancelled  # what the listener awaited was cancelled, not this task
-        except Exception as raised:
             call.error = raised
         call.duration_ms = (time.perf_counter() - began_s) * 1000

@@ -183,7 +183,7 @@ class Rebalancer:
             return
         try:
             self._queues_changed(topic, tuple(queues), tuple(sorted(self._owned.of_topic(topic))))
-        except Exception:
+        except BaseException:  # SystemExit in a team's function ends no member
             logger.exception("group %s: what was to hear of changed queues failed", self._subscriptions.group)
 
     async def _members(self, topic: str) -> list[str]:

@@ -44,6 +44,8 @@ FIRST_RETRY_LEVEL = 3
 RECONSUME_TIMES = 16
 # Of `run_until_quiet`: listeners that answer each message with another would never be quiet.
 CALLS_MAX = 10_000
+# Failures of a message besides every Exception, as in a consumer. Ctrl-C and what pytest raises end the test.
+OF_LISTENERS = (SystemExit, GeneratorExit, asyncio.CancelledError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +379,7 @@ def _error_of(listener: Listener, argument: Any) -> BaseException | None:
             call_sync(listener, argument)
     except NotAwaited:
         raise
-    except Exception as error:
+    except (Exception, *OF_LISTENERS) as error:
         return error
     return None
 

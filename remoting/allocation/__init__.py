@@ -18,6 +18,7 @@ from remoting.allocation.consistent_hash import ConsistentHash
 from remoting.allocation.machine_room import MachineRoom
 from remoting.allocation.machine_room_nearby import MachineRoomNearby
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.error_text import error_text
 
 __all__ = [
     "STRATEGIES",
@@ -61,10 +62,10 @@ def allocate(
         return frozenset()
     try:
         return _checked(chosen(all_queues, in_order, me), frozenset(all_queues))
-    except Exception as error:
+    except BaseException as error:  # SystemExit in a team's function ends no member
         raise AllocationError(
             f"allocation strategy {strategy_name(strategy)} cannot be used for {len(all_queues)} queues of topic"
-            f" {all_queues[0].topic!r} and {len(in_order)} members: {type(error).__name__}: {error}"
+            f" {all_queues[0].topic!r} and {len(in_order)} members: {type(error).__name__}: {error_text(error)}"
         ) from error
 
 

@@ -15,6 +15,9 @@ def bill(message: object) -> None: ...
 def mail(message: object) -> None: ...
 
 
+async def bill_async(message: object) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("scope", "typed"), [(Scope.LISTENER, ListenerOptions), (Scope.GROUP, GroupOptions)], ids=["listener", "group"]
 )
@@ -50,6 +53,7 @@ def test_what_an_option_contradicts_is_an_option(option: Option) -> None:
             [{"OSError": 60}, {OSError: 0}, {OSError: "60"}, {OSError: None}, [OSError], None],
             id="delays",
         ),
+        pytest.param(OPTIONS["queues_changed"].check, [None, print], [bill_async, "print"], id="a function to call"),
     ],
 )
 def test_a_check_says_what_is_needed(check: Any, right: list[Any], wrong: list[Any]) -> None:

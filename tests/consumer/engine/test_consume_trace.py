@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from typing import Any
 
 import pytest
@@ -80,6 +82,47 @@ async def test_a_batch_leaves_two_records_for_each_message_that_may_be_traced() 
         (SUB_AFTER, "2"),
     ]
     assert (sent[0].keys, sent[0].region_id, sent[0].client_host, sent[0].timestamp_ms) == ("k1 k2", "east", "me@1", 7)
+
+
+@pytest.mark.parametrize(
+    ("error", "cost_s", "outcome", "is_success"),
+    [
+        pytest.param(None, 0.9, ConsumeOutcome.SUCCESS, True, id="within the time-out"),
+        pytest.param(None, 1.0, ConsumeOutcome.TIME_OUT, True, id="late, and consumed all the same"),
+        pytest.param(Later(), 0.9, ConsumeOutcome.FAILED, False, id="to consume later"),
+        pytest.param(Later(), 1.0, ConsumeOutcome.TIME_OUT, False, id="late, and to consume later"),
+        pytest.param(ValueError(), 1.0, ConsumeOutcome.EXCEPTION, False, id="late, and an exception"),
+    ],
+)
+async def test_the_time_out_of_a_batch_is_that_of_its_call(
+    error: Exception | None,
+    cost_s: float,
+    outcome: ConsumeOutcome,
+    is_success: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[TraceRecord] = []
+    now_s = 0.0
+
+    async def listen(batch: list[Message]) -> None:
+        nonlocal now_s
+        now_s += cost_s
+        if error is not None:
+            raise error
+
+    def record(*given: TraceRecord) -> None:
+        sent.extend(given)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now_s)
+    trace = ConsumeTrace(group="billing", client_id="me@1", record=record, clock=lambda: 7, timeout_ms=1000)
+    listener = trace.around({"orders": Listener("orders", listen, is_async=True, batch_size=2)})["orders"]
+    with contextlib.suppress(Later, ValueError):
+        await listener.call([Message(topic="orders", body=b"", id=f"{number}") for number in range(2)])
+    await eventually(lambda: len(sent) == 4)
+    ended = [one for one in sent if one.kind == SUB_AFTER]
+    assert {(one.context_code, one.is_success, one.cost_ms) for one in ended} == {
+        (outcome, is_success, round(cost_s * 500))
+    }
 
 
 async def test_a_trace_that_no_broker_takes_costs_no_message(broker: MemoryBroker, members: Members) -> None:

@@ -217,6 +217,29 @@ def test_a_listener_that_sends_is_followed_by_what_it_sent(declared: Declare) ->
     assert [message.text for message in mq.consumed("billing")] == ["one", "two", "three"]
 
 
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), asyncio.CancelledError()], ids=repr)
+@pytest.mark.parametrize("is_async", [True, False], ids=["async", "plain"])
+def test_what_is_no_exception_is_a_failure_as_in_a_consumer(
+    declared: Declare, error: BaseException, is_async: bool
+) -> None:
+    def listen(message: Message) -> None:
+        raise error
+
+    async def listen_async(message: Message) -> None:
+        raise error
+
+    mq = declared(("billing", listen_async if is_async else listen, {"max_reconsume_times": 0}))
+    mq.send("orders", "one")
+    assert [type(one.error) for one in mq.failures] == [type(error)]
+    assert [one.text for one in mq.dead_letters("billing")] == ["one"]
+
+
+def test_what_pytest_raises_in_a_listener_ends_the_test(declared: Declare) -> None:
+    mq = declared(("billing", lambda message: pytest.fail("not this one"), {}))
+    with pytest.raises(pytest.fail.Exception, match="not this one"):
+        mq.send("orders", "one")
+
+
 def test_listeners_that_never_come_to_an_end_are_ended(declared: Declare) -> None:
     def listen(message: Message) -> None:
         raise Later(delay_level=1)
