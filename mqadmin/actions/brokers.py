@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django import forms
@@ -48,9 +48,15 @@ async def chosen_masters(gateway: Gateway, chosen: Sequence[str]) -> list[Master
 
 
 def ask_cluster(cluster: Cluster, call: Callable[[Gateway], Coroutine[Any, Any, V]]) -> V:
-    """Returns what `call` returns. Raises ActionUnavailable when no name server answers."""
+    """Returns what `call` returns. Raises ActionUnavailable when no name server answers.
+
+    A master that was followed before counts where its name server is silent: each of our brokers is known to its own
+    one alone, and would be left out without a word.
+    """
+    followed = cluster.brokers.filter(broker_id=0).values_list("name", "address")
+    remembered = [Master(name, address, cluster.rocketmq_name) for name, address in followed]
     try:
-        return ask(cluster.namesrv, call)
+        return ask(cluster.namesrv, call, remembered=remembered)
     except GatewayError as error:
         raise ActionUnavailable(str(error)) from error
 
@@ -73,6 +79,24 @@ def outcomes_by_address(changes: Mapping[str, Change], failures: Mapping[str, Ch
             yield change.unknown(failure.reason)
         else:
             yield change.failed(failure.reason)
+
+
+def silent_changes(
+    masters: Sequence[Master], answered: Collection[str], failures: Mapping[str, str], after: Mapping[str, Any]
+) -> tuple[Change, ...]:
+    """Returns a change per master that did not say what it has; `answered` are addresses."""
+    return tuple(
+        Change(one.name, None, after, note=failures.get(one.address, ""))
+        for one in masters
+        if one.address not in answered
+    )
+
+
+def left_alone(silent: Sequence[Change]) -> Iterator[ItemOutcome]:
+    """Yields the outcome of each change that was not tried, because its broker did not say what it has."""
+    for change in silent:
+        words = _("It did not answer and keeps what it has: do this again when it is back. %(reason)s")
+        yield change.skipped(words % {"reason": change.note})
 
 
 def common_before(outcomes: Sequence[ItemOutcome]) -> Mapping[str, Any] | None:

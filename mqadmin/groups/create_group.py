@@ -19,6 +19,7 @@ from mqadmin.actions.brokers import (
     BrokersField,
     ask_cluster,
     chosen_masters,
+    left_alone,
     offer_brokers,
     outcomes_by_address,
     refuse_when_none_answers,
@@ -132,9 +133,7 @@ def preview(cluster: Cluster, arguments: CreateGroup) -> Preview[Plan]:
 def carry_out(cluster: Cluster, arguments: CreateGroup, preview: Preview[Plan]) -> Iterator[ItemOutcome]:
     """Sends the group to each broker that has it otherwise, or not at all; not to one that did not say what it has."""
     yield from (change.unchanged() for change in preview.changes if not change.is_change)
-    for change in preview.changes:
-        if change.before is None:
-            yield change.skipped(_("What it has is not known, and would be overwritten."))
+    yield from left_alone([change for change in preview.changes if change.before is None])
     wanted = {one.address: one for one in preview.plan if one.change.is_change and one.change.before is not None}
     if not wanted:
         return

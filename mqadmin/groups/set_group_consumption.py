@@ -14,7 +14,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from mqadmin.actions.arguments import YesNoField
-from mqadmin.actions.brokers import ask_cluster, common_before, outcomes_by_address, refuse_when_none_answers
+from mqadmin.actions.brokers import (
+    ask_cluster,
+    common_before,
+    left_alone,
+    outcomes_by_address,
+    refuse_when_none_answers,
+    silent_changes,
+)
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.groups.rules import GroupField, refuse_system_group
@@ -32,8 +39,12 @@ class SetGroupConsumption:
     consumption: Annotated[bool, YesNoField(label=gettext_lazy("Its members"), choices=_ON_OFF)]
 
 
-# The changes by address.
-Plan = dict[str, Change]
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The changes by address; `silent` are those of brokers that did not answer."""
+
+    changes: dict[str, Change]
+    silent: tuple[Change, ...]
 
 
 def preview(cluster: Cluster, arguments: SetGroupConsumption) -> Preview[Plan]:
@@ -50,27 +61,28 @@ def preview(cluster: Cluster, arguments: SetGroupConsumption) -> Preview[Plan]:
 
     masters, found, members = ask_cluster(cluster, ask)
     refuse_when_none_answers(masters, failures.reasons)
-    plan: Plan = {}
+    plan = Plan({}, silent_changes(masters, found, failures.reasons, {"consumption": arguments.consumption}))
     for master in masters:
         config = found.get(master.address)
         if config is not None:
             before, after = {"consumption": config.consume_enable}, {"consumption": arguments.consumption}
-            plan[master.address] = Change(master.name, before, after)
-    if not plan:
+            plan.changes[master.address] = Change(master.name, before, after)
+    if not plan.changes:
         words = _("No broker of %(cluster)s that answers has a group %(group)s.")
         raise ActionRefused(words % {"cluster": cluster.name, "group": arguments.group})
     warnings = [*_silent(masters, found, failures.reasons), *_effects(arguments, members)]
-    return Preview(tuple(plan.values()), plan, tuple(warnings))
+    return Preview((*plan.changes.values(), *plan.silent), plan, tuple(warnings))
 
 
 def carry_out(cluster: Cluster, arguments: SetGroupConsumption, preview: Preview[Plan]) -> Iterator[ItemOutcome]:
     """Sends the setting to each broker that has it otherwise."""
     yield from (change.unchanged() for change in preview.changes if not change.is_change)
-    wanted = {address: change for address, change in preview.plan.items() if change.is_change}
+    wanted = {address: change for address, change in preview.plan.changes.items() if change.is_change}
     if wanted:
         settings = {"consume_enable": arguments.consumption}
         failures = ask_cluster(cluster, lambda gateway: gateway.groups.change(wanted, arguments.group, settings))
         yield from outcomes_by_address(wanted, failures)
+    yield from left_alone(preview.plan.silent)
 
 
 def undo(arguments: SetGroupConsumption, outcomes: Sequence[ItemOutcome]) -> Undo | None:

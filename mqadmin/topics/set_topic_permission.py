@@ -19,9 +19,11 @@ from mqadmin.actions.brokers import (
     ask_cluster,
     chosen_masters,
     common_before,
+    left_alone,
     offer_brokers,
     outcomes_by_address,
     refuse_when_none_answers,
+    silent_changes,
 )
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview, Undo
 from mqadmin.clusters.models import Cluster
@@ -42,10 +44,11 @@ class SetTopicPermission:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The requests and the changes that they make, by address."""
+    """The requests and the changes that they make, by address; `silent` are those of brokers that did not answer."""
 
     configs: dict[str, TopicConfig]
     changes: dict[str, Change]
+    silent: tuple[Change, ...]
 
 
 def preview(cluster: Cluster, arguments: SetTopicPermission) -> Preview[Plan]:
@@ -59,7 +62,7 @@ def preview(cluster: Cluster, arguments: SetTopicPermission) -> Preview[Plan]:
     masters, found = ask_cluster(cluster, ask)
     refuse_system_topic(arguments.topic, masters)
     refuse_when_none_answers(masters, failures.reasons)
-    plan = Plan({}, {})
+    plan = Plan({}, {}, silent_changes(masters, found, failures.reasons, {"perm": arguments.perm}))
     for master in masters:
         config = found.get(master.address)
         if config is not None:
@@ -70,7 +73,7 @@ def preview(cluster: Cluster, arguments: SetTopicPermission) -> Preview[Plan]:
         words = _("No broker of %(cluster)s that answers has a topic %(topic)s.")
         raise ActionRefused(words % {"cluster": cluster.name, "topic": arguments.topic})
     warnings = [*_silent(masters, found, failures.reasons), *_effects(arguments.perm)]
-    return Preview(tuple(plan.changes.values()), plan, tuple(warnings))
+    return Preview((*plan.changes.values(), *plan.silent), plan, tuple(warnings))
 
 
 def carry_out(cluster: Cluster, _arguments: SetTopicPermission, preview: Preview[Plan]) -> Iterator[ItemOutcome]:
@@ -82,6 +85,7 @@ def carry_out(cluster: Cluster, _arguments: SetTopicPermission, preview: Preview
         configs = {address: plan.configs[address] for address in wanted}
         failures = ask_cluster(cluster, lambda gateway: gateway.topics.create(configs))
         yield from outcomes_by_address(wanted, failures)
+    yield from left_alone(plan.silent)
 
 
 def undo(arguments: SetTopicPermission, outcomes: Sequence[ItemOutcome]) -> Undo | None:

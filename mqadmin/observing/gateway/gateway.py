@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TypeVar
@@ -68,13 +68,19 @@ class Master:
     cluster: str
 
 
-def ask(namesrv: str, call: Callable[[Gateway], Awaitable[V]], costs: Costs | None = None) -> V:
+def ask(
+    namesrv: str,
+    call: Callable[[Gateway], Awaitable[V]],
+    costs: Costs | None = None,
+    *,
+    remembered: Sequence[Master] = (),
+) -> V:
     """Returns what `call` returns, with a gateway that is closed afterwards. For synchronous code."""
     answers: list[V] = []
 
     async def run() -> None:
         # Not as the task's result: `asyncio.run` writes out that of its task, when it takes back its signal handler.
-        async with Gateway(namesrv, costs) as gateway:
+        async with Gateway(namesrv, costs, remembered=remembered) as gateway:
             answers.append(await call(gateway))
 
     asyncio.run(run())
@@ -82,10 +88,15 @@ def ask(namesrv: str, call: Callable[[Gateway], Awaitable[V]], costs: Costs | No
 
 
 class Gateway:
-    """To one cluster by its name servers, "host:port;host:port". Requests are counted in `costs`."""
+    """To one cluster by its name servers, "host:port;host:port". Requests are counted in `costs`.
 
-    def __init__(self, namesrv: str, costs: Costs | None = None) -> None:
+    `remembered` are masters that were seen before: where a name server is silent, those that no other one lists still
+    count, so that a change says what became of them.
+    """
+
+    def __init__(self, namesrv: str, costs: Costs | None = None, *, remembered: Sequence[Master] = ()) -> None:
         self._namesrv = namesrv
+        self._remembered = remembered
         self._connections = CountedConnections(costs if costs is not None else Costs())
         self._admin = Admin(self._connections, timeout_ms=int(REQUEST_TIMEOUT_S * 1000))
 
@@ -246,11 +257,12 @@ class Gateway:
 
     async def masters(self) -> list[Master]:
         """Returns the masters by name. Raises GatewayError when no name server answers."""
-        return [
-            Master(broker.broker_name, broker.master_addr, broker.cluster)
-            for broker in await self.brokers()
-            if broker.master_addr
-        ]
+        known = await self.known_brokers()
+        found = [Master(one.broker_name, one.master_addr, one.cluster) for one in known.brokers if one.master_addr]
+        if known.silent:
+            listed = {one.broker_name for one in known.brokers}
+            found += [one for one in self._remembered if one.name not in listed]
+        return sorted(found, key=lambda one: one.name)
 
     async def _tables(self, address: str) -> BrokerTables:
         topics = await self._admin.topics.table(address)

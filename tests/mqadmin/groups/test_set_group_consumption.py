@@ -65,7 +65,9 @@ def test_a_broker_that_is_away_is_named_and_keeps_what_it_has(brokers, ann) -> N
     brokers.vanish("broker-b")
     seen = runner.preview(caller(ann), "set_group_consumption", "prod", {"group": "billing", "consumption": False})
     assert seen.warnings[0].startswith("broker-b did not answer and keeps the setting that it has: ")
-    assert {one.item: one.state for one in switch(ann, False).items} == {"broker-a": "done"}
+    result = switch(ann, False)
+    assert {one.item: one.state for one in result.items} == {"broker-a": "done", "broker-b": "skipped"}
+    assert result.items[1].words.startswith("It did not answer and keeps what it has: do this again when it is back.")
 
 
 @pytest.mark.parametrize("consumption", ["", None, "perhaps", 1])
