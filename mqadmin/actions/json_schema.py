@@ -2,11 +2,13 @@
 
 Made from the same form as the page's fields: types, choices, limits, defaults, words. The form itself stays the one
 that validates; `check_types` only refuses what a form would take for the text that it never is in JSON (a number
-written as text, a list where a name belongs).
+written as text, a list where a name belongs). What the API answers as arguments, it takes: true and false beside their
+words, null for what is not said.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, cast
@@ -17,9 +19,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from mqadmin.actions.arguments import YesNoField
+
 Schema = dict[str, Any]
 
 _FORMATS: tuple[tuple[type[forms.Field], Schema], ...] = (
+    (YesNoField, {"type": ["boolean", "string"]}),
     (forms.MultipleChoiceField, {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
     (forms.BooleanField, {"type": "boolean"}),
     (forms.FloatField, {"type": "number"}),
@@ -58,8 +63,16 @@ def check_types(schema: Schema, values: Mapping[str, Any]) -> dict[str, list[str
     for name, value in values.items():
         declared = schema["properties"].get(name, {})
         if not _is_of(declared, value):
-            errors[name] = [_("This must be %(type)s.") % {"type": _TYPES[declared["type"]][1]}]
+            errors[name] = [_expectation(declared)]
     return errors
+
+
+def _expectation(declared: Schema) -> str:
+    """Returns a sentence that says what the value must be: one of the choices where there are such."""
+    if choices := declared.get("enum"):
+        words = ", ".join(json.dumps(one, ensure_ascii=False) for one in choices)
+        return _("This must be one of %(choices)s.") % {"choices": words}
+    return _("This must be %(type)s.") % {"type": _TYPES[_types_of(declared)[0]][1]}
 
 
 _TYPES: Mapping[str, tuple[type | tuple[type, ...], Promise]] = {
@@ -69,13 +82,22 @@ _TYPES: Mapping[str, tuple[type | tuple[type, ...], Promise]] = {
     "boolean": (bool, gettext_lazy("true or false")),
     "array": (list, gettext_lazy("a list")),
     "object": (dict, gettext_lazy("an object")),
+    "null": (type(None), gettext_lazy("null")),
 }
 
 
+def _types_of(schema: Schema) -> list[str]:
+    """Returns the names of the types that a value may have; none where any will do."""
+    declared = schema.get("type", [])
+    return [declared] if isinstance(declared, str) else declared
+
+
 def _is_of(schema: Schema, value: Any) -> bool:
-    expected = schema.get("type")
-    if expected is None:
-        return True
+    expected = _types_of(schema)
+    return not expected or any(_is_of_type(one, schema, value) for one in expected)
+
+
+def _is_of_type(expected: str, schema: Schema, value: Any) -> bool:
     if isinstance(value, bool) and expected != "boolean":
         return False
     if not isinstance(value, _TYPES[expected][0]):
@@ -95,7 +117,15 @@ def _argument(field: forms.Field) -> Schema:
     if schema.get("type") == "string" and field.required and "enum" not in schema:
         schema.setdefault("minLength", 1)
     default = _json(field.initial)
-    return schema | ({"default": default} if default is not None else {})
+    if default is not None:
+        return schema | {"default": default}
+    return schema if field.required or "type" not in schema else _or_null(schema)
+
+
+def _or_null(schema: Schema) -> Schema:
+    """Returns the schema of what may be left out, and is null in answers then."""
+    choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return schema | {"type": [*_types_of(schema), "null"]} | choices
 
 
 def _type(field: forms.Field) -> Schema:
@@ -108,6 +138,8 @@ def _add_choices(schema: Schema, field: forms.ChoiceField) -> None:
     """Names the choices; a field whose choices only a cluster knows has none to name."""
     choices: list[tuple[Any, Any]] = list(cast(Any, field.choices))
     values = [value for value, _words in choices if value != ""]
+    if isinstance(field, YesNoField):
+        values = [True, False, *values]
     words = [f"{value}: {words}" for value, words in choices if value not in ("", words)]
     if values:
         (schema["items"] if schema["type"] == "array" else schema)["enum"] = values

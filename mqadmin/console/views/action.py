@@ -212,7 +212,8 @@ def _show(
 def _curl(request: HttpRequest, action: AnyAction, cluster: str, values: Mapping[str, Any]) -> str:
     arguments = arguments_json(read_arguments(action, selectors.cluster_head(cluster) if cluster else None, values))
     confirmation = arguments[action.subject] if action.is_confirmed_by_name else ""
-    return curl_command(request, action.name, cluster, arguments, confirmation=confirmation)
+    said = {name: value for name, value in arguments.items() if value is not None}
+    return curl_command(request, action.name, cluster, said, confirmation=confirmation)
 
 
 def _asked(page: ActionPage, form: Form, subject: str) -> list[str]:
