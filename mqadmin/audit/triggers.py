@@ -2,8 +2,8 @@
 
 Entries up to a cut may be deleted, since that is what a cut says; nothing may be updated, and no cut deleted. SQLite
 loses the triggers of a table when a migration makes the table anew, so they are installed after every migration
-(`apps.py`), and a migration that rewrites entries must drop them first. Only the columns `number` and `through` are
-read here.
+(`apps.py`), and a migration that rewrites entries must drop them first. SQLite's REPLACE deletes a row without asking
+the triggers of DELETE, so no row may come in another's place. Only the columns that are unique are read here.
 """
 
 from __future__ import annotations
@@ -13,11 +13,19 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 _ENTRY, _CUT = "mq_audit_auditentry", "mq_audit_auditcut"
 _REFUSAL = "the audit is append-only"
 _ITS_CUT = "SELECT 1 FROM mq_audit_auditcut WHERE through >= OLD.number"
+_SAME_ENTRY = "SELECT 1 FROM mq_audit_auditentry WHERE id = NEW.id OR number = NEW.number OR run = NEW.run"
+_SAME_CUT = "SELECT 1 FROM mq_audit_auditcut WHERE id = NEW.id OR through = NEW.through"
 
 _SQLITE = {
     "mq_audit_entry_update": f"BEFORE UPDATE ON {_ENTRY} BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END",
     "mq_audit_entry_delete": (
         f"BEFORE DELETE ON {_ENTRY} WHEN NOT EXISTS ({_ITS_CUT}) BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
+    ),
+    "mq_audit_entry_replace": (
+        f"BEFORE INSERT ON {_ENTRY} WHEN EXISTS ({_SAME_ENTRY}) BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
+    ),
+    "mq_audit_cut_replace": (
+        f"BEFORE INSERT ON {_CUT} WHEN EXISTS ({_SAME_CUT}) BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
     ),
     "mq_audit_cut_update": f"BEFORE UPDATE ON {_CUT} BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END",
     "mq_audit_cut_delete": f"BEFORE DELETE ON {_CUT} BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END",

@@ -104,6 +104,36 @@ def test_the_database_refuses_to_change_it(write: Write, table: str, statement: 
     assert AuditEntry.objects.count() == 2
 
 
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("mq_audit_auditentry", "id"),
+        ("mq_audit_auditentry", "number"),
+        ("mq_audit_auditentry", "run"),
+        ("mq_audit_auditcut", "through"),
+    ],
+)
+def test_no_row_comes_in_the_place_of_another(write: Write, table: str, column: str) -> None:
+    """REPLACE would take away each row that has a value of the new one, and ask no trigger of DELETE."""
+    write(at=timezone.now() - timedelta(days=90))
+    chain.cut_before(timezone.now() - timedelta(days=85))
+    write()
+    read = f"SELECT * FROM {table}"  # noqa: S608 - names of tables
+    with connection.cursor() as cursor:
+        cursor.execute(read)
+        (row,) = cursor.fetchall()
+        names = [one[0] for one in cursor.description]
+        other = {"id": 9, "number": 9, "run": "0" * 32, "through": 9, "hash": "f" * 64}
+        values = [value if name == column else other.get(name, value) for name, value in zip(names, row, strict=True)]
+        marks = ", ".join(["%s"] * len(values))
+        replace = f"REPLACE INTO {table} VALUES ({marks})"  # noqa: S608 - names of tables
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            cursor.execute(replace, values)
+        cursor.execute(read)
+        assert cursor.fetchall() == [row]
+
+
 def test_a_missing_trigger_is_a_fault(write: Write) -> None:
     write()
     triggers.drop(connection)
