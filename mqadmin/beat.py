@@ -31,6 +31,8 @@ ENTRIES = (
     Entry("keep declared objectives", "mqadmin.objectives.tasks.keep_declared", 30, "jobs"),
     Entry("index dead letters", "mqadmin.deadletters.tasks.index_dead_letters", 15, "jobs"),
     Entry("remove old dead letters", "mqadmin.deadletters.tasks.remove_old_dead_letters", 3600, "jobs"),
+    Entry("read retries", "mqadmin.retries.tasks.index_retries", 15, "jobs"),
+    Entry("remove old retries", "mqadmin.retries.tasks.remove_old_retries", 3600, "jobs"),
     Entry("drive replays", "mqadmin.replays.tasks.drive_replays", 5, "jobs"),
     Entry("remove old replays", "mqadmin.replays.tasks.remove_old_replays", 3600, "jobs"),
     Entry("apply rules for dead letters", "mqadmin.deadletter_rules.tasks.apply_dead_letter_rules", 30, "jobs"),

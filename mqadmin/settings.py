@@ -154,6 +154,7 @@ INSTALLED_APPS = [
     "mqadmin.lag",
     "mqadmin.rebalances",
     "mqadmin.deadletters",
+    "mqadmin.retries",
     "mqadmin.reports",
     "mqadmin.mending",
     "mqadmin.replays",

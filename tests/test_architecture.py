@@ -101,6 +101,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.metrics": (*FACES, "mqadmin.actions", *TALKING),
     "mqadmin.producers": (*FACES, "mqadmin.actions", "mqadmin.lag", "mqadmin.rebalances", *TALKING),
     "mqadmin.deadletters": ("mqadmin", *TALKING),
+    "mqadmin.retries": ("mqadmin", *TALKING),
     "mqadmin.deadletter_rules": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", *TALKING),
     "mqadmin.reports": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.observing", *TALKING),
     "mqadmin.mending": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
@@ -217,6 +218,12 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "mqadmin.people.masking",
         "mqadmin.people.roles",
         "mqadmin.people.words",
+    ),
+    "mqadmin.retries": (
+        "mqadmin.retries",
+        "mqadmin.clusters",
+        "mqadmin.deadletters",
+        "mqadmin.observing.gateway",
     ),
     # Its entries are written by actions; removing old ones is an action.
     "mqadmin.audit": ("mqadmin.audit", "mqadmin.actions.declaration", "mqadmin.actions.registry"),

@@ -39,6 +39,7 @@ from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
 from mqadmin.api.views.replays import ReplayDetail, ReplayEntries, Replays
 from mqadmin.api.views.reports import GroupReports, Reports
+from mqadmin.api.views.retries import Retries, RetriesStanding
 from mqadmin.api.views.settings import GroupSettings, TopicSettings
 from mqadmin.api.views.subscriptions import Check, Comparison
 from mqadmin.api.views.tokens import Tokens
@@ -82,6 +83,8 @@ urlpatterns = [
     path(f"{GROUP}/rebalances", GroupRebalances.as_view()),
     path(f"{GROUP}/failures", GroupFailures.as_view()),
     path(f"{GROUP}/latest-failures", LatestFailures.as_view()),
+    path(f"{GROUP}/retries", Retries.as_view()),
+    path(f"{GROUP}/retries/standing", RetriesStanding.as_view()),
     path(f"{GROUP}/settings", GroupSettings.as_view()),
     path(f"{GROUP}/lag-history", GroupLag.as_view()),
     path(f"{GROUP}/curve", GroupCurve.as_view()),

@@ -24,13 +24,16 @@ from mqadmin.clusters.models import (
     Topic,
 )
 from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPage
-from mqadmin.console.figures import count_text, duration_text
+from mqadmin.console.figures import age_text, count_text, duration_text, milliseconds
 from mqadmin.deadletters.failing import MembersTold
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.deadletters.selectors import Totals
 from mqadmin.hosting.hosted import HostedInstances
 from mqadmin.hosting.outbox import OutboxCounts
 from mqadmin.producers.asking import ProducersAnswer
+from mqadmin.retries.models import FailedAttempt
+from mqadmin.retries.selectors import Waiting
+from mqadmin.retries.standing import Standing
 
 
 def one_after_another(sentences: Iterable[str]) -> str:
@@ -366,3 +369,64 @@ def failing_sentence(told: MembersTold) -> str:
             % {"n": count_text(failing)}
         )
     return one_after_another(parts) if parts else gettext("No member tells of a message that failed.")
+
+
+def retries_sentence(waiting: Waiting, standing: Standing, now: datetime) -> str:
+    """Sums up what of a group waits to be retried."""
+    if not waiting.count and not standing.due_count:
+        return (
+            gettext("Not all brokers answered; of the others no message waits to be retried.")
+            if standing.failures
+            else gettext("No message waits to be retried.")
+        )
+    parts = []
+    if waiting.count:
+        words = ngettext(
+            "%(n)s message waits for its next attempt", "%(n)s messages wait for their next attempt", waiting.count
+        ) % {"n": count_text(waiting.count)}
+        first = waiting.rows[0].due_at if waiting.rows else None
+        parts.append(
+            gettext("%(messages)s, the first of them %(when)s.")
+            % {"messages": words, "when": age_text(first or now, now)}
+        )
+    if standing.due_count:
+        parts.append(
+            ngettext("%(n)s is due and not consumed yet.", "%(n)s are due and not consumed yet.", standing.due_count)
+            % {"n": count_text(standing.due_count)}
+        )
+    return one_after_another(parts)
+
+
+def limit_sentence(attempt_count: int | None, *, is_of_members: bool) -> str:
+    """Says how many attempts a message has, and who says so."""
+    if attempt_count is None:
+        return (
+            gettext("Its members have messages retried without end.")
+            if is_of_members
+            else gettext("How many attempts a message has is not known.")
+        )
+    values = {"n": count_text(attempt_count)}
+    if is_of_members:
+        return gettext("A message has %(n)s attempts, as the members say; then it is a dead letter.") % values
+    return (
+        gettext("A message has %(n)s attempts by the group’s setting; members that are online then may want others.")
+        % values
+    )
+
+
+def attempt_sentence(attempt: FailedAttempt) -> str:
+    """Says of an attempt that failed, why, and when the next one was to come."""
+    values = {"number": attempt.attempt_count, "why": failure_in_words(attempt.failure_class, attempt.failure_text)}
+    words = (
+        gettext("attempt %(number)d failed: %(why)s") if values["why"] else gettext("attempt %(number)d failed")
+    ) % values
+    if attempt.due_at is None:
+        return words
+    wait_ms = milliseconds(attempt.due_at - attempt.failed_at)
+    return gettext("%(failed)s; the next one came %(time)s later") % {"failed": words, "time": duration_text(wait_ms)}
+
+
+def failure_in_words(exception: str, text: str) -> str:
+    """Returns an exception and its text, as a log has it; "" where no member told."""
+    name = exception.rpartition(".")[2]
+    return f"{name}: {text}" if name and text else name

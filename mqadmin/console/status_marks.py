@@ -61,6 +61,12 @@ MARKS: dict[str, Mark] = {
     "sending": Mark(gettext_lazy("BEING SENT"), _RING, "slow"),
     "sent": Mark(gettext_lazy("SENT"), _DISC, "ok"),
     "cancelled": Mark(gettext_lazy("CANCELLED"), _RING, "stopped"),
+    # what became of a message after an attempt that failed
+    "in_queue": Mark(gettext_lazy("IN THE QUEUE"), _DOT, "slow"),
+    "with_member": Mark(gettext_lazy("WITH A MEMBER"), _RING, "quiet"),
+    "failed_again": Mark(gettext_lazy("FAILED AGAIN"), _TRIANGLE, "slow"),
+    "dead": Mark(gettext_lazy("DEAD"), _SQUARE, "stalled"),
+    "past": Mark(gettext_lazy("PAST IT"), _DISC, "ok"),
     # what became of an action
     "done": Mark(gettext_lazy("DONE"), _DISC, "ok"),
     "refused": Mark(gettext_lazy("REFUSED"), _SQUARE, "stalled"),

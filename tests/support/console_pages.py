@@ -51,6 +51,7 @@ ASKING = (
     "topics/orders/producers/",
     "topics/orders/change/",
     "topics/orders/delete/",
+    "groups/billing/retries/",
     "groups/billing/settings/",
     "groups/billing/change/",
     "groups/billing/delete/",

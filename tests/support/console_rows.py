@@ -30,6 +30,8 @@ from mqadmin.lag.history import LagSample, appended
 from mqadmin.lag.models import LagHistory
 from mqadmin.observing.gateway import QueueReading
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
+from mqadmin.retries.models import FailedAttempt
+from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.stored_message import StoredMessage
 
 
@@ -244,3 +246,28 @@ def make_dead_letters(cluster: Cluster, group: str, messages: Sequence[StoredMes
     )
     end = messages[-1].queue_offset + 1
     write(cluster, queue, QueueReading(tuple(messages), end, end), now)
+
+
+def make_failed_attempts(cluster: Cluster, group: str, *, now: datetime) -> None:
+    """Six messages of the group: three wait, for minutes, three are due."""
+    for number, (attempt, age_s, wait_s) in enumerate(
+        ((12, 2, 600), (13, 4, 1200), (15, 40, 3600), (1, 40, 10), (2, 90, 30), (6, 400, 240))
+    ):
+        FailedAttempt.objects.create(
+            cluster=cluster,
+            group_name=group,
+            broker_name="broker-a",
+            topic_name=SCHEDULE_TOPIC,
+            queue_id=1 + attempt,
+            queue_offset=number,
+            message_id=f"7F0000010A2C18B4AAC2{number:012X}",
+            origin_topic="orders",
+            tag="paid",
+            keys=f"order-{number}",
+            attempt_count=attempt,
+            failed_at=now - timedelta(seconds=age_s),
+            due_at=now - timedelta(seconds=age_s - wait_s),
+            failure_class="shop.errors.PaymentTimeout" if number % 2 else "",
+            failure_text="the gateway did not answer within 20 s" if number % 2 else "",
+            failed_member="10.0.3.7@2211#1" if number % 2 else "",
+        )

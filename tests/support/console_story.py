@@ -51,6 +51,7 @@ def cluster_behind(namesrv: str, brokers: list[str], addresses: list[str] | None
     seed.make_topic(prod, "orders", now=now, queue_count=0 if addresses else 4)
     if addresses:
         seed.make_group(prod, "billing", now=now)
+        seed.make_failed_attempts(prod, "billing", now=now)
 
 
 def shop() -> None:

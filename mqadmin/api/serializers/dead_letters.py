@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mqadmin.api.serializers.groups import RebalanceSerializer
+from mqadmin.api.serializers.retries import FailedAttemptSerializer
 from mqadmin.deadletters.bodies import BodyKind
 from mqadmin.deadletters.exporting import BodyEncoding
 
@@ -136,4 +137,5 @@ class DeadLetterDetailSerializer(DeadLetterSerializer):
     )
     properties = serializers.DictField(child=serializers.CharField(), source="kept.properties")
     body = BodySerializer()
+    attempts = FailedAttemptSerializer(many=True, help_text="Those that led to it, as far as they were seen.")
     mended = MendedSerializer(allow_null=True)

@@ -24,6 +24,7 @@ from mqadmin.api.serializers.dead_letters import (
     GroupedFailuresSerializer,
     MendedSerializer,
 )
+from mqadmin.api.serializers.retries import FailedAttemptSerializer
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 from mqadmin.deadletters import selectors as dead_letter_selectors
@@ -38,6 +39,7 @@ from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
 from mqadmin.mending.selectors import mended_view
 from mqadmin.people.roles import Role, grants
+from mqadmin.retries.selectors import attempts_of
 
 # Read together of an export: each may have a body of MQADMIN_DEAD_LETTER_BODY_KIB.
 EXPORT_ROWS = 50
@@ -178,6 +180,7 @@ class DeadLetterDetail(Resource):
             "is_on_broker": dead_letter_selectors.is_on_broker(found),
             "properties": found.kept.properties,
             "body": BodySerializer(body_of(found, role)).data,
+            "attempts": FailedAttemptSerializer(attempts_of(found), many=True).data,
             "mended": MendedSerializer(mended).data if mended is not None else None,
         }
         return Response(shown)

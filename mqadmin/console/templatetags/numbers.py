@@ -121,6 +121,17 @@ def next_due(moment: datetime | None, now: datetime) -> SafeString:
 
 
 @register.simple_tag
+def attempt_of(number: int, limit: int | None) -> str:
+    """Writes which attempt it is: "3 of 17", where it is known of how many, and that number is not behind already."""
+    if limit is None or number > limit:
+        return figures.count_text(number)
+    return gettext("%(number)s of %(limit)s") % {
+        "number": figures.count_text(number),
+        "limit": figures.count_text(limit),
+    }
+
+
+@register.simple_tag
 def units_of_time() -> dict[str, str]:
     """Returns the units in which live.js goes on counting."""
     return {"s": figures.second(), "m": figures.minute(), "h": figures.hour(), "d": figures.day()}

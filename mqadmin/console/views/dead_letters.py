@@ -40,6 +40,7 @@ from mqadmin.mending.originals import is_hidden
 from mqadmin.mending.selectors import mended_view
 from mqadmin.people import access
 from mqadmin.replays.selectors import of_dead_letter
+from mqadmin.retries.selectors import attempts_of
 
 # Groups of a page of a search whose dead letters are offered for a replay; others are found by their name.
 OFFERED_GROUPS_MAX = 10
@@ -229,4 +230,5 @@ def dead_letter(request: HttpRequest, cluster: str, message: int) -> HttpRespons
 def _steps(message: DeadLetter) -> list[tuple[datetime, str]]:
     """Returns what is known of its way, oldest first."""
     steps = [(message.born_at, sentences.born_sentence(message))] if message.born_at is not None else []
-    return [*steps, (message.dead_at, sentences.died_sentence(message))]
+    failed = [(attempt.failed_at, sentences.attempt_sentence(attempt)) for attempt in attempts_of(message)]
+    return [*steps, *failed, (message.dead_at, sentences.died_sentence(message))]

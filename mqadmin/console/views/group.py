@@ -1,4 +1,6 @@
-"""`…/groups/<group>/` and its tabs: health, members, subscriptions, rebalances, failures, dead letters, settings."""
+"""`…/groups/<group>/` and its tabs: health, members, subscriptions, rebalances, failures, retries, dead letters,
+settings.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,9 @@ from urllib.parse import quote
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.views.decorators.http import require_safe
 
 from mqadmin.actions.declaration import ActionUnavailable, fingerprint
@@ -39,6 +42,8 @@ from mqadmin.ownership.models import Described
 from mqadmin.ownership.rows import attach_owners
 from mqadmin.people import access
 from mqadmin.rebalances import selectors as rebalances
+from mqadmin.retries import selectors as retries
+from mqadmin.retries import standing
 from mqadmin.subscriptions.selectors import answers, compared
 
 
@@ -155,6 +160,39 @@ def group_failures(request: HttpRequest, cluster: str, group: str) -> HttpRespon
 
 
 @require_safe
+def group_retries(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
+    """Shows failed attempts and when the next ones come; asks what is due while the viewer waits."""
+    with or_404():
+        page = selectors.group_page(cluster, group)
+    found = standing.standing_of(page.cluster, group, page.members)
+    attempts = retries.attempts(page.cluster, group).page(request.GET.get("before", ""))
+    attempt_count, is_of_members = standing.limit_of(found, page.group)
+    # After the answers, so that what came due meanwhile is not said to wait.
+    now = timezone.now()
+    waiting = retries.waiting(page.cluster, group, now)
+    fates = standing.fates(attempts.rows, found, now)
+    context = {
+        "here": cluster,
+        "section": "groups",
+        "page": page,
+        "now": now,
+        "standing": found,
+        "waiting": waiting,
+        "limit": attempt_count,
+        "limit_words": sentences.limit_sentence(attempt_count, is_of_members=is_of_members),
+        "reading": retries.reading(page.cluster),
+        "summary": sentences.retries_sentence(waiting, found, now),
+        "rows": [(row, fates[row.pk]) for row in attempts.rows],
+        "older_url": f"?before={quote(attempts.older)}" if attempts.older else "",
+        "tab": "retries",
+        "tabs": _tabs(page),
+    }
+    response = render(request, "console/group_retries.html", context)
+    add_never_cache_headers(response)
+    return response
+
+
+@require_safe
 def group_settings(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
     """Asks the brokers, while the viewer waits, for the group's settings."""
     with or_404():
@@ -237,6 +275,7 @@ def _tabs(page: GroupPage) -> list[Tab]:
         Tab("subscriptions", reverse("group_subscriptions", args=names), gettext("Subscriptions")),
         Tab("rebalances", reverse("group_rebalances", args=names), gettext("Rebalances")),
         Tab("failures", reverse("group_failures", args=names), gettext("Failures")),
+        Tab("retries", reverse("group_retries", args=names), pgettext("page", "Retries")),
         Tab("dead_letters", reverse("group_dead_letters", args=names), gettext("Dead letters")),
         Tab("settings", reverse("group_settings", args=names), gettext("Settings")),
     ]

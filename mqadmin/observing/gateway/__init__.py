@@ -17,6 +17,7 @@ from mqadmin.observing.gateway.groups import GroupOnBroker
 from mqadmin.observing.gateway.members import MemberPlace, MembersAsked, MemberTold
 from mqadmin.observing.gateway.messages import QueuePlace, QueueReading
 from mqadmin.observing.gateway.probing import BrokerProbe, NameServerProbe, Probe
+from mqadmin.observing.gateway.retries import DelayReading, RetriesOnBroker, RetryQueue
 from mqadmin.observing.gateway.runtime import MemberStatus, Runtime, StatsKey
 from mqadmin.observing.gateway.sending import Fate, SendOutcome, TargetQueue
 from mqadmin.observing.gateway.topics import TopicOnBroker
@@ -28,6 +29,7 @@ __all__ = [
     "ConnectedProducer",
     "Cost",
     "Costs",
+    "DelayReading",
     "Failures",
     "Fate",
     "Gateway",
@@ -45,6 +47,8 @@ __all__ = [
     "Probe",
     "QueuePlace",
     "QueueReading",
+    "RetriesOnBroker",
+    "RetryQueue",
     "Runtime",
     "SendOutcome",
     "StatsKey",

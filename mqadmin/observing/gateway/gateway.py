@@ -17,6 +17,7 @@ from mqadmin.observing.gateway.groups import GroupRequests
 from mqadmin.observing.gateway.members import MemberRequests
 from mqadmin.observing.gateway.messages import MessageRequests
 from mqadmin.observing.gateway.probing import Probing
+from mqadmin.observing.gateway.retries import RetryRequests
 from mqadmin.observing.gateway.runtime import MemberStatus, Runtime, StatsKey, member_status, rate_of, runtime_of
 from mqadmin.observing.gateway.sending import SendRequests
 from mqadmin.observing.gateway.topics import TopicRequests
@@ -150,6 +151,11 @@ class Gateway:
     def messages(self) -> MessageRequests:
         """Returns the requests about messages."""
         return MessageRequests(self._admin)
+
+    @property
+    def retries(self) -> RetryRequests:
+        """Returns the requests about messages that wait to be retried."""
+        return RetryRequests(self._admin)
 
     @property
     def sending(self) -> SendRequests:

@@ -57,6 +57,8 @@ async def rate_of(admin: Admin, address: str, statistic: StatsKey) -> float | No
     return stats.stats_minute.tps if stats is not None else None
 
 
+# How often RocketMQ's clients have a message retried where nobody says otherwise.
+RECONSUME_TIMES_DEFAULT = 16
 # Of the reasons why a member consumes nothing now.
 SUSPENDED_CHARS_MAX = 500
 
@@ -67,13 +69,15 @@ class MemberStatus:
 
     `statuses`: topic → the figures of its consuming, named as `remoting.wire.bodies.running_info.ConsumeStatus` has
     them. `suspended`: why it consumes nothing now, "" while it does; `failures`: its latest, the last one first. Both
-    are told by members of ours alone, which `tells_failures`.
+    are told by members of ours alone, which `tells_failures`. `reconsume_times_max`: how often it has a
+    message retried; None where it does not say.
     """
 
     statuses: dict[str, dict[str, float]]
     suspended: str = ""
     failures: tuple[LatestFailure, ...] = ()
     tells_failures: bool = False
+    reconsume_times_max: int | None = None
 
 
 async def member_status(admin: Admin, address: str, group: str, client_id: str) -> MemberStatus | None:
@@ -87,4 +91,12 @@ async def member_status(admin: Admin, address: str, group: str, client_id: str) 
         info.properties.get(PROP_SUSPENDED, "").replace("\0", "")[:SUSPENDED_CHARS_MAX],
         tuple(read_latest(info.properties.get(LATEST_FAILURES, ""))),
         LATEST_FAILURES in info.properties,
+        _retries(info.properties.get("maxReconsumeTimes", "")),
     )
+
+
+def _retries(text: str) -> int | None:
+    """Returns what a client says of its retries; -1 is its default (`DefaultMQPushConsumer`)."""
+    if text == "-1":
+        return RECONSUME_TIMES_DEFAULT
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None

@@ -79,6 +79,7 @@ def test_one_comes_with_its_properties_and_its_body(http: Client) -> None:
         **listed,
         "properties": shown["properties"],
         "body": shown["body"],
+        "attempts": [],
         "mended": None,
         "is_on_broker": None,
     } == shown

@@ -1,0 +1,63 @@
+"""Messages that a Java consumer fails on, seen on their way through the retries, on our broker and on Apache's."""
+
+# ruff: noqa: F811 - fixtures are imported and asked for by the same name
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from mqadmin.clusters import models
+from mqadmin.observing import sampling
+from mqadmin.retries import indexing
+from mqadmin.retries.models import DelayQueue, FailedAttempt
+from mqadmin.retries.standing import Fate, fates, standing_of
+from tests.journeys.acting import cluster, java  # noqa: F401 - fixtures
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
+
+
+def groups_of(java, cluster) -> set[str]:
+    return set(java.admin_call("getAllSubscriptionGroup", cluster.broker, 5000)["subscriptionGroupTable"])
+
+
+def test_a_failed_attempt_is_seen_with_its_next_time_and_what_became_of_it(java, cluster, fresh) -> None:
+    topic, group, producer, consumer = fresh("failing"), fresh("failers"), fresh("sender"), fresh("failer")
+    java.producer(producer)
+    java.send(producer, topic, body="warm-up-")
+    # It fails once.
+    java.consumer(consumer, group, topic, fail_until=1)
+    (sent,) = java.send(producer, topic, tag="paid", keys="order-1", body="bad-")
+    groups = wait_until(lambda: found if group in (found := groups_of(java, cluster)) else None, what="the group")
+    there = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv)
+    sampling.sample_once(there, timezone.now())
+    there.refresh_from_db()
+
+    def seen() -> FailedAttempt | None:
+        indexing.index_step(there)
+        return FailedAttempt.objects.filter(message_id=sent["msg_id"]).first()
+
+    row = wait_until(seen, 60, "the failed attempt")
+    assert list(DelayQueue.objects.exclude(problem="").values_list("problem", flat=True)) == []
+    assert (row.group_name, row.origin_topic, row.tag, row.attempt_count) == (group, topic, "paid", 1)
+    assert row.keys.split() == ["order-10"]
+    assert row.due_at is not None
+    assert timedelta(seconds=9.9) < row.due_at - row.failed_at < timedelta(seconds=10.1)
+    standing = standing_of(there, group, [])
+    assert standing.failures == {}
+    assert fates([row], standing, row.failed_at) == {row.pk: Fate.WAITING}
+    # Reading it made no group, and committed nothing.
+    assert groups_of(java, cluster) == groups
+    java.wait_consumed(3, consumer, within_s=90)
+
+    def fate() -> Fate:
+        indexing.index_step(there)
+        return fates([row], standing_of(there, group, []), timezone.now())[row.pk]
+
+    wait_until(lambda: fate() == Fate.PAST, 60, "the group past the retry")
+    assert FailedAttempt.objects.filter(message_id=sent["msg_id"]).count() == 1
+    java.stop(consumer)
+    java.stop(producer)
