@@ -21,6 +21,7 @@ from uuid import UUID
 
 from celery import shared_task
 from celery.signals import (
+    beat_init,
     celeryd_after_setup,
     worker_before_create_process,
     worker_init,
@@ -185,6 +186,12 @@ def _wake_supervision() -> None:
         supervise.apply_async(queue=jobs_queue(), expires=schedule.EXPIRES_S, retry=False)
     except OperationalError as error:
         logger.info("supervision could not be woken: %s", error)
+
+
+@beat_init.connect
+def schedule_regular_tasks(sender: Any, **_: Any) -> None:
+    """`sender` is beat's service."""
+    schedule.complete_schedule(sender.scheduler)
 
 
 @worker_shutting_down.connect

@@ -26,7 +26,7 @@ SETTINGS = """
 SECRET_KEY = "of a test"
 USE_TZ = True
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop.sqlite3"}}
-INSTALLED_APPS = ["django.contrib.contenttypes", "django_celery_beat", "consumer", "shop"]
+INSTALLED_APPS = ["django.contrib.contenttypes", "consumer", "shop"]
 """
 LISTENERS = """
 import msgspec

@@ -1,8 +1,14 @@
-"""Adds the runtime's regular tasks to beat's schedule in the database (django-celery-beat)."""
+"""Adds the runtime's regular tasks to beat's schedule, whichever scheduler beat runs with.
+
+That of django-celery-beat reads rows of the database, which `migrate` makes and people may change. Any other one, such
+as Celery's own, gets them when beat starts: without supervision nothing would replace an instance that ended.
+"""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.apps import apps
@@ -10,6 +16,8 @@ from django.db import DEFAULT_DB_ALIAS, connections, router
 
 from consumer.conf import jobs_queue
 from consumer.outbox.schedule import DELIVERY_EVERY_S, DELIVERY_EXPIRES_S, DELIVERY_NAME, DELIVERY_TASK
+
+logger = logging.getLogger(__name__)
 
 NAME = "consumer: supervise instances"
 TASK = "consumer.tasks.supervise"
@@ -66,3 +74,21 @@ def install_schedule(using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
                 "description": one.description,
             },
         )
+
+
+def complete_schedule(scheduler: Any) -> None:
+    """Runs when beat starts. Adds the tasks that its schedule lacks, unless it reads the rows of the database."""
+    if any(base.__module__.startswith("django_celery_beat.") for base in type(scheduler).__mro__):
+        return
+    known = {entry.task for entry in scheduler.schedule.values()}
+    missing = {one.name: _entry(one) for one in SCHEDULE if one.task not in known}
+    scheduler.update_from_dict(missing)
+    logger.info("beat sends %d tasks of consumers besides its own", len(missing))
+
+
+def _entry(one: Scheduled) -> dict[str, Any]:
+    return {
+        "task": one.task,
+        "schedule": timedelta(seconds=one.every_s),
+        "options": {"queue": jobs_queue(), "expires": one.expires_s},
+    }

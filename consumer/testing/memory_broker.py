@@ -158,6 +158,10 @@ class MemoryBroker:
         """How many retries and delayed messages wait for their time."""
         return len(self._due)
 
+    def only(self, *groups: str) -> None:
+        """Gives what is sent from now on to these groups alone, by their keys, whoever else listens."""
+        self._groups = {group: self.groups[group] for group in groups}
+
     def consumed(self, group: str) -> list[Message]:
         """Returns what the group, by its key, has consumed."""
         return [one.message for one in self.attempts if one.group == group and one.error is None]

@@ -62,6 +62,19 @@ def test_what_is_sent_is_consumed_before_send_returns_by_each_group_that_wants_i
     assert [message.data for message in mq.consumed("billing")] == [Order(5)]
 
 
+def test_one_group_can_be_tested_without_the_others(declared: Declare) -> None:
+    def refuse(message: Message) -> None:
+        raise ValueError
+
+    mq = declared(("billing", lambda message: None, {}), ("ledger", refuse, {"orderly": True}))
+    mq.only("billing")
+    mq.send("orders", "one")
+    mq.run_until_quiet()  # the ledger would never be
+    assert [one.group for one in mq.attempts] == ["billing"]
+    with pytest.raises(KeyError, match="bill"):
+        mq.only("bill")
+
+
 def test_code_that_sends_by_the_producer_sends_here(declared: Declare) -> None:
     mq = declared(("billing", lambda message: None, {}))
     result = producer.send("orders", "one", keys="order-1")
