@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
@@ -12,26 +12,20 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from mqadmin.console import figures, sparkline
+from mqadmin.console.curve_range import RANGES, CurveRange
 from mqadmin.console.sparkline import Box
 from mqadmin.lag.curves import Curves, QueueCurve
 from mqadmin.lag.hot_window import Gap
 from remoting.wire.bodies.message_queue import MessageQueue
 
 BOX = Box(720, 120)
-# Key in the address → how far back. The last is all that the hot window has.
-RANGES: Mapping[str, timedelta] = {
-    "15m": timedelta(minutes=15),
-    "1h": timedelta(hours=1),
-    "6h": timedelta(hours=6),
-    "24h": timedelta(hours=24),
-    "48h": timedelta(hours=48),
-}
-DEFAULT_RANGE = "1h"
+# Into how many slices a curve is cut; one tells its highest value, and leads to a shorter range around it.
+SLICES = 24
 
 
 @dataclass(frozen=True, slots=True)
 class RangeLink:
-    key: str
+    address: str
     words: str
     is_chosen: bool
 
@@ -45,15 +39,21 @@ class CurveLine:
 
 @dataclass(frozen=True, slots=True)
 class QueueCurveLine:
+    """`address`: of the page of this queue alone."""
+
     queue: MessageQueue
-    key: str
+    address: str
     lag: int | None
     svg: SafeString
 
 
-def range_links(chosen: str) -> list[RangeLink]:
+def range_links(chosen: CurveRange) -> list[RangeLink]:
     return [
-        RangeLink(key, figures.round_duration_text(int(length.total_seconds())), key == chosen)
+        RangeLink(
+            chosen.as_long_as(key).address,
+            figures.round_duration_text(int(length.total_seconds())),
+            key == chosen.key,
+        )
         for key, length in RANGES.items()
     ]
 
@@ -62,15 +62,16 @@ def queue_key(queue: MessageQueue) -> str:
     return f"{queue.topic}/{queue.broker_name}/{queue.queue_id}"
 
 
-def curve_lines(curves: Curves, rebalances: Sequence[datetime], chosen: str) -> list[CurveLine]:
+def curve_lines(curves: Curves, rebalances: Sequence[datetime], chosen: CurveRange) -> list[CurveLine]:
     """Returns what of the group is drawn; of a queue that was chosen its lag alone."""
-    one = next((curve for curve in curves.queues if queue_key(curve.queue) == chosen), None)
+    one = next((curve for curve in curves.queues if queue_key(curve.queue) == chosen.queue), None)
     if one is not None:
-        return _lines(curves, rebalances, {gettext("lag"): one.lags})
+        return _lines(curves, rebalances, chosen, {gettext("lag"): one.lags})
     points = curves.points
     return _lines(
         curves,
         rebalances,
+        chosen,
         {
             gettext("lag"): [point.lag for point in points],
             gettext("produced per second"): [point.in_per_s for point in points],
@@ -81,8 +82,11 @@ def curve_lines(curves: Curves, rebalances: Sequence[datetime], chosen: str) -> 
     )
 
 
-def queue_curve_lines(curves: Curves) -> list[QueueCurveLine]:
-    return [QueueCurveLine(one.queue, queue_key(one.queue), one.lag, _small(one)) for one in curves.queues]
+def queue_curve_lines(curves: Curves, chosen: CurveRange) -> list[QueueCurveLine]:
+    return [
+        QueueCurveLine(one.queue, chosen.of_queue(queue_key(one.queue)).address, one.lag, _small(one))
+        for one in curves.queues
+    ]
 
 
 def gap_words(gaps: Sequence[Gap]) -> list[str]:
@@ -91,16 +95,24 @@ def gap_words(gaps: Sequence[Gap]) -> list[str]:
 
 
 def _lines(
-    curves: Curves, rebalances: Sequence[datetime], series: Mapping[str, Sequence[float | None]]
+    curves: Curves,
+    rebalances: Sequence[datetime],
+    chosen: CurveRange,
+    series: Mapping[str, Sequence[float | None]],
 ) -> list[CurveLine]:
     found = []
     for title, values in series.items():
         drawn = sparkline.draw(values, BOX, top_min=1)
         if drawn is not None:
-            highest = max(value for value in values if value is not None)
-            words = gettext("at most %(highest)s") % {"highest": f"{highest:,.10g}"}
-            found.append(CurveLine(title, words, _svg(drawn, BOX, f"{title}, {words}", _marks(curves, rebalances))))
+            words = _at_most(values)
+            inside = _marks(curves, rebalances) + _slices(curves, values, chosen)
+            found.append(CurveLine(title, words, _svg(drawn, BOX, f"{title}, {words}", inside, stretched=True)))
     return found
+
+
+def _at_most(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return gettext("at most %(highest)s") % {"highest": f"{max(known):,.10g}"} if known else gettext("not known")
 
 
 def _small(curve: QueueCurve) -> SafeString:
@@ -118,14 +130,43 @@ def _marks(curves: Curves, rebalances: Sequence[datetime]) -> SafeString:
     return format_html_join("", '<path class="rebalance" d="M{} 0V{}"/>', places)
 
 
-def _svg(drawn: sparkline.Sparkline, box: Box, label: str, marks: SafeString) -> SafeString:
+def _slices(curves: Curves, values: Sequence[float | None], chosen: CurveRange) -> SafeString:
+    """Returns what of the curve answers a pointer: each slice says its highest value, and zooms in on itself.
+
+    Who has no pointer has the links of the ranges beside it, so that five curves do not become a hundred tab stops.
+    """
+    slices = min(SLICES, len(values))
+    length = (curves.until - curves.since) / slices
+    drawn = []
+    for number in range(slices):
+        since = curves.since + length * number
+        inside = values[len(values) * number // slices : len(values) * (number + 1) // slices]
+        title = f"{since:%H:%M} – {since + length:%H:%M}: {_at_most(inside)}"
+        rectangle = format_html(
+            '<rect x="{}" y="0" width="{}" height="{}"><title>{}</title></rect>',
+            round(BOX.width * number / slices, 1),
+            round(BOX.width / slices, 1),
+            BOX.height,
+            title,
+        )
+        zoomed = chosen.zoomed(since + length / 2, curves.until)
+        drawn.append(
+            rectangle if zoomed is None else format_html('<a href="{}" tabindex="-1">{}</a>', zoomed.address, rectangle)
+        )
+    return format_html_join("", "{}", ((one,) for one in drawn))
+
+
+def _svg(
+    drawn: sparkline.Sparkline, box: Box, label: str, inside: SafeString, *, stretched: bool = False
+) -> SafeString:
     values: dict[str, Any] = {"width": box.width, "height": box.height, "line": drawn.line, "area": drawn.area}
     return format_html(
-        '<svg class="sparkline" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img"'
-        ' aria-label="{label}"><path class="floor" d="M0 {height}H{width}"/>{marks}<path class="area" d="{area}"/>'
-        '<path d="{line}"/></svg>',
+        '<svg class="sparkline" width="{width}" height="{height}" viewBox="0 0 {width} {height}"{stretch} role="img"'
+        ' aria-label="{label}"><path class="floor" d="M0 {height}H{width}"/><path class="area" d="{area}"/>'
+        '<path d="{line}"/>{inside}</svg>',
         label=label,
-        marks=marks,
+        inside=inside,
+        stretch=SafeString(' preserveAspectRatio="none"' if stretched else ""),
         **values,
     )
 

@@ -6,7 +6,7 @@ next ones do. Of a minute the last sample of each group and topic stays.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mqadmin.clusters.bulk import chunks
 from mqadmin.clusters.models import Cluster
@@ -20,6 +20,11 @@ MINUTES_PER_STEP = 3
 # Rows that one step deletes because of their age: four times what 10,000 groups write in a cycle.
 REMOVED_PER_STEP = 40_000
 SPANS_PER_STEP = 1_000
+
+
+def within_window(moment: datetime, now: datetime) -> datetime:
+    """Clamps a moment to the ends of the hot window."""
+    return max(min(moment, now), now - timedelta(seconds=KEPT_FOR_S))
 
 
 def step(cluster: Cluster, now: datetime) -> int:

@@ -29,7 +29,7 @@ from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Group, Member, QueueOffset, Subscription, Verdict
 from mqadmin.clusters.selectors.sorted_rows import SortedRows
 from mqadmin.lag.curves import CurvePoint, curves
-from mqadmin.lag.retention import KEPT_FOR_S
+from mqadmin.lag.retention import KEPT_FOR_S, within_window
 from mqadmin.lag.selectors import LagPoint, packed_history
 from mqadmin.ownership.models import Described
 from mqadmin.ownership.rows import attach_owners, with_owners
@@ -142,6 +142,7 @@ class CurveQuery(ListQuery):
     minutes = serializers.IntegerField(
         min_value=1, max_value=MINUTES_MAX, default=60, help_text="How far back; the hot window has two days."
     )
+    until = serializers.DateTimeField(default=None, help_text="Where it ends: now, if it is not said.")
 
 
 @described("get_group_curve", "Get the curve of a group's lag and rates")
@@ -153,5 +154,6 @@ class GroupCurve(ListResource):
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[CurvePoint]:
         group, now = selectors.group_head(names["cluster"], names["group"]), timezone.now()
-        found = curves(group, now - timedelta(minutes=query["minutes"]), now)
+        until = within_window(query["until"] or now, now)
+        found = curves(group, until - timedelta(minutes=query["minutes"]), until)
         return RowsInMemory(found.points, lambda point: [point.at.isoformat()])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ from mqadmin.clusters.looking import note_looked_at
 from mqadmin.clusters.selectors import GroupPage
 from mqadmin.console import curve_drawing, sentences
 from mqadmin.console.conflict_sentences import conflict_lines
+from mqadmin.console.curve_range import read_range
 from mqadmin.console.dead_letter_search import read_search
 from mqadmin.console.group_tables import member_lines, queue_lines, setting_lines
 from mqadmin.console.live_page import live_page, or_404
@@ -57,24 +59,26 @@ def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
 
 @require_safe
 def group_lag(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
-    """Shows the curves of a range that ends now; `?queue=` those of one queue."""
-    asked, chosen = request.GET.get("range", ""), request.GET.get("queue", "")
-    key = asked if asked in curve_drawing.RANGES else curve_drawing.DEFAULT_RANGE
+    """Shows the curves of a range (`?range=`), which ends now or at `?until=`; `?queue=` those of one queue."""
+    chosen = read_range(request.GET)
 
     def context(page: GroupPage) -> dict[str, Any]:
-        since = page.now - curve_drawing.RANGES[key]
-        found = curves(page.group, since, page.now)
-        moments = rebalances.moments(page.group, since, page.now)
+        since, until = chosen.ends(page.now)
+        found = curves(page.group, since, until)
         return {
-            "range": key,
-            "ranges": curve_drawing.range_links(key),
+            "range": chosen,
+            "ranges": curve_drawing.range_links(chosen),
+            "earlier": chosen.earlier(page.now),
+            "later": chosen.later(page.now),
+            "now_too": replace(chosen, until=None),
+            "all_queues": chosen.of_queue(""),
             "curves": found,
-            "lines": curve_drawing.curve_lines(found, moments, chosen),
-            "queues": curve_drawing.queue_curve_lines(found),
-            "queue_key": chosen,
+            "lines": curve_drawing.curve_lines(found, rebalances.moments(page.group, since, until), chosen),
+            "ticks": chosen.ticks(page.now),
+            "queues": curve_drawing.queue_curve_lines(found, chosen),
             "gaps": curve_drawing.gap_words(found.gaps),
             "since_text": f"{since:%Y-%m-%d %H:%M:%S}",
-            "until_text": f"{page.now:%Y-%m-%d %H:%M:%S}",
+            "until_text": f"{until:%Y-%m-%d %H:%M:%S}",
         }
 
     return _tab(request, "lag", cluster, group, context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 from uuid import UUID
 
 import pytest
@@ -389,7 +390,19 @@ def test_lag_over_time_is_drawn_per_queue_and_says_what_was_not_sampled(http, gr
     answer = http.get(page + "?range=15m")
     assert 'class="sparkline"' in answer.content.decode()
     assert "no sample was taken" in text_of(answer)
-    queue = re.search(r'href="\?range=15m&amp;queue=([^"]+)"', answer.content.decode())
+    queue = re.search(r'href="(\?range=15m&amp;queue=[^"]+)"', answer.content.decode())
     assert queue is not None
-    assert "All queues" in text_of(http.get(f"{page}?range=15m&queue={queue[1]}"))
+    assert "All queues" in text_of(http.get(page + unescape(queue[1])))
     assert http.get(page + "?range=never&queue=nothing").status_code == 200
+
+
+def test_lag_of_a_range_that_is_over_is_drawn_and_has_its_way_back(http, group, now):
+    page = reverse("group_lag", args=["local", "billing"])
+    until = (now - timedelta(minutes=90)).replace(microsecond=0)
+    shown = http.get(page, {"range": "1h", "until": until.isoformat()})
+    words = text_of(shown)
+    assert f"From {until - timedelta(hours=1):%Y-%m-%d %H:%M:%S} to {until:%Y-%m-%d %H:%M:%S} (UTC)" in words
+    assert all(word in words for word in ("Earlier", "Later", "Now"))
+    assert "Later" not in text_of(http.get(page, {"range": "1h"}))
+    for nonsense in ("yesterday", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-11-23"):
+        assert http.get(page, {"range": "48h", "until": nonsense}).status_code == 200
