@@ -1,7 +1,7 @@
 """Tokens in `Authorization: Bearer`: one query a request, the last use noted once a minute.
 
-Attempts with a token that is not valid are counted by address, before the database is asked: the limits of `throttles`
-count by token or account, and such an attempt has neither.
+Attempts with a token that is not valid are counted by address, before the database is asked: the limits of
+`throttles.py` count by token or account, and such an attempt has neither.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
-from mqadmin.api import throttles
+from mqadmin.tokens import guesses
 from mqadmin.tokens.models import ApiToken
 from mqadmin.tokens.selectors import token_of_secret
 
@@ -25,11 +25,11 @@ class TokenAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             return None
         address = request.META.get("REMOTE_ADDR", "")
-        if (wait_s := throttles.wait_after_failures_s(address)) is not None:
+        if (wait_s := guesses.wait_after_failures_s(address)) is not None:
             raise Throttled(wait=wait_s)
         token = token_of_secret(secret.strip())
         if token is None:
-            throttles.count_failure(address)
+            guesses.count_failure(address)
             raise AuthenticationFailed(_("This token is not valid: it is unknown, revoked or expired."))
         token.note_use(timezone.now(), address)
         return token.person, token

@@ -29,6 +29,7 @@ from mqadmin.api.views.dead_letters import (
     GroupedFailureList,
 )
 from mqadmin.api.views.description import JsonDescription, YamlDescription
+from mqadmin.api.views.events import Events
 from mqadmin.api.views.failing import GroupFailures, LatestFailures
 from mqadmin.api.views.groups import GroupCurve, GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
 from mqadmin.api.views.jobs import JobDetail, Jobs
@@ -102,6 +103,7 @@ urlpatterns = [
     path("actions/<slug:action>/run", RunAction.as_view(), name="run"),
     path("runs/<uuid:run>", RunDetail.as_view()),
     path("runs/together/<uuid:batch>", RunsTogether.as_view()),
+    path("events", Events.as_view()),
     path("audit", Audit.as_view()),
     path("audit/check", AuditCheck.as_view()),
     path("audit/<int:number>", AuditEntryDetail.as_view()),

@@ -140,7 +140,7 @@ def _insert(cluster: Cluster, queue: DeadLetterQueue, reading: QueueReading) -> 
         batch_size=CHUNK,
     )
     _count(failure_ids, new)
-    event = DeadLettersIndexed(cluster, group, set(failure_ids.values()), _of_replays(rows, new))
+    event = DeadLettersIndexed(cluster, group, set(failure_ids.values()), len(new), _of_replays(rows, new))
     dead_letters_indexed.send(sender=DeadLetter, event=event)
     return len(new)
 

@@ -15,7 +15,7 @@ dead_letters_indexed = Signal()
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersIndexed:
-    """`failure_ids`: the failures that they belong to.
+    """`failure_ids`: the failures that they belong to. `count`: how many dead letters.
 
     `of_replays`: those that a replay had sent: (its token, its entry) → the dead letter.
     """
@@ -23,4 +23,5 @@ class DeadLettersIndexed:
     cluster: Cluster
     group_name: str
     failure_ids: Collection[int]
+    count: int
     of_replays: Mapping[tuple[str, int], int] = field(default_factory=dict)

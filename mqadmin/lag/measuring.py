@@ -21,6 +21,7 @@ from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQue
 from mqadmin.lag import history, rates, sums
 from mqadmin.lag.models import LagHistory
 from mqadmin.lag.rates import Rate, rate
+from mqadmin.lag.signals import Turn
 from mqadmin.lag.sums import Sums
 from mqadmin.lag.verdicts import (
     GROWTH_WINDOW_S,
@@ -62,6 +63,7 @@ _MEASURED_FIELDS = (
     "allowed_lag_s",
     "allowed_lag",
     "objective_of",
+    "beyond_objective_since",
     "due_at",
     "revision",
 )
@@ -94,9 +96,11 @@ _MEASURED_VALUES, _SHOWN_VALUES = attrgetter(*_MEASURED_FIELDS), attrgetter(*_SH
 
 @dataclass(slots=True)
 class Measured:
-    """`shown`: the groups that a page would now draw otherwise."""
+    """`shown`: the groups that a page would now draw otherwise; `turned`, `crossed`: see `GroupsMeasured`."""
 
     shown: list[Group] = field(default_factory=list)
+    turned: list[Turn] = field(default_factory=list)
+    crossed: list[Group] = field(default_factory=list)
     written_count: int = 0
 
 
@@ -118,12 +122,19 @@ def measure_groups(
     for group in found:
         group.cluster = cluster
         shown, before = _SHOWN_VALUES(group), _MEASURED_VALUES(group)
-        lag = group.lag
+        lag, verdict, judged_at = group.lag, group.verdict, group.verdict_since
+        beyond_since = group.beyond_objective_since
         packed = histories.get(group.pk, b"")
         total = sums.sums(rows.get(group.pk, sums.GroupRows()), cluster.brokers_away)
         _allow(group, objectives)
         longer = _measure(group, total, packed, now, is_watched=is_watched)
         has_other_lag |= lag != group.lag
+        group.beyond_objective_since = _beyond_since(group, now)
+        if (beyond_since is None) != (group.beyond_objective_since is None):
+            measured.crossed.append(group)
+        # The first verdict of a group is no news.
+        if verdict != group.verdict and judged_at is not None:
+            measured.turned.append(Turn(group, verdict))
         if is_changed or shown != _SHOWN_VALUES(group):
             group.revision += 1
             measured.shown.append(group)
@@ -237,6 +248,19 @@ def _allow(group: Group, objectives: Objectives) -> None:
     objective = objectives.of_group(group.name)
     group.allowed_lag_s, group.allowed_lag = objective.lag_s, objective.lag
     group.objective_of = objective.of
+
+
+def _beyond_since(group: Group, now: datetime) -> datetime | None:
+    """Returns since when the group has been beyond its objective; None: it is not.
+
+    It is back when no more than half of what is allowed waits, or for half as long, so that it does not flap. While
+    that is not known, it is as it was.
+    """
+    since = group.beyond_objective_since
+    is_within = group.is_within_objective(now, share=1.0 if since is None else 0.5)
+    if is_within is None:
+        return since
+    return None if is_within else since or now
 
 
 def _measure_rates(group: Group, total: Sums, at: datetime) -> None:

@@ -117,5 +117,6 @@ def _measure_groups(event: Applied, group_ids: Collection[int], *, is_changed: b
 
 
 def _publish(cluster: Cluster, measured: measuring.Measured) -> None:
-    if measured.shown:
-        groups_measured.send(sender=Group, event=GroupsMeasured(cluster, measured.shown))
+    if measured.shown or measured.crossed:
+        event = GroupsMeasured(cluster, measured.shown, measured.turned, measured.crossed)
+        groups_measured.send(sender=Group, event=event)

@@ -14,8 +14,18 @@ groups_measured = Signal()
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A group that has another verdict than it had."""
+
+    group: Group
+    was: str
+
+
+@dataclass(frozen=True, slots=True)
 class GroupsMeasured:
-    """`groups` have their new `revision`."""
+    """`groups` have their new `revision`. `crossed`: those that went beyond their objective, or came back."""
 
     cluster: Cluster
     groups: Sequence[Group]
+    turned: Sequence[Turn] = ()
+    crossed: Sequence[Group] = ()

@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 # The method of `LiveSocket` that receives it (Channels: "live.changed" → live_changed).
 EVENT_TYPE = "live.changed"
+# The live group of all scripts' sockets, and the method of `EventSocket` that receives it.
+EVENT_FEEDS = "event_feeds"
+EVENTS_RECORDED_TYPE = "live.recorded"
 # The consumer groups of one cluster share this many live groups, so that ten thousand that change at once cost this
 # many messages at most; a page leaves out what is not its own.
 GROUP_BUCKETS = 64
@@ -85,6 +88,21 @@ def publish(changes: Sequence[Change]) -> None:
         async_to_sync(_send)(by_live_group)
     except (OSError, RedisError) as error:
         logger.warning("%d changes were not sent to the open pages: %s", len(changes), error)
+
+
+def wake_event_feeds() -> None:
+    """Tells the feeds of all web processes that there are new events (`mqadmin/events/`).
+
+    A Redis that cannot be reached is logged: then they find them when they look by themselves.
+    """
+    try:
+        async_to_sync(_wake_event_feeds)()
+    except (OSError, RedisError) as error:
+        logger.warning("scripts hear of new events a few seconds later: %s", error)
+
+
+async def _wake_event_feeds() -> None:
+    await get_channel_layer().group_send(EVENT_FEEDS, {"type": EVENTS_RECORDED_TYPE})
 
 
 async def _send(changes_by_live_group: Mapping[str, Sequence[Mapping[str, object]]]) -> None:

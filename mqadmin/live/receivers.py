@@ -12,8 +12,9 @@ from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Group
 from mqadmin.deadletter_rules.signals import FailureRaised, failure_raised
 from mqadmin.deadletters.signals import DeadLettersIndexed, dead_letters_indexed
+from mqadmin.events.signals import events_recorded as numbered_events_recorded
 from mqadmin.lag.signals import GroupsMeasured, groups_measured
-from mqadmin.live.events import Change, ChangeKind, publish_after_commit
+from mqadmin.live.events import Change, ChangeKind, publish_after_commit, wake_event_feeds
 from mqadmin.observing.signals import ReachabilityChanged, TopicsChanged, reachability_changed, topics_changed
 from mqadmin.rebalances.signals import EventsRecorded, events_recorded
 from mqadmin.replays.signals import ReplayMoved, replay_moved
@@ -74,6 +75,11 @@ def send_conflicts(event: ConflictsChanged, **_: object) -> None:
 @receiver(run_changed)
 def send_reports(event: RunChanged, **_: object) -> None:
     publish_after_commit([Change(ChangeKind.REPORTS, name) for name in event.clusters])
+
+
+@receiver(numbered_events_recorded)
+def wake_feeds(**_: object) -> None:
+    wake_event_feeds()
 
 
 @receiver(post_save, sender=AuditEntry)

@@ -1,4 +1,8 @@
-"""The websocket application of the web process: origin check, authentication, and the one address."""
+"""The websocket application of the web process: pages' sockets with origin check and session, scripts' with a token.
+
+Browsers send a session with every request, so a page's socket must come from a page of this console. They send no token
+by themselves, and scripts have no origin.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,15 @@ from typing import Any
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
-from django.urls import path
+from django.urls import path, re_path
 
+from mqadmin.live.event_feed import EventFeed
+from mqadmin.live.event_sockets import EventSocket
 from mqadmin.live.heartbeats import HEARTBEAT_S, Heartbeats
-from mqadmin.live.sockets import CHANGED_INTERVAL_S, SUBSCRIBE_WITHIN_S, LiveSocket
+from mqadmin.live.sockets import CHANGED_INTERVAL_S, SEND_WITHIN_S, SUBSCRIBE_WITHIN_S, LiveSocket
 
 PATH = "ws/"
+EVENTS_PATH = "ws/events"
 
 
 def live_application(
@@ -20,11 +27,18 @@ def live_application(
     heartbeat_s: float = HEARTBEAT_S,
     changed_interval_s: float = CHANGED_INTERVAL_S,
     subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
+    send_within_s: float = SEND_WITHIN_S,
+    feed: EventFeed | None = None,
 ) -> Any:
-    """Returns the ASGI application for websockets, with a heartbeat loop of its own."""
+    """Returns the ASGI application for websockets, with a heartbeat loop and a feed of events of its own."""
     socket = LiveSocket.as_asgi(
         heartbeats=Heartbeats(heartbeat_s),
         changed_interval_s=changed_interval_s,
+        send_within_s=send_within_s,
         subscribe_within_s=subscribe_within_s,
     )
-    return AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter([path(PATH, socket)])))
+    events = EventSocket.as_asgi(
+        feed=feed or EventFeed(heartbeat_s), subscribe_within_s=subscribe_within_s, send_within_s=send_within_s
+    )
+    pages = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter([path(PATH, socket)])))
+    return URLRouter([path(EVENTS_PATH, events), re_path("", pages)])

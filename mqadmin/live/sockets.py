@@ -6,8 +6,9 @@
     client ← {"type": "heartbeat"}                         none within two intervals: the page says "disconnected"
 
 Close codes: 4400 no subscribe message within the limits; 4401 not logged in, or not any more; 4403 the account may not
-see it any more; 4404 no such cluster or group, or none that the viewer may see. However much changes, a page gets
-"changed" at most twice a second; of several changes of the same kind and thing it gets the latest. Subscriptions are
+see it any more; 4404 no such cluster or group, or none that the viewer may see; 4408 a frame was not taken within 30 s:
+the page connects again and fetches what is so by then. However much changes, a page gets "changed" at most twice a
+second; of several changes of the same kind and thing it gets the latest. Subscriptions are
 checked when they arrive, the log-in at every heartbeat (heartbeats.py); an idle socket asks the database nothing else.
 """
 
@@ -29,10 +30,13 @@ from mqadmin.live.viewers import CLOSE_NOT_LOGGED_IN, Viewer, viewer_of
 from mqadmin.people import access
 
 SUBSCRIBE_WITHIN_S = 10.0
+# A frame that the page has not taken by then: the connection is given up.
+SEND_WITHIN_S = 30.0
 # Between two "changed" of one page.
 CHANGED_INTERVAL_S = 0.5
 CLOSE_INVALID_MESSAGE = 4400
 CLOSE_NOT_FOUND = 4404
+CLOSE_TOO_SLOW = 4408
 
 
 class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
@@ -44,6 +48,7 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
         heartbeats: Heartbeats,
         changed_interval_s: float = CHANGED_INTERVAL_S,
         subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
+        send_within_s: float = SEND_WITHIN_S,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -51,6 +56,7 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
         self._heartbeats = heartbeats
         self._changed_interval_s = changed_interval_s
         self._subscribe_within_s = subscribe_within_s
+        self._send_within_s = send_within_s
         # By cluster and group; empty until the page has subscribed.
         self._subscriptions: dict[tuple[str, str], Subscription] = {}
         self._joined: set[str] = set()
@@ -75,8 +81,14 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
         self._heartbeats.remove(self)
         if self._loop_task is not None:
             self._loop_task.cancel()
-        for joined in self._joined:
-            await self.channel_layer.group_discard(joined, self.channel_name)
+        await self._leave()
+
+    async def _leave(self) -> None:
+        """Hears of no change any more."""
+        self._changes.clear()
+        joined, self._joined = self._joined, set()
+        for live_group in joined:
+            await self.channel_layer.group_discard(live_group, self.channel_name)
 
     async def receive(self, text_data: str | None = None, **_: Any) -> None:
         try:
@@ -129,8 +141,15 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
             await self.close(CLOSE_INVALID_MESSAGE)
 
     async def _send_loop(self) -> None:
-        with suppress(OSError):  # as above
-            await self._send_on()
+        with suppress(OSError):  # as above; a TimeoutError is one
+            try:
+                await self._send_on()
+            except TimeoutError:
+                # It costs nothing from here on, also where the close frame waits behind what was not taken.
+                self._heartbeats.remove(self)
+                await self._leave()
+                async with asyncio.timeout(self._send_within_s):
+                    await self.close(CLOSE_TOO_SLOW)
 
     async def _send_on(self) -> None:
         while True:
@@ -141,11 +160,16 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
                 return
             if self._is_heartbeat_due:
                 self._is_heartbeat_due = False
-                await self.send_json({"type": "heartbeat"})
+                await self._take({"type": "heartbeat"})
             if self._changes:
                 changes, self._changes = self._changes, {}
-                await self.send_json({"type": "changed", "changes": list(changes.values())})
+                await self._take({"type": "changed", "changes": list(changes.values())})
                 await asyncio.sleep(self._changed_interval_s)
+
+    async def _take(self, event: dict[str, Any]) -> None:
+        """Sends a frame. Raises TimeoutError when the page does not take it."""
+        async with asyncio.timeout(self._send_within_s):
+            await self.send_json(event)
 
 
 def _sees(user: Any, names: set[str]) -> bool:

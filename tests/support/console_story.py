@@ -23,8 +23,12 @@ from consumer.models import HostedGroup  # noqa: E402
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
 from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure  # noqa: E402
 from mqadmin.deadletters.models import Failure, MendedCopy  # noqa: E402
+from mqadmin.events.kinds import EventKind, NewEvent  # noqa: E402
+from mqadmin.events.models import Event  # noqa: E402
+from mqadmin.events.recording import record  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
 from mqadmin.reports.models import DayReport, GroupDay, ReportRun  # noqa: E402
+from mqadmin.tokens.models import ApiToken, digest_of  # noqa: E402
 from remoting.wire.properties import Property  # noqa: E402
 from remoting.wire.stored_message import StoredMessage  # noqa: E402
 from tests.support import console_rows as seed  # noqa: E402
@@ -193,6 +197,22 @@ def lag_becomes(group: str, lag: int, verdict: str = "ok") -> None:
     _publish(ChangeKind.GROUPS)
 
 
+def token(secret: str) -> None:
+    """The administrator's, for everything."""
+    person = get_user_model().objects.get(username="admin")
+    ends = timezone.now() + timedelta(days=1)
+    ApiToken.objects.create(person=person, name="story", digest=digest_of(secret), role="viewer", expires_at=ends)
+
+
+def verdicts_turn(count: int, filler: str = "") -> None:
+    """As many events, numbered from where the last ones ended."""
+    began, now = Event.objects.filter(kind=EventKind.VERDICT).count(), timezone.now()
+    for first in range(0, count, 500):
+        numbers = range(began + first, began + min(first + 500, count))
+        data = [{"number": number, "filler": filler} for number in numbers]
+        record([NewEvent(EventKind.VERDICT, "local", "billing", now, one) for one in data])
+
+
 def member_joins(group: str, client_id: str) -> None:
     """The member gets queue 3 of orders from whoever had it."""
     now = timezone.now()
@@ -224,6 +244,8 @@ STEPS: dict[str, Callable[..., None]] = {
         cluster_falls_silent,
         hosted,
         lag_becomes,
+        token,
+        verdicts_turn,
         member_joins,
     )
 }

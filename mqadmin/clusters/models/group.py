@@ -95,6 +95,8 @@ class Group(models.Model):
     allowed_lag_s = models.PositiveIntegerField(null=True, blank=True)
     allowed_lag = models.BigIntegerField(null=True, blank=True)
     objective_of = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    # Since when it has been beyond that; null: it is not (`lag/measuring.py`).
+    beyond_objective_since = models.DateTimeField(null=True, blank=True)
     # Counts up with every change of this group's rows; pages compare it.
     revision = models.PositiveBigIntegerField(default=0)
     # When somebody last looked at its page, of a polled cluster.
@@ -151,15 +153,15 @@ class Group(models.Model):
         is_sampled = self.cluster.kind in POLLED_KINDS and self.cluster.state == ClusterState.REACHABLE
         return self.offsets_seen_at if is_sampled else None
 
-    def is_within_objective(self, now: datetime) -> bool | None:
-        """Tells whether no message waits longer, and no more wait, than is allowed; None: not known."""
+    def is_within_objective(self, now: datetime, share: float = 1.0) -> bool | None:
+        """Tells whether no message waits longer, and no more wait, than `share` of what is allowed; None: not known."""
         if self.lag is None or self.allowed_lag_s is None:
             return None
-        if self.allowed_lag is not None and self.lag > self.allowed_lag:
+        if self.allowed_lag is not None and self.lag > self.allowed_lag * share:
             return False
         if self.behind_since is None:
             return True
-        return (self.behind.seen_until(now) - self.behind_since).total_seconds() <= self.allowed_lag_s
+        return (self.behind.seen_until(now) - self.behind_since).total_seconds() <= self.allowed_lag_s * share
 
     @property
     def drain(self) -> Drain:

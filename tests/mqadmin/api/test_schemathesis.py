@@ -27,6 +27,7 @@ from schemathesis.specs.openapi import checks
 from mqadmin.api import throttles
 from mqadmin.jobs import tasks
 from mqadmin.ownership.models import Ownership
+from mqadmin.tokens import guesses
 from mqadmin.tokens.models import ApiToken, digest_of, new_secret
 from remoting.wire.codes import RequestCode
 from tests.support import console_rows as seed
@@ -68,8 +69,8 @@ def brokers() -> Iterator[TopicBrokers]:
 @pytest.fixture
 def filled(brokers: TopicBrokers, ann: AbstractUser, now: datetime, monkeypatch: pytest.MonkeyPatch) -> str:
     """Rows of everything; returns the secret of a token that may do everything."""
-    for name in ("READS_PER_MIN", "WRITES_PER_MIN", "FAILURES_PER_MIN"):
-        monkeypatch.setattr(throttles, name, 10**9)
+    for limits, name in ((throttles, "READS_PER_MIN"), (throttles, "WRITES_PER_MIN"), (guesses, "FAILURES_PER_MIN")):
+        monkeypatch.setattr(limits, name, 10**9)
     cluster = seed.make_cluster("prod", now=now, namesrv=brokers.namesrv)
     for name, broker in brokers.brokers.items():
         seed.make_broker(cluster, name, now=now, address=broker.server.address)

@@ -15,6 +15,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from mqadmin.api import throttles
 from mqadmin.clusters.models import Cluster
+from mqadmin.tokens import guesses
 from mqadmin.tokens.models import ApiToken
 from tests.support import console_rows
 
@@ -57,21 +58,21 @@ def test_a_token_of_some_clusters_sees_no_others(ann: AbstractUser, token_of: Ca
 
 
 def test_guesses_are_slowed_down(db: None, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttles.time, "time", lambda: 1_000_000_020.0)
+    monkeypatch.setattr(guesses.time, "time", lambda: 1_000_000_020.0)
     client = Client(headers={"Authorization": "Bearer mqa_guess"})
-    statuses = [client.get(CLUSTERS).status_code for _ in range(throttles.FAILURES_PER_MIN + 1)]
-    assert statuses == [401] * throttles.FAILURES_PER_MIN + [429]
+    statuses = [client.get(CLUSTERS).status_code for _ in range(guesses.FAILURES_PER_MIN + 1)]
+    assert statuses == [401] * guesses.FAILURES_PER_MIN + [429]
 
 
 def test_each_token_has_its_own_limit(
     ann: AbstractUser, token_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(throttles.time, "time", lambda: 1_000_000_020.0)
+    monkeypatch.setattr(guesses.time, "time", lambda: 1_000_000_020.0)
     monkeypatch.setattr(throttles, "READS_PER_MIN", 2)
     client = token_of(ann)
     assert [client.get(CLUSTERS).status_code for _ in range(3)] == [200, 200, 429]
     answer = client.get(CLUSTERS)
-    assert 0 < int(answer["Retry-After"]) <= throttles.WINDOW_S
+    assert 0 < int(answer["Retry-After"]) <= guesses.WINDOW_S
     assert answer.json()["type"] == "/api/v1/problems/too-many-requests"
     assert token_of(ann).get(CLUSTERS).status_code == 200
 

@@ -32,6 +32,7 @@ from mqadmin.people.models import ReadOnlyCluster
 from mqadmin.people.roles import LOWEST_ROLE, Role
 from mqadmin.replays.models import ReplayJob
 from mqadmin.replays.states import Target
+from mqadmin.tokens import guesses
 from mqadmin.tokens.models import ApiToken, digest_of, new_secret
 from tests.support import console_rows
 from tests.support.callers import caller
@@ -233,8 +234,8 @@ def test_rest_refuses_unless_the_row_and_the_token_say_otherwise(
 ) -> None:
     # Of these REST needs none for a token.
     settings.MIDDLEWARE = []
-    for name in ("WRITES_PER_MIN", "FAILURES_PER_MIN"):
-        monkeypatch.setattr(throttles, name, 10**9)
+    monkeypatch.setattr(throttles, "WRITES_PER_MIN", 10**9)
+    monkeypatch.setattr(guesses, "FAILURES_PER_MIN", 10**9)
     asked = person(who, places)
     client = client_of(asked, token) if who != "nobody" else Client()
     is_known = who not in ("nobody", "shut admin") and token.is_valid
