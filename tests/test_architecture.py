@@ -52,6 +52,8 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "remoting.allocation": ("remoting",),
     # The shells know of no client.
     **dict.fromkeys(TALKING[1:], ("remoting.client", "remoting.allocation")),
+    # Spark is for those who ask for it.
+    "remoting.client": ("remoting.spark", "pyspark", "pyarrow"),
     "remoting": ("broker", "consumer", "mqadmin", "examples", "bench", *DJANGO_SIDE),
     "broker.engine": ("broker", "consumer", "mqadmin", "examples", "bench", "remoting.client", *DJANGO_SIDE),
     # Inside the broker: the store and the filters know nobody; what is built on the store knows no request.
@@ -70,7 +72,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "consumer.engine": ("broker", "consumer", "mqadmin", "examples", "bench", *DJANGO_SIDE),
     "broker": ("consumer", "mqadmin", "examples", "bench"),
     "consumer": ("broker", "mqadmin", "examples", "bench"),
-    "mqadmin": ("broker.engine", "consumer.engine", "examples", "bench"),
+    "mqadmin": ("broker.engine", "consumer.engine", "remoting.spark", "examples", "bench"),
     "mqadmin.supervision": DJANGO_SIDE,
     # Faces know selectors and actions, not each other and no broker; subjects know no face.
     "mqadmin.console": ("mqadmin.api", "mqadmin.live", *TALKING),

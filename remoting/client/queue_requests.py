@@ -15,7 +15,7 @@ from remoting.client.admin import Admin
 from remoting.client.admin.requests import Limits
 from remoting.client.errors import BrokerRefused, NotConnected
 from remoting.client.instance import ClientInstance
-from remoting.client.pull_answer import PullStatus, read_pull_answer
+from remoting.client.pull_answer import PullAnswer, PullStatus, read_pull_answer
 from remoting.client.received_message import ReceivedMessage, received
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.route import MASTER_ID
@@ -80,6 +80,24 @@ class QueueRequests:
     ) -> PullResult:
         """Pulls at most `count` messages; a broker that has none holds the pull for `wait_ms`.
 
+        Raises BodyError where one body of them cannot be read, too.
+        """
+        read = await self.pull_stored(queue, offset, expression, count=count, wait_ms=wait_ms, is_lite=is_lite)
+        messages = [received(message, queue, self._namespace) for message in read.messages]
+        return PullResult(read.status, read.next_offset, read.min_offset, read.max_offset, messages)
+
+    async def pull_stored(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        expression: Expression,
+        *,
+        count: int = PULL_MESSAGES_MAX,
+        wait_ms: int = 0,
+        is_lite: bool = False,
+    ) -> PullAnswer:
+        """Pulls messages as brokers store them, topics with their namespace, bodies as they were sent.
+
         The subscription travels with the pull, so the broker need not know the group's heartbeat.
         """
         address, topic = await self._place(queue, self._suggested.get(queue, int(MASTER_ID)))
@@ -108,8 +126,7 @@ class QueueRequests:
         if len(self._suggested) >= _SUGGESTIONS_MAX:
             del self._suggested[next(iter(self._suggested))]
         self._suggested[queue] = read.suggested_broker_id
-        messages = [received(message, queue, self._namespace) for message in read.messages]
-        return PullResult(read.status, read.next_offset, read.min_offset, read.max_offset, messages)
+        return read
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """Returns the group's committed offset; None when the broker has none."""

@@ -1,0 +1,70 @@
+"""The example of a Spark job, run as its users run it: as a program, on a broker and on a history."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mqadmin.reports.history import LAG, History, hour_of
+from remoting.client.producer import Producer
+from tests.support.java import java_executable
+from tests.support.our_broker import OurBroker
+from tests.support.tools import require
+
+pytestmark = [pytest.mark.spark, pytest.mark.journey]
+ROOT = Path(__file__).parents[2]
+RUN_WITHIN_S = 500
+
+
+def write_hour(history: History, hour: datetime) -> None:
+    """Of one group and its topic 10 messages wait in one queue, 26 in another; another topic has more."""
+    row = {"cluster": "shop", "consumer_group": "billing", "at": hour, "until": hour + timedelta(minutes=30)}
+    row |= {"verdict": "ok", "members": 1, "brokers": ["a", "a"], "queues": [0, 1], "doubt_ms": [0, 0]}
+    orders = {"topic": "orders", "committed": [0, 4], "ends": [10, 30], "waiting_since_ms": [1, 1]}
+    others = {"topic": "others", "committed": [0, 0], "ends": [99, 99], "waiting_since_ms": [1, 1]}
+    with history.writing("lag", "shop", hour, is_complete=True) as writer:
+        writer.write_table(pa.Table.from_pylist([{**row, **orders}, {**row, **others}], schema=LAG))
+
+
+def test_messages_and_lag_are_put_beside_each_other_by_hour(tmp_path: Path) -> None:
+    require(importlib.util.find_spec("pyspark"), "no pyspark: install requirements/reports.txt")
+    require(java_executable(), "no java on PATH (17 or newer is needed)")
+
+    async def send(namesrv: str) -> None:
+        producer = Producer(namesrv, "shop")
+        await producer.start()
+        for number in range(30):
+            await producer.send("orders", b"%03d" % number, tags="paid" if number % 3 else "refunded")
+        await producer.close()
+
+    with OurBroker(tmp_path / "store") as broker:
+        asyncio.run(send(broker.namesrv))
+        hour = hour_of(datetime.now(UTC))
+        history = History(tmp_path / "history")
+        for at in (hour, hour - timedelta(hours=1)):
+            write_hour(history, at)
+        command = [sys.executable, "examples/orders_by_hour.py", "--namesrv", broker.namesrv, "--topic", "orders"]
+        folders = ["--history", str(history.root / "lag"), "--out", str(tmp_path / "out")]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+        environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_MASTER": "local[2]"}
+        done = subprocess.run(
+            [*command, *folders], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=RUN_WITHIN_S
+        )
+    assert done.returncode == 0, done.stderr
+    rows = {row["tag"]: row for row in pq.read_table(tmp_path / "out").to_pylist() if row["hour"] == hour}
+    if len(rows) < 2:  # an hour began while they were sent
+        rows = {row["tag"]: row for row in pq.read_table(tmp_path / "out").to_pylist()}
+    assert (rows["paid"]["messages"], rows["paid"]["bytes"]) == (20, 60)
+    assert (rows["refunded"]["messages"], rows["refunded"]["bytes"]) == (10, 30)
+    assert {row["consumer_group"] for row in rows.values()} == {"billing"}
+    assert {row["lag_max"] for row in rows.values()} == {36}
+    assert "refunded" in done.stdout

@@ -1,0 +1,180 @@
+"""The data source `rocketmq` in Spark, against our broker and Apache's: what was sent is what is read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+
+from remoting.client.admin import Admin
+from remoting.client.instance import ClientInstance
+from remoting.client.producer import Producer
+from remoting.wire.bodies.topics import TopicConfig
+from tests.support.apache import ApacheRocketMQ
+from tests.support.our_broker import OurBroker
+from tests.support.spark import small_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.journey]
+
+Cluster: TypeAlias = OurBroker | ApacheRocketMQ
+MESSAGES = 120
+# What a body may be: no text, text in no encoding, long enough to travel compressed, and what does not compress.
+BODIES = (b"\x00", b"\xff\xfe not utf-8", b"x" * 100_000, random.Random(7).randbytes(70_000), "日本 💥".encode())
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from remoting.spark import RocketmqDataSource  # only where pyspark is installed
+
+    with small_session(tmp_path_factory.mktemp("spark")) as session:
+        session.dataSource.register(RocketmqDataSource)
+        yield session
+
+
+def on_cluster(cluster: Cluster, work: Callable[[ClientInstance], Any]) -> Any:
+    async def working() -> Any:
+        instance = ClientInstance(cluster.namesrv)
+        instance.start()
+        try:
+            return await work(instance)
+        finally:
+            await instance.close()
+
+    return asyncio.run(working())
+
+
+def create(cluster: Cluster, topic: str, queues: int) -> None:
+    config = TopicConfig(topic_name=topic, read_queue_nums=queues, write_queue_nums=queues)
+    on_cluster(cluster, lambda instance: Admin(instance.connections).topics.create(cluster.broker, config))
+
+
+def send(cluster: Cluster, topic: str, numbers: range) -> dict[tuple[int, int], dict[str, Any]]:
+    """Sends messages one after the other; returns them by queue and offset as Spark should show them."""
+
+    async def sending(instance: ClientInstance) -> dict[tuple[int, int], dict[str, Any]]:
+        producer = Producer(cluster.namesrv, "senders", instance=instance, timeout_ms=60_000)
+        await producer.start()
+        sent = {}
+        for number in numbers:
+            body = BODIES[number % len(BODIES)] + b"%d" % number
+            tags, keys = "ab"[number % 2], [f"k{number}", "every"]
+            result = await producer.send(topic, body, tags=tags, keys=keys, properties={"n": str(number), "é": "ü"})
+            sent[result.queue.queue_id, result.queue_offset] = {
+                "topic": topic,
+                "broker": result.queue.broker_name,
+                "body": body,
+                "tags": tags,
+                "keys": keys,
+                "n": str(number),
+                "é": "ü",
+                "unique_key": result.message_id,
+                "message_id": result.offset_message_id,
+                "reconsume_times": 0,
+                "body_error": None,
+            }
+        await producer.close()
+        return sent
+
+    return on_cluster(cluster, sending)  # type: ignore[no-any-return]
+
+
+def groups(cluster: Cluster) -> set[str]:
+    table = on_cluster(cluster, lambda instance: Admin(instance.connections).groups.table(cluster.broker))
+    return set(table.subscription_group_table)
+
+
+def read(spark: SparkSession, cluster: Cluster, topic: str, **options: str) -> DataFrame:
+    return spark.read.format("rocketmq").options(namesrv=cluster.namesrv, topic=topic, **options).load()
+
+
+def shown(frame: DataFrame) -> dict[tuple[int, int], dict[str, Any]]:
+    found = {}
+    for row in frame.collect():
+        plain = row.asDict()
+        properties = plain.pop("properties")
+        place = plain.pop("queue"), plain.pop("offset")
+        assert place not in found, "read twice"
+        assert plain.pop("born_at").timestamp() <= time.time() + 60
+        assert plain.pop("stored_at").timestamp() <= time.time() + 60
+        assert plain.pop("born_host").startswith("127.0.0.1:")
+        found[place] = {**plain, "body": bytes(plain["body"]), "n": properties["n"], "é": properties["é"]}
+    return found
+
+
+def test_what_was_sent_is_read_message_for_message(
+    spark: SparkSession, every_cluster: Cluster, fresh: Callable[[str], str]
+) -> None:
+    cluster, topic = every_cluster, fresh("spark-orders")
+    create(cluster, topic, 4)
+    before = groups(cluster)
+    older = send(cluster, topic, range(MESSAGES))
+    # The brokers' clocks are this one.
+    between_ms = time.time_ns() // 1_000_000 + 1
+    while time.time_ns() // 1_000_000 <= between_ms:
+        os.sched_yield()
+    newer = send(cluster, topic, range(MESSAGES, 2 * MESSAGES))
+    everything = older | newer
+
+    assert shown(read(spark, cluster, topic)) == everything
+    assert shown(read(spark, cluster, topic, startingTimestamp=str(between_ms))) == newer
+    assert shown(read(spark, cluster, topic, endingTimestamp=str(between_ms))) == older
+    in_parts = read(spark, cluster, topic, endingTimestamp="2100-01-01", maxRecordsPerPartition="25")
+    assert shown(in_parts) == everything
+    assert in_parts.rdd.getNumPartitions() >= 2 * MESSAGES // 25
+    tagged = read(spark, cluster, topic, tags="a").select("queue", "offset").collect()
+    assert {tuple(row) for row in tagged} == {place for place, one in everything.items() if one["tags"] == "a"}
+    chosen = read(spark, cluster, topic, sql="n >= 200 AND TAGS = 'b'").select("queue", "offset").collect()
+    numbers = {place: int(one["n"]) for place, one in everything.items()}
+    assert {tuple(row) for row in chosen} == {place for place, n in numbers.items() if n >= 200 and n % 2}
+    assert groups(cluster) == before
+
+
+def test_a_stream_goes_on_from_its_checkpoint_and_finds_new_queues(
+    spark: SparkSession, cluster: Cluster, fresh: Callable[[str], str], tmp_path: Path
+) -> None:
+    topic, out, checkpoint = fresh("spark-stream"), tmp_path / "out", tmp_path / "checkpoint"
+    create(cluster, topic, 2)
+
+    def keep(batch: DataFrame, number: int) -> None:
+        batch.select("queue", "offset").write.mode("overwrite").parquet(f"{out}/batch={number}")
+
+    def run() -> None:
+        messages = (
+            spark.readStream.format("rocketmq")
+            .options(namesrv=cluster.namesrv, topic=topic, startingOffsets="earliest", maxOffsetsPerTrigger="40")
+            .load()
+        )
+        query = (
+            messages.writeStream.foreachBatch(keep)
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(300)
+        assert query.exception() is None
+
+    def kept() -> list[tuple[int, int]]:
+        return sorted(tuple(row) for row in spark.read.parquet(str(out)).select("queue", "offset").collect())
+
+    sent = send(cluster, topic, range(MESSAGES))
+    run()
+    assert kept() == sorted(sent)
+
+    # Killed before the last batch was noted as done: that batch is done again, over the same messages.
+    done = sorted((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+    done[-1].unlink()
+    (done[-1].parent / f".{done[-1].name}.crc").unlink(missing_ok=True)
+    create(cluster, topic, 4)
+    sent |= send(cluster, topic, range(MESSAGES, 2 * MESSAGES))
+    run()
+    assert kept() == sorted(sent)
+    assert len({queue for queue, _ in sent}) == 4
