@@ -35,6 +35,7 @@ ENTRIES = (
     Entry("remove old retries", "mqadmin.retries.tasks.remove_old_retries", 3600, "jobs"),
     Entry("drive replays", "mqadmin.replays.tasks.drive_replays", 5, "jobs"),
     Entry("remove old replays", "mqadmin.replays.tasks.remove_old_replays", 3600, "jobs"),
+    Entry("remove old files of replays", "mqadmin.replays.tasks.remove_old_replay_files", 3600, "jobs"),
     Entry("apply rules for dead letters", "mqadmin.deadletter_rules.tasks.apply_dead_letter_rules", 30, "jobs"),
     Entry("forget old counts of rules", "mqadmin.deadletter_rules.tasks.forget_old_rule_counts", 3600, "jobs"),
     Entry("ask members", "mqadmin.subscriptions.tasks.ask_members", 15, "jobs"),

@@ -157,6 +157,7 @@ INSTALLED_APPS = [
     "mqadmin.retries",
     "mqadmin.reports",
     "mqadmin.mending",
+    "mqadmin.replay_files",
     "mqadmin.replays",
     "mqadmin.deadletter_rules",
     "mqadmin.subscriptions",

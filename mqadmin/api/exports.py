@@ -1,7 +1,8 @@
 """Exports: a whole list as CSV or JSON Lines, read and sent in chunks, so that its length costs no memory.
 
 The rows are read one chunk after the other, not at one moment. A figure is two columns in CSV: the value, and until
-when it is true. Cells that a spreadsheet would take for a formula begin with an apostrophe.
+when it is true. Cells that a spreadsheet would take for a formula, and those that begin with an apostrophe, are
+given an apostrophe, which reading a file takes away again (`replay_files/cells.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 
 from mqadmin.api.rows import Rows
 from mqadmin.api.serializers.figures import FigureField
+from mqadmin.replay_files.cells import guard
 
 CHUNK_ROWS = 500
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class CsvRenderer(BaseRenderer):
@@ -107,7 +108,7 @@ def _cell(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
+            return guard(value)
         case dict() | list():
             return json.dumps(value, ensure_ascii=False, default=str)
         case _:

@@ -45,6 +45,28 @@ class YamlParser(BaseParser):
         return _bounded(stream, YAML_BYTES_MAX)
 
 
+class _FileParser(BaseParser):
+    """A file, left to the view, which reads it as it comes."""
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Returns the stream."""
+        return stream
+
+
+class CsvParser(_FileParser):
+    """text/csv."""
+
+    media_type = "text/csv"
+
+
+class JsonLinesParser(_FileParser):
+    """application/jsonl."""
+
+    media_type = "application/jsonl"
+
+
 def _bounded(stream: IO[Any], bytes_max: int) -> bytes:
     text: bytes = stream.read(bytes_max + 1)
     if len(text) > bytes_max:

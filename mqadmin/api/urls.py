@@ -38,6 +38,7 @@ from mqadmin.api.views.outbox import Outbox
 from mqadmin.api.views.people import LogIns, People, PersonDetail
 from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
+from mqadmin.api.views.replay_files import ReplayFileDetail, ReplayFileLines, ReplayFiles
 from mqadmin.api.views.replays import ReplayDetail, ReplayEntries, Replays
 from mqadmin.api.views.reports import GroupReports, Reports
 from mqadmin.api.views.retries import Retries, RetriesStanding
@@ -70,6 +71,9 @@ urlpatterns = [
     path(f"{CLUSTER}/replays", Replays.as_view()),
     path(f"{CLUSTER}/replays/<int:replay>", ReplayDetail.as_view()),
     path(f"{CLUSTER}/replays/<int:replay>/entries", ReplayEntries.as_view()),
+    path(f"{CLUSTER}/replay-files", ReplayFiles.as_view()),
+    path(f"{CLUSTER}/replay-files/<int:file>", ReplayFileDetail.as_view()),
+    path(f"{CLUSTER}/replay-files/<int:file>/lines", ReplayFileLines.as_view()),
     path(f"{CLUSTER}/dead-letter-rules", DeadLetterRules.as_view()),
     path(f"{CLUSTER}/topics", Topics.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/settings", TopicSettings.as_view()),

@@ -157,6 +157,7 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="patch_dead_letters", section="dead_letters", subject_url_name="group_dead_letters"),
         ActionPage(action="discard_mend", section="dead_letters", subject_url_name="dead_letter"),
         ActionPage(action="start_replay", section="replays", subject_url_name="group_dead_letters"),
+        ActionPage(action="delete_replay_file", section="replays", subject_url_name="replay_file"),
         ActionPage(action="pause_replay", section="replays", subject_url_name="replay"),
         ActionPage(action="resume_replay", section="replays", subject_url_name="replay"),
         ActionPage(action="cancel_replay", section="replays", subject_url_name="replay"),

@@ -86,6 +86,8 @@ LABELS: dict[str, Promise] = {
     "topics": gettext_lazy("topics"),
     "sample": gettext_lazy("among them"),
     "replay": gettext_lazy("replay"),
+    "file": gettext_lazy("file"),
+    "lines": gettext_lazy("lines"),
     "messages_selected": gettext_lazy("dead letters"),
     "does": gettext_lazy("does"),
     "acts_for": gettext_lazy("acts for"),

@@ -36,6 +36,7 @@ from mqadmin.console.views.overview import overview
 from mqadmin.console.views.patch_failure import patch_failure
 from mqadmin.console.views.people import people, person
 from mqadmin.console.views.rebalances import rebalances
+from mqadmin.console.views.replay_files import replay_file, replay_files
 from mqadmin.console.views.replays import replay, replay_by_number, replays
 from mqadmin.console.views.reports import day_report, day_report_file, reports
 from mqadmin.console.views.theme import theme
@@ -121,6 +122,9 @@ urlpatterns = [
     path("clusters/<slug:cluster>/deadletters/<int:message>/mend/", mend, name="mend_dead_letter"),
     action_path("clusters/<slug:cluster>/deadletters/<int:message>/discard-mend/", "discard_mend"),
     path("clusters/<slug:cluster>/replays/", replays, name="replays"),
+    path("clusters/<slug:cluster>/replays/files/", replay_files, name="replay_files"),
+    path("clusters/<slug:cluster>/replays/files/<int:file>/", replay_file, name="replay_file"),
+    action_path("clusters/<slug:cluster>/replays/files/<int:file>/delete/", "delete_replay_file"),
     action_path("clusters/<slug:cluster>/replays/<name:replay>/approve/", "approve_replay"),
     action_path("clusters/<slug:cluster>/replays/<name:replay>/refuse/", "refuse_replay"),
     action_path("clusters/<slug:cluster>/replays/<name:replay>/pause/", "pause_replay"),

@@ -34,6 +34,7 @@ class BodyEncoding(StrEnum):
 class ExportedDeadLetter:
     """A row of a file."""
 
+    cluster: str
     dead: DeadLetter
     properties: dict[str, str]
     body: str
@@ -44,6 +45,7 @@ class ExportedDeadLetter:
 class ExportedRows:
     """The rows of a list with what they carried, as far as the role may see it; positions are the list's."""
 
+    cluster: str
     rows: NewestRows[DeadLetter] | MatchingRows
     role: Role | None
 
@@ -62,9 +64,9 @@ class ExportedRows:
 
     def _exported(self, dead: DeadLetter, kept: KeptMessage) -> ExportedDeadLetter:
         if is_masked(settings.MQADMIN_MASKED, self.role, {dead.origin_topic, dlq_topic(dead.group_name)}):
-            return ExportedDeadLetter(dead, kept.properties, "", BodyEncoding.MASKED)
+            return ExportedDeadLetter(self.cluster, dead, kept.properties, "", BodyEncoding.MASKED)
         body = None if kept.body is None else bytes(kept.body)
-        return ExportedDeadLetter(dead, kept.properties, *written(body))
+        return ExportedDeadLetter(self.cluster, dead, kept.properties, *written(body))
 
 
 def written(body: bytes | None) -> tuple[str, BodyEncoding]:

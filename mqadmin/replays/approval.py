@@ -16,6 +16,8 @@ from django.utils.translation import gettext as _
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import MendedCopy
+from mqadmin.replay_files.models import FileMessage, ReplayFile
+from mqadmin.replay_files.selectors import of_group
 from mqadmin.replays.models import ReplayJob
 
 OFF = "off"
@@ -27,7 +29,7 @@ def is_needed(cluster: Cluster, group: str, selection: Mapping[str, Any]) -> boo
         case "all":
             return True
         case "mended":
-            return _copies(cluster, group, selection).exists()
+            return _changed_lines(group, selection).exists() or _copies(cluster, group, selection).exists()
         case _:
             return False
 
@@ -36,6 +38,8 @@ def require_another(job: ReplayJob, person: str) -> None:
     """Raises ActionRefused for whoever started the replay, or mended something that it would send."""
     if person == job.started_by:
         raise ActionRefused(_("You started it: another person has to approve it."))
+    if _files(job.selection).filter(sent_by=person).exists():
+        raise ActionRefused(_("You sent the file: another person has to approve it."))
     if _copies(job.cluster, job.group_name, job.selection).filter(mended_by=person).exists():
         raise ActionRefused(_("You mended something that it would send: another person has to approve it."))
 
@@ -55,4 +59,18 @@ def _copies(cluster: Cluster, group: str, selection: Mapping[str, Any]) -> Query
         copies = copies.filter(dead_letter__failure=selection["failure"])
     if "ids" in selection:
         copies = copies.filter(pk__in=selection["ids"])
+    if "file" in selection:
+        lines = of_group(selection["file"], group).filter(has_body=False, dead_letter__isnull=False)
+        copies = copies.filter(pk__in=lines.values("dead_letter"))
     return copies
+
+
+def _files(selection: Mapping[str, Any]) -> QuerySet[ReplayFile]:
+    return ReplayFile.objects.filter(pk=selection["file"]) if "file" in selection else ReplayFile.objects.none()
+
+
+def _changed_lines(group: str, selection: Mapping[str, Any]) -> QuerySet[FileMessage]:
+    """Returns the lines of a file that are not known to be as the index has them: somebody wrote them."""
+    if "file" not in selection:
+        return FileMessage.objects.none()
+    return of_group(selection["file"], group).filter(is_changed=True, problem="")

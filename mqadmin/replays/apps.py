@@ -12,6 +12,7 @@ class ReplaysConfig(AppConfig):
         from mqadmin.replays import (  # needs the models; importing the receivers connects them
             approve_replay,
             cancel_replay,
+            delete_replay_file,
             pause_replay,
             receivers,  # noqa: F401
             resume_replay,
@@ -27,4 +28,5 @@ class ReplaysConfig(AppConfig):
             resume_replay.DECLARATION,
             cancel_replay.DECLARATION,
             set_replay_rate.DECLARATION,
+            delete_replay_file.DECLARATION,
         )

@@ -21,10 +21,11 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from mqadmin.clusters.bulk import Change, write
-from mqadmin.deadletters.content import kept_contents
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.observing.gateway import Fate, Gateway, GatewayError, SendOutcome
+from mqadmin.replay_files.models import FileMessage
 from mqadmin.replays import approval, freezing, ledger
+from mqadmin.replays.contents import body_bytes, contents_of, has_file_body
 from mqadmin.replays.limits import LIMITS, ReplayLimits
 from mqadmin.replays.models import WORDS_CHARS_MAX, ReplayEntry, ReplayJob
 from mqadmin.replays.outgoing import NotToBeSent, destination
@@ -37,9 +38,14 @@ from mqadmin.replays.states import EntryState, JobState, Target, Verb, is_too_ba
 
 # Entries of a cancelled replay that are skipped in one transaction.
 SKIP_CHUNK = 1000
+LEFT_FOR_SENDING = ("file_message__body", "file_message__properties")
 CANCELLED = gettext_noop("the replay was cancelled before")
 UNAPPROVED = gettext_noop("it was mended after the replay was approved: replay it anew")
 REMOVED = gettext_noop("the index has removed the dead letter meanwhile")
+FILE_REMOVED = gettext_noop("the file that it is in was removed meanwhile")
+LEFT_OUT = gettext_noop(
+    "%(n)s of the %(selected)s selected ones were archived or removed before the ledger was written: they are not in it"
+)
 NOWHERE = gettext_noop("no broker takes messages for topic %(topic)s: it is gone, or may not be written to")
 
 
@@ -100,6 +106,7 @@ class _Step:
             return self._waits_for_settling(settled)
         if job.frozen_at is None:
             freezing.freeze(job, self._token)
+            self._say_left_out()
             say_moved(job)
             return Left.NOW
         if self._stops():
@@ -135,6 +142,17 @@ class _Step:
         self._change_state(Verb.FINISH, problem="", ended_at=timezone.now())
         return Left.NOTHING
 
+    def _say_left_out(self) -> None:
+        """Says how many the selection lost between the start and the last of the ledger."""
+        job = self._job
+        if job.frozen_at is None or job.selected_count is None:
+            return
+        total = ReplayJob.objects.values_list("total_count", flat=True).get(pk=self._job_id)
+        if lost := job.selected_count - total:
+            with self._held():
+                words = LEFT_OUT % {"n": lost, "selected": job.selected_count}
+                ReplayJob.objects.filter(pk=self._job_id).update(note=words)
+
     def _change_state(self, verb: Verb, **values: Any) -> bool:
         """Changes it unless a person has changed it meanwhile."""
         state = JobState(self._job.state)
@@ -166,8 +184,10 @@ class _Step:
         self._pace.change(job.rate_per_s, time.monotonic())
         count = max(1, min(limits.batch, round(job.rate_per_s * limits.batch_s)))
         due = Q(due_at=None) | Q(due_at__lte=timezone.now())
-        waiting = ReplayEntry.objects.filter(due, job=job, state=EntryState.WAITING).select_related("dead_letter")
-        entries = _light(list(waiting.order_by("-pk")[:count]), limits.batch_bytes)
+        waiting = ReplayEntry.objects.filter(due, job=job, state=EntryState.WAITING)
+        # Bodies are read when they are sent: those of a batch have its limit.
+        light = waiting.select_related("dead_letter", "file_message").defer(*LEFT_FOR_SENDING)
+        entries = _light(list(light.order_by("-pk")[:count]), limits.batch_bytes)
         if not entries:
             return False
         topics = {place for entry in entries if (place := self._topic_of(entry))}
@@ -176,7 +196,7 @@ class _Step:
         claimed = self._claim(entries)
         if not claimed:
             return any(entry.state != EntryState.WAITING for entry in entries)
-        batch = Batch(claimed, kept_contents([one.dead.pk for one in claimed]), claimed_s)
+        batch = Batch(claimed, contents_of([one.entry for one in claimed]), claimed_s)
         masters = dict(job.cluster.brokers.filter(broker_id=0).values_list("name", "address"))
         sender = Sender(self._gateway, job, self._routes, masters, limits.send_within_s)
         outcomes = self._runner.run(sender.send(batch, self._pace))
@@ -199,33 +219,36 @@ class _Step:
         claimed: list[Claimed] = []
         with self._held():
             elsewhere = self._replayed_elsewhere(entries)
-            unapproved = approval.mended_since(self._job, [one.dead_letter_id for one in entries])
+            own = [one.dead_letter_id for one in entries if not has_file_body(one)]
+            unapproved = approval.mended_since(self._job, own)
             for entry in entries:
-                dead = entry.dead_letter
-                if dead is None:
+                if entry.line is not None and entry.file_message is None:
+                    ledger.move(self._job_id, [entry], EntryState.SKIPPED, FILE_REMOVED)
+                elif entry.dead_letter is None and not has_file_body(entry):
                     ledger.move(self._job_id, [entry], EntryState.SKIPPED, REMOVED)
-                elif dead.pk in unapproved:
+                elif entry.dead_letter_id in unapproved and not has_file_body(entry):
                     ledger.move(self._job_id, [entry], EntryState.REFUSED, UNAPPROVED)
-                elif other := elsewhere.get(dead.pk):
+                elif other := elsewhere.get(entry.pk):
                     words = gettext_noop("replay %(number)s has sent it") % {"number": other}
                     ledger.move(self._job_id, [entry], EntryState.SKIPPED, words)
                 else:
-                    claimed += self._claim_one(entry, dead, now)
+                    claimed += self._claim_one(entry, now)
             ledger.save(
                 self._job_id, [(one.entry, EntryState.SENDING, self._claim_values(one, now)) for one in claimed]
             )
         self._say(self._why_waiting(entries) if not claimed else "")
         return claimed
 
-    def _claim_one(self, entry: ReplayEntry, dead: DeadLetter, now: datetime) -> list[Claimed]:
+    def _claim_one(self, entry: ReplayEntry, now: datetime) -> list[Claimed]:
         try:
             topic = self._destination(entry)
         except NotToBeSent as error:
             ledger.move(self._job_id, [entry], EntryState.REFUSED, str(error))
             return []
-        queue = self._routes.pick(topic, dead.broker_name if self._job.target == Target.GROUP else "")
+        dead = entry.dead_letter
+        queue = self._routes.pick(topic, dead.broker_name if dead and self._job.target == Target.GROUP else "")
         if queue is not None:
-            return [Claimed(entry, dead, topic, queue)]
+            return [Claimed(entry, topic, queue)]
         why = self._routes.why_none(topic)
         words = why or NOWHERE % {"topic": topic}
         # A broker that starts anew is missing from the name server for a moment, too.
@@ -249,15 +272,27 @@ class _Step:
         return next((entry.words for entry in entries if entry.state == EntryState.WAITING), "")
 
     def _replayed_elsewhere(self, entries: Iterable[ReplayEntry]) -> dict[int, int]:
-        """Returns by dead letter which other replay has sent it, or may have. Two replays never both claim one."""
+        """Returns by entry which other replay has sent it, or may have. Two replays never both claim one.
+
+        A line of a file is the same as the dead letter that it is, and else as itself alone.
+        """
         if not self._job.skips_replayed:
             return {}
-        ids = [entry.dead_letter_id for entry in entries if entry.dead_letter_id is not None]
-        list(DeadLetter.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
-        sent = ReplayEntry.objects.filter(
-            dead_letter__in=ids, state__in=(EntryState.SENDING, EntryState.SENT, EntryState.UNKNOWN)
-        ).exclude(job=self._job_id)
-        return {dead: job for dead, job in sent.values_list("dead_letter_id", "job_id") if dead is not None}
+        dead = {entry.dead_letter_id: entry.pk for entry in entries if entry.dead_letter_id is not None}
+        lines = {
+            entry.file_message_id: entry.pk
+            for entry in entries
+            if entry.dead_letter_id is None and entry.file_message_id is not None
+        }
+        list(DeadLetter.objects.select_for_update().filter(pk__in=dead).order_by("pk").values_list("pk"))
+        list(FileMessage.objects.select_for_update().filter(pk__in=lines).order_by("pk").values_list("pk"))
+        sent = ReplayEntry.objects.filter(state__in=(EntryState.SENDING, EntryState.SENT, EntryState.UNKNOWN))
+        sent = sent.exclude(job=self._job_id)
+        found: dict[int, int] = {}
+        for own, name in ((dead, "dead_letter_id"), (lines, "file_message_id")):
+            if own:
+                found |= {own[one]: job for one, job in sent.filter(**{f"{name}__in": own}).values_list(name, "job_id")}
+        return found
 
     def _wait(self, entry: ReplayEntry, words: str, now: datetime, *, is_attempt: bool) -> None:
         """Leaves a waiting entry for later; refuses it after too many attempts."""
@@ -338,6 +373,5 @@ class _Step:
 
 def _light(entries: Sequence[ReplayEntry], bytes_max: int) -> list[ReplayEntry]:
     """Returns the first of them whose bodies have so many bytes together at most; at least one."""
-    sizes = accumulate(entry.dead_letter.body_bytes if entry.dead_letter else 0 for entry in entries)
-    count = sum(size <= bytes_max for size in sizes)
+    count = sum(size <= bytes_max for size in accumulate(body_bytes(entry) for entry in entries))
     return list(entries[: max(1, count)])

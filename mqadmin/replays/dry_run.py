@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.conf import settings
-from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster, Subscription
-from mqadmin.deadletters.models import DeadLetter, Failure
-from mqadmin.deadletters.selection import COUNTED_MAX, counted, selected
+from mqadmin.deadletters.selection import COUNTED_MAX
 from mqadmin.observing.gateway import Failures, Gateway
-from mqadmin.replays.models import ReplayEntry
+from mqadmin.replays.choosing import Chosen, chosen_of_file, chosen_of_index
 from mqadmin.replays.outgoing import NotToBeSent, destination
-from mqadmin.replays.states import EntryState, Target
-
-SAMPLE_SIZE = 5
-# Origin topics of one group that are looked at.
-TOPICS_MAX = 20
+from mqadmin.replays.states import Target
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """`count`: how many; with `has_more` there are more, uncounted. `origins`: where they came from; `topics`: where
-    they would go; `closed`: those of them that no broker takes messages for. `sample`: message ids. `unsubscribed`:
-    origin topics that the group does not subscribe to. `large_count`: bodies that are on the broker alone;
-    `homeless_count`: the topic of these is not known. `member_count` None: not known. `is_ordered`: its members consume
-    in order. `silent`: who did not answer.
+    """`chosen`: what would be sent; `topics`: where to; `closed`: those of them that no broker takes messages for.
+
+    `unsubscribed`: origin topics that the group does not subscribe to. `member_count` None: not known. `is_ordered`:
+    its members consume in order. `silent`: who did not answer.
     """
 
     selection: Mapping[str, Any]
     until_id: int
     target: Target
-    count: int
-    has_more: bool
-    origins: tuple[str, ...]
+    chosen: Chosen
     topics: tuple[str, ...]
-    sample: tuple[str, ...]
-    replayed_count: int
-    large_count: int
-    homeless_count: int
     closed: tuple[str, ...] = ()
     unsubscribed: tuple[str, ...] = ()
     member_count: int | None = None
@@ -57,10 +43,12 @@ def dry_run(
     cluster: Cluster, group: str, selection: Mapping[str, Any], *, target: Target, target_topic: str, until_id: int
 ) -> DryRun:
     """Raises ActionRefused for an ordered group's retry topic, ActionUnavailable when no name server answers."""
-    found = selected(cluster, group, selection, until_id=until_id)
-    rows, has_more = counted(found)
-    origins = _origins(cluster, group, rows, selection)
-    topics = sorted(set(_topics(origins, target, target_topic, group)))
+    chosen = (
+        chosen_of_file(cluster, group, selection)
+        if "file" in selection
+        else chosen_of_index(cluster, group, selection, until_id=until_id)
+    )
+    topics = sorted(set(_topics(chosen.origins, target, target_topic, group)))
     failures = Failures()
     asked = ask_cluster(cluster, lambda gateway: _ask(gateway, group, topics, failures))
     if asked.is_ordered and target == Target.GROUP:
@@ -71,23 +59,14 @@ def dry_run(
             )
             % {"group": group}
         )
-    sent = (EntryState.SENDING, EntryState.SENT, EntryState.UNKNOWN)
     return DryRun(
         selection=selection,
         until_id=until_id,
         target=target,
-        count=rows.count(),
-        has_more=has_more,
-        origins=tuple(origins),
+        chosen=chosen,
         topics=tuple(topics),
-        sample=tuple(row.message_id for row in found.after(None, SAMPLE_SIZE)),
-        replayed_count=ReplayEntry.objects.filter(dead_letter__in=rows.values("pk"), state__in=sent).aggregate(
-            n=Count("dead_letter", distinct=True)
-        )["n"],
-        large_count=rows.filter(body_bytes__gt=settings.MQADMIN_DEAD_LETTER_BODY_KIB * 1024).count(),
-        homeless_count=rows.filter(origin_topic="").count() if target != Target.TOPIC else 0,
         closed=asked.closed,
-        unsubscribed=_unsubscribed(cluster, group, origins),
+        unsubscribed=_unsubscribed(cluster, group, chosen.origins),
         member_count=asked.member_count,
         is_ordered=asked.is_ordered,
         silent=tuple(failures.reasons.values()),
@@ -111,20 +90,9 @@ async def _ask(gateway: Gateway, group: str, topics: list[str], failures: Failur
     return _Asked(tuple(closed), len(members) if found else None, is_ordered)
 
 
-def _origins(cluster: Cluster, group: str, rows: QuerySet[DeadLetter], selection: Mapping[str, Any]) -> list[str]:
-    """Returns the origin topics: those of the failures, where these are what is selected."""
-    if set(selection) <= {"failure"}:
-        of_group = Failure.objects.filter(cluster=cluster, group_name=group)
-        chosen = of_group.filter(pk=selection["failure"]) if "failure" in selection else of_group
-        names = set(chosen.values_list("origin_topic", flat=True))
-    else:
-        names = set(rows.order_by().values_list("origin_topic", flat=True).distinct()[:TOPICS_MAX])
-    return sorted(name for name in names if name)[:TOPICS_MAX]
-
-
-def _topics(origins: list[str], target: Target, target_topic: str, group: str) -> list[str]:
+def _topics(origins: Sequence[str], target: Target, target_topic: str, group: str) -> list[str]:
     found = []
-    for origin in origins or [""]:
+    for origin in origins or ("",):
         try:
             found.append(destination(target, target_topic, group=group, origin_topic=origin))
         except NotToBeSent:
@@ -132,7 +100,7 @@ def _topics(origins: list[str], target: Target, target_topic: str, group: str) -
     return found
 
 
-def _unsubscribed(cluster: Cluster, group: str, origins: list[str]) -> tuple[str, ...]:
+def _unsubscribed(cluster: Cluster, group: str, origins: Sequence[str]) -> tuple[str, ...]:
     there = Subscription.objects.filter(group__cluster=cluster, group__name=group, ended_at=None)
     subscribed = set(there.values_list("topic_name", flat=True))
     return tuple(topic for topic in origins if topic not in subscribed) if subscribed else ()
@@ -140,27 +108,28 @@ def _unsubscribed(cluster: Cluster, group: str, origins: list[str]) -> tuple[str
 
 def warnings_of(found: DryRun) -> list[str]:
     """Returns what to know before, most serious first."""
-    warnings = []
-    if found.has_more:
+    warnings, chosen = [], found.chosen
+    if chosen.has_more:
         text = _("More than %(n)d have this text; all of them are sent, and the figures here are those of the first.")
         warnings.append(text % {"n": COUNTED_MAX})
     if found.closed:
         words = _("No broker takes messages for %(topics)s: what goes there is refused.")
         warnings.append(words % {"topics": ", ".join(found.closed)})
-    if found.homeless_count:
+    warnings += _of_file(chosen)
+    if chosen.homeless_count and found.target != Target.TOPIC:
         text = ngettext(
             "Of %(n)d message it is not known to which topic it was first sent: it is refused.",
             "Of %(n)d messages it is not known to which topic they were first sent: they are refused.",
-            found.homeless_count,
+            chosen.homeless_count,
         )
-        warnings.append(text % {"n": found.homeless_count})
-    if found.replayed_count:
+        warnings.append(text % {"n": chosen.homeless_count})
+    if chosen.replayed_count:
         text = ngettext(
             "A replay has sent %(n)d of them already.",
             "Replays have sent %(n)d of them already.",
-            found.replayed_count,
+            chosen.replayed_count,
         )
-        warnings.append(text % {"n": found.replayed_count})
+        warnings.append(text % {"n": chosen.replayed_count})
     if found.target == Target.ORIGIN:
         warnings.append(_("Every group of the topic gets them, also those that consumed them before."))
     if found.member_count == 0:
@@ -168,14 +137,40 @@ def warnings_of(found: DryRun) -> list[str]:
     if found.unsubscribed:
         words = _("The group does not subscribe to %(topics)s any more: its members may not know what to do with them.")
         warnings.append(words % {"topics": ", ".join(found.unsubscribed)})
-    if found.large_count:
+    if chosen.large_count:
         text = ngettext(
             "The body of %(n)d is too large to be kept: it is read from the broker, and refused if it is gone there.",
             "The bodies of %(n)d are too large to be kept: they are read from the broker, and refused if they are gone"
             " there.",
-            found.large_count,
+            chosen.large_count,
         )
-        warnings.append(text % {"n": found.large_count})
+        warnings.append(text % {"n": chosen.large_count})
     if found.silent:
         warnings.append(_("Not all could be asked: %(reasons)s") % {"reasons": " ".join(found.silent)})
+    return warnings
+
+
+def _of_file(chosen: Chosen) -> list[str]:
+    warnings = []
+    if chosen.wrong_count:
+        text = ngettext(
+            "%(n)d line of the file is wrong: the ledger has it as refused, with the reason.",
+            "%(n)d lines of the file are wrong: the ledger has them as refused, with the reasons.",
+            chosen.wrong_count,
+        )
+        warnings.append(text % {"n": chosen.wrong_count})
+    if chosen.changed_count:
+        text = ngettext(
+            "%(n)d message of the file is not as this console knows it: it is sent under an id of its own.",
+            "%(n)d messages of the file are not as this console knows them: they are sent under ids of their own.",
+            chosen.changed_count,
+        )
+        warnings.append(text % {"n": chosen.changed_count})
+    if chosen.others_count:
+        text = ngettext(
+            "%(n)d line of the file is of another group: it is not sent.",
+            "%(n)d lines of the file are of other groups: they are not sent.",
+            chosen.others_count,
+        )
+        warnings.append(text % {"n": chosen.others_count})
     return warnings

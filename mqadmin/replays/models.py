@@ -9,6 +9,7 @@ from django.db.models import F, Q
 
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 from mqadmin.deadletters.models import IDENTITY_CHARS, DeadLetter
+from mqadmin.replay_files.models import FileMessage
 from mqadmin.replays.states import ENDED, EntryState, JobState, Target
 
 # Of what a broker or the console said about one message.
@@ -28,10 +29,12 @@ class ReplayJob(models.Model):
     `token` is what its messages carry. `identity` is a digest of selection and target: of two replays that say the same
     one runs. `selection` is what `deadletters/selection.py` reads; `until_id`: dead letters that were indexed later are
     not in it. `frozen_after` is the place in the list at which the ledger goes on, `frozen_at` when all was written.
-    The counts add up to `total_count`, and change with the entries in one transaction.
+    The counts add up to `total_count`, and change with the entries in one transaction. `selected_count` is how many the
+    dry run counted, null where it did not count to the end: what the ledger lacks was archived or removed meanwhile.
 
     `approved_by` is "" where nobody had to. `lease_token` is who drives it until `lease_until`; only they write entries
-    and counts. `problem` is why it does not go on at this moment. `judged_sent_count` and `judged_dead_count`: what was
+    and counts. `problem` is why it does not go on at this moment, `note` what
+    the ledger lacks. `judged_sent_count` and `judged_dead_count`: what was
     so when a person let it go on after it had stopped by itself.
     """
 
@@ -40,6 +43,7 @@ class ReplayJob(models.Model):
     identity = models.CharField(max_length=IDENTITY_CHARS)
     group_name = models.CharField(max_length=NAME_CHARS_MAX)
     selection = models.JSONField(default=dict)
+    selected_count = models.BigIntegerField(null=True, blank=True)
     until_id = models.BigIntegerField()
     target = models.CharField(max_length=10, choices=Target)
     target_topic = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
@@ -51,6 +55,7 @@ class ReplayJob(models.Model):
     approved_at = models.DateTimeField(null=True, blank=True)
     state = models.CharField(max_length=10, choices=JobState, default=JobState.RUNNING)
     problem = models.TextField(blank=True, default="")
+    note = models.CharField(max_length=WORDS_CHARS_MAX, blank=True, default="")
     created_at = models.DateTimeField()
     frozen_after = models.JSONField(null=True, blank=True)
     frozen_at = models.DateTimeField(null=True, blank=True)
@@ -97,6 +102,7 @@ class ReplayJob(models.Model):
 
 class ReplayEntry(models.Model):
     """One message of a replay. `dead_letter` is null when the index has removed it; what is said of it here stays.
+    One of a file has its `line`, and `file_message` until the file is removed; its dead letter may not be known.
 
     `words`: why it is skipped, refused, unknown, or waits. `due_at`: it is not touched before; of one that is being
     sent, when it is looked for. `claim_token` is the lease under which it was sent last. `topic`, `broker_name`,
@@ -106,7 +112,9 @@ class ReplayEntry(models.Model):
 
     job = models.ForeignKey(ReplayJob, on_delete=models.CASCADE, related_name="entries", db_index=False)
     dead_letter = models.ForeignKey(DeadLetter, on_delete=models.SET_NULL, null=True, related_name="replay_entries")
-    message_id = models.CharField(max_length=NAME_CHARS_MAX)
+    file_message = models.ForeignKey(FileMessage, on_delete=models.SET_NULL, null=True, related_name="replay_entries")
+    line = models.PositiveIntegerField(null=True, blank=True)
+    message_id = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     origin_topic = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     state = models.CharField(max_length=10, choices=EntryState, default=EntryState.WAITING)
     words = models.CharField(max_length=WORDS_CHARS_MAX, blank=True, default="")
@@ -133,4 +141,4 @@ class ReplayEntry(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.message_id}: {self.state}"
+        return f"{self.message_id or self.line}: {self.state}"

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from mqadmin.clusters.models import Cluster, QueueOffset
 from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.replays.models import ReplayEntry, ReplayJob
+from mqadmin.replays.states import ENDED
 
 PAGE_SIZE = 50
 # Replays of one dead letter that its page names.
@@ -62,6 +63,25 @@ def replays(cluster: Cluster, group: str = "") -> NewestRows[ReplayJob]:
 def replay(cluster: Cluster, number: int) -> ReplayJob:
     """Raises ReplayJob.DoesNotExist."""
     return ReplayJob.objects.get(cluster=cluster, pk=number)
+
+
+def open_of_file(cluster: Cluster, file_id: int) -> ReplayJob | None:
+    """Returns a replay of a file that has not ended, or is not done with what it had begun."""
+    jobs = ReplayJob.objects.filter(cluster=cluster, selection__file=file_id)
+    return jobs.exclude(state__in=ENDED, waiting_count=0, sending_count=0).first()
+
+
+def files_in_use() -> set[int]:
+    """Returns the files whose replays have not ended."""
+    jobs = ReplayJob.objects.filter(selection__file__isnull=False).exclude(
+        state__in=ENDED, waiting_count=0, sending_count=0
+    )
+    return {int(one["file"]) for one in jobs.values_list("selection", flat=True)}
+
+
+def of_file(file_id: int) -> list[ReplayJob]:
+    """Returns the replays of a file, the latest first."""
+    return list(ReplayJob.objects.filter(selection__file=file_id).order_by("-pk")[:OF_MESSAGE_MAX])
 
 
 def cluster_of(number: int) -> Cluster | None:

@@ -25,14 +25,13 @@ class Claimed:
     """An entry that was written to be sent, to this queue of this topic."""
 
     entry: ReplayEntry
-    dead: DeadLetter
     topic: str
     queue: TargetQueue
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What was claimed together, at `claimed_s` (monotonic), and the contents that the index has kept."""
+    """What was claimed together, at `claimed_s` (monotonic), and the contents that the database holds, by entry."""
 
     claimed: Sequence[Claimed]
     contents: Mapping[int, Content]
@@ -74,7 +73,7 @@ class Sender:
         if why := self._routes.away.get(one.queue.address):
             return SendOutcome(Fate.NOT_SENT, why, is_away=True)
         try:
-            content = batch.contents.get(one.dead.pk) or await self._read(one.dead)
+            content = batch.contents.get(one.entry.pk) or await self._read(one.entry.dead_letter)
         except ContentGone as error:
             return SendOutcome(Fate.REFUSED, str(error))
         except GatewayError as error:
@@ -96,7 +95,8 @@ class Sender:
             self._routes.note_stored(one.topic, one.queue, outcome.stored.queue_offset)
         return outcome
 
-    async def _read(self, dead: DeadLetter) -> Content:
+    async def _read(self, dead: DeadLetter | None) -> Content:
+        assert dead is not None, "what has no dead letter has its content in a file"
         address = self._masters.get(dead.broker_name)
         if address is None:
             raise GatewayError(f"broker {dead.broker_name} is not known any more")

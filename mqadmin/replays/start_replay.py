@@ -1,4 +1,4 @@
-"""Starts a replay: dead letters of a group are sent again, as a job.
+"""Starts a replay: dead letters of a group, or messages of a file, are sent again, as a job.
 
 The preview is its dry run: how many, where to, a sample, and what to know before. Of two starts that say the same, one
 job runs: the second one is told which.
@@ -6,9 +6,9 @@ job runs: the second one is told which.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from django import forms
 from django.conf import settings
@@ -36,6 +36,7 @@ from mqadmin.deadletters.selection import (
 from mqadmin.groups.rules import GroupField
 from mqadmin.people.masking import is_masked
 from mqadmin.people.words import YES_NO
+from mqadmin.replay_files.models import ReplayFile
 from mqadmin.replays import approval, tasks
 from mqadmin.replays.dry_run import DryRun, dry_run, warnings_of
 from mqadmin.replays.models import ReplayJob
@@ -97,12 +98,23 @@ class StartReplay:
     until: UntilArgument = None
     archived: ArchivedArgument = "no"
     ids: IdsArgument = ""
+    file: Annotated[
+        int | None,
+        CountField(
+            label=gettext_lazy("File"),
+            help_text=gettext_lazy("What the file of this number has of the group, and nothing else."),
+        ),
+    ] = None
 
 
 def preview(cluster: Cluster, arguments: StartReplay) -> Preview[DryRun]:
     """Counts, samples, asks the brokers. Raises ActionRefused, ActionUnavailable, ValidationError."""
     _check_target(arguments)
     selection = selection_of(arguments, who_asks().role_on(cluster), is_archived=arguments.archived == "yes")
+    if arguments.file is not None:
+        if selection:
+            raise ValidationError({"file": _("A file says by itself what is sent: leave the other filters empty.")})
+        selection = {"file": arguments.file}
     newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
     found = dry_run(
         cluster,
@@ -113,16 +125,17 @@ def preview(cluster: Cluster, arguments: StartReplay) -> Preview[DryRun]:
         until_id=newest or 0,
     )
     _check_sight(cluster, arguments, found)
-    if not found.count:
+    if not found.chosen.count:
         raise ActionRefused(_("No dead letter of the group is selected: nothing would be sent."))
     after = {
-        "messages_selected": found.count,
+        "messages_selected": found.chosen.count,
         "target": str(Target(arguments.target).value),
         "topics": list(found.topics),
         "rate": arguments.rate,
         "stop_percent": arguments.stop_percent,
         "skip_replayed": arguments.skip_replayed,
-        "sample": list(found.sample),
+        "sample": list(found.chosen.sample),
+        **_file_words(selection),
     }
     identity = identity_of(arguments.group, selection, arguments.target, arguments.target_topic)
     warnings = warnings_of(found)
@@ -150,6 +163,14 @@ def carry_out(cluster: Cluster, arguments: StartReplay, preview: Preview[DryRun]
     yield outcome.done()
 
 
+def _file_words(selection: Mapping[str, Any]) -> dict[str, str]:
+    """Returns which file it is, as the audit keeps it: the file itself goes."""
+    if "file" not in selection:
+        return {}
+    file = ReplayFile.objects.get(pk=selection["file"])
+    return {"file": f"{file.name}, sha256 {file.digest}"}
+
+
 def _job(cluster: Cluster, arguments: StartReplay, found: DryRun) -> tuple[ReplayJob, bool]:
     """Returns the job, and whether it was made now. Two at the same time meet in the database."""
     identity = identity_of(arguments.group, found.selection, arguments.target, arguments.target_topic)
@@ -163,6 +184,7 @@ def _job(cluster: Cluster, arguments: StartReplay, found: DryRun) -> tuple[Repla
                 identity=identity,
                 group_name=arguments.group,
                 selection=found.selection,
+                selected_count=found.chosen.ledger_count,
                 until_id=found.until_id,
                 target=arguments.target,
                 target_topic=arguments.target_topic,
@@ -201,7 +223,7 @@ def _check_target(arguments: StartReplay) -> None:
 def _check_sight(cluster: Cluster, arguments: StartReplay, found: DryRun) -> None:
     """Raises ActionRefused where bodies would go from a topic that is hidden from who asks to one that is not."""
     role, rules = who_asks().role_on(cluster), settings.MQADMIN_MASKED
-    from_hidden = is_masked(rules, role, {dlq_topic(arguments.group), *found.origins})
+    from_hidden = is_masked(rules, role, {dlq_topic(arguments.group), *found.chosen.origins})
     if arguments.target == Target.TOPIC and from_hidden and not is_masked(rules, role, {arguments.target_topic}):
         raise ActionRefused(
             _("Bodies of these messages are hidden from your role: they may not go to a topic where it sees them.")

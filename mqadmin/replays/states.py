@@ -3,7 +3,8 @@
 A replay:   needs approval → running | cancelled
             running ⇄ paused      running → stopped by itself → running
             running → done        running, paused, stopped → cancelled
-An entry:   waiting → sending → sent | refused | unknown
+An entry:   refused from the beginning: a line of a file that is wrong
+            waiting → sending → sent | refused | unknown
                       sending → waiting       it is certain that nothing was sent
             waiting → skipped | refused
 """

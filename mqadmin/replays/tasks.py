@@ -13,7 +13,9 @@ from django.db.models import Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from mqadmin.replay_files.retention import remove_old as remove_old_files
 from mqadmin.replays import ledger, retention
+from mqadmin.replays import selectors as replay_selectors
 from mqadmin.replays.driving import Left, drive_step
 
 logger = logging.getLogger(__name__)
@@ -46,6 +48,13 @@ def remove_old_replays() -> None:
     count = retention.remove_old(timezone.now())
     if count:
         logger.info("%d replays that ended longer ago than dead letters are kept were removed", count)
+
+
+@shared_task
+def remove_old_replay_files() -> None:
+    count = remove_old_files(timezone.now(), in_use=replay_selectors.files_in_use())
+    if count:
+        logger.info("%d files that nobody replays any more were removed", count)
 
 
 def wake(job_id: int) -> None:

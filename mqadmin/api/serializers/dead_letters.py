@@ -92,7 +92,7 @@ class DeadLetterSerializer(serializers.Serializer[Any]):
 
 
 class ExportedDeadLetterSerializer(serializers.Serializer[Any]):
-    """A dead letter with what it carried."""
+    """A dead letter with what it carried; `…/replay-files` takes such files."""
 
     properties = serializers.DictField(child=serializers.CharField())
     body = serializers.CharField(help_text="As it was sent, not compressed.")
@@ -107,7 +107,8 @@ class ExportedDeadLetterSerializer(serializers.Serializer[Any]):
         for name, field in listed.items():
             field.source = f"dead.{field.source or name}"
         keys = serializers.CharField(source="dead.keys", help_text="Separated by spaces.")
-        return {**listed, "keys": keys, **super().get_fields()}
+        cluster = serializers.CharField(help_text="Whose dead letter it is.")
+        return {"cluster": cluster, **listed, "keys": keys, **super().get_fields()}
 
 
 class BodySerializer(serializers.Serializer[Any]):

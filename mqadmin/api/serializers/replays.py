@@ -22,6 +22,7 @@ class ReplaySerializer(serializers.Serializer[Any]):
     rate = serializers.IntegerField(source="rate_per_s", help_text="Messages a second.")
     stop_percent = serializers.IntegerField(help_text="It stops when more of those sent fail again; 0: never.")
     started_by = serializers.CharField()
+    note = serializers.CharField(help_text="What the ledger lacks of what was selected.")
     problem = serializers.CharField(help_text="Why it does not go on at this moment, or stopped by itself.")
     created_at = serializers.DateTimeField()
     frozen_at = serializers.DateTimeField(allow_null=True, help_text="When its ledger was complete.")
@@ -43,6 +44,7 @@ class ReplayEntrySerializer(serializers.Serializer[Any]):
     dead_letter = serializers.IntegerField(
         source="dead_letter_id", allow_null=True, help_text="Null: the index has removed it."
     )
+    line = serializers.IntegerField(allow_null=True, help_text="Of a file; null: it is of the index.")
     message_id = serializers.CharField()
     state = serializers.ChoiceField(choices=[(one.value, one.value) for one in EntryState])
     words = serializers.CharField(help_text="Why it waits, or is skipped, refused or unknown.")

@@ -164,7 +164,7 @@ class DeadLetterExport(ListResource):
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[ExportedDeadLetter]:
         head = selectors.cluster_head(names["cluster"])
         role = role_on(self.request, head)
-        return ExportedRows(_found(head, query, role), role)
+        return ExportedRows(head.name, _found(head, query, role), role)
 
 
 class DeadLetterDetail(Resource):

@@ -16,6 +16,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter, MendedCopy
 from mqadmin.people.roles import Role
 from mqadmin.replays import approval, ledger, start_replay, tasks
+from mqadmin.replays.choosing import Chosen
 from mqadmin.replays.dry_run import DryRun
 from mqadmin.replays.models import ReplayJob
 from mqadmin.replays.states import JobState, Target
@@ -35,14 +36,8 @@ def dry_run(monkeypatch: pytest.MonkeyPatch) -> None:
             selection=selection,
             until_id=1000,
             target=Target.GROUP,
-            count=1,
-            has_more=False,
-            origins=("orders",),
+            chosen=Chosen(count=1, origins=("orders",), sample=(), replayed_count=0, large_count=0, homeless_count=0),
             topics=("%RETRY%billing",),
-            sample=(),
-            replayed_count=0,
-            large_count=0,
-            homeless_count=0,
         )
 
     monkeypatch.setattr(start_replay, "dry_run", found)

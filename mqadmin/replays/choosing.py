@@ -1,0 +1,119 @@
+"""What a selection holds, counted for the dry run: dead letters of the index, or the messages of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from mqadmin.actions.declaration import ActionRefused
+from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.deadletters.selection import counted, selected
+from mqadmin.replay_files.models import FileMessage, ReplayFile
+from mqadmin.replay_files.selectors import of_group
+from mqadmin.replays.models import ReplayEntry
+from mqadmin.replays.states import EntryState
+
+SAMPLE_SIZE = 5
+# Origin topics of one group that are looked at.
+TOPICS_MAX = 20
+SENT = (EntryState.SENDING, EntryState.SENT, EntryState.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """`count`: how many can be sent; with `has_more` there are more, uncounted. `origins`: where they came from.
+
+    `sample`: message ids. `large_count`: bodies that are on the broker alone; `homeless_count`: the topic of these is
+    not known. Of a file: `wrong_count` lines that cannot be sent, `changed_count` messages that are not known to be as
+    the index has them, `others_count` lines of other groups.
+    """
+
+    count: int
+    origins: tuple[str, ...]
+    sample: tuple[str, ...]
+    replayed_count: int
+    large_count: int
+    homeless_count: int
+    has_more: bool = False
+    wrong_count: int = 0
+    changed_count: int = 0
+    others_count: int = 0
+
+    @property
+    def ledger_count(self) -> int | None:
+        """Returns how many entries the ledger gets; None where they were not counted to the end."""
+        return None if self.has_more else self.count + self.wrong_count
+
+
+def chosen_of_index(cluster: Cluster, group: str, selection: Mapping[str, Any], *, until_id: int) -> Chosen:
+    """Returns what of the index is selected."""
+    found = selected(cluster, group, selection, until_id=until_id)
+    rows, has_more = counted(found)
+    return Chosen(
+        count=rows.count(),
+        has_more=has_more,
+        origins=_origins(cluster, group, rows, selection),
+        sample=tuple(row.message_id for row in found.after(None, SAMPLE_SIZE)),
+        replayed_count=_replayed(Q(dead_letter__in=rows.values("pk")), "dead_letter"),
+        large_count=rows.filter(body_bytes__gt=settings.MQADMIN_DEAD_LETTER_BODY_KIB * 1024).count(),
+        homeless_count=rows.filter(origin_topic="").count(),
+    )
+
+
+def chosen_of_file(cluster: Cluster, group: str, selection: Mapping[str, Any]) -> Chosen:
+    """Returns what of a file is the group's. Raises ActionRefused where the file is gone, or has nothing of it."""
+    file = ReplayFile.objects.filter(cluster=cluster, pk=selection["file"], read_at__isnull=False).first()
+    if file is None:
+        raise ActionRefused(_("This cluster has no file of this number; it may have been removed for its age."))
+    rows = of_group(file.pk, group)
+    good = rows.filter(problem="")
+    if not good.exists():
+        words = _("The file has nothing of group %(group)s that could be sent.")
+        raise ActionRefused(words % {"group": group})
+    own = {"has_body": False, "dead_letter__body_bytes__gt": settings.MQADMIN_DEAD_LETTER_BODY_KIB * 1024}
+    counts = rows.aggregate(
+        good=Count("pk", filter=Q(problem="")),
+        wrong=Count("pk", filter=~Q(problem="")),
+        changed=Count("pk", filter=Q(problem="", is_changed=True)),
+        homeless=Count("pk", filter=Q(problem="", origin_topic="")),
+    )
+    names = good.exclude(origin_topic="").order_by().values_list("origin_topic", flat=True).distinct()
+    is_known = Q(dead_letter__in=good.filter(dead_letter__isnull=False).values("dead_letter"))
+    return Chosen(
+        count=counts["good"],
+        origins=tuple(sorted(names[:TOPICS_MAX])),
+        sample=tuple(_name(row) for row in good.order_by("line").defer("body", "properties")[:SAMPLE_SIZE]),
+        replayed_count=_replayed(is_known, "dead_letter")
+        + _replayed(Q(dead_letter=None, file_message__in=good.values("pk")), "file_message"),
+        large_count=good.filter(**own).count(),
+        homeless_count=counts["homeless"],
+        wrong_count=counts["wrong"],
+        changed_count=counts["changed"],
+        others_count=file.line_count - counts["good"] - counts["wrong"],
+    )
+
+
+def _name(row: FileMessage) -> str:
+    return row.message_id or _("line %(n)d") % {"n": row.line}
+
+
+def _replayed(which: Q, what: str) -> int:
+    sent = ReplayEntry.objects.filter(which, state__in=SENT)
+    return int(sent.aggregate(n=Count(what, distinct=True))["n"])
+
+
+def _origins(cluster: Cluster, group: str, rows: QuerySet[DeadLetter], selection: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the origin topics: those of the failures, where these are what is selected."""
+    if set(selection) <= {"failure"}:
+        its_failures = Failure.objects.filter(cluster=cluster, group_name=group)
+        chosen = its_failures.filter(pk=selection["failure"]) if "failure" in selection else its_failures
+        names = set(chosen.values_list("origin_topic", flat=True))
+    else:
+        names = set(rows.order_by().values_list("origin_topic", flat=True).distinct()[:TOPICS_MAX])
+    return tuple(sorted(name for name in names if name)[:TOPICS_MAX])
