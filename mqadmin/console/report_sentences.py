@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from django.utils import formats
 from django.utils.translation import gettext, ngettext
 
-from mqadmin.console.figures import count_text, duration_text
+from mqadmin.console.figures import count_text, duration_text, rate_text
 from mqadmin.reports.models import DayReport, GroupDay
 from mqadmin.reports.selectors import DayPage
 
@@ -37,10 +38,32 @@ def day_sentences(page: DayPage) -> list[str]:
     return [
         *_worse(page.worse),
         *_abandoned(page.abandoned),
+        *_unusual(page.groups),
+        *_in_conflict(page.groups),
         *_against_yesterday(page),
         *_hot(page.groups),
+        *_skewed(page.groups),
+        *_retried(page.report),
         *_dead(page),
+        *_short(page.groups),
     ]
+
+
+def anomaly_text(anomaly: Sequence[Any]) -> str:
+    """Returns in words what was unusual in an hour of a group."""
+    hour, reason, value, usual = anomaly
+    values = {"value": count_text(round(value)), "usual": count_text(round(usual))}
+    return gettext("%(hour)s:00: %(what)s") % {"hour": hour, "what": _UNUSUAL[reason]() % values}
+
+
+_UNUSUAL: Mapping[str, Callable[[], str]] = {
+    "stopped": lambda: gettext("nobody was online, and %(value)s messages waited"),
+    "flood": lambda: gettext("%(value)s messages came in; %(usual)s are usual"),
+    "failing": lambda: gettext("%(value)s messages failed; %(usual)s are usual"),
+    "slow": lambda: gettext("less was consumed than usual, and %(value)s messages waited"),
+    "silence": lambda: gettext("only %(value)s messages came in; %(usual)s are usual"),
+    "lag": lambda: gettext("%(value)s messages waited; %(usual)s are usual"),
+}
 
 
 def _worse(worse: Sequence[GroupDay]) -> Iterator[str]:
@@ -60,9 +83,51 @@ def _abandoned(abandoned: Sequence[GroupDay]) -> Iterator[str]:
         yield words % {"group": row.group_name, "lag": count_text(row.lag_last)}
 
 
+def _unusual(groups: Sequence[GroupDay]) -> Iterator[str]:
+    for row in [row for row in groups if row.anomalies][:NAMED_MAX]:
+        words = gettext("Unusual in %(group)s at %(what)s.")
+        yield words % {"group": row.group_name, "what": anomaly_text(row.anomalies[0])}
+
+
+def _in_conflict(groups: Sequence[GroupDay]) -> Iterator[str]:
+    for row in sorted((row for row in groups if row.conflict_s), key=lambda row: -row.conflict_s)[:NAMED_MAX]:
+        words = gettext("Members of %(group)s did not subscribe to the same for %(time)s.")
+        yield words % {"group": row.group_name, "time": duration_text(row.conflict_s * 1000)}
+
+
+def _skewed(groups: Sequence[GroupDay]) -> Iterator[str]:
+    skewed = max((row for row in groups if row.produced_skew), key=lambda row: row.produced, default=None)
+    if skewed is not None:
+        words = gettext("Keys are uneven in what %(group)s consumes: %(queue)s gets %(skew)s times its share.")
+        yield words % {"group": skewed.group_name, "queue": skewed.skewed_queue, "skew": skewed.produced_skew}
+
+
+def _retried(report: DayReport) -> Iterator[str]:
+    if report.retried:
+        words = ngettext(
+            "%(n)s retry cost messages %(time)s of waiting in retry topics.",
+            "%(n)s retries cost messages %(time)s of waiting in retry topics, all together.",
+            report.retried,
+        )
+        yield words % {"n": count_text(report.retried), "time": duration_text(report.retry_wait_s * 1000)}
+
+
+def _short(groups: Sequence[GroupDay]) -> Iterator[str]:
+    for row in [row for row in groups if row.is_short][:NAMED_MAX]:
+        words = gettext(
+            "In 30 days %(group)s may have to consume up to %(high)s messages a second in its busiest hour; "
+            "the most that it was seen to consume is %(most)s."
+        )
+        yield words % {
+            "group": row.group_name,
+            "high": rate_text(row.forecast_high_s or 0),
+            "most": rate_text(row.most_out_s or 0),
+        }
+
+
 def _against_yesterday(page: DayPage) -> Iterator[str]:
     now, before = page.report, page.before
-    if before is None or not before.produced:
+    if before is None or not before.produced or not (now.is_whole and before.is_whole):
         return
     percent = round(100 * (now.produced - before.produced) / before.produced)
     if percent > PERCENT_MAX:

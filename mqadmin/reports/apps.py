@@ -9,6 +9,9 @@ class ReportsConfig(AppConfig):
 
     def ready(self) -> None:
         from mqadmin.actions import registry  # needs the models
-        from mqadmin.reports import make_report  # needs the models
+        from mqadmin.reports import (
+            make_report,  # needs the models
+            receivers,  # noqa: F401 - listens
+        )
 
         registry.register(make_report.DECLARATION)

@@ -2,6 +2,7 @@
 
     <data>/history/v1/lag/day=2026-11-22/hour=14/<cluster>.parquet     what was sampled
     <data>/history/v1/gaps/day=2026-11-22/hour=14/<cluster>.parquet    when it was not, or not all of it
+    …/rebalances/… …/dead_letters/… …/conflicts/…                      what happened meanwhile, where something did
 
 One file holds one hour of one cluster and is replaced as a whole, so a reader sees the former or the new one, and an
 append that is killed leaves nothing but a file whose name begins with a dot. Times are UTC.
@@ -16,7 +17,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,7 +57,42 @@ GAPS = pa.schema(
         pa.field("note", pa.string(), nullable=False),
     ]
 )
-SCHEMAS = {"lag": LAG, "gaps": GAPS}
+REBALANCES = pa.schema(
+    [
+        pa.field("cluster", pa.string(), nullable=False),
+        pa.field("consumer_group", pa.string(), nullable=False),
+        pa.field("at", _TIME, nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("client_id", pa.string(), nullable=False),
+        pa.field("moved_queues", pa.int32(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+    ]
+)
+DEAD_LETTERS = pa.schema(
+    [
+        pa.field("cluster", pa.string(), nullable=False),
+        pa.field("consumer_group", pa.string(), nullable=False),
+        pa.field("at", _TIME, nullable=False),
+        pa.field("origin_topic", pa.string(), nullable=False),
+        pa.field("tag", pa.string(), nullable=False),
+        pa.field("failure_class", pa.string(), nullable=False),
+        pa.field("failure_text", pa.string(), nullable=False),
+        pa.field("dead_count", pa.int64(), nullable=False),
+    ]
+)
+CONFLICTS = pa.schema(
+    [
+        pa.field("cluster", pa.string(), nullable=False),
+        pa.field("consumer_group", pa.string(), nullable=False),
+        pa.field("at", _TIME, nullable=False),
+        pa.field("until", _TIME, nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+    ]
+)
+SCHEMAS = {"lag": LAG, "gaps": GAPS, "rebalances": REBALANCES, "dead_letters": DEAD_LETTERS, "conflicts": CONFLICTS}
+# What happened, beside what was sampled: files of hours in which something did.
+EVENTS = ("rebalances", "dead_letters", "conflicts")
 
 
 class BadHistory(Exception):
@@ -100,19 +136,33 @@ class History:
         except (pa.ArrowException, OSError, ValueError):
             return False
 
-    def check(self, day: date) -> list[Path]:
-        """Returns the files of lag of a day. Raises BadHistory for one that is not of this history."""
-        paths = self.files("lag", day)
+    def check(self, kind: str, cluster: str, day: date) -> list[Path]:
+        """Returns a cluster's files of a day. Raises BadHistory for one that is not of this history."""
+        paths = [path for path in self.files(kind, day) if path.stem == cluster]
         for path in paths:
             try:
                 schema = pq.read_schema(path)
             except (pa.ArrowException, OSError) as error:
                 words = _("%(path)s cannot be read: move it away. %(error)s")
                 raise BadHistory(words % {"path": path, "error": str(error).splitlines()[0]}) from error
-            if not schema.equals(LAG):
+            if not schema.equals(SCHEMAS[kind]):
                 words = _("%(path)s has other columns than the history: move it away.")
                 raise BadHistory(words % {"path": path})
         return paths
+
+    def strays(self, cluster: str, day: date) -> list[Path]:
+        """Returns the files that have samples of another time: of a clock that was ahead, or put there by hand."""
+        begin, end = day_bounds(day)
+        return [path for path in self.check("lag", cluster, day) if _reaches_out(path, begin, end)]
+
+    def groups(self, cluster: str, day: date) -> set[str]:
+        """Returns the groups that were sampled on a day. Raises BadHistory."""
+        found: set[str] = set()
+        for path in self.check("lag", cluster, day):
+            names = pq.read_table(path, columns=["consumer_group"], read_dictionary=["consumer_group"])
+            for chunk in names.column(0).chunks:
+                found.update(chunk.dictionary.to_pylist())
+        return found
 
     @contextmanager
     def writing(self, kind: str, cluster: str, hour: datetime, *, is_complete: bool) -> Iterator[pq.ParquetWriter]:
@@ -135,6 +185,23 @@ class History:
             for one in old:
                 shutil.rmtree(self.root / kind / f"day={one:%Y-%m-%d}", ignore_errors=True)
         return len(old)
+
+
+def day_bounds(day: date) -> tuple[datetime, datetime]:
+    """Returns when a day (UTC) begins and ends."""
+    begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return begin, begin + timedelta(days=1)
+
+
+def _reaches_out(path: Path, begin: datetime, end: datetime) -> bool:
+    """Tells by a file's statistics whether it has rows from before or after."""
+    meta = pq.read_metadata(path)
+    names = meta.schema.to_arrow_schema().names
+    for group in (meta.row_group(number) for number in range(meta.num_row_groups)):
+        first, last = (group.column(names.index(name)).statistics for name in ("at", "until"))
+        if first is not None and last is not None and first.has_min_max and (first.min < begin or last.max > end):
+            return True
+    return False
 
 
 def hour_of(moment: datetime) -> datetime:

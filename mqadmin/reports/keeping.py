@@ -8,24 +8,29 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Sum
-from django.db.models.functions import Coalesce
 
-from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
-from mqadmin.deadletters.models import FailureHour
-from mqadmin.rebalances.models import RebalanceEvent
+from mqadmin.clusters.models import Cluster
+from mqadmin.objectives.values import Objectives
+from mqadmin.reports import spark_job
 from mqadmin.reports.models import DayReport, GroupDay
 
 HOUR_MS = 3_600_000
 ROWS_PER_INSERT = 500
-_SUMS = ("over_s", "produced", "consumed", "retried", "dead")
+_SUMS = ("over_s", "produced", "consumed", "retried", "dead", "retry_wait_s")
+# Figures that a row has as Spark gives them.
+_AS_THEY_ARE = (
+    *("lag_p50", "lag_p95", "lag_p99", "lag_max", "lag_last", "drain_s", "members"),
+    *("produced", "consumed", "retried", "dead", "is_quiet", "is_abandoned", "peak_in_s", "peak_out_s"),
+    *("produced_before", "lag_p95_before", "dead_before", "growth"),
+    *("forecast_in_s", "forecast_low_s", "forecast_high_s", "most_out_s"),
+)
+_COUNTS = ("rebalance_count", "moved_queues", "lost_members")
 
 
 def day_folder(root: Path, cluster: str, day: date) -> Path:
@@ -40,12 +45,14 @@ def keep(
     *,
     folder: Path,
     root: Path,
-    objective_s: int,
+    objectives: Objectives,
     now: datetime,
 ) -> DayReport:
-    """Writes the rows of a day, and removes what no row names any more. `folder` lies in `root`."""
-    churn, failures = _churn(cluster, day), _top_failures(cluster, day)
-    groups = sorted((_row(one, day, churn, failures) for one in figures), key=lambda row: row.group_name)
+    """Writes the rows of a day, and removes what no row names any more. `folder` lies in `root`.
+
+    `objectives`: what was allowed when the day ended.
+    """
+    groups = sorted((_row(one, day, objectives) for one in figures), key=lambda row: row.group_name)
     digest = _digest(groups)
     totals = {name: sum(getattr(row, name) for row in groups) for name in _SUMS}
     with transaction.atomic():
@@ -53,10 +60,12 @@ def keep(
         report = former or DayReport(cluster=cluster, day=day, revision=0)
         if former is None or former.digest != digest:
             report.revision += 1
-        report.digest, report.made_at, report.objective_s = digest, now, objective_s
+        report.digest, report.made_at = digest, now
         report.is_whole = now >= datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
         report.folder = str(folder.relative_to(root))
         report.group_count, report.over_count = len(groups), sum(row.over_s > 0 for row in groups)
+        report.anomaly_count = sum(len(row.anomalies) for row in groups)
+        report.conflict_count = sum(row.conflict_s > 0 for row in groups)
         for name, total in totals.items():
             setattr(report, name, total)
         report.save()
@@ -68,6 +77,22 @@ def keep(
     return report
 
 
+def result_folders(root: Path, cluster: Cluster, day: date) -> dict[date, Path]:
+    """Returns the results that a day is held against, of the days that have one on this machine."""
+    reports = DayReport.objects.filter(cluster=cluster, day__in=spark_job.days_needed(day))
+    found = {report.day: root / report.folder for report in reports}
+    return {one: folder for one, folder in found.items() if (folder / spark_job.HOURS).is_dir()}
+
+
+def remove_before(root: Path, day: date) -> int:
+    """Removes the reports that are older than the history; returns how many."""
+    old = list(DayReport.objects.filter(day__lt=day).values_list("pk", "folder"))
+    for pk, folder in old:
+        DayReport.objects.filter(pk=pk).delete()
+        shutil.rmtree(root / folder, ignore_errors=True)
+    return len(old)
+
+
 def remove_leftovers(root: Path, cluster: str, day: date, kept: str) -> None:
     """Removes the folders of other runs of this day."""
     for path in day_folder(root, cluster, day).glob("run-*"):
@@ -75,27 +100,39 @@ def remove_leftovers(root: Path, cluster: str, day: date, kept: str) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _row(one: Mapping[str, Any], day: date, churn: Mapping[str, int], failures: Mapping[str, str]) -> GroupDay:
-    group, hot, start_ms = one["consumer_group"], one["hot_queue"] or {}, _start_ms(day)
-    place = f"{hot['topic']}/{hot['broker']}/{hot['queue']}" if hot else ""
-    before = one["over_ms_before"]
+def _row(one: Mapping[str, Any], day: date, objectives: Objectives) -> GroupDay:
+    hot, skewed, start_ms = one["hot_queue"] or {}, one["skewed_queue"] or {}, _start_ms(day)
+    allowed = objectives.of_group(one["consumer_group"])
+
+    def hour_of_day(hour_ms: int) -> int:
+        return (hour_ms - start_ms) // HOUR_MS
+
     return GroupDay(
-        group_name=group,
+        group_name=one["consumer_group"],
         known_s=one["known_ms"] // 1000,
         over_s=one["over_ms"] // 1000,
-        **{name: one[name] for name in ("lag_p50", "lag_p95", "lag_p99", "lag_max", "lag_last", "drain_s", "members")},
-        **{name: one[name] for name in ("produced", "consumed", "retried", "dead", "is_quiet", "is_abandoned")},
-        worst_hour=(one["worst_hour"] - start_ms) // HOUR_MS if one["over_ms"] else None,
-        hot_queue=place,
+        over_s_before=None if one["over_ms_before"] is None else one["over_ms_before"] // 1000,
+        objective_s=allowed.lag_s,
+        objective_lag=allowed.lag,
+        **{name: one[name] for name in _AS_THEY_ARE},
+        **{name: one[name] or 0 for name in _COUNTS},
+        **{f"wait_{name}_s": _seconds(one[f"wait_{name}_ms"]) for name in ("p50", "p95", "max")},
+        retry_wait_s=one["retry_wait_ms"] // 1000,
+        worst_hour=hour_of_day(one["worst_hour"]) if one["over_ms"] else None,
+        hot_queue=_place(hot),
         skew=hot.get("skew"),
-        produced_before=one["produced_before"],
-        over_s_before=None if before is None else before // 1000,
-        lag_p95_before=one["lag_p95_before"],
-        rebalance_count=churn.get(group, 0),
-        top_failure=failures.get(group, ""),
+        skewed_queue=_place(skewed),
+        produced_skew=skewed.get("skew"),
+        conflict_s=(one["conflict_ms"] or 0) // 1000,
+        conflict_kind=one["conflict_kind"] or "",
+        anomalies=[
+            [hour_of_day(found["hour"]), found["reason"], found["value"], found["usual"]]
+            for found in one["anomalies"] or []
+        ],
+        failures=[[found["failure"], found["origin_topic"], found["dead"]] for found in one["failures"] or []],
         hours=[
             [
-                (hour["hour"] - start_ms) // HOUR_MS,
+                hour_of_day(hour["hour"]),
                 hour["known_ms"] // 1000,
                 hour["lag_mean"],
                 hour["lag_max"],
@@ -106,24 +143,12 @@ def _row(one: Mapping[str, Any], day: date, churn: Mapping[str, int], failures: 
     )
 
 
-def _churn(cluster: Cluster, day: date) -> Counter[str]:
-    """Counts what was observed of each group's rebalances on that day."""
-    names = RebalanceEvent.objects.filter(cluster=cluster, at__gte=_start(day), at__lt=_start(day, 1))
-    return Counter(names.values_list("group__name", flat=True))
+def _seconds(ms: int | None) -> float | None:
+    return None if ms is None else ms / 1000
 
 
-def _top_failures(cluster: Cluster, day: date) -> dict[str, str]:
-    """Returns of each group what most messages died of on that day: the error's class, else the origin topic."""
-    hours = FailureHour.objects.filter(failure__cluster=cluster, hour__gte=_start(day), hour__lt=_start(day, 1))
-    counted = (
-        hours.values("failure__group_name", "failure__failure_class", "failure__origin_topic")
-        .annotate(dead=Coalesce(Sum("dead_count"), 0))
-        .order_by("dead", "failure__failure_class")
-    )
-    return {
-        row["failure__group_name"]: (row["failure__failure_class"] or row["failure__origin_topic"])[:NAME_CHARS_MAX]
-        for row in counted
-    }
+def _place(queue: Mapping[str, Any]) -> str:
+    return f"{queue['topic']}/{queue['broker']}/{queue['queue']}" if queue else ""
 
 
 def _digest(groups: Iterable[GroupDay]) -> str:
@@ -132,9 +157,5 @@ def _digest(groups: Iterable[GroupDay]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _start(day: date, later_days: int = 0) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=later_days)
-
-
 def _start_ms(day: date) -> int:
-    return int(_start(day).timestamp()) * 1000
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000

@@ -23,8 +23,8 @@ class RunState(models.TextChoices):
 class ReportRun(models.Model):
     """One run: the reports of some days, of one cluster or (`cluster_name` "") of all.
 
-    `stage` and `percent`: how far it is. `seen_at`: it was alive then. `problem`: one line, why it failed. `figures`:
-    what Spark says of itself.
+    `stage` and `percent`: how far it is. `seen_at`: it was alive then. `problem`: one line, why it failed. `remark`:
+    one line, what was left out all the same. `figures`: what Spark says of itself.
     """
 
     cluster_name = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
@@ -41,6 +41,7 @@ class ReportRun(models.Model):
     row_count = models.BigIntegerField(default=0)
     figures = models.JSONField(default=dict, blank=True)
     problem = models.CharField(max_length=PROBLEM_CHARS_MAX, blank=True, default="")
+    remark = models.CharField(max_length=PROBLEM_CHARS_MAX, blank=True, default="")
 
     class Meta:
         constraints = (
@@ -73,7 +74,6 @@ class DayReport(models.Model):
     digest = models.CharField(max_length=64)
     made_at = models.DateTimeField()
     is_whole = models.BooleanField()
-    objective_s = models.PositiveIntegerField()
     folder = models.CharField(max_length=FOLDER_CHARS_MAX)
     group_count = models.PositiveIntegerField()
     over_count = models.PositiveIntegerField()
@@ -82,6 +82,9 @@ class DayReport(models.Model):
     consumed = models.BigIntegerField()
     retried = models.BigIntegerField()
     dead = models.BigIntegerField()
+    retry_wait_s = models.BigIntegerField(default=0)
+    anomaly_count = models.PositiveIntegerField(default=0)
+    conflict_count = models.PositiveIntegerField(default=0)
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=["cluster", "day"], name="mq_day_report_identity"),)
@@ -94,6 +97,7 @@ class GroupDay(models.Model):
     """One group in a report. Times are in seconds; null: not known. docs/REPORTS.md says what each figure means.
 
     `hours`: a list of [hour of the day, known seconds, mean lag, largest lag, seconds over the objective].
+    `anomalies`: of [hour of the day, reason, value, what is usual]. `failures`: of [failure, origin topic, dead].
     """
 
     report = models.ForeignKey(DayReport, on_delete=models.CASCADE, related_name="groups")
@@ -110,17 +114,38 @@ class GroupDay(models.Model):
     produced = models.BigIntegerField()
     consumed = models.BigIntegerField()
     retried = models.BigIntegerField()
+    retry_wait_s = models.BigIntegerField(default=0)
     dead = models.BigIntegerField()
+    objective_s = models.PositiveIntegerField(default=60)
+    objective_lag = models.BigIntegerField(null=True, blank=True)
+    wait_p50_s = models.FloatField(null=True, blank=True)
+    wait_p95_s = models.FloatField(null=True, blank=True)
+    wait_max_s = models.FloatField(null=True, blank=True)
+    peak_in_s = models.FloatField(null=True, blank=True)
+    peak_out_s = models.FloatField(null=True, blank=True)
     members = models.IntegerField(null=True, blank=True)
     is_quiet = models.BooleanField()
     is_abandoned = models.BooleanField()
     hot_queue = models.CharField(max_length=2 * NAME_CHARS_MAX, blank=True, default="")
     skew = models.FloatField(null=True, blank=True)
+    skewed_queue = models.CharField(max_length=2 * NAME_CHARS_MAX, blank=True, default="")
+    produced_skew = models.FloatField(null=True, blank=True)
+    growth = models.FloatField(null=True, blank=True)
     produced_before = models.BigIntegerField(null=True, blank=True)
     over_s_before = models.IntegerField(null=True, blank=True)
     lag_p95_before = models.FloatField(null=True, blank=True)
+    dead_before = models.BigIntegerField(null=True, blank=True)
     rebalance_count = models.PositiveIntegerField(default=0)
-    top_failure = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    moved_queues = models.PositiveIntegerField(default=0)
+    lost_members = models.PositiveIntegerField(default=0)
+    conflict_s = models.PositiveIntegerField(default=0)
+    conflict_kind = models.CharField(max_length=20, blank=True, default="")
+    forecast_in_s = models.FloatField(null=True, blank=True)
+    forecast_low_s = models.FloatField(null=True, blank=True)
+    forecast_high_s = models.FloatField(null=True, blank=True)
+    most_out_s = models.FloatField(null=True, blank=True)
+    anomalies = models.JSONField(default=list)
+    failures = models.JSONField(default=list)
     hours = models.JSONField(default=list)
 
     class Meta:
@@ -129,3 +154,30 @@ class GroupDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.group_name} on {self.report.day}"
+
+    @property
+    def top_failure(self) -> str:
+        """What most of its messages died of; "" where none did."""
+        return str(self.failures[0][0]) if self.failures else ""
+
+    @property
+    def is_short(self) -> bool:
+        """Tells whether more may come in a month from now than the group was ever seen to consume."""
+        return self.forecast_high_s is not None and self.forecast_high_s > (self.most_out_s or 0)
+
+
+class ConflictTime(models.Model):
+    """From when until when (null: still) members of a group did not want the same; `kind` as subscriptions name it."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    group_name = models.CharField(max_length=NAME_CHARS_MAX)
+    kind = models.CharField(max_length=20)
+    topic_name = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = (models.Index(fields=["cluster", "group_name", "until"], name="mq_conflict_time_by_group"),)
+
+    def __str__(self) -> str:
+        return f"{self.group_name}: {self.kind} since {self.since}"

@@ -1,19 +1,23 @@
 """The report of one cluster and one day on Spark: reads the history, goes through the steps, writes the result.
 
 The result is Parquet in a folder of the run's own; which folder counts is said by a row of the database that is written
-last (`keeping.py`), so a run that fails or is killed anywhere leaves what was there before.
+last (`keeping.py`), so a run that fails or is killed anywhere leaves what was there before. What a day is held against
+is read from the results of the days before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mqadmin.reports import steps
-from mqadmin.reports.history import BadHistory, History
+from mqadmin.objectives.values import DEFAULT_LAG_S
+from mqadmin.reports import comparing, event_steps, steps
+from mqadmin.reports.history import History, day_bounds
+from mqadmin.reports.judging import Judged
 
 if TYPE_CHECKING:
     from datetime import date
@@ -26,30 +30,62 @@ LAG_DDL = (
     "brokers ARRAY<STRING>, queues ARRAY<INT>, committed ARRAY<BIGINT>, ends ARRAY<BIGINT>, "
     "waiting_since_ms ARRAY<BIGINT>, doubt_ms ARRAY<INT>"
 )
+_KEY_DDL = "cluster STRING, consumer_group STRING"
+EVENT_DDL = {
+    "rebalances": f"{_KEY_DDL}, at TIMESTAMP, kind STRING, client_id STRING, moved_queues INT, source STRING",
+    "dead_letters": f"{_KEY_DDL}, at TIMESTAMP, origin_topic STRING, tag STRING, failure_class STRING, "
+    "failure_text STRING, dead_count BIGINT",
+    "conflicts": f"{_KEY_DDL}, at TIMESTAMP, until TIMESTAMP, kind STRING, topic STRING",
+}
+OBJECTIVE_DDL = "consumer_group STRING, at BIGINT, until BIGINT, objective_ms BIGINT, allowed_lag BIGINT"
+# What is read of the results of other days.
+DAY_DDL = f"{_KEY_DDL}, peak_in_s DOUBLE, peak_out_s DOUBLE"
+BEFORE_DDL = f"{_KEY_DDL}, produced BIGINT, over_ms BIGINT, lag_p95 DOUBLE, dead BIGINT"
+HOUR_DDL = (
+    f"{_KEY_DDL}, hour BIGINT, known_ms BIGINT, lag_mean DOUBLE, produced BIGINT, consumed BIGINT, retried BIGINT, "
+    "dead BIGINT, members INT"
+)
 # The same weekday.
 BEFORE = timedelta(days=7)
-GROUPS, QUEUES = "groups", "queues"
+# What is usual is asked of two weeks, where it leads of four.
+USUAL_DAYS, TREND_DAYS = 14, 28
+GROUPS, QUEUES, HOURS = "groups", "queues", "hours"
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one report is about. `objective_s`: for how long the oldest message of a group may wait."""
+    """What one report is about. `objectives`: what was allowed to groups that were not judged by what ships.
+
+    `earlier`: the folders with the results of the days before, of those that have one.
+    """
 
     cluster: str
     day: date
-    objective_s: int
+    objectives: Sequence[Judged] = ()
+    earlier: Mapping[date, Path] = field(default_factory=dict)
 
 
 def make(spark: SparkSession, history: History, unit: Unit, folder: Path) -> None:
-    """Writes the figures of the groups and of their queues into `folder`. Raises BadHistory."""
-    lag = _read(spark, history, unit.cluster, unit.day)
-    queues = steps.queue_days(lag).cache()
-    days = _days(lag, unit.objective_s)
-    before = _days(_read(spark, history, unit.cluster, unit.day - BEFORE), unit.objective_s)
-    grown = steps.with_growth(days, steps.hot_queues(queues), before)
-    grown.coalesce(1).write.parquet(str(folder / GROUPS))
+    """Writes the figures of the groups, of their queues and of their hours into `folder`. Raises BadHistory."""
+    lag = _read(spark, history, "lag", LAG_DDL, unit)
+    objectives = spark.createDataFrame(list(unit.objectives), OBJECTIVE_DDL)
+    topics = steps.topic_spans(lag)
+    spans = steps.group_spans(steps.judged(topics, objectives, DEFAULT_LAG_S * 1000))
+    queues, hours = steps.queue_days(lag).cache(), steps.group_hours(spans, steps.flows(topics)).cache()
+    days = steps.group_days(spans, hours)
+    figures = _joined(
+        days,
+        steps.wait_days(steps.group_minutes(topics)),
+        steps.hot_queues(queues),
+        steps.skewed_queues(queues),
+        *_compared(spark, unit, days, hours),
+        *_events(spark, history, unit),
+    )
+    figures.coalesce(1).write.parquet(str(folder / GROUPS))
     queues.coalesce(1).write.parquet(str(folder / QUEUES))
-    queues.unpersist()
+    hours.coalesce(1).write.parquet(str(folder / HOURS))
+    for frame in (queues, hours):
+        frame.unpersist()
 
 
 def rows(spark: SparkSession, folder: Path) -> Iterator[dict[str, Any]]:
@@ -58,18 +94,68 @@ def rows(spark: SparkSession, folder: Path) -> Iterator[dict[str, Any]]:
         yield one.asDict(recursive=True)
 
 
-def _days(lag: DataFrame, objective_s: int) -> DataFrame:
-    topics = steps.topic_spans(lag)
-    spans = steps.group_spans(topics, objective_s * 1000)
-    return steps.group_days(spans, steps.group_hours(spans, steps.flows(topics)))
+def days_needed(day: date) -> list[date]:
+    """Returns the days whose results a day is held against."""
+    return [day - timedelta(days=number) for number in range(1, TREND_DAYS + 1)]
 
 
-def _read(spark: SparkSession, history: History, cluster: str, day: date) -> DataFrame:
-    """Returns a day of the history of a cluster, without rows where there is none. Raises BadHistory."""
-    paths = [str(path) for path in history.check(day) if path.stem == cluster]
+def _compared(spark: SparkSession, unit: Unit, days: DataFrame, hours: DataFrame) -> tuple[DataFrame, ...]:
+    """Returns what the day is held against, and what follows from that."""
+    from pyspark.sql import functions as F
+
+    number = unit.day.toordinal()
+    last_week, usual_since = unit.day - BEFORE, unit.day - timedelta(days=USUAL_DAYS)
+    hours_before = _results(spark, unit, HOURS, HOUR_DDL, lambda day: day == last_week)
+    before = _results(spark, unit, GROUPS, BEFORE_DDL, lambda day: day == last_week)
+    usual = _results(spark, unit, HOURS, HOUR_DDL, lambda day: day >= usual_since)
+    trend = _results(spark, unit, GROUPS, DAY_DDL, lambda _day: True)
+    today = days.select(*steps.GROUP, F.lit(number).alias("day"), "peak_in_s", "peak_out_s")
+    return (
+        comparing.before(before.drop("day")),
+        comparing.growth(hours, hours_before, BEFORE // timedelta(milliseconds=1)),
+        comparing.anomalies(hours, usual),
+        comparing.forecasts(trend.select(*today.columns).unionByName(today)),
+    )
+
+
+def _events(spark: SparkSession, history: History, unit: Unit) -> tuple[DataFrame, ...]:
+    found = {kind: _read(spark, history, kind, ddl, unit) for kind, ddl in EVENT_DDL.items()}
+    return (
+        event_steps.churn(found["rebalances"]),
+        event_steps.top_failures(found["dead_letters"]),
+        event_steps.conflict_days(found["conflicts"]),
+    )
+
+
+def _joined(days: DataFrame, *others: DataFrame) -> DataFrame:
+    """Each group of the day with what the other steps found of it; a group that was not sampled has no row."""
+    return reduce(lambda found, other: found.join(other, on=[*steps.GROUP], how="left"), others, days)
+
+
+def _read(spark: SparkSession, history: History, kind: str, ddl: str, unit: Unit) -> DataFrame:
+    """Returns a day of the history of a cluster, without rows where there is none. Raises BadHistory.
+
+    What is not of that day (a clock that was ahead, a file that was put there) is left out.
+    """
+    from pyspark.sql import functions as F
+
+    paths = [str(path) for path in history.check(kind, unit.cluster, unit.day)]
     if not paths:
-        return spark.createDataFrame([], LAG_DDL)
-    return spark.read.schema(LAG_DDL).parquet(*paths)
+        return spark.createDataFrame([], ddl)
+    since, until = day_bounds(unit.day)
+    found = spark.read.schema(ddl).parquet(*paths)
+    last = F.col("until") if "until" in found.columns else F.col("at")
+    return found.where((F.col("at") >= F.lit(since)) & (F.col("at") < F.lit(until)) & (last <= F.lit(until)))
 
 
-__all__ = ["BEFORE", "GROUPS", "LAG_DDL", "QUEUES", "BadHistory", "Unit", "make", "rows"]
+def _results(spark: SparkSession, unit: Unit, name: str, ddl: str, is_wanted: Callable[[date], bool]) -> DataFrame:
+    """Returns a table of the results of other days, with `day`, the number of their day."""
+    from pyspark.sql import functions as F
+
+    frames = [
+        spark.read.schema(ddl).parquet(str(folder / name)).withColumn("day", F.lit(day.toordinal()))
+        for day, folder in sorted(unit.earlier.items())
+        if is_wanted(day)
+    ]
+    empty = spark.createDataFrame([], f"{ddl}, day INT")
+    return reduce(lambda one, other: one.unionByName(other), frames, empty)

@@ -1,8 +1,12 @@
 """The steps of a report: each a pure function of DataFrames whose closing `select` is its contract. No Python UDF.
 
-    history ──► topic_spans ──► group_spans ──┐
-       │             └────────► flows ────────┼─► group_hours ──► group_days ──► with_growth
-       └──► queue_days ──► hot_queues ────────────────────────────────┘
+    history ──► topic_spans ──► judged ──► group_spans ──┐
+       │             ├───────────────────► flows ────────┴─► group_hours ──► group_days
+       │             └──► group_minutes ──► wait_days
+       └──► queue_days ──► hot_queues, skewed_queues
+
+What is compared with other days is in `comparing.py`, what was no sample (rebalances, dead letters, subscriptions) in
+`event_steps.py`.
 
 Times are milliseconds since the epoch, durations milliseconds; what is not known is null. A time in which the lag of
 one queue of a group is not known is no part of any figure of that group.
@@ -14,11 +18,20 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
 GROUP = ("cluster", "consumer_group")
 RETRY_PREFIX = "%RETRY%"
 DEAD_PREFIX = "%DLQ%"
 # A queue is hot when it has this share more than an even one: half of the lag on one of eight queues is a skew of 4.
 SKEW_MIN = 2.0
+# Fewer messages in a day say nothing of how keys are spread.
+SKEWED_PRODUCED_MIN = 100
+# A rate of less than ten minutes is no peak of an hour.
+PEAK_KNOWN_MS_MIN = 600_000
+# Any number of messages may wait.
+ANY_LAG = 2**63 - 1
+# What is summed up from sample to sample.
+_MOVED = ("produced", "consumed", "retried", "dead", "retry_wait_ms")
 
 
 def topic_spans(history: DataFrame) -> DataFrame:
@@ -44,30 +57,61 @@ def topic_spans(history: DataFrame) -> DataFrame:
     )
 
 
-def group_spans(topics: DataFrame, objective_ms: int) -> DataFrame:
+def judged(topics: DataFrame, objectives: DataFrame, default_ms: int) -> DataFrame:
+    """The rows cut where another objective began to hold for their group, with what held: how long, how many may wait.
+
+    `objectives`: for groups that have one of their own, rows that leave no time out.
+    """
+    held = F.broadcast(
+        objectives.select(
+            "consumer_group", F.col("at").alias("from"), F.col("until").alias("to"), "objective_ms", "allowed_lag"
+        )
+    )
+    joined = topics.join(held, on=["consumer_group"], how="left")
+    is_meant = F.col("from").isNull() | ((F.col("from") < F.col("until")) & (F.col("to") > F.col("at")))
+    # `greatest` and `least` pass over what is null.
+    return joined.where(is_meant).select(
+        *GROUP,
+        "topic",
+        "kind",
+        F.greatest("at", "from").alias("at"),
+        F.least("until", "to").alias("until"),
+        "lag",
+        "waiting_since",
+        F.coalesce("objective_ms", F.lit(default_ms)).alias("objective_ms"),
+        F.coalesce("allowed_lag", F.lit(ANY_LAG)).alias("allowed_lag"),
+    )
+
+
+def group_spans(topics: DataFrame) -> DataFrame:
     """The lag of each group from change to change: the sum over its topics, retries included, dead letters not.
 
-    `is_over`: the oldest message of some topic had been waiting for longer than the objective.
+    `is_over`: the oldest message of some topic had been waiting for longer than was allowed then, or more waited.
     """
     # `greatest` passes over what is null; where nothing waits, nothing is over.
     over_from = F.when(
-        F.col("waiting_since").isNotNull(), F.greatest(F.col("at"), F.col("waiting_since") + F.lit(objective_ms))
+        F.col("waiting_since").isNotNull(), F.greatest(F.col("at"), F.col("waiting_since") + F.col("objective_ms"))
     )
     is_known = F.col("lag").isNotNull()
     lag = F.coalesce(F.col("lag"), F.lit(0))
-    unknown = F.when(is_known, 0).otherwise(1)
+    unknown, nothing = F.when(is_known, 0).otherwise(1), F.lit(0)
+    # What is allowed is said by every row that begins, the same by all of a group.
+    allowed, unsaid = F.col("allowed_lag"), F.lit(None).cast("long")
     changes = [
-        _change(F.col("at"), open_=F.lit(1), lag=lag, unknown=unknown, over=F.lit(0)),
-        _change(F.col("until"), open_=F.lit(-1), lag=-lag, unknown=-unknown, over=F.lit(0)),
-        _change(over_from, open_=F.lit(0), lag=F.lit(0), unknown=F.lit(0), over=F.lit(1)),
-        _change(F.col("until"), open_=F.lit(0), lag=F.lit(0), unknown=F.lit(0), over=F.lit(-1)),
+        _change(F.col("at"), open_=F.lit(1), lag=lag, unknown=unknown, over=nothing, allowed=allowed),
+        _change(F.col("until"), open_=F.lit(-1), lag=-lag, unknown=-unknown, over=nothing, allowed=unsaid),
+        _change(over_from, open_=nothing, lag=nothing, unknown=nothing, over=F.lit(1), allowed=unsaid),
+        _change(F.col("until"), open_=nothing, lag=nothing, unknown=nothing, over=F.lit(-1), allowed=unsaid),
     ]
     is_ever_over = over_from < F.col("until")
     at_moments = (
         topics.where(F.col("kind") != "dead")
         .select(*GROUP, F.explode(F.when(is_ever_over, F.array(*changes)).otherwise(F.array(*changes[:2]))).alias("c"))
         .groupBy(*GROUP, F.col("c.at").alias("at"))
-        .agg(*(F.sum(f"c.{name}").alias(name) for name in ("open", "lag", "unknown", "over")))
+        .agg(
+            *(F.sum(f"c.{name}").alias(name) for name in ("open", "lag", "unknown", "over")),
+            F.max("c.allowed").alias("allowed"),
+        )
     )
     of_group = Window.partitionBy(*GROUP).orderBy("at")
     so_far = of_group.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -76,13 +120,50 @@ def group_spans(topics: DataFrame, objective_ms: int) -> DataFrame:
         "at",
         (F.lead("at").over(of_group) - F.col("at")).alias("held_ms"),
         *(F.sum(name).over(so_far).alias(name) for name in ("open", "lag", "unknown", "over")),
+        F.last("allowed", ignorenulls=True).over(so_far).alias("allowed"),
     )
     is_sampled = (F.col("open") > 0) & (F.col("unknown") == 0) & F.col("held_ms").isNotNull()
-    return running.where(is_sampled).select(*GROUP, "at", "held_ms", "lag", (F.col("over") > 0).alias("is_over"))
+    is_over = (F.col("over") > 0) | (F.col("lag") > F.col("allowed"))
+    return running.where(is_sampled).select(*GROUP, "at", "held_ms", "lag", is_over.alias("is_over"))
+
+
+def group_minutes(topics: DataFrame) -> DataFrame:
+    """Each minute of each group: how old the oldest message that was not consumed became in it; null: not known."""
+    first, last = F.floor(F.col("at") / MINUTE_MS), F.floor((F.col("until") - 1) / MINUTE_MS)
+    minutes = topics.where((F.col("kind") != "dead") & (F.col("at") < F.col("until"))).select(
+        *GROUP, "until", "lag", "waiting_since", F.explode(F.sequence(first, last)).alias("minute")
+    )
+    seen_at = F.least(F.col("until"), (F.col("minute") + 1) * MINUTE_MS)
+    # A message that came with the newest sample has not been seen to wait.
+    age = F.coalesce(F.greatest(seen_at - F.col("waiting_since"), F.lit(0)), F.lit(0))
+    of_minute = minutes.groupBy(*GROUP, "minute").agg(
+        F.max(age).alias("age_ms"), F.max(F.col("lag").isNull()).alias("is_unknown")
+    )
+    return of_minute.select(
+        *GROUP, "minute", F.when(~F.col("is_unknown"), F.col("age_ms")).cast("long").alias("age_ms")
+    )
+
+
+def wait_days(minutes: DataFrame) -> DataFrame:
+    """How old the oldest message was over the whole time: median, 95th percentile and most of its minutes."""
+    known = minutes.where(F.col("age_ms").isNotNull())
+    found = known.groupBy(*GROUP).agg(
+        F.expr("percentile(age_ms, array(0.5D, 0.95D))").alias("percentiles"), F.max("age_ms").alias("wait_max_ms")
+    )
+    percentiles = F.col("percentiles")
+    return found.select(
+        *GROUP,
+        F.round(percentiles[0]).cast("long").alias("wait_p50_ms"),
+        F.round(percentiles[1]).cast("long").alias("wait_p95_ms"),
+        "wait_max_ms",
+    )
 
 
 def flows(topics: DataFrame) -> DataFrame:
-    """What came in and was consumed from sample to sample, by hour. An end that fell (a new topic) counts as 0."""
+    """What came in and was consumed from sample to sample, by hour. An end that fell (a new topic) counts as 0.
+
+    `retry_wait_ms`: for how long messages waited in the retry topic, all together.
+    """
     of_topic = Window.partitionBy(*GROUP, "topic").orderBy("at")
     moved = topics.select(
         *GROUP,
@@ -91,6 +172,7 @@ def flows(topics: DataFrame) -> DataFrame:
         "members",
         _growth("end_total", of_topic).alias("came"),
         _growth("committed_total", of_topic).alias("went"),
+        F.when(F.col("kind") == "retry", F.col("lag") * (F.col("until") - F.col("at"))).alias("retry_wait_ms"),
     )
     return (
         moved.groupBy(*GROUP, "hour")
@@ -99,9 +181,10 @@ def flows(topics: DataFrame) -> DataFrame:
             F.sum(F.when(F.col("kind") != "dead", F.col("went"))).alias("consumed"),
             _sum_where("came", "retry").alias("retried"),
             _sum_where("came", "dead").alias("dead"),
+            F.sum("retry_wait_ms").alias("retry_wait_ms"),
             F.max("members").alias("members"),
         )
-        .select(*GROUP, "hour", *_zero_for_null("produced", "consumed", "retried", "dead"), "members")
+        .select(*GROUP, "hour", *_zero_for_null(*_MOVED), "members")
     )
 
 
@@ -122,7 +205,7 @@ def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
         "lag_mean",
         "lag_last",
         "over_ms",
-        *_zero_for_null("produced", "consumed", "retried", "dead"),
+        *_zero_for_null(*_MOVED),
         "members",
     )
 
@@ -130,6 +213,7 @@ def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
 def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
     """Each group over the whole time: percentiles of its lag weighted by how long it held, sums, the worst hour.
 
+    `peak_in_s`, `peak_out_s`: what came in and was consumed a second in the hour in which that was most.
     `drain_s`: how long the lag of the last hour would take at its pace; 0 without lag, null when it would never drain.
     """
     percentiles = spans.groupBy(*GROUP).agg(
@@ -137,7 +221,9 @@ def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
     )
     hour = F.struct("hour", "known_ms", "lag_max", F.round("lag_mean", 1).alias("lag_mean"), "over_ms")
     sums = hours.groupBy(*GROUP).agg(
-        *(F.sum(name).alias(name) for name in ("known_ms", "over_ms", "produced", "consumed", "retried", "dead")),
+        *(F.sum(name).alias(name) for name in ("known_ms", "over_ms", *_MOVED)),
+        _peak("produced").alias("peak_in_s"),
+        _peak("consumed").alias("peak_out_s"),
         F.max("lag_max").alias("lag_max"),
         F.max("members").alias("members"),
         F.max_by("hour", F.struct("over_ms", "lag_mean")).alias("worst_hour"),
@@ -164,6 +250,9 @@ def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
         "consumed",
         "retried",
         "dead",
+        "retry_wait_ms",
+        "peak_in_s",
+        "peak_out_s",
         "members",
         ((F.col("produced") == 0) & (F.col("consumed") == 0)).alias("is_quiet"),
         (is_alone & (lag_last > 0)).alias("is_abandoned"),
@@ -172,7 +261,10 @@ def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
 
 
 def queue_days(history: DataFrame) -> DataFrame:
-    """Each queue over the whole time. `skew`: its mean lag over that of an even queue of its topic."""
+    """Each queue over the whole time. `skew`: its mean lag over that of an even queue of its topic.
+
+    `produced_skew`: the same of what came into it.
+    """
     held_ms = F.unix_millis("until") - F.unix_millis("at")
     of_queue = F.explode(F.arrays_zip("brokers", "queues", "committed", "ends")).alias("q")
     lag = _lag(F.col("q.ends"), F.col("q.committed"))
@@ -187,8 +279,11 @@ def queue_days(history: DataFrame) -> DataFrame:
         )
     )
     of_topic = Window.partitionBy(*GROUP, "topic")
-    even = F.avg("lag_mean").over(of_topic)
-    skew = F.when(even > 0, F.round(F.col("lag_mean") / even, 2))
+
+    def skew(name: str) -> Column:
+        even = F.avg(name).over(of_topic)
+        return F.when(even > 0, F.round(F.col(name) / even, 2))
+
     return queues.select(
         *GROUP,
         "topic",
@@ -197,7 +292,8 @@ def queue_days(history: DataFrame) -> DataFrame:
         F.round("lag_mean", 1).alias("lag_mean"),
         "lag_max",
         "produced",
-        skew.alias("skew"),
+        skew("lag_mean").alias("skew"),
+        skew("produced").alias("produced_skew"),
     )
 
 
@@ -212,16 +308,16 @@ def hot_queues(queues: DataFrame) -> DataFrame:
     )
 
 
-def with_growth(days: DataFrame, hot: DataFrame, before: DataFrame) -> DataFrame:
-    """The days with their hot queue, and beside them the same figures of the same weekday a week before."""
-    earlier = before.select(
-        *GROUP,
-        F.col("produced").alias("produced_before"),
-        F.col("over_ms").alias("over_ms_before"),
-        F.col("lag_p95").alias("lag_p95_before"),
+def skewed_queues(queues: DataFrame) -> DataFrame:
+    """The queue of each group into which most came, where that is SKEW_MIN times an even share: keys are uneven."""
+    skewed = F.struct("topic", "broker", "queue", "produced", F.col("produced_skew").alias("skew"))
+    is_skewed = (F.col("produced_skew") >= SKEW_MIN) & (F.col("produced") >= SKEWED_PRODUCED_MIN)
+    return (
+        queues.where(is_skewed & ~F.col("topic").startswith(RETRY_PREFIX))
+        .groupBy(*GROUP)
+        .agg(F.max_by(skewed, F.struct("produced", "topic", "broker", "queue")).alias("skewed_queue"))
+        .select(*GROUP, "skewed_queue")
     )
-    joined = days.join(hot, on=[*GROUP], how="left").join(earlier, on=[*GROUP], how="left")
-    return joined.select(*days.columns, "hot_queue", "produced_before", "over_ms_before", "lag_p95_before")
 
 
 def _lag(end: Column, committed: Column) -> Column:
@@ -235,19 +331,26 @@ def _total(numbers: Column) -> Column:
     return F.aggregate(numbers, F.lit(0).cast("long"), lambda total, one: total + one)
 
 
-def _change(at: Column, *, open_: Column, lag: Column, unknown: Column, over: Column) -> Column:
+def _change(at: Column, *, open_: Column, lag: Column, unknown: Column, over: Column, allowed: Column) -> Column:
     return F.struct(
         at.alias("at"),
         open_.cast("int").alias("open"),
         lag.cast("long").alias("lag"),
         unknown.cast("int").alias("unknown"),
         over.cast("int").alias("over"),
+        allowed.alias("allowed"),
     )
 
 
 def _growth(name: str, window: WindowSpec) -> Column:
     grown = F.col(name) - F.lag(name).over(window)
     return F.when(grown > 0, grown).otherwise(F.lit(0))
+
+
+def _peak(name: str) -> Column:
+    """What moved a second in the hour in which that was most; null without an hour that is known for long enough."""
+    is_known = F.col("known_ms") >= PEAK_KNOWN_MS_MIN
+    return F.round(F.max(F.when(is_known, F.col(name) * 1000 / F.col("known_ms"))), 3)
 
 
 def _hour(at: Column) -> Column:

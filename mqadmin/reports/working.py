@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.reports import keeping, runs, spark_job
+from mqadmin.objectives.selectors import objectives_of
+from mqadmin.reports import judging, keeping, receivers, runs, spark_job
 from mqadmin.reports.appending import append_due
-from mqadmin.reports.history import BadHistory, History
-from mqadmin.reports.models import ReportRun
+from mqadmin.reports.events import append_events
+from mqadmin.reports.history import BadHistory, History, day_bounds
+from mqadmin.reports.models import PROBLEM_CHARS_MAX, ReportRun
 from mqadmin.reports.spark_driver import SparkConfig, spark_session
 
 if TYPE_CHECKING:
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROGRESS_EVERY_S = 2.0
-# What Apache's and our own console take for granted until objectives are set: a minute behind is late.
-OBJECTIVE_S = 60
 # The percent at which the history is appended and Spark is up; and before, and after Spark.
 _STARTED_PERCENT = 15
 _STAGE_PERCENT = {"appending": 5, "starting": 10, "computing": 99}
@@ -87,9 +87,16 @@ def _has_history(cluster: str, day: date) -> bool:
 def append_all() -> int:
     """Appends what the hot windows of all clusters have, and removes what is older than is kept; returns the rows."""
     now, kept = timezone.now(), history()
-    rows = sum(append_due(kept, cluster, now) for cluster in runs.clusters_of(ReportRun()))
-    kept.remove_before(now.date() - timedelta(days=settings.MQADMIN_HISTORY_DAYS))
+    rows = sum(_append(cluster, now) for cluster in runs.clusters_of(ReportRun()))
+    oldest = now.date() - timedelta(days=settings.MQADMIN_HISTORY_DAYS)
+    kept.remove_before(oldest)
+    keeping.remove_before(results_root(), oldest)
+    receivers.forget_old(now)
     return rows
+
+
+def _append(cluster: Cluster, now: datetime) -> int:
+    return append_due(history(), cluster, now) + append_events(history(), cluster, now)
 
 
 def work(run: ReportRun) -> None:
@@ -100,13 +107,15 @@ def work(run: ReportRun) -> None:
     now, clusters, days = timezone.now(), runs.clusters_of(run), runs.days_of(run)
     progress = _Progress()
     with _telling(run, progress):
-        run.row_count = sum(append_due(history(), cluster, now) for cluster in clusters)
+        run.row_count = sum(_append(cluster, now) for cluster in clusters)
         parts = [(cluster, day) for day in days for cluster in clusters if _has_history(cluster.name, day)]
         if parts:
             _compute(run, parts, progress)
         elif not run.is_nightly:
             raise NothingSampled(_("Nothing was sampled on these days."))
-    ReportRun.objects.filter(pk=run.pk).update(row_count=run.row_count, figures=run.figures)
+    ReportRun.objects.filter(pk=run.pk).update(
+        row_count=run.row_count, figures=run.figures, remark=run.remark[:PROBLEM_CHARS_MAX]
+    )
 
 
 def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: _Progress) -> None:
@@ -119,6 +128,7 @@ def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: _P
             for cluster, day in parts:
                 try:
                     _make(spark, cluster, day)
+                    run.remark = run.remark or _remark(cluster, day)
                 except BadHistory as error:
                     unreadable.append(error)
                 progress.part += 1
@@ -131,16 +141,35 @@ def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: _P
 
 def _make(spark: SparkSession, cluster: Cluster, day: date) -> None:
     folder = keeping.day_folder(results_root(), cluster.name, day) / f"run-{uuid.uuid4().hex}"
-    spark_job.make(spark, history(), spark_job.Unit(cluster.name, day, OBJECTIVE_S), folder)
+    _begin, end = day_bounds(day)
+    spark_job.make(spark, history(), _unit(cluster, day), folder)
     keeping.keep(
         cluster,
         day,
         spark_job.rows(spark, folder),
         folder=folder,
         root=results_root(),
-        objective_s=OBJECTIVE_S,
+        objectives=objectives_of(cluster, min(end - timedelta(seconds=1), timezone.now())),
         now=timezone.now(),
     )
+
+
+def _unit(cluster: Cluster, day: date) -> spark_job.Unit:
+    """Gathers what is held about a day besides its samples: objectives, and the results of the days before."""
+    begin, end = day_bounds(day)
+    held = []
+    if judging.has_objectives(cluster, begin, end):
+        held = judging.objectives_held(cluster, history().groups(cluster.name, day), begin, end)
+    return spark_job.Unit(cluster.name, day, held, keeping.result_folders(results_root(), cluster, day))
+
+
+def _remark(cluster: Cluster, day: date) -> str:
+    """Returns what a run leaves out and goes on all the same."""
+    strays = history().strays(cluster.name, day)
+    if not strays:
+        return ""
+    words = _("%(path)s has samples of another time than its own, perhaps from the future: they are left out.")
+    return words % {"path": strays[0]}
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def reported(cluster: Cluster, now: datetime) -> None:
         since=day, until=day, state="failed", asked_at=now, problem="Spark's JVM was not ready within 180 s."
     )
     report = DayReport.objects.create(
-        cluster=cluster, day=day, made_at=now, is_whole=True, objective_s=60, group_count=1, over_count=1, **totals
+        cluster=cluster, day=day, made_at=now, is_whole=True, group_count=1, over_count=1, **totals
     )
     GroupDay.objects.create(
         report=report,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 
@@ -14,13 +16,32 @@ class DayReportSerializer(serializers.Serializer[Any]):
     revision = serializers.IntegerField(help_text="Grows when a later run found other figures.")
     made_at = serializers.DateTimeField()
     is_whole = serializers.BooleanField(help_text="The day was over when it was made.")
-    objective_s = serializers.IntegerField(help_text="For how long a message may wait.")
     group_count = serializers.IntegerField()
     over_count = serializers.IntegerField(help_text="Groups that missed their objective.")
     over_s = serializers.IntegerField(help_text="For how long, all groups together.")
     produced = serializers.IntegerField()
     consumed = serializers.IntegerField()
     retried = serializers.IntegerField()
+    retry_wait_s = serializers.IntegerField(help_text="For how long messages waited in retry topics, all together.")
+    dead = serializers.IntegerField()
+    anomaly_count = serializers.IntegerField(help_text="Hours of groups that were not as usual.")
+    conflict_count = serializers.IntegerField(help_text="Groups whose members did not want the same for a while.")
+
+
+class AnomalySerializer(serializers.Serializer[Any]):
+    """An hour that was not as the same hour of the days before."""
+
+    hour = serializers.IntegerField(help_text="Hour of the day.")
+    reason = serializers.CharField(help_text="stopped, flood, failing, slow, silence, lag")
+    value = serializers.FloatField(help_text="Messages an hour; of stopped, slow and lag, messages that waited.")
+    usual = serializers.FloatField(help_text="The median of the days before.")
+
+
+class TopFailureSerializer(serializers.Serializer[Any]):
+    """What messages of a group died of."""
+
+    failure = serializers.CharField(help_text="The error's class; where nobody told it, the origin topic.")
+    origin_topic = serializers.CharField()
     dead = serializers.IntegerField()
 
 
@@ -49,10 +70,46 @@ class GroupReportSerializer(serializers.Serializer[Any]):
     produced_before = serializers.IntegerField(allow_null=True, help_text="The same weekday a week before.")
     over_s_before = serializers.IntegerField(allow_null=True)
     lag_p95_before = serializers.FloatField(allow_null=True)
+    growth = serializers.FloatField(
+        allow_null=True, help_text="How many times as much came in as a week before, over the hours known of both."
+    )
+    dead_before = serializers.IntegerField(allow_null=True)
+    objective_s = serializers.IntegerField(
+        help_text="What was allowed when the day ended; judged is by what held when."
+    )
+    objective_lag = serializers.IntegerField(allow_null=True, help_text="Messages that might wait; null: any number.")
+    wait_p50_s = serializers.FloatField(allow_null=True, help_text="Age of the oldest message not consumed, by minute.")
+    wait_p95_s = serializers.FloatField(allow_null=True)
+    wait_max_s = serializers.FloatField(allow_null=True)
+    retry_wait_s = serializers.IntegerField(help_text="For how long messages waited in its retry topic, all together.")
+    peak_in_s = serializers.FloatField(allow_null=True, help_text="What came in a second in the hour with most.")
+    peak_out_s = serializers.FloatField(allow_null=True, help_text="What was consumed a second in the hour with most.")
+    forecast_in_s = serializers.FloatField(allow_null=True, help_text="`peak_in_s` 30 days on, by the trend of 28.")
+    forecast_low_s = serializers.FloatField(allow_null=True, help_text="Four times of five it is more than this,")
+    forecast_high_s = serializers.FloatField(allow_null=True, help_text="and less than this.")
+    most_out_s = serializers.FloatField(allow_null=True, help_text="The most that it was seen to consume, in 28 days.")
+    skewed_queue = serializers.CharField(help_text="Topic, broker and queue that got twice an even share, or empty.")
+    produced_skew = serializers.FloatField(allow_null=True, help_text="What came into it over an even share.")
     rebalance_count = serializers.IntegerField(help_text="Events that were observed.")
-    top_failure = serializers.CharField(help_text="What most of its messages died of.")
+    moved_queues = serializers.IntegerField()
+    lost_members = serializers.IntegerField(help_text="Members that were lost, or found missing.")
+    conflict_s = serializers.IntegerField(help_text="For how long its members did not want the same.")
+    conflict_kind = serializers.CharField(help_text="What that was about for longest; empty: nothing.")
+    anomalies = serializers.SerializerMethodField()
+    failures = serializers.SerializerMethodField()
     hours = serializers.SerializerMethodField()
 
+    @extend_schema_field(AnomalySerializer(many=True))
+    def get_anomalies(self, row: Any) -> list[dict[str, Any]]:
+        return _named(("hour", "reason", "value", "usual"), row.anomalies)
+
+    @extend_schema_field(TopFailureSerializer(many=True))
+    def get_failures(self, row: Any) -> list[dict[str, Any]]:
+        return _named(("failure", "origin_topic", "dead"), row.failures)
+
     def get_hours(self, row: Any) -> list[dict[str, float]]:
-        names = ("hour", "known_s", "lag_mean", "lag_max", "over_s")
-        return [dict(zip(names, hour, strict=True)) for hour in row.hours]
+        return _named(("hour", "known_s", "lag_mean", "lag_max", "over_s"), row.hours)
+
+
+def _named(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(names, row, strict=True)) for row in rows]

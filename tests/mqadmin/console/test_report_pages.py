@@ -26,7 +26,6 @@ def report(cluster: Cluster) -> DayReport:
         "cluster": cluster,
         "made_at": made_at,
         "is_whole": True,
-        "objective_s": 60,
         "digest": "",
         "folder": "none",
     }
@@ -45,7 +44,7 @@ def report(cluster: Cluster) -> DayReport:
     GroupDay.objects.create(
         report=report, group_name="billing", over_s=2460, over_s_before=60, lag_p95=80, lag_last=5, worst_hour=14,
         produced=450, retried=12, dead=3, members=2, is_quiet=False, is_abandoned=False, hot_queue="orders/a/1",
-        skew=4.0, top_failure="shop.PaymentTimeout", **figures,
+        skew=4.0, failures=[["shop.PaymentTimeout", "orders", 3]], **figures,
     )  # fmt: skip
     GroupDay.objects.create(
         report=report, group_name="</script><b>", over_s=0, lag_p95=1, lag_last=0, produced=450, retried=0, dead=0,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mqadmin.clusters.models import Cluster
+from mqadmin.objectives.values import Objectives
 from mqadmin.reports import keeping
 from mqadmin.reports.models import DayReport, GroupDay
 
@@ -35,6 +36,26 @@ FIGURES: dict[str, Any] = {
     "is_quiet": False,
     "is_abandoned": False,
     "hot_queue": {"topic": "orders", "broker": "a", "queue": 1, "lag_mean": 5.0, "skew": 4.0},
+    "retry_wait_ms": 90_500,
+    "peak_in_s": 1.5,
+    "peak_out_s": 2.0,
+    "wait_p50_ms": 0,
+    "wait_p95_ms": 61_000,
+    "wait_max_ms": None,
+    "skewed_queue": None,
+    "growth": 1.5,
+    "dead_before": 1,
+    "rebalance_count": None,
+    "moved_queues": None,
+    "lost_members": 2,
+    "conflict_ms": 60_000,
+    "conflict_kind": "expressions",
+    "forecast_in_s": 3.0,
+    "forecast_low_s": 1.0,
+    "forecast_high_s": 5.0,
+    "most_out_s": 4.0,
+    "anomalies": [{"hour": START_MS + 14 * 3_600_000, "reason": "flood", "value": 9.0, "usual": 1.0}],
+    "failures": [{"failure": "Timeout", "origin_topic": "orders", "dead": 1}],
     "produced_before": None,
     "over_ms_before": 30_500,
     "lag_p95_before": 2.0,
@@ -53,7 +74,7 @@ def keep(cluster: Cluster, root: Path, run: str, *figures: dict[str, Any]) -> Da
     folder = keeping.day_folder(root, cluster.name, DAY) / f"run-{run}"
     folder.mkdir(parents=True)
     now = datetime(2026, 11, 23, 1, tzinfo=UTC)
-    return keeping.keep(cluster, DAY, figures, folder=folder, root=root, objective_s=60, now=now)
+    return keeping.keep(cluster, DAY, figures, folder=folder, root=root, objectives=Objectives(), now=now)
 
 
 def test_the_rows_of_a_day_say_what_spark_found(cluster: Cluster, tmp_path: Path) -> None:
@@ -64,6 +85,10 @@ def test_the_rows_of_a_day_say_what_spark_found(cluster: Cluster, tmp_path: Path
     row = GroupDay.objects.get(group_name="billing")
     assert (row.over_s, row.over_s_before, row.worst_hour, row.hot_queue, row.skew) == (60, 30, 14, "orders/a/1", 4.0)
     assert row.hours == [[14, 3600, 1.5, 10, 60]]
+    assert (row.anomalies, row.failures) == ([[14, "flood", 9.0, 1.0]], [["Timeout", "orders", 1]])
+    assert (row.retry_wait_s, row.wait_p95_s, row.wait_max_s, row.lost_members) == (90, 61.0, None, 2)
+    assert (row.conflict_s, row.objective_s, row.is_short) == (60, 60, True)
+    assert (report.anomaly_count, report.conflict_count) == (2, 2)
     assert GroupDay.objects.get(group_name="quiet").worst_hour is None
 
 
@@ -81,6 +106,19 @@ def test_only_the_folder_that_a_row_names_stays(cluster: Cluster, tmp_path: Path
     report = keep(cluster, tmp_path, "2", FIGURES)
     folders = [str(path.relative_to(tmp_path)) for path in keeping.day_folder(tmp_path, "prod", DAY).iterdir()]
     assert folders == [report.folder]
+
+
+def test_results_are_found_again_for_the_days_after_and_removed_with_the_history(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    report = keep(cluster, tmp_path, "1", FIGURES)
+    assert keeping.result_folders(tmp_path, cluster, DAY + timedelta(days=1)) == {}, "one of before had no hours"
+    (tmp_path / report.folder / "hours").mkdir()
+    assert keeping.result_folders(tmp_path, cluster, DAY + timedelta(days=1)) == {DAY: tmp_path / report.folder}
+    assert keeping.result_folders(tmp_path, cluster, DAY) == {}
+    assert keeping.remove_before(tmp_path, DAY) == 0
+    assert keeping.remove_before(tmp_path, DAY + timedelta(days=1)) == 1
+    assert not (tmp_path / report.folder).exists()
 
 
 def test_figures_that_cannot_be_read_to_their_end_change_nothing(cluster: Cluster, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any) -> list
 
     monkeypatch.setattr(working, "spark_session", session)
     monkeypatch.setattr(working, "_make", make)
+    monkeypatch.setattr(working, "_remark", lambda *_: "")
     monkeypatch.setattr(working, "_spark_figures", lambda _spark: {"tasks": 3})
     monkeypatch.setattr(working, "_telling", lambda *_: session(None))
     return found

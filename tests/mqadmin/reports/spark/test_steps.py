@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqadmin.reports.history import LAG
-from mqadmin.reports.spark_job import LAG_DDL
+from mqadmin.reports.spark_job import LAG_DDL, OBJECTIVE_DDL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +61,18 @@ def found(frame: DataFrame, *names: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(one[name] for name in names) for one in frame.collect()), key=repr)
 
 
+def by_default(topics: DataFrame, *objectives: tuple[str, int, int, int, int | None]) -> DataFrame:
+    """Judges by a minute, or by objectives: group, from, until (seconds after START_S), seconds, messages."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    held = [
+        (group, (START_S + at) * 1000, (START_S + until) * 1000, s * 1000, lag)
+        for group, at, until, s, lag in objectives
+    ]
+    frame = topics.sparkSession.createDataFrame(held, OBJECTIVE_DDL)
+    return steps.judged(topics, frame, OBJECTIVE_MS)
+
+
 def seconds(ms: int) -> float:
     return ms / 1000 - START_S
 
@@ -100,7 +112,7 @@ def test_group_spans_add_topics_up_and_say_when_the_objective_is_missed(history:
         row(90, 100, topic="refunds", end=5, committed=None),
         row(0, 120, topic="%DLQ%g", end=3, committed=None),
     ]
-    spans = steps.group_spans(steps.topic_spans(history(rows)), OBJECTIVE_MS)
+    spans = steps.group_spans(by_default(steps.topic_spans(history(rows))))
     assert [(seconds(at), ms, lag, over) for at, ms, lag, over in found(spans, "at", "held_ms", "lag", "is_over")] == [
         (0, 60_000, 10, False),
         (60, 10_000, 12, False),
@@ -138,7 +150,7 @@ def test_group_days_weigh_by_time_and_name_the_worst_hour(history: Any) -> None:
         row(0, 6000, group="left", end=5, committed=0, since=0, members=0),
     ]
     topics = steps.topic_spans(history(rows))
-    spans = steps.group_spans(topics, OBJECTIVE_MS)
+    spans = steps.group_spans(by_default(topics))
     days = steps.group_days(spans, steps.group_hours(spans, steps.flows(topics)))
     names = (
         "consumer_group",
@@ -172,19 +184,74 @@ def test_the_queue_with_most_lag_is_hot_when_it_has_twice_an_even_one(history: A
     assert [(one.consumer_group, one.hot_queue.queue, one.hot_queue.skew) for one in hot.collect()] == [("g", 0, 2.7)]
 
 
-def test_growth_stands_beside_what_was_a_week_before(history: Any) -> None:
+def test_time_is_judged_by_the_objective_that_held_then(history: Any) -> None:
+    """One message waits since 0. A minute is allowed until 100, then 200 s, and from 300 on no second message."""
     from mqadmin.reports import steps  # needs PySpark
 
-    def days(rows: list[dict[str, Any]]) -> DataFrame:
-        topics = steps.topic_spans(history(rows))
-        spans = steps.group_spans(topics, OBJECTIVE_MS)
-        return steps.group_days(spans, steps.group_hours(spans, steps.flows(topics)))
+    rows = [
+        row(0, 150, end=1, committed=0, since=0),
+        row(150, 320, end=1, committed=0, since=0),
+        row(320, 400, end=3, committed=1, since=310),
+        row(0, 100, group="other", end=9, committed=0, since=0),
+    ]
+    objectives = [("g", 0, 100, 60, None), ("g", 100, 300, 200, None), ("g", 300, 9999, 500, 1)]
+    topics = steps.topic_spans(history(rows))
+    spans = steps.group_spans(by_default(topics, *objectives))
+    over: dict[str, int] = {}
+    for group, ms, is_over in found(spans, "consumer_group", "held_ms", "is_over"):
+        over[group] = over.get(group, 0) + (ms // 1000 if is_over else 0)
+    assert over == {"g": (100 - 60) + (300 - 200) + (400 - 320), "other": 40}
+    assert sum(ms for (ms,) in found(spans.where("consumer_group = 'g'"), "held_ms")) == 400_000
 
-    before = days([row(0, 30, end=10, committed=10), row(30, 60, end=14, committed=14)])
-    now = days([row(0, 30, end=10, committed=10), row(30, 60, end=18, committed=18), row(0, 60, group="new")])
-    hot = now.select("cluster", "consumer_group").where("false").selectExpr("*", "struct(1 AS skew) AS hot_queue")
-    grown = steps.with_growth(now, hot, before)
-    assert found(grown, "consumer_group", "produced", "produced_before") == [("g", 8, 4), ("new", 0, None)]
+
+def test_the_age_of_the_oldest_message_is_taken_minute_by_minute(history: Any) -> None:
+    """The oldest of any topic counts; a minute of which a topic is not known is none."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        row(0, 150, end=9, committed=0, since=-10),
+        row(0, 60, topic="refunds", end=9, committed=0, since=-30),
+        row(150, 240, end=9, committed=9),
+        row(240, 270, end=9, committed=None),
+        row(0, 300, topic="%DLQ%g", end=9, committed=None),
+    ]
+    minutes = steps.group_minutes(steps.topic_spans(history(rows)))
+    assert [(minute - START_S // 60, age) for minute, age in found(minutes, "minute", "age_ms")] == [
+        (0, 90_000),
+        (1, 130_000),
+        (2, 160_000),
+        (3, 0),
+        (4, None),
+    ]
+    assert found(steps.wait_days(minutes), "wait_p50_ms", "wait_p95_ms", "wait_max_ms") == [(110_000, 155_500, 160_000)]
+
+
+def test_retries_cost_messages_and_the_time_for_which_they_waited(history: Any) -> None:
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        row(0, 60, end=10, committed=10),
+        row(0, 30, topic="%RETRY%g", end=1, committed=1),
+        row(30, 60, topic="%RETRY%g", end=4, committed=1),
+        row(60, 70, topic="%RETRY%g", end=4, committed=2),
+    ]
+    moved = steps.flows(steps.topic_spans(history(rows)))
+    assert found(moved, "retried", "retry_wait_ms") == [(3, 3 * 30_000 + 2 * 10_000)]
+
+
+def test_the_queue_that_gets_twice_its_share_is_skewed_whatever_waits(history: Any) -> None:
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        *(row(0, 30, queue=queue, end=0, committed=0) for queue in range(4)),
+        *(row(30, 60, queue=queue, end=end, committed=end) for queue, end in enumerate((10, 300, 10, 80))),
+        *(row(0, 30, group="few", queue=queue, end=0, committed=0) for queue in range(2)),
+        *(row(30, 60, group="few", queue=queue, end=end, committed=end) for queue, end in enumerate((0, 90))),
+    ]
+    skewed = steps.skewed_queues(steps.queue_days(history(rows)))
+    assert [(one.consumer_group, one.skewed_queue.queue, one.skewed_queue.skew) for one in skewed.collect()] == [
+        ("g", 1, 3.0)
+    ]
 
 
 def test_random_histories_have_the_same_figures_as_a_slow_model(history: Any) -> None:
@@ -203,15 +270,34 @@ def test_random_histories_have_the_same_figures_as_a_slow_model(history: Any) ->
                 known = None if chance.random() < 0.1 else committed
                 rows.append(row(at, until, group=group, topic=topic, end=end, committed=known, since=since))
                 at = until if chance.random() < 0.8 else until + chance.randrange(60)
-    spans = steps.group_spans(steps.topic_spans(history(rows)), OBJECTIVE_MS)
+    objectives = [("a", 0, 400, 30, None), ("a", 400, 9999, 100, 40), ("b", 0, 9999, 10, 0)]
+    topics = steps.topic_spans(history(rows))
+    spans = steps.group_spans(by_default(topics, *objectives))
     by_second: dict[tuple[str, int], tuple[int, bool]] = {}
     for group, at, held, lag, over in found(spans, "consumer_group", "at", "held_ms", "lag", "is_over"):
         for second in range(int(seconds(at)), int(seconds(at + held))):
             by_second[group, second] = (lag, over)
-    assert by_second == slow_model(rows)
+    assert by_second == slow_model(rows, objectives)
+    minutes = found(steps.group_minutes(topics), "consumer_group", "minute", "age_ms")
+    assert {(group, minute): age for group, minute, age in minutes} == slow_ages(rows)
 
 
-def slow_model(rows: list[dict[str, Any]]) -> dict[tuple[str, int], tuple[int, bool]]:
+def slow_ages(rows: list[dict[str, Any]]) -> dict[tuple[str, int], int | None]:
+    """The age of the oldest message at the end of each minute of each row."""
+    ages: dict[tuple[str, int], list[int | None]] = {}
+    for one in rows:
+        at, until = (int(one[name].timestamp()) for name in ("at", "until"))
+        (committed,), (end,), (since,) = one["committed"], one["ends"], one["waiting_since_ms"]
+        for minute in {second // 60 for second in range(at, until)}:
+            age = max(0, min(until, minute * 60 + 60) * 1000 - since) if since else 0
+            is_unknown = end > 0 and committed is None
+            ages.setdefault((one["consumer_group"], minute), []).append(None if is_unknown else age)
+    return {key: None if None in found else max(found) for key, found in ages.items()}  # type: ignore[type-var]
+
+
+def slow_model(
+    rows: list[dict[str, Any]], objectives: list[tuple[str, int, int, int, int | None]]
+) -> dict[tuple[str, int], tuple[int, bool]]:
     """Lag and whether the objective is missed, second by second."""
     seen: dict[tuple[str, int], list[tuple[int | None, bool]]] = {}
     for one in rows:
@@ -219,10 +305,23 @@ def slow_model(rows: list[dict[str, Any]]) -> dict[tuple[str, int], tuple[int, b
         (committed,), (end,), (since,) = one["committed"], one["ends"], one["waiting_since_ms"]
         lag = 0 if end == 0 else None if committed is None else end - committed
         for second in range(at, until):
-            is_over = since > 0 and (START_S + second) * 1000 >= since + OBJECTIVE_MS
+            allowed_ms = next(
+                (
+                    s * 1000
+                    for group, begin, end_, s, _ in objectives
+                    if group == one["consumer_group"] and begin <= second < end_
+                ),
+                OBJECTIVE_MS,
+            )
+            is_over = since > 0 and (START_S + second) * 1000 >= since + allowed_ms
             seen.setdefault((one["consumer_group"], second), []).append((lag, is_over))
+
+    def most(group: str, second: int) -> float:
+        said = (lag for name, begin, end_, _, lag in objectives if name == group and begin <= second < end_)
+        return next((lag for lag in said if lag is not None), float("inf"))
+
     return {
-        key: (sum(lag for lag, _ in found), any(over for _, over in found))
+        key: (sum(lag for lag, _ in found), any(over for _, over in found) or sum(lag for lag, _ in found) > most(*key))
         for key, found in seen.items()
         if all(lag is not None for lag, _ in found)
     }

@@ -1,0 +1,84 @@
+"""Appends to the history what happened beside what was sampled: rebalances, dead letters, subscriptions that differed.
+
+An hour's file is written anew when what is known of the hour has changed, as when a dead letter is indexed late; an
+hour in which nothing happened has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from django.db.models import Q
+
+from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters.models import FailureHour
+from mqadmin.rebalances.models import RebalanceEvent
+from mqadmin.reports.history import EVENTS, SCHEMAS, History, hour_of
+from mqadmin.reports.models import ConflictTime
+
+# What is told later than this of an hour is not in the history.
+HOURS_BACK = 48
+_HOUR = timedelta(hours=1)
+Row = tuple[object, ...]
+
+
+def append_events(history: History, cluster: Cluster, now: datetime) -> int:
+    """Writes the files of hours of which something new is known; returns how many rows those have."""
+    row_count = 0
+    for number in range(HOURS_BACK, -1, -1):
+        hour = hour_of(now) - number * _HOUR
+        for kind in EVENTS:
+            rows = list(_ROWS[kind](cluster, hour, min(hour + _HOUR, now)))
+            table = _table(SCHEMAS[kind], rows)
+            if rows and not _is_there(history, kind, cluster.name, hour, table):
+                with history.writing(kind, cluster.name, hour, is_complete=False) as writer:
+                    writer.write_table(table)
+                row_count += len(rows)
+    return row_count
+
+
+def _is_there(history: History, kind: str, cluster: str, hour: datetime, table: pa.Table) -> bool:
+    try:
+        return bool(pq.read_table(history.path(kind, cluster, hour), partitioning=None).equals(table))
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def _table(schema: pa.Schema, rows: Sequence[Row]) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
+    arrays = [pa.array(list(values), field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _rebalances(cluster: Cluster, since: datetime, until: datetime) -> Iterator[Row]:
+    events = RebalanceEvent.objects.filter(cluster=cluster, at__gte=since, at__lt=until).select_related("group")
+    for one in events.order_by("at", "pk").iterator():
+        moved = len(one.details.get("moves", ()))
+        yield cluster.name, one.group.name, one.at, one.kind, one.client_id, moved, one.source
+
+
+def _dead_letters(cluster: Cluster, since: datetime, until: datetime) -> Iterator[Row]:
+    hours = FailureHour.objects.filter(failure__cluster=cluster, hour__gte=since, hour__lt=until)
+    for one in hours.select_related("failure").order_by("failure__group_name", "failure_id").iterator():
+        what = one.failure
+        yield (
+            *(cluster.name, what.group_name, one.hour, what.origin_topic, what.tag),
+            *(what.failure_class, what.failure_text, one.dead_count),
+        )
+
+
+def _conflicts(cluster: Cluster, since: datetime, until: datetime) -> Iterator[Row]:
+    lasted = Q(until=None) | Q(until__gt=since)
+    for one in ConflictTime.objects.filter(lasted, cluster=cluster, since__lt=until).order_by("since", "pk"):
+        at, ended = max(one.since, since), min(one.until or until, until)
+        yield cluster.name, one.group_name, at, ended, one.kind, one.topic_name
+
+
+_ROWS: dict[str, Callable[[Cluster, datetime, datetime], Iterator[Row]]] = {
+    "rebalances": _rebalances,
+    "dead_letters": _dead_letters,
+    "conflicts": _conflicts,
+}

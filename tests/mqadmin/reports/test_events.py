@@ -1,0 +1,94 @@
+"""What happened is appended to the history: by the hour, once, and again where something more became known."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from mqadmin.clusters.models import Cluster, Group
+from mqadmin.deadletters.models import Failure, FailureHour
+from mqadmin.rebalances.models import RebalanceEvent
+from mqadmin.reports.events import append_events
+from mqadmin.reports.history import History
+from mqadmin.reports.models import ConflictTime
+from mqadmin.reports.receivers import note_conflicts
+from mqadmin.subscriptions.models import GroupConflict
+from mqadmin.subscriptions.signals import ConflictsChanged
+
+pytestmark = pytest.mark.django_db
+
+HOUR = datetime(2026, 11, 22, 14, tzinfo=UTC)
+NOW = datetime(2026, 11, 22, 15, 20, tzinfo=UTC)
+DAY = date(2026, 11, 22)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster.objects.create(name="prod", namesrv="127.0.0.1:9876")
+
+
+@pytest.fixture
+def group(cluster: Cluster) -> Group:
+    return Group.objects.create(cluster=cluster, name="billing", seen_at=HOUR)
+
+
+def rows(history: History, kind: str) -> list[dict[str, Any]]:
+    return [row for path in history.files(kind, DAY) for row in pq.read_table(path, partitioning=None).to_pylist()]
+
+
+def test_rebalances_are_appended_once(cluster: Cluster, group: Group, tmp_path: Path) -> None:
+    details = {"moves": [{}, {}, {}]}
+    RebalanceEvent.objects.create(
+        cluster=cluster, group=group, at=HOUR, kind="queues_moved", details=details, source="watch", source_key="1"
+    )
+    history = History(tmp_path)
+    assert append_events(history, cluster, NOW) == 1
+    assert append_events(history, cluster, NOW) == 0
+    assert [(one["at"], one["kind"], one["moved_queues"]) for one in rows(history, "rebalances")] == [
+        (HOUR, "queues_moved", 3)
+    ]
+
+
+def test_a_dead_letter_that_is_indexed_late_is_in_its_hour(cluster: Cluster, tmp_path: Path) -> None:
+    failure = Failure.objects.create(
+        cluster=cluster,
+        group_name="billing",
+        identity="1",
+        failure_class="Timeout",
+        first_dead_at=HOUR,
+        last_dead_at=HOUR,
+    )
+    hour = FailureHour.objects.create(failure=failure, hour=HOUR, dead_count=2)
+    history = History(tmp_path)
+    assert append_events(history, cluster, NOW) == 1
+    hour.dead_count = 3
+    hour.save()
+    assert append_events(history, cluster, NOW) == 1
+    assert [(one["failure_class"], one["dead_count"]) for one in rows(history, "dead_letters")] == [("Timeout", 3)]
+
+
+def test_a_conflict_is_cut_into_the_hours_in_which_it_lasted(
+    cluster: Cluster, group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = HOUR + timedelta(minutes=40)
+    conflict = GroupConflict.objects.create(
+        group=group, kind="topics", odd_count=1, member_count=2, since=began, seen_at=began
+    )
+    monkeypatch.setattr("mqadmin.reports.receivers.timezone.now", lambda: began + timedelta(minutes=1))
+    note_conflicts(ConflictsChanged(cluster, ["billing"]))
+    note_conflicts(ConflictsChanged(cluster, ["billing"]))
+    history = History(tmp_path)
+    append_events(history, cluster, NOW)
+    minutes = [(one["until"] - one["at"]) // timedelta(minutes=1) for one in rows(history, "conflicts")]
+    assert minutes == [20, 20]
+    conflict.delete()
+    monkeypatch.setattr("mqadmin.reports.receivers.timezone.now", lambda: HOUR + timedelta(minutes=70))
+    note_conflicts(ConflictsChanged(cluster, ["billing"]))
+    append_events(history, cluster, NOW)
+    minutes = [(one["until"] - one["at"]) // timedelta(minutes=1) for one in rows(history, "conflicts")]
+    assert minutes == [20, 10]
+    assert ConflictTime.objects.count() == 1
