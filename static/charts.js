@@ -19,12 +19,19 @@
   // Groups are told apart by their place: two long names may look alike when they are cut.
   const rows = (names) => [...new Set(names)];
 
+  // Of what stands upright the values are numbers, and the ground shows through what is filled.
+  const upright = (one, tones) => {
+    const tone = tones[one.tone];
+    return { ...one, marker: { color: tone }, line: { color: tone, width: 2 }, fillcolor: tone.replace("rgb(", "rgba(").replace(")", ", 0.14)"),
+      connectgaps: false, hovertemplate: "%{x} · %{y}<extra>%{fullData.name}</extra>" };
+  };
+
   const trace = (one, names, tones) => {
     const y = one.y.map((name) => names.indexOf(name));
     if (one.type === "heatmap") {
       const scale = [[0, tones.ground], [0.02, tones.low], [1, tones.stalled]];
       return { ...one, y, colorscale: scale, xgap: 1, ygap: 1, hoverongaps: false, showscale: false,
-        customdata: one.y.map((name) => one.x.map(() => name)), hovertemplate: "%{customdata} · %{x}:00 · %{z}<extra></extra>" };
+        customdata: one.y.map((name) => one.x.map(() => name)), hovertemplate: `%{customdata} · %{x}${typeof one.x[0] === "number" ? ":00" : ""} · %{z}<extra></extra>` };
     }
     return { ...one, y, marker: { color: tones[one.tone] }, customdata: one.y, hovertemplate: "%{customdata} · %{x}<extra>%{fullData.name}</extra>" };
   };
@@ -33,7 +40,7 @@
     const figure = JSON.parse(document.getElementById(place.dataset.chart).textContent);
     const tones = {};
     for (const name of ["ground", "low", "foreground", "line", "accent", "slow", "stalled", "quiet", "rewound"]) tones[name] = colour(name);
-    const names = rows(figure.data.flatMap((one) => one.y));
+    const names = figure.upright ? [] : rows(figure.data.flatMap((one) => one.y));
     const most = place.clientWidth < NARROW_PX ? LABEL_CHARS_MAX / 2 : LABEL_CHARS_MAX;
     const layout = {
       height: figure.height,
@@ -45,12 +52,12 @@
       legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
       showlegend: figure.data.length > 1,
       dragmode: false,
-      xaxis: { gridcolor: tones.line, zerolinecolor: tones.line, automargin: true },
-      yaxis: { autorange: "reversed", automargin: true, showgrid: false, zeroline: false, tickmode: "array",
+      xaxis: { gridcolor: tones.line, zerolinecolor: tones.line, automargin: true, ...(figure.upright || figure.data[0].type === "heatmap" ? { type: "category", showgrid: false } : {}) },
+      yaxis: figure.upright ? { gridcolor: tones.line, zerolinecolor: tones.line, automargin: true, rangemode: "tozero" } : { autorange: "reversed", automargin: true, showgrid: false, zeroline: false, tickmode: "array",
         tickvals: names.map((_, place) => place), ticktext: names.map((name) => cut(name, most)) },
     };
     const options = { responsive: true, displayModeBar: false };
-    window.Plotly.react(place, figure.data.map((one) => trace(one, names, tones)), layout, options);
+    window.Plotly.react(place, figure.data.map((one) => (figure.upright ? upright(one, tones) : trace(one, names, tones))), layout, options);
   };
 
   const save = (button) => {

@@ -40,7 +40,7 @@ from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
 from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
 from mqadmin.api.views.replay_files import ReplayFileDetail, ReplayFileLines, ReplayFiles
 from mqadmin.api.views.replays import ReplayDetail, ReplayEntries, Replays
-from mqadmin.api.views.reports import GroupReports, Reports
+from mqadmin.api.views.reports import GroupPeriods, GroupReports, Reports
 from mqadmin.api.views.retries import Retries, RetriesStanding
 from mqadmin.api.views.settings import GroupSettings, TopicSettings
 from mqadmin.api.views.subscriptions import Check, Comparison
@@ -61,6 +61,7 @@ urlpatterns = [
     path(f"{CLUSTER}/lag-history", ClusterLag.as_view()),
     path(f"{CLUSTER}/rebalances", ClusterRebalances.as_view()),
     path(f"{CLUSTER}/reports", Reports.as_view()),
+    path(f"{CLUSTER}/reports/periods/<str:period>", GroupPeriods.as_view()),
     path(f"{CLUSTER}/reports/<str:day>", GroupReports.as_view()),
     path(f"{CLUSTER}/failures", Failures.as_view()),
     path(f"{CLUSTER}/failures/grouped", GroupedFailureList.as_view()),

@@ -7,7 +7,7 @@ and only these, allow them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,14 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
 from mqadmin.reports.models import GroupDay
+from mqadmin.reports.period_figures import PeriodPage
 from mqadmin.reports.selectors import GROUPS_DRAWN
 
 # Bars next to each other that can be read on a phone.
 BARS_MAX = 12
 HOURS = 24
+# Each is a figure of its own.
+RIBBONS_MAX = 3
 ROW_PX = 22
 HEAD_PX = 90
 HEIGHT_PX_MIN = 260
@@ -29,7 +32,10 @@ HEIGHT_PX_MIN = 260
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One figure. `data`: Plotly's; `tone` of a trace names a colour of the theme. `columns`, `rows`: its table."""
+    """One figure. `data`: Plotly's; `tone` of a trace names a colour of the theme. `columns`, `rows`: its table.
+
+    `is_upright`: numbers upwards over hours or days; else names one below the other.
+    """
 
     key: str
     title: str
@@ -39,11 +45,18 @@ class Chart:
     height_px: int = HEIGHT_PX_MIN
     unit: str = ""
     bar_mode: str = "group"
+    is_upright: bool = False
 
     @property
     def figure(self) -> dict[str, Any]:
         """What charts.js gets."""
-        return {"data": list(self.data), "height": self.height_px, "unit": self.unit, "barmode": self.bar_mode}
+        return {
+            "data": list(self.data),
+            "height": self.height_px,
+            "unit": self.unit,
+            "barmode": self.bar_mode,
+            "upright": self.is_upright,
+        }
 
 
 def with_charts(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -55,6 +68,123 @@ def day_charts(groups: Sequence[GroupDay]) -> list[Chart]:
     """Returns the charts of a day that have something to show. `groups`: the worst first."""
     drawn = [_heat_map(groups), _lag(groups), _growth(groups), _retries(groups), _skew(groups)]
     return [chart for chart in drawn if chart is not None]
+
+
+def period_charts(page: PeriodPage) -> list[Chart]:
+    """Returns the charts of a week or a month that have something to show."""
+    days = [f"{day:%m-%d}" for day in page.period.days]
+    of_day = {report.day: report for report in page.days}
+    before = {report.day: report for report in page.days_before}
+    now = [of_day.get(day) for day in page.period.days]
+    then = [before.get(day) for day in page.period.before.days[: len(days)]]
+    then += [None] * (len(days) - len(then))
+
+    def totals(key: str, title: str, name: str, tone: str) -> Chart:
+        return _upright(
+            key,
+            title,
+            days,
+            {
+                gettext("the period before"): ("quiet", [getattr(one, name, None) for one in then]),
+                gettext("this period"): (tone, [getattr(one, name, None) for one in now]),
+            },
+            first=gettext("day"),
+        )
+
+    drawn = [
+        _day_heat_map(page, days),
+        *_ribbons(page, days),
+        totals("produced", gettext("Messages that came in, beside the period before"), "produced", "accent"),
+        totals("retried", gettext("Retries, beside the period before"), "retried", "slow"),
+        totals("dead", gettext("Dead letters, beside the period before"), "dead", "stalled"),
+    ]
+    return [chart for chart in drawn if any(any(value for value in row[1:]) for row in chart.rows)]
+
+
+def group_day_charts(row: GroupDay) -> list[Chart]:
+    """Returns the charts of a group on a day, hour by hour."""
+    known = {hour: (mean, most, over_s) for hour, known_s, mean, most, over_s in row.hours if known_s}
+    hours = [f"{hour}:00" for hour in range(HOURS)]
+
+    def values(index: int, unit: float = 1) -> list[float | None]:
+        return [round(known[hour][index] / unit, 1) if hour in known else None for hour in range(HOURS)]
+
+    return [
+        _upright(
+            "lag",
+            gettext("Lag by hour (UTC): mean, most"),
+            hours,
+            {gettext("most"): ("slow", values(1)), gettext("mean"): ("accent", values(0))},
+            first=gettext("hour"),
+            lines=True,
+        ),
+        _upright(
+            "over",
+            gettext("Minutes over the objective, by hour (UTC)"),
+            hours,
+            {gettext("minutes"): ("stalled", values(2, 60))},
+            first=gettext("hour"),
+        ),
+    ]
+
+
+def _day_heat_map(page: PeriodPage, days: Sequence[str]) -> Chart:
+    """Minutes over the objective, day by day; white where there is no report."""
+    names = [group.group_name for group in page.groups[:GROUPS_DRAWN]]
+    over = {(row.group_name, f"{row.report.day:%m-%d}"): round(row.over_s / 60) for row in page.drawn}
+    minutes = [[over.get((name, day)) for day in days] for name in names]
+    return Chart(
+        key="days",
+        title=gettext("Minutes over the objective, by day (UTC)"),
+        data=[{"type": "heatmap", "x": list(days), "y": names, "z": minutes, "zmin": 0}],
+        columns=[gettext("group"), *days],
+        rows=[[name, *values] for name, values in zip(names, minutes, strict=True)],
+        height_px=max(HEIGHT_PX_MIN, HEAD_PX + ROW_PX * len(names)),
+        unit=gettext("minutes"),
+    )
+
+
+def _ribbons(page: PeriodPage, days: Sequence[str]) -> Iterator[Chart]:
+    """Yields the lag of the worst groups day by day, from the median to the 99th percentile."""
+    for number, group in enumerate(page.groups[:RIBBONS_MAX]):
+        rows = {f"{row.report.day:%m-%d}": row for row in page.drawn if row.group_name == group.group_name}
+        found = [rows.get(day) for day in days]
+        yield _upright(
+            f"ribbon{number}",
+            gettext("Lag of %(group)s by day: median, 95th, 99th percentile") % {"group": group.group_name},
+            days,
+            {
+                gettext("99th percentile"): ("slow", [getattr(row, "lag_p99", None) for row in found]),
+                gettext("95th percentile"): ("accent", [getattr(row, "lag_p95", None) for row in found]),
+                gettext("median"): ("quiet", [getattr(row, "lag_p50", None) for row in found]),
+            },
+            first=gettext("day"),
+            lines=True,
+        )
+
+
+def _upright(
+    key: str,
+    title: str,
+    x: Sequence[str],
+    series: Mapping[str, tuple[str, Sequence[float | None]]],
+    *,
+    first: str,
+    lines: bool = False,
+) -> Chart:
+    """Returns bars, or lines with what is below them filled, over days or hours."""
+    kind = {"type": "scatter", "mode": "lines+markers", "fill": "tozeroy"} if lines else {"type": "bar"}
+    return Chart(
+        key=key,
+        title=title,
+        data=[
+            {**kind, "name": name, "tone": tone, "x": list(x), "y": list(values)}
+            for name, (tone, values) in series.items()
+        ],
+        columns=[first, *series],
+        rows=[[one, *(values[at] for _, values in series.values())] for at, one in enumerate(x)],
+        is_upright=True,
+    )
 
 
 def _heat_map(groups: Sequence[GroupDay]) -> Chart | None:

@@ -10,6 +10,8 @@ from django.utils.translation import gettext, ngettext
 
 from mqadmin.console.figures import count_text, duration_text, rate_text
 from mqadmin.reports.models import DayReport, GroupDay
+from mqadmin.reports.period_figures import PeriodPage
+from mqadmin.reports.periods import Period, PeriodKind
 from mqadmin.reports.selectors import DayPage
 
 # Groups that a sentence names; the table has the others.
@@ -47,6 +49,85 @@ def day_sentences(page: DayPage) -> list[str]:
         *_dead(page),
         *_short(page.groups),
     ]
+
+
+def period_name(period: Period) -> str:
+    """Returns a week's or a month's name."""
+    if period.kind == PeriodKind.MONTH:
+        return formats.date_format(period.since, "YEAR_MONTH_FORMAT")
+    values = {"week": period.key, "since": period.since.isoformat(), "until": period.until.isoformat()}
+    return gettext("week %(week)s (%(since)s to %(until)s)") % values
+
+
+def period_title(page: PeriodPage) -> str:
+    """Returns how many groups missed their objective, and which was the worst."""
+    name = period_name(page.period)
+    if not page.over_count:
+        return gettext("Every group met its objective: %(period)s") % {"period": name}
+    worst = page.groups[0]
+    words = ngettext(
+        "%(n)s group missed its objective: %(group)s, for %(time)s; %(period)s",
+        "%(n)s groups missed their objective, %(group)s for longest, %(time)s; %(period)s",
+        page.over_count,
+    )
+    time = duration_text(worst.over_s * 1000)
+    return words % {"n": count_text(page.over_count), "group": worst.group_name, "time": time, "period": name}
+
+
+def period_sentences(page: PeriodPage) -> list[str]:
+    """Returns what stands below the title, the most urgent first."""
+    return [*_period_worse(page), *_period_came(page), *_period_dead(page), *_period_days(page)]
+
+
+def _period_worse(page: PeriodPage) -> Iterator[str]:
+    words = (
+        gettext("What got worse first: %(group)s was over its objective for %(now)s a day, before for %(before)s."),
+        gettext("Then %(group)s: %(now)s a day, before %(before)s."),
+    )
+    for number, group in enumerate(page.worse[:NAMED_MAX]):
+        yield words[min(number, 1)] % {
+            "group": group.group_name,
+            "now": duration_text(1000 * group.over_s // group.day_count),
+            "before": duration_text(1000 * (group.over_s_before or 0) // group.day_count_before),
+        }
+
+
+def _period_came(page: PeriodPage) -> Iterator[str]:
+    """Compares a day with a day: either period may lack some."""
+    now, before = _whole(page.days), _whole(page.days_before)
+    was = sum(report.produced for report in before)
+    if not now or not was:
+        return
+    percent = round(100 * (sum(report.produced for report in now) / len(now) * len(before) / was - 1))
+    if percent > PERCENT_MAX:
+        yield gettext("Many times as many messages came in a day as in the period before.")
+    elif percent > 0:
+        yield gettext("%(percent)s%% more messages came in a day than in the period before.") % {"percent": percent}
+    elif percent < 0:
+        yield gettext("%(percent)s%% fewer messages came in a day than in the period before.") % {"percent": -percent}
+
+
+def _whole(days: Sequence[DayReport]) -> list[DayReport]:
+    return [report for report in days if report.is_whole]
+
+
+def _period_dead(page: PeriodPage) -> Iterator[str]:
+    dead = sum(report.dead for report in page.days)
+    if dead:
+        most = max(page.groups, key=lambda one: one.dead)
+        words = ngettext("%(n)s message died, in %(group)s.", "%(n)s messages died, most in %(group)s: %(most)s.", dead)
+        yield words % {"n": count_text(dead), "group": most.group_name, "most": count_text(most.dead)}
+
+
+def _period_days(page: PeriodPage) -> Iterator[str]:
+    missing = len(page.period.days) - len(page.days)
+    if missing:
+        words = ngettext(
+            "%(n)s day of it has no report; sums are of the others.",
+            "%(n)s days of it have no report; sums are of the others.",
+            missing,
+        )
+        yield words % {"n": missing}
 
 
 def anomaly_text(anomaly: Sequence[Any]) -> str:

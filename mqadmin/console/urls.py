@@ -38,7 +38,7 @@ from mqadmin.console.views.people import people, person
 from mqadmin.console.views.rebalances import rebalances
 from mqadmin.console.views.replay_files import replay_file, replay_files
 from mqadmin.console.views.replays import replay, replay_by_number, replays
-from mqadmin.console.views.reports import day_report, day_report_file, reports
+from mqadmin.console.views.reports import day_report, day_report_file, group_day, period_file, reports
 from mqadmin.console.views.theme import theme
 from mqadmin.console.views.tokens import tokens
 from mqadmin.console.views.topics import producers, topic, topics
@@ -136,6 +136,8 @@ urlpatterns = [
     path("clusters/<slug:cluster>/reports/", reports, name="reports"),
     action_path("clusters/<slug:cluster>/make-report/", "make_report"),
     path("clusters/<slug:cluster>/reports/<str:day>/groups.parquet", day_report_file, name="day_report_file"),
+    path("clusters/<slug:cluster>/reports/<str:day>/period.parquet", period_file, name="period_file"),
+    path("clusters/<slug:cluster>/reports/<str:day>/groups/<name:group>/", group_day, name="group_day"),
     path("clusters/<slug:cluster>/reports/<str:day>/", day_report, name="day_report"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
     path("tokens/", tokens, name="tokens"),

@@ -80,6 +80,11 @@ def day_report(cluster: Cluster, day: date) -> DayReport:
     return DayReport.objects.get(cluster=cluster, day=day)
 
 
+def group_day(cluster: Cluster, day: date, group: str) -> GroupDay:
+    """Raises GroupDay.DoesNotExist."""
+    return GroupDay.objects.select_related("report").get(report__cluster=cluster, report__day=day, group_name=group)
+
+
 def day_page(cluster: Cluster, day: date) -> DayPage:
     """Returns what a day's page shows, in six queries. Raises DayReport.DoesNotExist."""
     report = day_report(cluster, day)

@@ -28,6 +28,33 @@ class DayReportSerializer(serializers.Serializer[Any]):
     conflict_count = serializers.IntegerField(help_text="Groups whose members did not want the same for a while.")
 
 
+class GroupPeriodSerializer(serializers.Serializer[Any]):
+    """A group over the days of a week or a month that have a report. `…_before`: of the period before."""
+
+    group = serializers.CharField(source="group_name")
+    day_count = serializers.IntegerField(help_text="Days of which it has figures.")
+    known_s = serializers.IntegerField()
+    over_s = serializers.IntegerField()
+    over_share = serializers.FloatField(help_text="Of the known time.")
+    got_worse = serializers.BooleanField(help_text="Half as long again over its objective, a day.")
+    produced = serializers.IntegerField()
+    consumed = serializers.IntegerField()
+    retried = serializers.IntegerField()
+    retry_wait_s = serializers.IntegerField()
+    dead = serializers.IntegerField()
+    rebalance_count = serializers.IntegerField()
+    conflict_s = serializers.IntegerField()
+    lag_p95 = serializers.FloatField(help_text="That of its worst day.")
+    lag_max = serializers.IntegerField()
+    wait_max_s = serializers.FloatField(allow_null=True, help_text="The highest age of the oldest message.")
+    peak_in_s = serializers.FloatField(allow_null=True)
+    peak_out_s = serializers.FloatField(allow_null=True)
+    over_s_before = serializers.IntegerField(allow_null=True)
+    produced_before = serializers.IntegerField(allow_null=True)
+    dead_before = serializers.IntegerField(allow_null=True)
+    day_count_before = serializers.IntegerField()
+
+
 class AnomalySerializer(serializers.Serializer[Any]):
     """An hour that was not as the same hour of the days before."""
 

@@ -1,8 +1,9 @@
-"""`…/reports/`: the days of a cluster, and one day as a page that a person would print."""
+"""`…/reports/`: the days of a cluster; one day, week or month as a page that a person would print; a group on a day."""
 
 from __future__ import annotations
 
-from datetime import date
+from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,19 @@ from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
 from mqadmin.console import report_sentences
-from mqadmin.console.charts import day_charts, with_charts
+from mqadmin.console.charts import day_charts, group_day_charts, period_charts, with_charts
 from mqadmin.console.live_page import live_page, or_404
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.reports import selectors as report_selectors
+from mqadmin.reports.history import day_bounds
 from mqadmin.reports.installed import missing_packages
+from mqadmin.reports.models import GroupDay
+from mqadmin.reports.period_figures import period_page, period_parquet
+from mqadmin.reports.periods import Period, PeriodKind, month_of, read_period, week_of
+
+# What is older has no samples any more.
+HOT_WINDOW = timedelta(days=2)
 
 
 @require_safe
@@ -32,20 +40,31 @@ def reports(request: HttpRequest, cluster: str) -> HttpResponse:
 
 def _reports(cluster: str) -> dict[str, Any]:
     head = selectors.cluster_head(cluster)
+    days = report_selectors.DayReportRows(head).after(None, report_selectors.DAYS_SHOWN)
     return {
         "head": head,
         "cluster": cluster,
         "now": timezone.now(),
-        "days": report_selectors.DayReportRows(head).after(None, report_selectors.DAYS_SHOWN),
+        "days": days,
+        "periods": _periods([report.day for report in days]),
         "runs": report_selectors.latest_runs(head),
         "missing": ", ".join(missing_packages()),
     }
 
 
+def _periods(days: Sequence[date]) -> list[tuple[Period, str]]:
+    """Returns the weeks and months of these days with their names, the latest first."""
+    found = dict.fromkeys([*map(week_of, days), *map(month_of, days)])
+    ordered = sorted(found, key=lambda one: (one.kind == PeriodKind.WEEK, one.since), reverse=True)
+    return [(period, report_sentences.period_name(period)) for period in ordered]
+
+
 @require_safe
 @with_charts
 def day_report(request: HttpRequest, cluster: str, day: str) -> HttpResponse:
-    """Shows one day: what happened in words, figures with their tables, and the groups."""
+    """Shows one day (2026-11-22), week (2026-W47) or month (2026-11): words, figures with their tables, the groups."""
+    if (period := _period(day)) is not None:
+        return _period_report(request, cluster, period)
     with or_404():
         head = selectors.cluster_head(cluster)
         page = report_selectors.day_page(head, _read_day(day))
@@ -59,10 +78,81 @@ def day_report(request: HttpRequest, cluster: str, day: str) -> HttpResponse:
         "sentences": report_sentences.day_sentences(page),
         "page": page,
         "charts": day_charts(page.groups),
+        "week": week_of(page.report.day),
+        "month": month_of(page.report.day),
     }
-    response = render(request, "console/day_report.html", context)
+    return _uncached(render(request, "console/day_report.html", context))
+
+
+def _period_report(request: HttpRequest, cluster: str, period: Period) -> HttpResponse:
+    with or_404():
+        page = period_page(selectors.cluster_head(cluster), period)
+    context = {
+        "here": cluster,
+        "cluster": cluster,
+        "section": "reports",
+        "now": timezone.now(),
+        "name": report_sentences.period_name(period),
+        "title": report_sentences.period_title(page),
+        "sentences": report_sentences.period_sentences(page),
+        "page": page,
+        "charts": period_charts(page),
+    }
+    return _uncached(render(request, "console/period_report.html", context))
+
+
+@require_safe
+@with_charts
+def group_day(request: HttpRequest, cluster: str, day: str, group: str) -> HttpResponse:
+    """Shows one group on one day: its hours, what was unusual, and every figure."""
+    with or_404():
+        head = selectors.cluster_head(cluster)
+        row = report_selectors.group_day(head, _read_day(day), group)
+    context = {
+        "here": cluster,
+        "cluster": cluster,
+        "section": "reports",
+        "now": timezone.now(),
+        "row": row,
+        "anomalies": [report_sentences.anomaly_text(one) for one in row.anomalies],
+        "charts": group_day_charts(row),
+        "links": _moments(row),
+    }
+    return _uncached(render(request, "console/group_day.html", context))
+
+
+def _moments(row: GroupDay) -> list[tuple[str, str]]:
+    """Returns hours worth a look that the hot window still has, each with the moment at which its curve ends."""
+    begin, _end = day_bounds(row.report.day)
+    wanted = {hour for hour, *_ in row.anomalies} | ({row.worst_hour} if row.worst_hour is not None else set())
+    ends = [(hour, begin + timedelta(hours=hour + 1)) for hour in sorted(wanted)]
+    oldest = timezone.now() - HOT_WINDOW
+    return [(f"{hour}:00", f"{end:%Y-%m-%dT%H:%M:%SZ}") for hour, end in ends if end > oldest]
+
+
+@require_safe
+def period_file(_request: HttpRequest, cluster: str, day: str) -> HttpResponse:
+    """Sends the groups of a week or a month as Parquet."""
+    period = _period(day)
+    if period is None:
+        raise Http404(f"{day} is no week and no month: it must be as in 2026-W47 or 2026-11")
+    with or_404():
+        page = period_page(selectors.cluster_head(cluster), period)
+    response = HttpResponse(period_parquet(page), content_type="application/vnd.apache.parquet")
+    response["Content-Disposition"] = f'attachment; filename="{cluster}-{period.key}.parquet"'
+    return response
+
+
+def _uncached(response: HttpResponse) -> HttpResponse:
     add_never_cache_headers(response)
     return response
+
+
+def _period(text: str) -> Period | None:
+    try:
+        return read_period(text)
+    except ValueError:
+        return None
 
 
 @require_safe

@@ -6,6 +6,7 @@ import html
 import json
 import re
 from datetime import UTC, date, datetime, timedelta
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -128,3 +129,75 @@ def test_rest_has_the_days_and_the_groups_of_one_with_the_worst_first(
     assert [row["group"] for row in second["items"]] == ["</script><b>"]
     assert http.get(address, {"format": "csv"})["Content-Type"].startswith("text/csv")
     assert http.get(f"/api/v1/clusters/{cluster.name}/reports/never").status_code == 404
+
+
+@pytest.fixture
+def weeks(cluster: Cluster, report: DayReport) -> None:
+    """In the week before, of two days, billing missed its objective for a minute a day, and 300 came in."""
+    for number in (1, 2):
+        totals = {"over_s": 60, "produced": 300, "consumed": 300, "retried": 0, "dead": 1}
+        day = DayReport.objects.create(
+            cluster=cluster, day=DAY - timedelta(days=7 + number), made_at=report.made_at, is_whole=True, digest="",
+            folder="none", group_count=1, over_count=1, **totals,
+        )  # fmt: skip
+        GroupDay.objects.create(
+            report=day, group_name="billing", known_s=86_400, lag_p50=0, lag_p95=9, lag_p99=9, lag_max=9, lag_last=0,
+            is_quiet=False, is_abandoned=False, **totals,
+        )  # fmt: skip
+
+
+def test_a_week_is_told_beside_the_week_before(http: Client, cluster: Cluster, weeks: None) -> None:
+    page = text(http.get(f"/clusters/{cluster.name}/reports/2026-W47/"))
+    for words in (
+        "1 group missed its objective: billing, for 41 m 00 s; week 2026-W47 (2026-11-16 to 2026-11-22)",
+        "What got worse first: billing was over its objective for 41 m 00 s a day, before for 1 m 00 s.",
+        "150% more messages came in a day than in the period before.",
+        "5 days of it have no report; sums are of the others.",
+    ):
+        assert words in page
+    figures = dict(re.findall(r'<script id="(\w+)" type="application/json">(.*?)</script>', page, re.DOTALL))
+    assert {"days", "ribbon0", "ribbon1", "produced", "retried", "dead"} == set(figures)
+    heat = json.loads(figures["days"])["data"][0]
+    assert (heat["x"][4], heat["z"][0][3:5]) == ("11-20", [None, 41])
+    assert page.count("<details>") == page.count('<figure class="chart"') == len(figures)
+
+
+def test_a_month_has_its_neighbours_and_its_days(http: Client, cluster: Cluster, weeks: None) -> None:
+    page = text(http.get(f"/clusters/{cluster.name}/reports/2026-11/"))
+    for address in ("2026-10/", "2026-12/", "2026-11-20/", "2026-11-11/"):
+        assert f"/clusters/{cluster.name}/reports/{address}" in page
+    assert http.get(f"/clusters/{cluster.name}/reports/2026-10/").status_code == 404
+    assert http.get(f"/clusters/{cluster.name}/reports/2026-W60/").status_code == 404
+
+
+def test_a_period_is_sent_as_csv_and_as_parquet(http: Client, cluster: Cluster, weeks: None) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    address = f"/api/v1/clusters/{cluster.name}/reports/periods/2026-W47"
+    rows = http.get(address).json()["items"]
+    assert [(row["group"], row["over_s"], row["over_s_before"], row["got_worse"]) for row in rows] == [
+        ("billing", 2460, 120, True),
+        ("</script><b>", 0, None, False),
+    ]
+    assert http.get(address, {"format": "csv"})["Content-Type"].startswith("text/csv")
+    assert http.get(f"/api/v1/clusters/{cluster.name}/reports/periods/2026").status_code == 404
+    sent = http.get(f"/clusters/{cluster.name}/reports/2026-W47/period.parquet").content
+    table = pq.read_table(BytesIO(sent)).to_pylist()
+    assert [(row["group_name"], row["day_count_before"]) for row in table] == [("billing", 2), ("</script><b>", 0)]
+
+
+def test_a_group_on_a_day_says_what_was_unusual_and_leads_to_the_group(
+    http: Client, cluster: Cluster, report: DayReport
+) -> None:
+    GroupDay.objects.filter(group_name="billing").update(anomalies=[[14, "flood", 1600.0, 980.0]])
+    page = text(http.get(f"/clusters/{cluster.name}/reports/2026-11-20/groups/billing/"))
+    for words in (
+        "billing was over its objective for 41 m 00 s on 2026-11-20",
+        "14:00: 1,600 messages came in; 980 are usual",
+        "shop.PaymentTimeout",
+        f"/clusters/{cluster.name}/groups/billing/",
+        "fewer than seven days are known",
+    ):
+        assert words in page
+    day = text(http.get(f"/clusters/{cluster.name}/reports/2026-11-20/"))
+    assert "Unusual in billing at 14:00: 1,600 messages came in; 980 are usual." in day
+    assert http.get(f"/clusters/{cluster.name}/reports/2026-11-20/groups/nobody/").status_code == 404
