@@ -9,9 +9,6 @@ class ReportsConfig(AppConfig):
 
     def ready(self) -> None:
         from mqadmin.actions import registry  # needs the models
-        from mqadmin.reports import (
-            make_report,  # needs the models
-            receivers,  # noqa: F401 - listens
-        )
+        from mqadmin.reports import make_report, receivers  # noqa: F401 - need the models; receivers listen
 
         registry.register(make_report.DECLARATION)

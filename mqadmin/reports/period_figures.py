@@ -142,7 +142,7 @@ def _summed(cluster: Cluster, period: Period) -> list[dict[str, Any]]:
 def period_parquet(page: PeriodPage) -> bytes:
     """Returns the groups of a period as a Parquet file."""
     import pyarrow as pa  # only where the reports' requirements are installed
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # only where the reports' requirements are installed
 
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist([asdict(group) for group in page.groups]), sink, compression="zstd")

@@ -101,7 +101,7 @@ def days_needed(day: date) -> list[date]:
 
 def _compared(spark: SparkSession, unit: Unit, days: DataFrame, hours: DataFrame) -> tuple[DataFrame, ...]:
     """Returns what the day is held against, and what follows from that."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as F  # takes a second to load
 
     number = unit.day.toordinal()
     last_week, usual_since = unit.day - BEFORE, unit.day - timedelta(days=USUAL_DAYS)
@@ -137,7 +137,7 @@ def _read(spark: SparkSession, history: History, kind: str, ddl: str, unit: Unit
 
     What is not of that day (a clock that was ahead, a file that was put there) is left out.
     """
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as F  # takes a second to load
 
     paths = [str(path) for path in history.check(kind, unit.cluster, unit.day)]
     if not paths:
@@ -150,7 +150,7 @@ def _read(spark: SparkSession, history: History, kind: str, ddl: str, unit: Unit
 
 def _results(spark: SparkSession, unit: Unit, name: str, ddl: str, is_wanted: Callable[[date], bool]) -> DataFrame:
     """Returns a table of the results of other days, with `day`, the number of their day."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as F  # takes a second to load
 
     frames = [
         spark.read.schema(ddl).parquet(str(folder / name)).withColumn("day", F.lit(day.toordinal()))
