@@ -105,7 +105,9 @@ def group_periods(cluster: Cluster, period: Period) -> list[GroupPeriod]:
         found.append(
             GroupPeriod(
                 **row,
-                **{f"{name}_before": earlier.get(name) for name in ("over_s", "produced", "dead")},
+                over_s_before=earlier.get("over_s"),
+                produced_before=earlier.get("produced"),
+                dead_before=earlier.get("dead"),
                 day_count_before=earlier.get("day_count", 0),
             )
         )

@@ -111,7 +111,7 @@ def test_a_file_that_is_not_of_the_history_is_named(cluster: Cluster, tmp_path: 
     append_hour(history, cluster, START, START + timedelta(minutes=10))
     history.path("lag", "other", START).write_bytes(b"not Parquet")
     with pytest.raises(BadHistory, match=r"other\.parquet cannot be read: move it away"):
-        history.check(START.date())
+        history.check("lag", "other", START.date())
 
 
 def test_days_that_are_older_than_what_is_kept_go(cluster: Cluster, tmp_path: Path) -> None:

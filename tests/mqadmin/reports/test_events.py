@@ -41,7 +41,7 @@ def rows(history: History, kind: str) -> list[dict[str, Any]]:
 
 
 def test_rebalances_are_appended_once(cluster: Cluster, group: Group, tmp_path: Path) -> None:
-    details = {"moves": [{}, {}, {}]}
+    details: dict[str, Any] = {"moves": [{}, {}, {}]}
     RebalanceEvent.objects.create(
         cluster=cluster, group=group, at=HOUR, kind="queues_moved", details=details, source="watch", source_key="1"
     )
