@@ -31,6 +31,7 @@ from mqadmin.clusters.models import (
 )
 from mqadmin.observing import plan
 from mqadmin.observing.applied import Applied
+from mqadmin.observing.keepable import keepable, keepable_brokers
 from mqadmin.observing.observation import (
     BrokerObserved,
     GroupObserved,
@@ -60,6 +61,7 @@ def apply(
     `is_watched`: what it does not name has not changed. `at_the_end` runs in the last transaction, after all rows are
     written; `between_parts` outside of any, and may raise to interrupt the rest.
     """
+    observation = keepable(observation)
     if observation.size > whole_size_max:
         return _Application(cluster, observation, is_watched=is_watched, between_parts=between_parts).run(at_the_end)
     with transaction.atomic():
@@ -74,7 +76,7 @@ def apply_brokers(cluster: Cluster, observed: Sequence[BrokerObserved], at: date
     """
     with transaction.atomic():
         rows = {(row.name, row.broker_id): row for row in cluster.brokers.all()}
-        for broker in observed:
+        for broker in keepable_brokers(observed):
             row = rows.pop((broker.name, broker.broker_id), None) or Broker(
                 cluster=cluster, name=broker.name, broker_id=broker.broker_id
             )

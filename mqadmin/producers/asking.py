@@ -107,17 +107,17 @@ def _producer(identity: _Identity, told: _Told, first_seen_at: datetime | None) 
 def _remember(cluster: Cluster, identities: Sequence[_Identity], now: datetime) -> dict[_Identity, datetime]:
     """Notes that these are there now; returns since when each has been seen. Forgets who has long been gone."""
     SeenProducer.objects.filter(cluster=cluster, seen_at__lt=now - SEEN_KEPT_FOR).delete()
+    kept = [one for one in identities if all(map(_is_rememberable, one))]
     SeenProducer.objects.bulk_create(
         [
             SeenProducer(cluster=cluster, group=group, client_id=client_id, first_seen_at=now, seen_at=now)
-            for group, client_id in identities
-            if _is_rememberable(group) and _is_rememberable(client_id)
+            for group, client_id in kept
         ],
         update_conflicts=True,
         unique_fields=["cluster", "group", "client_id"],
         update_fields=["seen_at"],
     )
-    rows = SeenProducer.objects.filter(cluster=cluster, client_id__in={client_id for _group, client_id in identities})
+    rows = SeenProducer.objects.filter(cluster=cluster, client_id__in={client_id for _group, client_id in kept})
     return {(row.group, row.client_id): row.first_seen_at for row in rows}
 
 

@@ -12,6 +12,7 @@ from remoting.wire.limits import GROUP_CHARS_MAX, RETRY_TOPIC_CHARS_MAX, TOPIC_C
 RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
 SYSTEM_TOPIC_PREFIX = "rmq_sys_"
+RESERVED_PREFIX = "RMQ_SYS_"
 SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 # Replies to a producer's requests are stored in `<cluster>_REPLY_TOPIC`.
 REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
@@ -134,9 +135,14 @@ def _split_kind(name: str) -> tuple[str, str]:
 def is_topic_of_broker(topic: str, own_names: Collection[str]) -> bool:
     """Tells whether RocketMQ keeps the topic for itself: system topics, those named after cluster and brokers.
 
-    `own_names`: the names of the cluster and its brokers.
+    `own_names`: the names of the cluster and its brokers. Apache's brokers make further topics under RESERVED_PREFIX
+    (`RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC`), and do not call all of them system topics.
     """
-    return is_system_topic(topic) or topic.removesuffix(REPLY_TOPIC_SUFFIX) in own_names
+    return (
+        is_system_topic(topic)
+        or topic.startswith(RESERVED_PREFIX)
+        or topic.removesuffix(REPLY_TOPIC_SUFFIX) in own_names
+    )
 
 
 def is_system_topic(topic: str) -> bool:

@@ -1,4 +1,4 @@
-"""The production environment of docs/OPERATING.md passes Django's own deployment checks."""
+"""docs/OPERATING.md: its environment passes Django's own deployment checks, and its units are all processes of `up`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,33 @@ from pathlib import Path
 
 import pytest
 
+from mqadmin.supervision.processes import Install, processes
+
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^# /etc/mqadmin/environment\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_each_process_of_up_has_a_unit(tmp_path: Path) -> None:
+    install = Install(
+        base_dir=ROOT,
+        data=tmp_path,
+        redis_socket=None,
+        redis_url="redis://127.0.0.1:6379/0",
+        web_host="127.0.0.1",
+        web_port=8000,
+        instances=1,
+        runs_broker=True,
+        namesrv="127.0.0.1:9876",
+        broker_port=10911,
+        with_traffic=False,
+        with_reports=True,
+    )
+    specs = [spec for stage in processes(install) for spec in stage]
+    queues = {spec.command[spec.command.index("-Q") + 1] for spec in specs if "-Q" in spec.command}
+    page = (ROOT / "docs" / "OPERATING.md").read_text()
+    assert set(re.findall(r"^\| `mqadmin-.* -Q (\w+) ", page, re.MULTILINE)) == queues
+    units = set(re.findall(r"^\| `mqadmin-(\w+)` \|", page, re.MULTILINE))
+    assert units == {spec.name.removesuffix("-1") for spec in specs}
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ class PreviewMany(ManyResource):
     def post(self, request: Request, action: str, cluster: str) -> Response:
         asked: PreviewManyRequest = self.read(request, action, cluster)
         caller = caller_of(request)
-        _refuse_without_permission(request, action, cluster)
+        _refuse_without_permission(request, action, cluster, None)
         subjects = self.subjects(asked, registry.find(action), cluster)
         ends_s = time.monotonic() + BEGIN_WITHIN_S
         previews = preview_many(caller, action, cluster, asked.arguments, subjects)
@@ -160,7 +160,7 @@ class RunMany(ManyResource):
     def post(self, request: Request, action: str, cluster: str) -> Response:
         asked: RunManyRequest = self.read(request, action, cluster)
         key = key_of(request)
-        _refuse_without_permission(request, action, cluster, is_audited=True)
+        _refuse_without_permission(request, action, cluster, asked)
         done = run_many(
             caller_of(request),
             action,
@@ -177,13 +177,17 @@ class RunMany(ManyResource):
         return Response(RunManySerializer(document).data, 200 if is_wanted else 207)
 
 
-def _refuse_without_permission(request: Request, action: str, cluster: str, *, is_audited: bool = False) -> None:
-    """Raises Problem where the caller may not do it at all, before a filter tells what is there."""
+def _refuse_without_permission(request: Request, action: str, cluster: str, run: RunManyRequest | None) -> None:
+    """Raises Problem where the caller may not do it at all, before a filter tells what is there.
+
+    `run` is what was asked for, which the audit keeps; None where a preview was.
+    """
     caller = caller_of(request)
     if runner.may(caller, action, cluster):
         return
-    if is_audited:
-        run_answer(runner.run(caller, action, cluster, {}))
+    if run is not None:
+        meant = {"filter": run.filter} if run.subjects is None else {"subjects": run.subjects}
+        run_answer(runner.run(caller, action, cluster, {**run.arguments, **meant}))
     try:
         runner.preview(caller, action, cluster, {})
     except PREVIEW_ERRORS as error:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mqadmin.clusters.models.queue_offset import QueueOffset
 
 CLIENT_ID_CHARS_MAX = 255
+ADDRESS_CHARS_MAX = 100
+# A language, a kind of expression.
+WORD_CHARS_MAX = 20
 
 
 class Member(models.Model):
@@ -26,8 +29,8 @@ class Member(models.Model):
 
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="members")
     client_id = models.CharField(max_length=CLIENT_ID_CHARS_MAX)
-    address = models.CharField(max_length=100, blank=True, default="")
-    language = models.CharField(max_length=20, blank=True, default="")
+    address = models.CharField(max_length=ADDRESS_CHARS_MAX, blank=True, default="")
+    language = models.CharField(max_length=WORD_CHARS_MAX, blank=True, default="")
     version = models.IntegerField(null=True, blank=True)
     online_since = models.DateTimeField(null=True, blank=True)
     last_heartbeat_at = models.DateTimeField(null=True, blank=True)
@@ -66,7 +69,7 @@ class Subscription(models.Model):
     client_id = models.CharField(max_length=CLIENT_ID_CHARS_MAX, blank=True, default="")
     topic_name = models.CharField(max_length=NAME_CHARS_MAX)
     expression = models.TextField(default="*")
-    expression_type = models.CharField(max_length=20, default="TAG")
+    expression_type = models.CharField(max_length=WORD_CHARS_MAX, default="TAG")
     sub_version = models.BigIntegerField(default=0)
     # The brokers that are watched and say so. Empty where polled.
     known_by = models.JSONField(default=list, blank=True)

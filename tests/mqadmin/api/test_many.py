@@ -182,3 +182,15 @@ def test_who_may_not_is_told_nothing_of_what_is_there(ann: AbstractUser, token_o
         assert "orders" not in refused.content.decode()
         assert str(AuditEntry.objects.latest("number").run) == refused.json()["run"]
         assert AuditEntry.objects.count() == count + 1
+
+
+@pytest.mark.usefixtures("prod")
+@pytest.mark.parametrize("meant", [{"filter": {"q": "orders"}}, {"subjects": ["mails", "orders"]}])
+def test_the_audit_says_what_was_refused_to_whoever_may_not(
+    ann: AbstractUser, token_of: Callable[..., Client], meant: dict[str, Any]
+) -> None:
+    body = {"arguments": {"perm": 4}} | meant
+    assert post(token_of(ann, "viewer"), "set_topic_permission", "run-many", body).status_code == 403
+    entry = AuditEntry.objects.get()
+    assert entry.arguments["perm"] == 4
+    assert "orders" in str(entry.arguments)

@@ -36,6 +36,7 @@ SETTINGS = GroupSettingsObserved(is_consume_enabled=True, retry_times_max=16)
         ("%DLQ%billing", TopicKind.DEAD_LETTER),
         ("SCHEDULE_TOPIC_XXXX", TopicKind.SYSTEM),
         ("rmq_sys_anything", TopicKind.SYSTEM),
+        ("RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC", TopicKind.SYSTEM),
         ("broker-a", TopicKind.SYSTEM),
         ("broker-a_REPLY_TOPIC", TopicKind.SYSTEM),
         ("orders_REPLY_TOPIC", TopicKind.NORMAL),

@@ -109,6 +109,7 @@ def test_no_broker_that_answers_is_a_failure_without_items(brokers, ann) -> None
     ("name", "refusal"),
     [
         ("TBW102", Refusal.RULE),
+        ("RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC", Refusal.RULE),
         ("SCHEDULE_TOPIC_XXXX", Refusal.RULE),
         ("rmq_sys_mine", Refusal.RULE),
         ("broker-a", Refusal.RULE),
