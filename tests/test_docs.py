@@ -152,5 +152,25 @@ def test_every_test_that_the_behaviour_page_names_exists() -> None:
     assert [(test, path) for path, test in named if not _is_defined(test, path)] == []
 
 
+# Of each series how many rules speak of the client, of those that the page's tables are about.
+RULES = {"S0": 79, "S1": 77, "S2": 15, "S3": 26, "S4": 14, "P2": 128}
+
+
+def test_the_behaviour_page_has_a_line_for_each_rule() -> None:
+    named: set[tuple[str, int]] = set()
+    for series, first, last in re.findall(r"\b(S\d|P2)-(\d+)(?: (?:to|…) (?:\1-)?(\d+))?", BEHAVIOUR):
+        named.update((series, number) for number in range(int(first), int(last or first) + 1))
+    rules = {(series, number) for series, count in RULES.items() for number in range(1, count + 1)}
+    assert sorted(rules - named) == []
+
+
+def test_each_line_of_the_behaviour_page_names_its_tests_one_by_one_or_says_why_there_are_none() -> None:
+    rows = [line[2:-2].split(" | ") for line in BEHAVIOUR.splitlines() if re.match(r"\| (?!Rule )", line)]
+    assert len(rows) > 200
+    assert [row for row in rows if len(row) != 3 or not row[1].strip()] == []
+    test = r"`tests/[\w./]+\.py::test_\w+`"
+    assert [row for row in rows if not re.fullmatch(rf"{test}(, {test})*|–", row[2])] == []
+
+
 def _is_defined(test: str, path: str) -> bool:
     return (ROOT / path).exists() and f"def {test}(" in (ROOT / path).read_text(encoding="utf-8")

@@ -60,6 +60,23 @@ def test_a_broadcasting_group_keeps_its_offsets_in_a_folder_of_its_cluster(setti
     assert (config.is_broadcasting, config.offsets_folder) == (True, tmp_path / "default")
 
 
+def test_why_messages_failed_is_kept_unless_the_settings_say_otherwise(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorders: list[tuple[str, str]] = []
+
+    def recorder(cluster: str, group: str) -> None:
+        recorders.append((cluster, group))
+
+    monkeypatch.setattr("consumer.assembly.FailureRecorder", recorder)
+    settings.CONSUMER_FAILURE_TEXTS = False
+    assert not make_consumer(spec(print), "127.0.0.1:9876").config.keeps_failure_texts
+    assert recorders == []
+    del settings.CONSUMER_FAILURE_TEXTS
+    assert make_consumer(spec(print), "127.0.0.1:9876").config.keeps_failure_texts
+    assert recorders == [("", "billing")]
+
+
 def test_listeners_are_wrapped_by_what_the_settings_name(settings: Any) -> None:
     settings.CONSUMER_MIDDLEWARE = [f"{__name__}.noting", f"{__name__}.noting"]
     steps.clear()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -191,6 +192,44 @@ async def test_a_message_whose_listener_fails_comes_back_and_at_the_limit_is_a_d
     assert "group billing" in lines[0].message
     assert "ValueError: no such customer" in lines[0].message
     assert sum(1 for line in lines if line.exc_info) == 2  # once per topic it was read from
+
+
+async def test_a_retry_is_consumed_by_the_member_that_owns_the_retry_queue(
+    broker: MemoryBroker, members: Members
+) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def listener(name: str) -> Callable[[Message], Awaitable[None]]:
+        async def listen(message: Message) -> None:
+            seen.append((name, message.reconsume_times))
+            if not message.reconsume_times:
+                raise Later
+
+        return listen
+
+    first, second = await members.start(listener("first")), await members.start(listener("second"))
+    await eventually(lambda: len(order_queues(first)) == len(order_queues(second)) == 4)
+    await eventually(lambda: sum(queue.topic == RETRY for one in (first, second) for queue in one.queues) == 1)
+    owner, other = ("first", second) if any(queue.topic == RETRY for queue in first.queues) else ("second", first)
+    broker.put("orders", b"bad", queue_id=order_queues(other)[0])
+    await eventually(lambda: len(seen) == 2)
+    assert seen == [("second" if owner == "first" else "first", 0), (owner, 1)]
+
+
+async def test_why_a_message_failed_is_told_to_nobody_when_that_is_off(broker: MemoryBroker, members: Members) -> None:
+    seen: list[int] = []
+
+    async def listen(message: Message) -> None:
+        seen.append(message.reconsume_times)
+        if not message.reconsume_times:
+            raise ValueError("secret")
+
+    broker.put("orders", b"bad", queue_id=0)
+    member = await members.start(listen, keeps_failure_texts=False)
+    await eventually(lambda: seen == [0, 1])
+    [fields] = [fields for code, fields in broker.seen if code == RequestCode.CONSUMER_SEND_MSG_BACK]
+    assert "secret" not in str(fields)
+    assert "secret" not in str(member.running_info())
 
 
 async def test_a_listener_that_says_later_leaves_one_line_and_no_traceback(
