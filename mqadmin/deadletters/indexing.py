@@ -121,7 +121,7 @@ def _insert(cluster: Cluster, queue: DeadLetterQueue, reading: QueueReading) -> 
     new = _with_reasons(cluster, group, _without_known(cluster, queue, group, read))
     if not new:
         return 0
-    failure_ids = _failure_ids(cluster, group, new)
+    failure_ids = failure_ids_of(cluster, group, new)
     rows = DeadLetter.objects.bulk_create(
         [_row(cluster, queue, group, failure_ids[dead.failure_identity], dead) for dead in new], batch_size=CHUNK
     )
@@ -139,7 +139,7 @@ def _insert(cluster: Cluster, queue: DeadLetterQueue, reading: QueueReading) -> 
         ],
         batch_size=CHUNK,
     )
-    _count(failure_ids, new)
+    add_counts(failure_ids, new)
     event = DeadLettersIndexed(cluster, group, set(failure_ids.values()), len(new), _of_replays(rows, new))
     dead_letters_indexed.send(sender=DeadLetter, event=event)
     return len(new)
@@ -178,7 +178,7 @@ def _with_reasons(cluster: Cluster, group: str, dead: Sequence[DeadMessage]) -> 
     ]
 
 
-def _failure_ids(cluster: Cluster, group: str, dead: Iterable[DeadMessage]) -> dict[str, int]:
+def failure_ids_of(cluster: Cluster, group: str, dead: Iterable[DeadMessage]) -> dict[str, int]:
     """Returns identity → primary key of the failures of these; makes those that are missing, FAILURES_MAX at most."""
     first = {one.failure_identity: one for one in reversed(list(dead))}
     of_group = Failure.objects.filter(cluster=cluster, group_name=group)
@@ -247,7 +247,7 @@ def _row(cluster: Cluster, queue: DeadLetterQueue, group: str, failure_id: int, 
     )
 
 
-def _count(failure_ids: Mapping[str, int], dead: Iterable[DeadMessage]) -> None:
+def add_counts(failure_ids: Mapping[str, int], dead: Iterable[DeadMessage]) -> None:
     """Adds to the counts of failures and hours, in one order for all workers, so that none wait for each other.
 
     An archived failure is shown again: what died of it now was not there when it was archived.
@@ -262,7 +262,7 @@ def _count(failure_ids: Mapping[str, int], dead: Iterable[DeadMessage]) -> None:
             last_dead_at=Greatest("last_dead_at", max(moments)),
             archived_at=None,
         )
-    hours = Counter((failure_id, _hour(at)) for failure_id, moments in of_failure.items() for at in moments)
+    hours = Counter((failure_id, hour_of(at)) for failure_id, moments in of_failure.items() for at in moments)
     FailureHour.objects.bulk_create(
         [FailureHour(failure_id=failure_id, hour=hour) for failure_id, hour in sorted(hours)],
         ignore_conflicts=True,
@@ -272,7 +272,7 @@ def _count(failure_ids: Mapping[str, int], dead: Iterable[DeadMessage]) -> None:
         FailureHour.objects.filter(failure_id=failure_id, hour=hour).update(dead_count=F("dead_count") + count)
 
 
-def _hour(at: datetime) -> datetime:
+def hour_of(at: datetime) -> datetime:
     return at.replace(minute=0, second=0, microsecond=0)
 
 

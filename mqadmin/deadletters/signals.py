@@ -15,7 +15,8 @@ dead_letters_indexed = Signal()
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersIndexed:
-    """`failure_ids`: the failures that they belong to. `count`: how many dead letters.
+    """`failure_ids`: the failures that they belong to. `count`: how many are new; 0 where known
+    ones moved from failure to failure, since a reason came late.
 
     `of_replays`: those that a replay had sent: (its token, its entry) → the dead letter.
     """

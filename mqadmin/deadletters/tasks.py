@@ -13,7 +13,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.deadletters import archive_marks, indexing, retention
+from mqadmin.deadletters import archive_marks, indexing, late_reasons, retention
 from mqadmin.deadletters.models import DeadLetterQueue
 
 logger = logging.getLogger(__name__)
@@ -24,10 +24,11 @@ WAKE_EXPIRES_S = 10
 
 @shared_task
 def index_dead_letters() -> None:
-    """Reads two indexes where there is nothing to do."""
+    """Reads a few indexes where there is nothing to do."""
     behind = DeadLetterQueue.objects.filter(end_offset__gt=F("next_offset"))
     for cluster in Cluster.objects.filter(pk__in=behind.values("cluster")):
         indexing.index_step(cluster)
+    late_reasons.join_late_reasons(timezone.now())
     archive_marks.carry_on()
 
 
