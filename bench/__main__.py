@@ -30,6 +30,7 @@ NAMES = (
     "lists",
     "deadletters",
     "replay",
+    "reports",
     "install",
 )
 

@@ -50,6 +50,10 @@ BEFORE = timedelta(days=7)
 # What is usual is asked of two weeks, where it leads of four.
 USUAL_DAYS, TREND_DAYS = 14, 28
 GROUPS, QUEUES, HOURS = "groups", "queues", "hours"
+# Of the history's files, for one task of a shuffle: unpacked it is some 100 MB, which a heap of 1 GiB sorts without
+# spilling. What is less is joined by AQE.
+SHUFFLE_BYTES = 16 * 1024 * 1024
+SHUFFLE_TASKS_MIN, SHUFFLE_TASKS_MAX = 4, 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,13 @@ class Unit:
 
 def make(spark: SparkSession, history: History, unit: Unit, folder: Path) -> None:
     """Writes the figures of the groups, of their queues and of their hours into `folder`. Raises BadHistory."""
+    size_bytes = sum(path.stat().st_size for path in history.check("lag", unit.cluster, unit.day))
+    spark.conf.set("spark.sql.shuffle.partitions", shuffle_tasks(size_bytes))
     lag = _read(spark, history, "lag", LAG_DDL, unit)
-    objectives = spark.createDataFrame(list(unit.objectives), OBJECTIVE_DDL)
-    topics = steps.topic_spans(lag)
+    own = list(unit.objectives)
+    objectives = spark.createDataFrame(own, OBJECTIVE_DDL) if own else _empty(spark, OBJECTIVE_DDL)
+    # Shuffled once, by group and before rows are cut into changes: all that follows goes by group, too.
+    topics = steps.topic_spans(lag).repartition(*steps.GROUP)
     spans = steps.group_spans(steps.judged(topics, objectives, DEFAULT_LAG_S * 1000))
     queues, hours = steps.queue_days(lag).cache(), steps.group_hours(spans, steps.flows(topics)).cache()
     days = steps.group_days(spans, hours)
@@ -81,11 +89,17 @@ def make(spark: SparkSession, history: History, unit: Unit, folder: Path) -> Non
         *_compared(spark, unit, days, hours),
         *_events(spark, history, unit),
     )
-    figures.coalesce(1).write.parquet(str(folder / GROUPS))
-    queues.coalesce(1).write.parquet(str(folder / QUEUES))
-    hours.coalesce(1).write.parquet(str(folder / HOURS))
+    # One file each, by a shuffle: `coalesce` would have one task do all that comes after the last one.
+    figures.repartition(1).write.parquet(str(folder / GROUPS))
+    queues.repartition(1).write.parquet(str(folder / QUEUES))
+    hours.repartition(1).write.parquet(str(folder / HOURS))
     for frame in (queues, hours):
         frame.unpersist()
+
+
+def shuffle_tasks(size_bytes: int) -> int:
+    """Returns into how many tasks a shuffle of so much of the history is cut."""
+    return max(SHUFFLE_TASKS_MIN, min(SHUFFLE_TASKS_MAX, -(-size_bytes // SHUFFLE_BYTES)))
 
 
 def rows(spark: SparkSession, folder: Path) -> Iterator[dict[str, Any]]:
@@ -141,11 +155,17 @@ def _read(spark: SparkSession, history: History, kind: str, ddl: str, unit: Unit
 
     paths = [str(path) for path in history.check(kind, unit.cluster, unit.day)]
     if not paths:
-        return spark.createDataFrame([], ddl)
+        return _empty(spark, ddl)
     since, until = day_bounds(unit.day)
     found = spark.read.schema(ddl).parquet(*paths)
     last = F.col("until") if "until" in found.columns else F.col("at")
     return found.where((F.col("at") >= F.lit(since)) & (F.col("at") < F.lit(until)) & (last <= F.lit(until)))
+
+
+def _empty(spark: SparkSession, ddl: str) -> DataFrame:
+    """Returns a table of which Spark knows that it has no rows: nothing is computed of it, in no Python process."""
+    columns = (column.split(maxsplit=1) for column in ddl.split(", "))
+    return spark.sql(f"SELECT {', '.join(f'CAST(NULL AS {kind}) AS `{name}`' for name, kind in columns)} WHERE false")
 
 
 def _results(spark: SparkSession, unit: Unit, name: str, ddl: str, is_wanted: Callable[[date], bool]) -> DataFrame:
@@ -157,5 +177,5 @@ def _results(spark: SparkSession, unit: Unit, name: str, ddl: str, is_wanted: Ca
         for day, folder in sorted(unit.earlier.items())
         if is_wanted(day)
     ]
-    empty = spark.createDataFrame([], f"{ddl}, day INT")
+    empty = _empty(spark, f"{ddl}, day INT")
     return reduce(lambda one, other: one.unionByName(other), frames, empty)
