@@ -1,10 +1,10 @@
 """Django's system checks of what is declared and set; nothing is consumed while one of these errors is there.
 
-consumer.E001   a group or topic whose name RocketMQ does not take
+consumer.E001   a group or topic that is no name, or one that RocketMQ does not take
 consumer.E002   two listeners of a group on one topic
 consumer.E003   two values of an option of the whole group, such as one listener clustering and one broadcasting
 consumer.E004   a value that an option cannot have
-consumer.E005   two options that contradict each other
+consumer.E005   two options that contradict each other, or one that does nothing without another
 consumer.E006   a type that no body can have
 consumer.E007   a function that cannot be called with a message, or cannot do what an option asks
 consumer.E008   a middleware that cannot be imported, or cannot wrap one of the listeners

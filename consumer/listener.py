@@ -20,7 +20,7 @@ from consumer.engine.subscriptions import check_consumer_group
 from consumer.group_key import DEFAULT_CLUSTER, group_key
 from consumer.options import OPTIONS, GroupOptions, Kind, ListenerOptions, Option, Options, Scope, unknown_option
 from remoting.wire.errors import MessageError
-from remoting.wire.names import check_topic, with_namespace
+from remoting.wire.names import check_topic, retry_topic, with_namespace
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -121,10 +121,12 @@ class Registry:
     def freeze(self, clusters: Collection[str] = ()) -> None:
         """Checks all declarations; only `clusters` may be named. `faults` has what is wrong."""
         by_key: dict[str, list[Declaration]] = {}
-        for declaration in self._declarations:
-            by_key.setdefault(declaration.key, []).append(declaration)
         faults: list[Fault] = []
         for declaration in self._declarations:
+            if unusable := list(_wrong_types(declaration)):
+                faults.extend(unusable)
+                continue
+            by_key.setdefault(declaration.key, []).append(declaration)
             faults.extend(_wrong_cluster(declaration, clusters))
         specs: dict[str, GroupSpec] = {}
         for key, declared in sorted(by_key.items()):
@@ -207,6 +209,23 @@ def _group_spec(key: str, declared: list[Declaration], table: Mapping[str, Optio
     )
 
 
+def _wrong_types(declaration: Declaration) -> Iterator[Fault]:
+    """What nothing else can be judged with, such as a name from a setting that is not set."""
+    given: Mapping[str, object] = {
+        name: getattr(declaration, name) for name in ("group", "topic", "cluster", "function")
+    }
+    for name in ("group", "topic", "cluster"):
+        value = given[name]
+        if not isinstance(value, str):
+            yield Fault("consumer.E001", f"{declaration.where}: {name} is {value!r}; a text is needed")
+    if not callable(given["function"]):
+        text = (
+            f"the listener of group {declaration.group!r} on topic {declaration.topic!r} is {declaration.function!r};"
+            " a function is needed"
+        )
+        yield Fault("consumer.E007", text)
+
+
 def _wrong_cluster(declaration: Declaration, clusters: Collection[str]) -> Iterator[Fault]:
     if declaration.cluster not in (DEFAULT_CLUSTER, *clusters):
         text = (
@@ -222,6 +241,9 @@ def _wrong_names(declaration: Declaration) -> Iterator[Fault]:
         check_topic(declaration.topic)
     except MessageError as error:
         yield Fault("consumer.E001", f"{declaration.where}: {error}")
+    if declaration.topic == retry_topic(declaration.group):
+        text = f"{declaration.where}: topic {declaration.topic!r} has the group's own retries, which it gets anyway"
+        yield Fault("consumer.E001", text)
 
 
 def _wrong_function(declaration: Declaration) -> Iterator[Fault]:
@@ -308,6 +330,14 @@ def _contradictions(key: str, values: Mapping[str, _Value]) -> Iterator[Fault]:
                 f" {other_name}={values[other_name].value!r} in {other.where}: {why}"
             )
             yield Fault("consumer.E005", text)
+        for other_name, why in value.option.needs.items():
+            other_value = values[other_name]
+            if value.declaration is not None and not value.is_default and other_value.is_default:
+                text = (
+                    f"group {key!r}: {name}={value.value!r} in {value.declaration.where} does nothing with"
+                    f" {other_name}={other_value.value!r}: {why}"
+                )
+                yield Fault("consumer.E005", text)
 
 
 def _plain(values: Mapping[str, _Value]) -> dict[str, Any]:

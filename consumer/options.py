@@ -146,7 +146,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A row of the table. `not_with`: another option → why the two contradict each other.
+    """A row of the table. `not_with`: another option → why the two contradict each other; `needs`: another option → why
+    this one does nothing without it.
 
     Two options contradict each other when both are given with a value other than their default. `fault_id` is that of
     the system check for a wrong value.
@@ -157,6 +158,7 @@ class Option:
     default: Any
     check: Check
     not_with: Mapping[str, str] = field(default_factory=dict)
+    needs: Mapping[str, str] = field(default_factory=dict)
     kind: Kind = Kind.ANY
     fault_id: str = "consumer.E004"
 
@@ -292,7 +294,13 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             Option("time_limit_s", Scope.LISTENER, None, seconds, kind=Kind.ASYNC),
             Option("batch_size", Scope.LISTENER, None, or_none(number(1, BATCH_SIZE_MAX)), {"orderly": _ONE_AT_A_TIME}),
             Option("dead_letter_on", Scope.LISTENER, (), _exceptions),
-            Option("retry_delays_s", Scope.LISTENER, {}, _delays, {"orderly": _ITS_TURN}),
+            Option(
+                "retry_delays_s",
+                Scope.LISTENER,
+                {},
+                _delays,
+                {"orderly": _ITS_TURN, "broadcasting": "what fails there does not come again"},
+            ),
             Option("wanted_instances", Scope.GROUP, 1, number(0, INSTANCES_MAX)),
             Option("threads", Scope.GROUP, 20, number(1, THREADS_MAX)),
             Option("max_reconsume_times", Scope.GROUP, None, or_none(number(0, RECONSUME_TIMES_MAX))),
@@ -301,7 +309,13 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             Option(
                 "broadcasting", Scope.GROUP, False, one_of(True, False), {"strategy": "every member has all queues"}
             ),
-            Option("suspend_ms", Scope.GROUP, SUSPEND_MS, number(SUSPEND_MS_MIN, SUSPEND_MS_MAX)),
+            Option(
+                "suspend_ms",
+                Scope.GROUP,
+                SUSPEND_MS,
+                number(SUSPEND_MS_MIN, SUSPEND_MS_MAX),
+                needs={"orderly": "only in order does a queue rest"},
+            ),
             Option("breaker", Scope.GROUP, None, _breaker, {"orderly": _ITS_TURN}),
             Option(
                 "consume_timeout_s",
@@ -314,7 +328,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             Option("strategy", Scope.GROUP, "AVG", _strategy),
             Option("queues_changed", Scope.GROUP, None, or_none(_function)),
             Option("trace", Scope.GROUP, False, one_of(True, False)),
-            Option("trace_topic", Scope.GROUP, TRACE_TOPIC, _topic),
+            Option("trace_topic", Scope.GROUP, TRACE_TOPIC, _topic, needs={"trace": "nothing is traced"}),
             Option("namespace", Scope.GROUP, "", _namespace),
             Option("pull_threshold_for_queue", Scope.GROUP, FLOW.messages_for_queue, number(*FOR_QUEUE)),
             Option("pull_threshold_for_topic", Scope.GROUP, None, or_none(number(*FOR_TOPIC))),
@@ -325,7 +339,13 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
                 number(*SIZE_FOR_QUEUE_MIB),
             ),
             Option("pull_threshold_size_for_topic", Scope.GROUP, None, or_none(number(*SIZE_FOR_TOPIC_MIB))),
-            Option("consume_concurrently_max_span", Scope.GROUP, FLOW.span_max, number(*SPAN)),
+            Option(
+                "consume_concurrently_max_span",
+                Scope.GROUP,
+                FLOW.span_max,
+                number(*SPAN),
+                {"orderly": "in order, a queue has no span"},
+            ),
             Option("pull_batch_size", Scope.GROUP, FLOW.pull_batch_size, number(*PULL_BATCH)),
             Option("pull_interval_ms", Scope.GROUP, FLOW.pull_interval_ms, number(*PULL_INTERVAL_MS)),
         )

@@ -61,6 +61,29 @@ def test_async_functions_and_objects_are_told_from_sync_ones(function: Any, is_a
     assert groups["billing"].listeners["orders"].is_async == is_async
 
 
+@pytest.mark.parametrize(
+    ("wrong", "fault", "text"),
+    [
+        ({"group": None}, "consumer.E001", "bill: group is None; a text is needed"),
+        ({"topic": 7}, "consumer.E001", "bill: topic is 7; a text is needed"),
+        ({"cluster": None}, "consumer.E001", "bill: cluster is None; a text is needed"),
+        ({"function": None}, "consumer.E007", "group 'billing' on topic 'orders' is None; a function is needed"),
+        ({"topic": "%RETRY%billing"}, "consumer.E001", "'%RETRY%billing' has the group's own retries"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_is_no_declaration_at_all_is_named_and_the_others_are_judged(
+    wrong: dict[str, Any], fault: str, text: str
+) -> None:
+    registry = Registry()
+    registry.declare(Declaration(**{"group": "billing", "topic": "orders", "function": bill, **wrong}))
+    registry.declare(declaration("mailing", "or/ders", "*", mail))
+    registry.freeze()
+    assert [one.id for one in registry.faults] == [fault, "consumer.E001"]
+    assert text in registry.faults[0].text
+    assert "or/ders" in registry.faults[1].text
+
+
 def test_saying_the_same_twice_is_no_contradiction() -> None:
     frozen(
         declaration("billing", "orders", "*", bill, wanted_instances=2),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any, get_type_hints
 
 import pytest
@@ -84,6 +85,34 @@ def test_two_options_that_contradict_each_other_name_both_declarations(order: in
     ]
     with pytest.raises(ListenerError, match=r"\(consumer.E005\) group 'billing': alone=True"):
         _ = registry.groups
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"suspend_ms": 500}, "suspend_ms=500 in .*bill does nothing with orderly=False: only in order"),
+        ({"trace_topic": "traces"}, "trace_topic='traces' in .*bill does nothing with trace=False"),
+        ({"retry_delays_s": {OSError: 5}, "broadcasting": True}, "retry_delays_s=.* contradicts broadcasting=True"),
+        ({"consume_concurrently_max_span": 9, "orderly": True}, "max_span=9 in .* contradicts orderly=True in .*bill"),
+    ],
+    ids=lambda value: " and ".join(value) if isinstance(value, dict) else "",
+)
+def test_an_option_that_would_do_nothing_is_refused(given: Any, text: str) -> None:
+    registry = Registry()
+    registry.declare(Declaration("billing", "orders", bill, given))
+    registry.freeze()
+    assert [fault.id for fault in registry.faults] == ["consumer.E005"]
+    assert re.search(text, registry.faults[0].text)
+
+
+@pytest.mark.parametrize(
+    "given", [{"suspend_ms": 500, "orderly": True}, {"trace_topic": "traces", "trace": True}, {"suspend_ms": 1000}]
+)
+def test_an_option_with_what_it_needs_is_right(given: Any) -> None:
+    registry = Registry()
+    registry.declare(Declaration("billing", "orders", bill, given))
+    registry.freeze()
+    assert registry.faults == ()
 
 
 def test_an_option_given_with_its_default_contradicts_nothing() -> None:
