@@ -12,7 +12,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from mqadmin.supervision.redis_server import NoRedis, find_redis_server, redis_command
+from tests.support.celery_worker import CeleryWorker
 from tests.support.children import Child, free_port
 from tests.support.migrated import bring_migrated_database
 from tests.support.tools import require
@@ -49,7 +50,7 @@ def chromium() -> Iterator[Browser]:
 class Site:
     """The console on a free port. Starts on entering, stops on leaving; `carry_out` makes something happen to it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -61,6 +62,7 @@ class Site:
             "DATABASE_URL": "",
             "MQADMIN_APPS": "",
             "DJANGO_SETTINGS_MODULE": "mqadmin.settings",
+            **(env or {}),
         }
         self._children: list[Child] = []
         self._web: Child | None = None
@@ -91,6 +93,10 @@ class Site:
         assert self._web is not None
         self._web.stop()
         self._children.remove(self._web)
+
+    def worker(self, queue: str) -> CeleryWorker:
+        """Returns a worker of this install; enter it while the site runs."""
+        return CeleryWorker(f"{queue}-worker", queue, self.folder, self._env)
 
     def carry_out(self, step: str, **arguments: Any) -> None:
         """Runs a step of `console_story`; returns when it has happened."""

@@ -21,18 +21,23 @@ from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
+from mqadmin.deadletter_rules.applying import apply_rules  # noqa: E402
 from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure  # noqa: E402
-from mqadmin.deadletters.models import Failure, MendedCopy  # noqa: E402
+from mqadmin.deadletters import indexing as dead_letter_indexing  # noqa: E402
+from mqadmin.deadletters.models import DeadLetter, Failure, MendedCopy  # noqa: E402
 from mqadmin.events.kinds import EventKind, NewEvent  # noqa: E402
 from mqadmin.events.models import Event  # noqa: E402
 from mqadmin.events.recording import record  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
+from mqadmin.observing.sampling import sample_once  # noqa: E402
 from mqadmin.reports.models import DayReport, GroupDay, ReportRun  # noqa: E402
+from mqadmin.retries import indexing as retry_indexing  # noqa: E402
 from mqadmin.tokens.models import ApiToken, digest_of  # noqa: E402
 from remoting.wire.properties import Property  # noqa: E402
 from remoting.wire.stored_message import StoredMessage  # noqa: E402
 from tests.support import console_rows as seed  # noqa: E402
 from tests.support.dead_letter_brokers import dead_message  # noqa: E402
+from tests.support.waiting import wait_until  # noqa: E402
 
 
 def admin(password: str) -> None:
@@ -232,6 +237,35 @@ def member_joins(group: str, client_id: str) -> None:
     _publish(ChangeKind.REBALANCES)
 
 
+def real_cluster(namesrv: str) -> None:
+    """A cluster "here" whose broker is really there."""
+    here = Cluster.objects.create(name="here", namesrv=namesrv)
+    sample_once(here, timezone.now())
+
+
+def indexed(dead_count: int) -> None:
+    """As many dead letters as that are in the index; all that beat would have done by then has been done."""
+
+    def has_all() -> bool:
+        for here in Cluster.objects.filter(name="here"):
+            sample_once(here, timezone.now())
+            here.refresh_from_db()
+            dead_letter_indexing.index_step(here)
+            retry_indexing.index_step(here)
+        return DeadLetter.objects.count() >= dead_count
+
+    wait_until(has_all, 120, f"{dead_count} dead letters in the index")
+
+
+def rules_applied(minutes_later: int) -> None:
+    """As beat does it, so many minutes later."""
+    apply_rules(timezone.now() + timedelta(minutes=minutes_later))
+
+
+def second_person(name: str, password: str) -> None:
+    get_user_model().objects.create_superuser(name, password=password)
+
+
 STEPS: dict[str, Callable[..., None]] = {
     step.__name__: step
     for step in (
@@ -247,6 +281,10 @@ STEPS: dict[str, Callable[..., None]] = {
         token,
         verdicts_turn,
         member_joins,
+        real_cluster,
+        indexed,
+        rules_applied,
+        second_person,
     )
 }
 
