@@ -256,6 +256,7 @@ def test_rules_replay_raise_and_archive_by_themselves(
     group.send_and_fail("the first one")
     site.carry_out("indexed", dead_count=1)
     page = opened(chromium, site, words)
+    raised = page.locator("main .status", has_text=words.raised)
     page.goto(DEAD)
     page.locator("#failures a.row-link").click()
     failure = page.url
@@ -276,7 +277,7 @@ def test_rules_replay_raise_and_archive_by_themselves(
     site.carry_out("indexed", dead_count=3)
     site.carry_out("rules_applied", minutes_later=9)
     page.goto("/")
-    expect(page.locator("main")).not_to_contain_text(words.raised)
+    expect(raised).to_have_count(0)
     group.heal()
     site.carry_out("rules_applied", minutes_later=11)
     group.wait_consumed("the second one", "the third one")
@@ -287,7 +288,7 @@ def test_rules_replay_raise_and_archive_by_themselves(
     page.goto(rules)
     expect(page.locator("#rules tr[data-row='try again']")).to_contain_text(words.done)
     page.goto("/")
-    expect(page.locator("main")).to_contain_text(words.raised)
+    expect(raised).to_have_count(1)
     expect(page.locator("main")).to_contain_text("PaymentTimeout")
 
     # A rule that archives takes it from the overview, too.
@@ -303,7 +304,7 @@ def test_rules_replay_raise_and_archive_by_themselves(
     page.goto(failure)
     expect(page.locator("main .notice")).to_contain_text(words.archived)
     page.goto("/")
-    expect(page.locator("main")).not_to_contain_text(words.raised)
+    expect(raised).to_have_count(0)
 
 
 def test_a_message_is_seen_on_its_way_through_the_retries(chromium: Browser, site: Site, broker: OurBroker) -> None:
