@@ -70,7 +70,10 @@ def kind_of(body: bytes) -> BodyKind:
 def typed(body: bytes) -> TypedBody:
     """Returns the body as a field shows it."""
     if len(body) > FIELD_BYTES_MAX:
-        reason = _("It has %(bytes)d bytes; %(most)d can be edited here. Mend it by a JSON Patch, or over REST.")
+        reason = _(
+            "It has %(bytes)d bytes; %(most)d can be edited here. Mend it by a JSON Patch, over REST up to 1 MiB, or"
+            " send its export back as a file."
+        )
         return TypedBody("", TypedAs.TEXT, reason % {"bytes": len(body), "most": FIELD_BYTES_MAX})
     if kind_of(body) == BodyKind.JSON:
         return TypedBody(msgspec.json.format(body, indent=2).decode(), TypedAs.TEXT)

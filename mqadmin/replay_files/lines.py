@@ -40,9 +40,10 @@ _FORBIDDEN = frozenset({NAME_END, VALUE_END, "\0"})
 class WrongLine(ValueError):
     """A line that cannot be replayed; the text says why. `group` is whose it is, as far as it says that."""
 
-    def __init__(self, words: str, group: str = "") -> None:
+    def __init__(self, words: str, group: str = "", message_id: str = "") -> None:
         super().__init__(words)
         self.group = group
+        self.message_id = message_id
 
 
 class Said(msgspec.Struct):
@@ -140,6 +141,8 @@ def _line(said: Said, cluster: str) -> Line:
         )
     except WrongLine as error:
         error.group = said.group
+        if len(said.message_id) <= NAME_CHARS_MAX and "\0" not in said.message_id:
+            error.message_id = said.message_id
         raise
 
 

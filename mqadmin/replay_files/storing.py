@@ -196,7 +196,7 @@ def _rows(file: ReplayFile, read: Sequence[Read], seen: dict[Identity, int]) -> 
             _check_first(line, record, seen)
         except WrongLine as error:
             group = line.group if isinstance(line, Line) else error.group
-            message_id = line.message_id if isinstance(line, Line) else ""
+            message_id = line.message_id if isinstance(line, Line) else error.message_id
             row = FileMessage(group_name=group, message_id=message_id, problem=str(error)[:PROBLEM_CHARS_MAX])
         row.file, row.line = file, record.first
         yield row

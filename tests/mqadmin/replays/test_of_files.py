@@ -203,5 +203,6 @@ def test_a_file_is_sent_read_and_listed_over_rest(there: Cluster, topic: str, ad
     refused = admin_client.post(url, b"PK\x03\x04", content_type="text/csv")
     assert (refused.status_code, refused.json()["type"]) == (409, "/api/v1/problems/refused-by-rule")
     assert admin_client.post(url, b"{}", content_type="application/json").status_code == 415
+    assert admin_client.post(url, b"", content_type="text/csv").status_code == 409
     csv = b"group,body\r\nbilling,x\r\n"
     assert admin_client.post(url, csv, content_type="text/csv; charset=utf-8").status_code == 201
