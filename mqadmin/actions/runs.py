@@ -252,7 +252,7 @@ def _without_nul(text: str) -> str:
 
 def _repeated(attempt: Attempt, earlier: ActionRun) -> Result | InProgress | Conflict:
     if _attempt(earlier) != attempt:
-        words = _("The key of this change was used for another one. Open the page anew and try again.")
+        words = _("The key of this change was used for another one: send a new key, or open the page anew.")
         return Conflict(Refusal.KEY_REUSED, words)
     entry = AuditEntry.objects.filter(run=earlier.pk).first()
     if entry is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqadmin.actions.secret_words import is_secret
@@ -12,6 +13,8 @@ from mqadmin.observing.gateway import ask
 
 # Apache's brokers have about 460.
 SETTINGS_SHOWN_MAX = 2000
+# What the list shows of them: those that differ from their default, those whose default is not known.
+CHANGED, NOT_KNOWN = "changed", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,22 @@ class BrokerSettings:
     @property
     def changed_count(self) -> int:
         return sum(one.is_changed for one in self.settings)
+
+
+def matching(settings: Iterable[BrokerSetting], text: str, show: str) -> list[BrokerSetting]:
+    """Returns those with `text` in their name, or in a value that may be shown; `show` is CHANGED, NOT_KNOWN or ""."""
+    wanted = text.strip().casefold()
+    return [one for one in settings if _has(one, wanted) and _is_shown(one, show)]
+
+
+def _has(setting: BrokerSetting, wanted: str) -> bool:
+    return wanted in setting.name.casefold() or (not setting.is_secret and wanted in setting.value.casefold())
+
+
+def _is_shown(setting: BrokerSetting, show: str) -> bool:
+    if show == CHANGED:
+        return setting.is_changed
+    return show != NOT_KNOWN or setting.default is None
 
 
 def settings_of(cluster: Cluster, broker: Broker) -> BrokerSettings:

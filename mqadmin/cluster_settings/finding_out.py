@@ -46,13 +46,18 @@ def warnings(found: Probe | None, reason: str) -> Iterator[str]:
     if not answered:
         yield _("Nobody answers now. The cluster is followed as soon as somebody does.")
         return
-    if len({server.brokers for server in answered}) > 1:
+    if len({server.brokers for server in answered}) > 1 and not _are_ours_of_one_cluster(found):
         yield _("The name servers know different brokers: %(which)s. Are they those of one cluster?") % {
             "which": "; ".join(f"{one.address}: {', '.join(one.brokers) or _('none')}" for one in answered)
         }
     if not found.broker_count:
         yield _("The name servers know no broker yet. What there is appears as soon as one registers.")
     yield from _about_brokers(found)
+
+
+def _are_ours_of_one_cluster(found: Probe) -> bool:
+    """Tells whether name servers may know different brokers: each of ours is known to its own one alone."""
+    return all(broker.is_ours for broker in found.brokers) and len({broker.cluster for broker in found.brokers}) == 1
 
 
 def _about_brokers(found: Probe) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,7 +21,7 @@ from mqadmin.api.serializers.clusters import (
     BrokerSerializer,
     SettingSerializer,
 )
-from mqadmin.brokers.settings import BrokerSetting, settings_of
+from mqadmin.brokers.settings import CHANGED, NOT_KNOWN, BrokerSetting, matching, settings_of
 from mqadmin.clusters import selectors
 from mqadmin.clusters.figures import Figure
 from mqadmin.metrics import selectors as metrics
@@ -51,7 +52,13 @@ def _run_of(runtime: BrokerRuntime | None) -> dict[str, Any]:
 
 
 class SettingsQuery(ListQuery):
-    q = filter_field("name")
+    q = filter_field("name, or of a value that may be shown")
+    show = serializers.ChoiceField(
+        choices=[CHANGED, NOT_KNOWN],
+        default="",
+        allow_blank=True,
+        help_text="Those that differ from their default, or whose default is not known.",
+    )
 
 
 @described("list_broker_settings", "List the settings of a broker")
@@ -71,5 +78,4 @@ class Settings(ListResource):
             found = settings_of(page.cluster, page.brokers[0]).settings
         except GatewayError as error:
             raise Problem(problems.UNAVAILABLE, str(error)) from error
-        wanted = query["q"].strip().casefold()
-        return RowsInMemory([one for one in found if wanted in one.name.casefold()], lambda one: [one.name])
+        return RowsInMemory(matching(found, query["q"], query["show"]), lambda one: [one.name])

@@ -47,6 +47,6 @@ def filters_query(context: Context) -> str:
 
 def _without_place(request: HttpRequest) -> QueryDict:
     query = request.GET.copy()
-    for name in PLACE_IN_LIST:
+    for name in [*PLACE_IN_LIST, *(name for name, value in query.items() if not value)]:
         query.pop(name, None)
     return query

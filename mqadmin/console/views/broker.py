@@ -13,13 +13,13 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from mqadmin.brokers.settings import BrokerSetting, settings_of
+from mqadmin.brokers.settings import CHANGED, NOT_KNOWN, matching, settings_of
 from mqadmin.clusters import selectors
 from mqadmin.clusters.figures import Figure
 from mqadmin.clusters.models import Broker
 from mqadmin.clusters.versions import version_name
 from mqadmin.console import sentences
-from mqadmin.console.listing import Listing, read_listing
+from mqadmin.console.listing import read_listing
 from mqadmin.console.live_page import live_page, or_404
 from mqadmin.console.tabs import Tab
 from mqadmin.live.subscriptions import Subscription
@@ -27,8 +27,6 @@ from mqadmin.metrics import selectors as metrics
 from mqadmin.metrics.models import BrokerRuntime
 from mqadmin.observing.gateway import GatewayError
 
-CHANGED = "changed"
-NOT_KNOWN = "unknown"
 # Of milliseconds, until the year 2286.
 MOMENT_DIGITS_MAX = 13
 # Of RocketMQ's figures, those that say most, in the order in which they are shown; the others follow by name.
@@ -114,7 +112,7 @@ def broker_settings(request: HttpRequest, cluster: str, broker: str) -> HttpResp
         ],
         "choice_label": gettext("Which"),
         "found": found,
-        "lines": [one for one in found.settings if _is_asked_for(one, listing)] if found is not None else [],
+        "lines": matching(found.settings, listing.text, listing.choice) if found is not None else [],
         "error": error,
         "summary": sentences.settings_sentence(found) if found is not None else "",
         "tab": "settings",
@@ -123,15 +121,6 @@ def broker_settings(request: HttpRequest, cluster: str, broker: str) -> HttpResp
     response = render(request, "console/broker_settings.html", context)
     add_never_cache_headers(response)
     return response
-
-
-def _is_asked_for(setting: BrokerSetting, listing: Listing) -> bool:
-    text = listing.text.lower()
-    if text not in setting.name.lower() and (setting.is_secret or text not in setting.value.lower()):
-        return False
-    if listing.choice == CHANGED:
-        return setting.is_changed
-    return listing.choice != NOT_KNOWN or setting.default is None
 
 
 def _tabs(cluster: str, broker: str) -> list[Tab]:

@@ -57,6 +57,12 @@ def test_the_filters_have_addresses(http, brokers):
     assert "No setting matches the filter" in text_of(http.get(PAGE, {"q": "nothing like it"}))
 
 
+@pytest.mark.parametrize("query", ["show=changed", "show=unknown", "q=autocreate", "q=10911", "q=hush"])
+def test_rest_has_the_filters_of_the_page(http, brokers, query):
+    found = http.get(f"/api/v1{PAGE.rstrip('/')}?{query}").json()["items"]
+    assert [one["name"] for one in found] == [html.unescape(name) for name in names_in(http.get(f"{PAGE}?{query}"))]
+
+
 def test_a_password_is_neither_shown_nor_found_by_its_value(http, brokers):
     assert "hush" not in text_of(http.get(PAGE))
     assert names_in(http.get(PAGE, {"q": "hush"})) == []
