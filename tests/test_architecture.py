@@ -131,6 +131,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     ),
     "mqadmin.groups": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", "mqadmin.rebalances"),
     "mqadmin.jobs": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
+    "mqadmin.flows": (*FACES, "mqadmin.actions", "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", *TALKING),
     "mqadmin.events": (*FACES, "mqadmin.actions", "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", *TALKING),
     "mqadmin.tokens": (
         *FACES,

@@ -31,6 +31,7 @@ from mqadmin.api.views.dead_letters import (
 from mqadmin.api.views.description import JsonDescription, YamlDescription
 from mqadmin.api.views.events import Events
 from mqadmin.api.views.failing import GroupFailures, LatestFailures
+from mqadmin.api.views.flows import ClusterFlows, TopicFlows
 from mqadmin.api.views.groups import GroupCurve, GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
 from mqadmin.api.views.jobs import JobDetail, Jobs
 from mqadmin.api.views.many import PreviewMany, RunMany
@@ -78,6 +79,8 @@ urlpatterns = [
     path(f"{CLUSTER}/dead-letter-rules", DeadLetterRules.as_view()),
     path(f"{CLUSTER}/topics", Topics.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/settings", TopicSettings.as_view()),
+    path(f"{CLUSTER}/flows", ClusterFlows.as_view()),
+    path(f"{CLUSTER}/topics/<name:topic>/flow", TopicFlows.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/producers", TopicProducers.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>", TopicDetail.as_view()),
     path(f"{CLUSTER}/groups", Groups.as_view()),

@@ -28,6 +28,7 @@ from mqadmin.console.figures import age_text, count_text, duration_text, millise
 from mqadmin.deadletters.failing import MembersTold
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.deadletters.selectors import Totals
+from mqadmin.flows.selectors import FlowMap
 from mqadmin.hosting.hosted import HostedInstances
 from mqadmin.hosting.outbox import OutboxCounts
 from mqadmin.producers.asking import ProducersAnswer
@@ -245,6 +246,23 @@ def together_sentence(results: Sequence[Result], expected: int, *, is_running: b
     if all(one.outcome == Outcome.DONE for one in results):
         return ngettext("It is done.", "All %(n)s are done.", len(results)) % numbers
     return gettext("%(done)s of %(n)s are done; the others say why they are not.") % numbers
+
+
+def flows_sentence(flows: FlowMap) -> str:
+    groups = {one.group.pk: one for flow in flows.topics for one in flow.groups}.values()
+    unwell = sum(one.group.verdict in NEEDS_ATTENTION for one in groups)
+    failing = sum(one.dead is not None and bool(one.dead.in_per_s) for one in groups)
+    if not groups:
+        return gettext("No group is known to read what is shown here.")
+    if not unwell and not failing:
+        return ngettext(
+            "One group is shown; messages reach it.", "%(n)s groups are shown; messages reach all of them.", len(groups)
+        ) % {"n": count_text(len(groups))}
+    return gettext("Groups shown: %(n)s. They need attention: %(unwell)s. Dead letters come in: %(failing)s.") % {
+        "n": count_text(len(groups)),
+        "unwell": count_text(unwell),
+        "failing": count_text(failing),
+    }
 
 
 def topic_sentence(page: TopicPage) -> str:

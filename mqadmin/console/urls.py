@@ -14,6 +14,7 @@ from mqadmin.console.views.cluster import cluster
 from mqadmin.console.views.configuration import configuration
 from mqadmin.console.views.dead_letter_rules import dead_letter_rules
 from mqadmin.console.views.dead_letters import dead_letter, dead_letters, failure
+from mqadmin.console.views.flows import flows, topic_flow
 from mqadmin.console.views.group import (
     group_dead_letters,
     group_failures,
@@ -83,6 +84,8 @@ urlpatterns = [
     action_path("clusters/<slug:cluster>/topics/<name:topic>/permission/", "set_topic_permission"),
     action_path("clusters/<slug:cluster>/topics/<name:topic>/describe/", "describe_topic"),
     page_path("clusters/<slug:cluster>/topics/<name:topic>/change/", CHANGE_TOPIC),
+    path("clusters/<slug:cluster>/flows/", flows, name="flows"),
+    path("clusters/<slug:cluster>/topics/<name:topic>/flow/", topic_flow, name="topic_flow"),
     path("clusters/<slug:cluster>/topics/<name:topic>/producers/", producers, name="topic_producers"),
     path("clusters/<slug:cluster>/topics/<name:topic>/", topic, name="topic"),
     path("clusters/<slug:cluster>/groups/", groups, name="groups"),

@@ -13,6 +13,7 @@ from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster, Subscription
 from mqadmin.deadletters.selection import COUNTED_MAX
+from mqadmin.flows.words import readers_words
 from mqadmin.observing.gateway import Failures, Gateway
 from mqadmin.replays.choosing import Chosen, chosen_of_file, chosen_of_index
 from mqadmin.replays.outgoing import NotToBeSent, destination
@@ -24,7 +25,8 @@ class DryRun:
     """`chosen`: what would be sent; `topics`: where to; `closed`: those of them that no broker takes messages for.
 
     `unsubscribed`: origin topics that the group does not subscribe to. `member_count` None: not known. `is_ordered`:
-    its members consume in order. `silent`: who did not answer.
+    its members consume in order. `silent`: who did not answer. `readers`: who reads each topic, in words, unless it goes
+    to the group alone.
     """
 
     selection: Mapping[str, Any]
@@ -37,6 +39,7 @@ class DryRun:
     member_count: int | None = None
     is_ordered: bool = False
     silent: tuple[str, ...] = field(default=())
+    readers: tuple[str, ...] = ()
 
 
 def dry_run(
@@ -70,6 +73,7 @@ def dry_run(
         member_count=asked.member_count,
         is_ordered=asked.is_ordered,
         silent=tuple(failures.reasons.values()),
+        readers=tuple(readers_words(cluster, topic) for topic in topics) if target != Target.GROUP else (),
     )
 
 
@@ -132,6 +136,7 @@ def warnings_of(found: DryRun) -> list[str]:
         warnings.append(text % {"n": chosen.replayed_count})
     if found.target == Target.ORIGIN:
         warnings.append(_("Every group of the topic gets them, also those that consumed them before."))
+    warnings.extend(found.readers)
     if found.member_count == 0:
         warnings.append(_("No member of the group is online: they wait until one comes."))
     if found.unsubscribed:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from mqadmin.actions.brokers import ask_cluster, outcomes_by_address, refuse_when_none_answers
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, ItemState, Preview
 from mqadmin.clusters.models import Cluster
+from mqadmin.flows.words import producers_words
 from mqadmin.observing.gateway import Failures, Gateway, Master, TopicOnBroker
 from mqadmin.topics.rules import TopicField, config_values, refuse_system_topic
 
@@ -59,7 +60,8 @@ def preview(cluster: Cluster, arguments: DeleteTopic) -> Preview[Plan]:
             _("No broker of %(cluster)s has a topic %(topic)s (any more).")
             % {"cluster": cluster.name, "topic": arguments.topic}
         )
-    return Preview(changes, plan, tuple(_warnings(found)), rests_on=_rests_on(found))
+    warnings = (*_warnings(found), *producers_words(cluster))
+    return Preview(changes, plan, warnings, rests_on=_rests_on(found))
 
 
 def carry_out(cluster: Cluster, arguments: DeleteTopic, preview: Preview[Plan]) -> Iterator[ItemOutcome]:

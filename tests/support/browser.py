@@ -50,8 +50,11 @@ def chromium() -> Iterator[Browser]:
 class Site:
     """The console on a free port. Starts on entering, stops on leaving; `carry_out` makes something happen to it."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, env: Mapping[str, str] | None = None, *, application: str = "mqadmin.asgi:application"
+    ) -> None:
         self.folder = folder
+        self._application = application
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._socket = folder / "redis.sock"
@@ -85,7 +88,7 @@ class Site:
 
     def start_web(self) -> None:
         """Returns when it answers."""
-        command = [sys.executable, "-m", "uvicorn", "mqadmin.asgi:application", "--port", str(self.port)]
+        command = [sys.executable, "-m", "uvicorn", self._application, "--port", str(self.port)]
         self._web = self._start("web", [*command, "--log-level", "warning", "--timeout-graceful-shutdown", "1"])
         wait_until(self._answers, READY_WITHIN_S, "the console's first answer")
 
@@ -98,8 +101,8 @@ class Site:
         """Returns a worker of this install; enter it while the site runs."""
         return CeleryWorker(f"{queue}-worker", queue, self.folder, self._env)
 
-    def carry_out(self, step: str, **arguments: Any) -> None:
-        """Runs a step of `console_story`; returns when it has happened."""
+    def carry_out(self, step: str, **arguments: Any) -> Any:
+        """Runs a step of `console_story`; returns what it returns, when it has happened."""
         child = self._story.process
         assert child.stdin is not None
         assert child.stdout is not None
@@ -107,6 +110,7 @@ class Site:
         child.stdin.flush()
         answer = child.stdout.readline()
         assert answer, f"the story broke off at {step}:\n{self._story.output()}"
+        return json.loads(answer)
 
     def _start(self, name: str, command: list[str], **pipes: int) -> Child:
         child = Child(command, self.folder / f"{name}.log", cwd=ROOT, env=self._env, **pipes)

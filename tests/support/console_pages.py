@@ -41,6 +41,8 @@ PAGES = (
     "/clusters/local/make-report/?day=2026-11-20",
     "/clusters/local/topics/",
     "/clusters/local/topics/orders/",
+    "/clusters/local/topics/orders/flow/",
+    "/clusters/local/flows/",
 )
 NO_PAGE = "/nothing-there/"
 # Pages of a cluster that ask its brokers while they open: what follows /clusters/<name>/.

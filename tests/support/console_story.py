@@ -16,12 +16,13 @@ import django
 
 django.setup()
 
-from django.contrib.auth import get_user_model  # noqa: E402
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model  # noqa: E402
+from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
-from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
 from mqadmin.deadletter_rules.applying import apply_rules  # noqa: E402
+from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, Topic, TopicQueue, Verdict  # noqa: E402
 from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure  # noqa: E402
 from mqadmin.deadletters import indexing as dead_letter_indexing  # noqa: E402
 from mqadmin.deadletters.models import DeadLetter, Failure, MendedCopy  # noqa: E402
@@ -30,6 +31,8 @@ from mqadmin.events.models import Event  # noqa: E402
 from mqadmin.events.recording import record  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
 from mqadmin.observing.sampling import sample_once  # noqa: E402
+from mqadmin.people.roles import Role  # noqa: E402
+from mqadmin.producers.models import SeenProducer  # noqa: E402
 from mqadmin.reports.models import DayReport, GroupDay, ReportRun  # noqa: E402
 from mqadmin.retries import indexing as retry_indexing  # noqa: E402
 from mqadmin.tokens.models import ApiToken, digest_of  # noqa: E402
@@ -38,6 +41,7 @@ from remoting.wire.stored_message import StoredMessage  # noqa: E402
 from tests.support import console_rows as seed  # noqa: E402
 from tests.support.dead_letter_brokers import dead_message  # noqa: E402
 from tests.support.waiting import wait_until  # noqa: E402
+from tests.support.people import make_person  # noqa: E402
 
 
 def admin(password: str) -> None:
@@ -209,6 +213,37 @@ def token(secret: str) -> None:
     ApiToken.objects.create(person=person, name="story", digest=digest_of(secret), role="viewer", expires_at=ends)
 
 
+def flows() -> None:
+    """Further topics and groups, with retries and dead letters, so that a map of flows has something to show."""
+    now = timezone.now()
+    cluster = Cluster.objects.get(name="local")
+    readers = {"payments": ("ledger", "fraud-check"), "mail": ("mail-out",), "audit-log-of-everything-that-happens": ()}
+    for number, (topic, groups) in enumerate(readers.items()):
+        seed.make_topic(cluster, topic, now=now)
+        Topic.objects.filter(name=topic).update(in_per_s=12.5 * number)
+        for name in groups:
+            seed.make_queue_offset(seed.make_group(cluster, name, now=now, lag=number), topic, 0, now=now, lag=number)
+    for name, kind, per_s, count in (("%RETRY%billing", "retry", 0.4, 12), ("%DLQ%billing", "dead_letter", 0.1, 13)):
+        seed.make_topic(cluster, name, now=now, queue_count=0)
+        Topic.objects.filter(name=name).update(kind=kind, in_per_s=per_s, message_count=count)
+    for client in ("10.0.4.1@77", "10.0.4.2@78"):
+        SeenProducer.objects.create(cluster=cluster, group="shop", client_id=client, first_seen_at=now, seen_at=now)
+
+
+def sessions(count: int) -> list[str]:
+    """As many log-ins of as many people who may read."""
+    keys = []
+    for number in range(count):
+        person = make_person(f"viewer-{number}", Role.VIEWER)
+        session = SessionStore()
+        session[SESSION_KEY] = str(person.pk)
+        session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+        session[HASH_SESSION_KEY] = person.get_session_auth_hash()
+        session.create()
+        keys.append(str(session.session_key))
+    return keys
+
+
 def verdicts_turn(count: int, filler: str = "") -> None:
     """As many events, numbered from where the last ones ended."""
     began, now = Event.objects.filter(kind=EventKind.VERDICT).count(), timezone.now()
@@ -267,6 +302,7 @@ def second_person(name: str, password: str) -> None:
 
 
 STEPS: dict[str, Callable[..., None]] = {
+STEPS: dict[str, Callable[..., Any]] = {
     step.__name__: step
     for step in (
         admin,
@@ -279,6 +315,8 @@ STEPS: dict[str, Callable[..., None]] = {
         hosted,
         lag_becomes,
         token,
+        sessions,
+        flows,
         verdicts_turn,
         member_joins,
         real_cluster,
@@ -296,8 +334,7 @@ def _publish(kind: ChangeKind, group: str = "") -> None:
 def main() -> None:
     for line in sys.stdin:
         order: dict[str, Any] = json.loads(line)
-        STEPS[order.pop("step")](**order)
-        print(json.dumps("done"), flush=True)
+        print(json.dumps(STEPS[order.pop("step")](**order)), flush=True)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ def navigation(context: Context) -> dict[str, Any]:
         "sections": (
             ("groups", gettext("Groups")),
             ("topics", gettext("Topics")),
+            ("flows", gettext("Flow map")),
             ("dead_letters", gettext("Dead letters")),
             ("replays", gettext("Replays")),
             ("rebalances", gettext("Rebalances")),

@@ -45,6 +45,12 @@ def count(value: int | None) -> str:
     return unknown() if value is None else figures.count_text(value)
 
 
+@register.filter
+def rate(value: float | None) -> str:
+    """Writes a rate as figures have it; None → unknown."""
+    return unknown() if value is None else figures.rate_text(value)
+
+
 @register.simple_tag
 def figure(seen: Figure, now: datetime, kind: str = "count") -> SafeString:
     """Writes a figure with its age on hover, muted when it is old. `kind` is "count" or "rate"."""

@@ -93,7 +93,7 @@ def _topic(cluster: str, topic: str) -> dict[str, Any]:
     page = selectors.topic_page(cluster, topic)
     prefetch_histories([reader.group for reader in page.readers])
     attach_owners([page.topic], page.cluster, Described.TOPIC)
-    return {"page": page, "summary": sentences.topic_sentence(page), "tab": "topic", "tabs": _tabs(cluster, topic)}
+    return {"page": page, "summary": sentences.topic_sentence(page), "tab": "topic", "tabs": topic_tabs(cluster, topic)}
 
 
 @require_safe
@@ -114,15 +114,17 @@ def producers(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
         "answer": answer,
         "summary": sentences.producers_sentence(answer, topic, group),
         "tab": "producers",
-        "tabs": _tabs(cluster, topic),
+        "tabs": topic_tabs(cluster, topic),
     }
     response = render(request, "console/producers.html", context)
     add_never_cache_headers(response)
     return response
 
 
-def _tabs(cluster: str, topic: str) -> list[Tab]:
+def topic_tabs(cluster: str, topic: str) -> list[Tab]:
+    """Returns the pages about a topic."""
     return [
         Tab("topic", reverse("topic", args=[cluster, topic]), gettext("Readers and queues")),
         Tab("producers", reverse("topic_producers", args=[cluster, topic]), gettext("Producers")),
+        Tab("topic_flow", reverse("topic_flow", args=[cluster, topic]), gettext("Flow map")),
     ]

@@ -1,0 +1,1 @@
+"""Where messages go: producers, topics, the groups that read them, their retries and dead letters."""
