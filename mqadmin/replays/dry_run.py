@@ -25,8 +25,8 @@ class DryRun:
     """`chosen`: what would be sent; `topics`: where to; `closed`: those of them that no broker takes messages for.
 
     `unsubscribed`: origin topics that the group does not subscribe to. `member_count` None: not known. `is_ordered`:
-    its members consume in order. `silent`: who did not answer. `readers`: who reads each topic, in words, unless it goes
-    to the group alone.
+    its members consume in order. `silent`: who did not answer. `readers`: who reads each topic, in words, unless it
+    goes to the group alone.
     """
 
     selection: Mapping[str, Any]
