@@ -21,8 +21,8 @@ from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
-from mqadmin.deadletter_rules.applying import apply_rules  # noqa: E402
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, Topic, TopicQueue, Verdict  # noqa: E402
+from mqadmin.deadletter_rules.applying import apply_rules  # noqa: E402
 from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure  # noqa: E402
 from mqadmin.deadletters import indexing as dead_letter_indexing  # noqa: E402
 from mqadmin.deadletters.models import DeadLetter, Failure, MendedCopy  # noqa: E402
@@ -40,8 +40,8 @@ from remoting.wire.properties import Property  # noqa: E402
 from remoting.wire.stored_message import StoredMessage  # noqa: E402
 from tests.support import console_rows as seed  # noqa: E402
 from tests.support.dead_letter_brokers import dead_message  # noqa: E402
-from tests.support.waiting import wait_until  # noqa: E402
 from tests.support.people import make_person  # noqa: E402
+from tests.support.waiting import wait_until  # noqa: E402
 
 
 def admin(password: str) -> None:
@@ -301,7 +301,6 @@ def second_person(name: str, password: str) -> None:
     get_user_model().objects.create_superuser(name, password=password)
 
 
-STEPS: dict[str, Callable[..., None]] = {
 STEPS: dict[str, Callable[..., Any]] = {
     step.__name__: step
     for step in (
