@@ -13,11 +13,15 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.objectives.values import Objectives
 from mqadmin.reports import spark_job
+from mqadmin.reports.history import BadHistory
 from mqadmin.reports.models import DayReport, GroupDay
 
 HOUR_MS = 3_600_000
@@ -78,10 +82,21 @@ def keep(
 
 
 def result_folders(root: Path, cluster: Cluster, day: date) -> dict[date, Path]:
-    """Returns the results that a day is held against, of the days that have one on this machine."""
+    """Returns the results that a day is held against, of the days that have one on this machine.
+
+    Raises BadHistory for one that cannot be read.
+    """
     reports = DayReport.objects.filter(cluster=cluster, day__in=spark_job.days_needed(day))
     found = {report.day: root / report.folder for report in reports}
-    return {one: folder for one, folder in found.items() if (folder / spark_job.HOURS).is_dir()}
+    kept = {one: folder for one, folder in found.items() if (folder / spark_job.HOURS).is_dir()}
+    for one, folder in kept.items():
+        for path in folder.glob("*/part-*.parquet"):
+            try:
+                pq.read_schema(path)
+            except (pa.ArrowException, OSError) as error:
+                words = _("%(path)s cannot be read: make the report of %(day)s again.")
+                raise BadHistory(words % {"path": path, "day": one.isoformat()}) from error
+    return kept
 
 
 def remove_before(root: Path, day: date) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -33,6 +34,9 @@ DRIVER_MEMORY_MIB = 1024
 # A JVM on a machine that compiles and tests at the same time.
 START_TIMEOUT_S = 180.0
 END_TIMEOUT_S = 20.0
+# A connection within a data centre takes a millisecond.
+MASTER_TIMEOUT_S = 5.0
+_STANDALONE = "spark://"
 _POLL_S = 0.05
 _CONF = Path(__file__).parent / "spark_conf"
 # What Spark's launcher opens (`JavaModuleOptions`), without the module for vectors.
@@ -93,6 +97,7 @@ def spark_session(config: SparkConfig) -> Iterator[SparkSession]:
     """Starts a JVM and a session in it; both end with the block. Raises NoJava, NoSpark."""
     if importlib.util.find_spec("pyspark") is None:
         raise NoSpark(_("PySpark is not installed: install requirements/reports.txt."))
+    check_master(config.master)
     config.scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=config.scratch) as folder:
         told = Path(folder) / "gateway"
@@ -106,6 +111,21 @@ def spark_session(config: SparkConfig) -> Iterator[SparkSession]:
                 _disconnect(spark)
         finally:
             _end_jvm(jvm)
+
+
+def check_master(master: str) -> None:
+    """Raises NoSpark when SPARK_MASTER names hosts of which none takes connections: Spark would try for a minute."""
+    if not master.startswith(_STANDALONE):
+        return
+    for place in master.removeprefix(_STANDALONE).split(","):
+        host, _colon, port = place.rpartition(":")
+        try:
+            with socket.create_connection((host, int(port)), MASTER_TIMEOUT_S):
+                return
+        except (OSError, ValueError):
+            continue
+    words = _("SPARK_MASTER %(master)s cannot be reached: start that cluster, or unset it to compute on this machine.")
+    raise NoSpark(words % {"master": master})
 
 
 def _start_jvm(config: SparkConfig, told: Path) -> subprocess.Popen[bytes]:

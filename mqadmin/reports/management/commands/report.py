@@ -12,6 +12,7 @@ from django.utils import timezone
 from mqadmin.clusters.models import Cluster
 from mqadmin.reports import runs
 from mqadmin.reports.models import ReportRun, RunState
+from mqadmin.reports.problems import problem_of
 
 
 class Command(BaseCommand):
@@ -54,10 +55,3 @@ class Command(BaseCommand):
             state = RunState.RUNNING if run is None else RunState.WAITING
             raise CommandError(f"Another run is {state}; this one waits for it, and the reports worker makes it.")
         return run
-
-
-def problem_of(error: BaseException) -> str:
-    """Returns one line for the run's log: Spark's errors have the stack of the JVM behind the first."""
-    text = str(error).strip()
-    first = text.splitlines()[0] if text else ""
-    return first or type(error).__name__
