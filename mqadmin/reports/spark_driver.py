@@ -84,6 +84,11 @@ def spark_settings(config: SparkConfig) -> dict[str, str]:
         # Stages are small: AQE joins partitions, and each one more costs 10 ms.
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.session.timeZone": "UTC",
+        # What pages of Spark would show of plans and stages that are done; of a month's reports it would fill the heap.
+        "spark.sql.ui.retainedExecutions": "4",
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "1000",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.local.dir": str(scratch),
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
