@@ -6,9 +6,10 @@ Database and Redis are embedded unless DATABASE_URL and REDIS_URL name others (d
 from __future__ import annotations
 
 import importlib.util
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import dj_database_url
@@ -219,3 +220,52 @@ def replay_approval(text: str) -> str:
             f"MQADMIN_REPLAY_APPROVAL is {text!r}; it must be one of {', '.join(REPLAY_APPROVALS)}"
         )
     return text
+
+
+def public_url(text: str) -> str:
+    """Returns where people reach the console, without a "/" at the end."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ImproperlyConfigured(f"MQADMIN_URL is {text!r}; it must read like https://mq.example.org")
+    return text.rstrip("/")
+
+
+def networks(text: str) -> tuple[str, ...]:
+    """Returns networks as texts: "127.0.0.0/8, fd00::/8"."""
+    found = words(text)
+    for one in found:
+        try:
+            ip_network(one)
+        except ValueError as error:
+            complaint = f"MQADMIN_ALERT_NETWORKS has {one!r}; a network reads like 127.0.0.0/8 or fd00::/8"
+            raise ImproperlyConfigured(complaint) from error
+    return tuple(found)
+
+
+_MAIL_PORTS = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
+
+
+def mail(url: str) -> dict[str, Any]:
+    """Returns Django's settings of the mail server; none where no url names one.
+
+    smtp://host, smtp+starttls://user:password@host:587, smtps://user:password@host.
+    """
+    if not url:
+        return {"EMAIL_HOST": ""}
+    # Without the text itself: it may hold a password.
+    complaint = "MQADMIN_MAIL must read like smtp+starttls://user:password@host:587"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ImproperlyConfigured(complaint) from error
+    if parts.scheme not in _MAIL_PORTS or not parts.hostname:
+        raise ImproperlyConfigured(complaint)
+    return {
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": port or _MAIL_PORTS[parts.scheme],
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_TLS": parts.scheme == "smtp+starttls",
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+    }

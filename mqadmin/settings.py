@@ -14,6 +14,10 @@ MQADMIN_DEAD_LETTER_DAYS      for how long the index keeps dead letters, whateve
 MQADMIN_DEAD_LETTER_BODY_KIB  the largest body that it keeps (64)
 MQADMIN_REPLAY_APPROVAL  which replays wait for a second person: off, mended (of what was mended), all (off)
 MQADMIN_TIME_ZONE  in which the hours of rules for dead letters are: "Europe/Berlin" (UTC)
+MQADMIN_URL        where people reach the console, for links in alerts (http:// and MQADMIN_WEB)
+MQADMIN_MAIL       mail server of alerts: "smtp+starttls://user:password@host:587", smtp:// or smtps:// (no mail)
+MQADMIN_MAIL_FROM  the sender of mails (mqadmin@localhost)
+MQADMIN_ALERT_NETWORKS  to which alerts are posted though they are local: "127.0.0.0/8" (none)
 MQADMIN_HISTORY_DAYS          for how many days the history of lag is kept (400)
 SPARK_MASTER       where reports are computed: a Spark cluster instead of this machine (local[*])
 MQADMIN_OIDC_URL   issuer of single sign-on by OpenID Connect; further: MQADMIN_OIDC_ID and MQADMIN_OIDC_SECRET that it
@@ -58,6 +62,21 @@ MQADMIN_APPS = environment.apps(os.environ.get("MQADMIN_APPS"))
 MQADMIN_LOG_LINES = environment.one_of("MQADMIN_LOG_LINES", os.environ.get("MQADMIN_LOG_LINES") or "full", LOG_LINES)
 MQADMIN_METRICS_TOKEN = environment.token("MQADMIN_METRICS_TOKEN", os.environ.get("MQADMIN_METRICS_TOKEN", ""))
 REDIS_URL = os.environ.get("REDIS_URL") or environment.default_redis_url(MQADMIN_DATA)
+
+# Alerts
+
+MQADMIN_URL = environment.public_url(os.environ.get("MQADMIN_URL") or f"http://{MQADMIN_WEB}")
+MQADMIN_ALERT_NETWORKS = environment.networks(os.environ.get("MQADMIN_ALERT_NETWORKS", ""))
+_MAIL = environment.mail(os.environ.get("MQADMIN_MAIL", ""))
+EMAIL_HOST = _MAIL["EMAIL_HOST"]
+EMAIL_PORT = _MAIL.get("EMAIL_PORT", 25)
+EMAIL_HOST_USER = _MAIL.get("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = _MAIL.get("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_TLS = _MAIL.get("EMAIL_USE_TLS", False)
+EMAIL_USE_SSL = _MAIL.get("EMAIL_USE_SSL", False)
+# As long as a post may take.
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = os.environ.get("MQADMIN_MAIL_FROM") or "mqadmin@localhost"
 
 # People
 
@@ -162,6 +181,7 @@ INSTALLED_APPS = [
     "mqadmin.deadletter_rules",
     "mqadmin.subscriptions",
     "mqadmin.events",
+    "mqadmin.alerts",
     "mqadmin.audit",
     "mqadmin.actions",
     "mqadmin.people",

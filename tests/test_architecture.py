@@ -106,6 +106,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "mqadmin.retries": ("mqadmin", *TALKING),
     "mqadmin.deadletter_rules": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", *TALKING),
     "mqadmin.reports": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.observing", *TALKING),
+    "mqadmin.alerts": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.observing", *TALKING),
     "mqadmin.mending": (*FACES, "mqadmin.hosting", "mqadmin.topics", "mqadmin.groups", "mqadmin.lag", *TALKING),
     "mqadmin.replay_files": (*FACES, "mqadmin.replays", "mqadmin.hosting", "mqadmin.topics", "mqadmin.lag", *TALKING),
     "mqadmin.replays": (*FACES, "mqadmin.hosting", "mqadmin.lag", "mqadmin.rebalances"),

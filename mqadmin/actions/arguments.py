@@ -26,7 +26,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
 from mqadmin.actions.declaration import Action, AnyAction
-from mqadmin.actions.secret_words import without_secrets
+from mqadmin.actions.secret_words import LEFT_OUT, without_secrets
 from mqadmin.clusters.models import Cluster
 
 if TYPE_CHECKING:
@@ -83,6 +83,16 @@ class ContentField(SaidField):
 
     def __init__(self, **how: Any) -> None:
         super().__init__(strip=False, widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}), **how)
+
+
+class SecretField(forms.CharField):
+    """What opens something: a password, an address with a key in it. No page shows it again, and no audit keeps it.
+
+    Its action is sent in one step by a form that posts: an address would stand in logs (`views/action.py`).
+    """
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}), **how)
 
 
 class InvalidArguments(Exception):
@@ -156,12 +166,20 @@ def _is_missing(field: forms.Field, value: Any) -> bool:
 
 
 def without_contents(action: AnyAction | None, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values with length and digest in place of what a message carries."""
+    """Returns the values with length and digest in place of what a message carries, and without what is secret."""
     fields = declared_form(action).fields if action is not None else {}
-    return {
-        name: _digest(str(value)) if value is not None and isinstance(fields.get(name), ContentField) else value
-        for name, value in values.items()
-    }
+    return {name: _kept(fields.get(name), value) for name, value in values.items()}
+
+
+def secret_names(action: AnyAction) -> frozenset[str]:
+    """Returns the names of the arguments that nobody may see again."""
+    return frozenset(name for name, field in declared_form(action).fields.items() if isinstance(field, SecretField))
+
+
+def _kept(field: forms.Field | None, value: Any) -> Any:
+    if value is not None and isinstance(field, ContentField):
+        return _digest(str(value))
+    return LEFT_OUT if value and isinstance(field, SecretField) else value
 
 
 def _digest(content: str) -> str:

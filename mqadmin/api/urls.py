@@ -15,6 +15,7 @@ from mqadmin.api.views.actions import (
     RunDetail,
     RunsTogether,
 )
+from mqadmin.api.views.alerts import AlertChannels, AlertDeliveries, AlertRules, Alerts, AlertSilences
 from mqadmin.api.views.audit import Audit, AuditCheck, AuditEntryDetail
 from mqadmin.api.views.brokers import BrokerDetail, Settings
 from mqadmin.api.views.clusters import Brokers, ClusterDetail, ClusterLag, Clusters
@@ -77,6 +78,8 @@ urlpatterns = [
     path(f"{CLUSTER}/replay-files/<int:file>", ReplayFileDetail.as_view()),
     path(f"{CLUSTER}/replay-files/<int:file>/lines", ReplayFileLines.as_view()),
     path(f"{CLUSTER}/dead-letter-rules", DeadLetterRules.as_view()),
+    path(f"{CLUSTER}/alerts", Alerts.as_view()),
+    path(f"{CLUSTER}/silences", AlertSilences.as_view()),
     path(f"{CLUSTER}/topics", Topics.as_view()),
     path(f"{CLUSTER}/topics/<name:topic>/settings", TopicSettings.as_view()),
     path(f"{CLUSTER}/flows", ClusterFlows.as_view()),
@@ -122,6 +125,9 @@ urlpatterns = [
     path("outbox", Outbox.as_view()),
     path("jobs", Jobs.as_view()),
     path("jobs/<name:job>", JobDetail.as_view()),
+    path("alert-rules", AlertRules.as_view()),
+    path("alert-channels", AlertChannels.as_view()),
+    path("alert-deliveries", AlertDeliveries.as_view()),
     path("tokens", Tokens.as_view()),
     path("problems", Problems.as_view()),
     path("problems/<slug:problem>", ProblemDetail.as_view()),

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise
 
 
+# Lists of what may be of any cluster.
+SECTIONS_OF_ALL = frozenset({"alerts", "alert_silences"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionPage:
     """The page of one action. Its address takes the cluster where `has_cluster`, and the subject where `has_subject`.
@@ -70,7 +74,8 @@ class ActionPage:
             return ""
 
     def section_address(self, cluster: str) -> str:
-        return reverse(self.section, args=self._place(cluster))
+        """The address of the list that it stands in; that of alerts is about all clusters."""
+        return reverse(self.section, args=[] if self.section in SECTIONS_OF_ALL else self._place(cluster))
 
     def _place(self, cluster: str) -> list[str]:
         return [cluster] if self.has_cluster else []
@@ -167,7 +172,24 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="make_rule", section="dead_letter_rules", subject_url_name="", has_subject=False),
         ActionPage(action="set_rule_running", section="dead_letter_rules", subject_url_name=""),
         ActionPage(action="delete_rule", section="dead_letter_rules", subject_url_name=""),
+        ActionPage(action="acknowledge_alert", section="alerts", subject_url_name=""),
+        ActionPage(action="add_silence", section="alert_silences", subject_url_name="", has_subject=False),
+        ActionPage(action="end_silence", section="alert_silences", subject_url_name=""),
         # Of the installation.
+        ActionPage(
+            action="set_alert_rule", section="alert_rules", subject_url_name="", has_subject=False, has_cluster=False
+        ),
+        ActionPage(action="set_alert_rule_running", section="alert_rules", subject_url_name="", has_cluster=False),
+        ActionPage(action="delete_alert_rule", section="alert_rules", subject_url_name="", has_cluster=False),
+        ActionPage(
+            action="set_alert_channel",
+            section="alert_channels",
+            subject_url_name="",
+            has_subject=False,
+            has_cluster=False,
+        ),
+        ActionPage(action="delete_alert_channel", section="alert_channels", subject_url_name="", has_cluster=False),
+        ActionPage(action="send_test_alert", section="alert_channels", subject_url_name="", has_cluster=False),
         ActionPage(
             action="add_cluster", section="overview", subject_url_name="cluster", has_subject=False, has_cluster=False
         ),
@@ -211,6 +233,22 @@ CHANGE_GROUP = ActionPage(
     require=selectors.group_head,
     present=group_settings.settings_on_brokers,
     title=gettext_lazy("Change the settings of a group"),
+)
+CHANGE_ALERT_RULE = ActionPage(
+    action="set_alert_rule",
+    section="alert_rules",
+    subject_url_name="",
+    url_name="change_alert_rule",
+    has_cluster=False,
+    title=gettext_lazy("Change a rule for alerts"),
+)
+CHANGE_ALERT_CHANNEL = ActionPage(
+    action="set_alert_channel",
+    section="alert_channels",
+    subject_url_name="",
+    url_name="change_alert_channel",
+    has_cluster=False,
+    title=gettext_lazy("Change a channel for alerts"),
 )
 
 # Where an action on what is there has other words than on something new.

@@ -8,11 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from mqadmin.actions import registry
 from mqadmin.actions.declaration import Values
+from mqadmin.alerts.channels.kinds import ChannelKind
+from mqadmin.alerts.conditions import About
+from mqadmin.alerts.fields import WEEKDAYS
 from mqadmin.console.figures import count_text
 from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.console.templatetags.numbers import permission
@@ -89,6 +93,30 @@ LABELS: dict[str, Promise] = {
     "file": gettext_lazy("file"),
     "lines": gettext_lazy("lines"),
     "messages_selected": gettext_lazy("dead letters"),
+    "about": gettext_lazy("watches"),
+    "clusters": gettext_lazy("clusters"),
+    "names": gettext_lazy("groups or brokers"),
+    "rules": gettext_lazy("rules"),
+    "verdicts": gettext_lazy("verdicts"),
+    "threshold": gettext_lazy("from"),
+    "window_minutes": gettext_lazy("within minutes"),
+    "for_s": gettext_lazy("fires after seconds"),
+    "resolve_s": gettext_lazy("resolves after seconds"),
+    "escalate_minutes": gettext_lazy("minutes until others are told"),
+    "channels": gettext_lazy("told by"),
+    "escalation_channels": gettext_lazy("others told by"),
+    "kind": gettext_lazy("kind"),
+    "language": gettext_lazy("language"),
+    "place": gettext_lazy("sent to"),
+    "sent_to": gettext_lazy("sent to"),
+    "recipients": gettext_lazy("mail addresses"),
+    "sealed": gettext_lazy("address and secret"),
+    "acknowledged": gettext_lazy("acknowledged"),
+    "minutes": gettext_lazy("minutes"),
+    "weekdays": gettext_lazy("every week on"),
+    "from_time": gettext_lazy("from"),
+    "to_time": gettext_lazy("to"),
+    "zone": gettext_lazy("time zone"),
     "does": gettext_lazy("does"),
     "acts_for": gettext_lazy("acts for"),
 }
@@ -199,6 +227,31 @@ def _does(value: Any) -> str:
     return str(dict(Does.choices).get(value, value))
 
 
+def _about(value: Any) -> str:
+    return str(dict(About.choices).get(value, value))
+
+
+def _channel_kind(value: Any) -> str:
+    return str(dict(ChannelKind.choices).get(value, value))
+
+
+def _verdicts(value: Any) -> str:
+    return ", ".join(str(one).upper() for one in value) or gettext("none")
+
+
+def _weekdays(value: Any) -> str:
+    words = dict(WEEKDAYS)
+    return ", ".join(str(words.get(one, one)) for one in value)
+
+
+def _language(value: Any) -> str:
+    return str(dict(settings.LANGUAGES).get(value, value))
+
+
+def _new(value: Any) -> str:
+    return gettext("new, and not shown again") if value == "new" else str(value)
+
+
 _WRITERS: dict[str, Callable[[Any], str]] = {
     "perm": permission,
     "role": _role,
@@ -212,4 +265,11 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "state": _replay_state,
     "skip_replayed": _yes_or_no,
     "does": _does,
+    "about": _about,
+    "kind": _channel_kind,
+    "verdicts": _verdicts,
+    "weekdays": _weekdays,
+    "language": _language,
+    "acknowledged": _yes_or_no,
+    "sealed": _new,
 }

@@ -9,6 +9,9 @@ from datetime import datetime
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
+from mqadmin.alerts.delivering import place_of
+from mqadmin.alerts.models import Alert
+from mqadmin.alerts.sentences import subject_words, what_words
 from mqadmin.clusters.models import Broker, Cluster, ClusterState, Group
 from mqadmin.console.conflict_sentences import conflict_reason
 from mqadmin.console.figures import count_text
@@ -96,6 +99,22 @@ def raised_lines(raised: Iterable[RaisedFailure]) -> Iterator[AttentionLine]:
             reason=f"{failure_words(failure)} ({one.rule.name})",
             note=died,
             since=one.raised_at,
+        )
+
+
+def alert_lines(alerts: Iterable[Alert]) -> Iterator[AttentionLine]:
+    """Yields what fires and nobody looks after yet."""
+    for one in alerts:
+        cluster = one.cluster.name
+        yield AttentionLine(
+            key=f"alert:{one.pk}",
+            status="firing",
+            url=place_of(one),
+            name=subject_words(one.rule.about, cluster, one.name),
+            cluster=cluster,
+            reason=what_words(one.rule.about, one.reading),
+            note=one.rule.name,
+            since=one.fired_at,
         )
 
 

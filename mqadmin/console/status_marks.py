@@ -48,6 +48,12 @@ MARKS: dict[str, Mark] = {
     "asked": Mark(gettext_lazy("NEEDS APPROVAL"), _TRIANGLE, "slow"),
     # a failure of dead letters
     "raised": Mark(gettext_lazy("RAISED"), _TRIANGLE, "slow"),
+    # an alert, and what is told of it
+    "firing": Mark(gettext_lazy("FIRING"), _SQUARE, "stalled"),
+    "pending": Mark(gettext_lazy("PENDING"), _TRIANGLE, "slow"),
+    "resolved": Mark(gettext_lazy("RESOLVED"), _DISC, "ok"),
+    "acknowledged": Mark(gettext_lazy("ACKNOWLEDGED"), _RING, "slow"),
+    "silenced": Mark(gettext_lazy("SILENCED"), _RING, "stopped"),
     # a worker
     "draining": Mark(gettext_lazy("DRAINING"), _RING, "slow"),
     "stopping": Mark(gettext_lazy("STOPPING"), _RING, "stopped"),

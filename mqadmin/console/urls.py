@@ -6,8 +6,23 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 
 from mqadmin import path_names  # noqa: F401 - the converter `name`
-from mqadmin.console.action_pages import CHANGE_GROUP, CHANGE_TOPIC, PAGES, ActionPage
+from mqadmin.console.action_pages import (
+    CHANGE_ALERT_CHANNEL,
+    CHANGE_ALERT_RULE,
+    CHANGE_GROUP,
+    CHANGE_TOPIC,
+    PAGES,
+    ActionPage,
+)
 from mqadmin.console.views.action import action, action_run
+from mqadmin.console.views.alerts import (
+    alert_channels,
+    alert_deliveries,
+    alert_history,
+    alert_rules,
+    alert_silences,
+    alerts,
+)
 from mqadmin.console.views.audit import audit, audit_entry, audit_export
 from mqadmin.console.views.broker import broker, broker_settings
 from mqadmin.console.views.cluster import cluster
@@ -143,6 +158,23 @@ urlpatterns = [
     path("clusters/<slug:cluster>/reports/<str:day>/groups/<name:group>/", group_day, name="group_day"),
     path("clusters/<slug:cluster>/reports/<str:day>/", day_report, name="day_report"),
     path("clusters/<slug:cluster>/rebalances/", rebalances, name="rebalances"),
+    path("alerts/", alerts, name="alerts"),
+    path("alerts/history/", alert_history, name="alert_history"),
+    path("alerts/rules/", alert_rules, name="alert_rules"),
+    action_path("alerts/rules/set/", "set_alert_rule"),
+    page_path("alerts/rules/<name:rule>/change/", CHANGE_ALERT_RULE),
+    action_path("alerts/rules/<name:rule>/running/", "set_alert_rule_running"),
+    action_path("alerts/rules/<name:rule>/delete/", "delete_alert_rule"),
+    path("alerts/channels/", alert_channels, name="alert_channels"),
+    action_path("alerts/channels/set/", "set_alert_channel"),
+    page_path("alerts/channels/<name:channel>/change/", CHANGE_ALERT_CHANNEL),
+    action_path("alerts/channels/<name:channel>/test/", "send_test_alert"),
+    action_path("alerts/channels/<name:channel>/delete/", "delete_alert_channel"),
+    path("alerts/silences/", alert_silences, name="alert_silences"),
+    path("alerts/deliveries/", alert_deliveries, name="alert_deliveries"),
+    action_path("clusters/<slug:cluster>/alerts/<int:alert>/acknowledge/", "acknowledge_alert"),
+    action_path("clusters/<slug:cluster>/add-silence/", "add_silence"),
+    action_path("clusters/<slug:cluster>/silences/<name:silence>/end/", "end_silence"),
     path("tokens/", tokens, name="tokens"),
     action_path("tokens/create/", "create_token"),
     action_path("tokens/<name:token>/revoke/", "revoke_token"),

@@ -38,7 +38,7 @@ class ChangeKind(StrEnum):
     """What changed. GROUP and REBALANCE are published for one consumer group, the others for a cluster.
 
     DEAD_LETTERS: the index of dead letters, of the cluster or of one group. REPLAYS: a replay began or went on.
-    REPORTS: a run of the reports' job.
+    REPORTS: a run of the reports' job. ALERTS: what fires, of a cluster or of one consumer group.
     """
 
     CLUSTER = "cluster"
@@ -48,6 +48,7 @@ class ChangeKind(StrEnum):
     DEAD_LETTERS = "dead_letters"
     REPLAYS = "replays"
     REPORTS = "reports"
+    ALERTS = "alerts"
     GROUP = "group"
     REBALANCE = "rebalance"
 

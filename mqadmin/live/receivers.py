@@ -8,6 +8,7 @@ from django.db.models.signals import post_save
 from django.dispatch import receiver
 
 from mqadmin.actions import registry
+from mqadmin.alerts.signals import AlertsChanged, alerts_changed
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Group
 from mqadmin.deadletter_rules.signals import FailureRaised, failure_raised
@@ -72,6 +73,12 @@ def send_conflicts(event: ConflictsChanged, **_: object) -> None:
     publish_after_commit([*changes, Change(ChangeKind.GROUPS, name)])
 
 
+@receiver(alerts_changed)
+def send_alerts(event: AlertsChanged, **_: object) -> None:
+    groups = [Change(ChangeKind.ALERTS, event.cluster, group) for group in event.groups]
+    publish_after_commit([*groups, Change(ChangeKind.ALERTS, event.cluster)])
+
+
 @receiver(run_changed)
 def send_reports(event: RunChanged, **_: object) -> None:
     publish_after_commit([Change(ChangeKind.REPORTS, name) for name in event.clusters])
@@ -98,6 +105,7 @@ def send_run(instance: AuditEntry, **_: Any) -> None:
         "cluster": [Change(ChangeKind.CLUSTER, instance.subject)],
         "failure": [Change(ChangeKind.DEAD_LETTERS, instance.cluster)],
         "dead_letter": [Change(ChangeKind.DEAD_LETTERS, instance.cluster)],
-        "rule": [Change(ChangeKind.DEAD_LETTERS, instance.cluster)],
+        "rule": [Change(ChangeKind.DEAD_LETTERS, instance.cluster)] if instance.cluster else [],
+        "silence": [Change(ChangeKind.ALERTS, instance.cluster)],
     }
     publish_after_commit(changes.get(action.subject, []))

@@ -20,13 +20,13 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from mqadmin.actions import registry, runner, runs
-from mqadmin.actions.arguments import InvalidArguments, arguments_json, read_arguments
+from mqadmin.actions.arguments import InvalidArguments, arguments_json, read_arguments, secret_names
 from mqadmin.actions.caller import page_caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, AnyAction, Preview
 from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.clusters import selectors
 from mqadmin.console import sentences
-from mqadmin.console.action_pages import PAGES, ActionPage, undo_address
+from mqadmin.console.action_pages import PAGES, SECTIONS_OF_ALL, ActionPage, undo_address
 from mqadmin.console.action_values import item_line
 from mqadmin.console.curl import curl_command
 from mqadmin.console.live_page import or_404
@@ -50,6 +50,10 @@ SECTION_WORDS = {
     "workers": gettext_lazy("Workers"),
     "outbox": gettext_lazy("Outbox"),
     "tokens": gettext_lazy("API tokens"),
+    "alerts": gettext_lazy("Alerts"),
+    "alert_rules": gettext_lazy("Rules for alerts"),
+    "alert_channels": gettext_lazy("Channels for alerts"),
+    "alert_silences": gettext_lazy("Silences"),
     "overview": gettext_lazy("All clusters"),
     "cluster": gettext_lazy("Brokers"),
 }
@@ -69,6 +73,8 @@ def action(request: HttpRequest, page: ActionPage, cluster: str = "", **names: s
     if not runner.may(page_caller(request), page.action, cluster):
         raise PermissionDenied
     empty = runner.form(page.action, cluster, subject)
+    if secret_names(registry.find(page.action)):
+        return _show(request, page, cluster, subject, empty)
     values = _values(page, cluster, subject, request.GET)
     if page.present is not None and not set(request.GET) & (set(empty.fields) - {BROKERS}):
         return _show_present(request, page, cluster, subject, empty)
@@ -126,8 +132,8 @@ def _run_context(found: Result | InProgress) -> dict[str, Any]:
 def _frame(page: ActionPage, cluster: str) -> dict[str, Any]:
     """Returns what crumbs and navigation need."""
     return {
-        "here": cluster,
-        "section": page.section,
+        "here": "" if page.section in SECTIONS_OF_ALL else cluster,
+        "section": "alerts" if page.section.startswith("alert") else page.section,
         "section_word": SECTION_WORDS[page.section],
         "section_url": page.section_address(cluster),
     }
@@ -169,9 +175,11 @@ def _show(
     further: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
     declared = registry.find(page.action)
+    # What has a secret is sent at once by a form that posts: a preview's address would stand in logs.
+    has_secrets = bool(secret_names(declared))
     preview: Preview[Any] | None = None
     reason = curl = ""
-    if form.is_bound and form.is_valid():
+    if form.is_bound and form.is_valid() and not has_secrets:
         try:
             values = _values(page, cluster, subject, form.data)
             preview = runner.preview(page_caller(request), page.action, cluster, values)
@@ -191,6 +199,7 @@ def _show(
         "fields": [form[name] for name in _asked(page, form, subject if page.has_subject else "")],
         "hidden": [form[name].as_hidden() for name in form.fields],
         "preview": preview,
+        "has_secrets": has_secrets,
         "curl": curl,
         "items": [
             (change, item_line(subject, change.item, change.before, change.after))

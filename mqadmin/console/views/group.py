@@ -19,6 +19,7 @@ from django.utils.translation import gettext, pgettext
 from django.views.decorators.http import require_safe
 
 from mqadmin.actions.declaration import ActionUnavailable, fingerprint
+from mqadmin.alerts import selectors as alerts
 from mqadmin.clusters import selectors
 from mqadmin.clusters.looking import note_looked_at
 from mqadmin.clusters.selectors import GroupPage
@@ -31,6 +32,7 @@ from mqadmin.console.live_page import live_page, or_404
 from mqadmin.console.subscription_matrix import difference_lines, subscription_matrix
 from mqadmin.console.tabs import Tab
 from mqadmin.console.timeline import timeline
+from mqadmin.console.views.alerts import alert_lines
 from mqadmin.console.views.dead_letters import failures_shown
 from mqadmin.deadletters import failing
 from mqadmin.deadletters import selectors as dead_letters
@@ -239,6 +241,7 @@ def _tab(
             "tab": tab,
             "tab_template": f"console/group_{tab}.html",
             "tabs": _tabs(page),
+            "alerts": alert_lines(alerts.of_group(page.cluster, group)),
             "suspended": suspended_members(page.group, page.now),
             **_hosted(page),
             **tab_context(page),

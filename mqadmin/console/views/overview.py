@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from mqadmin.alerts import selectors as alerts
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster, ClusterState
 from mqadmin.clusters.selectors import Overview
@@ -41,8 +42,9 @@ def _context(seen: QuerySet[Cluster]) -> dict[str, Any]:
     groups = list(attention.group_lines(found.attention))
     raised = list(attention.raised_lines(rule_selectors.raised(card.head for card in found.clusters)))
     conflicts = list(attention.conflict_lines(subscriptions.conflicts(seen)))
+    firing = list(attention.alert_lines(alerts.firing(seen)))
     attention_count = len(clusters) + len(schedulers) + len(raised) + found.attention_count
-    attention_count += subscriptions.conflict_count(seen)
+    attention_count += subscriptions.conflict_count(seen) + alerts.firing_count(seen)
     empty = _empty_cluster(found)
     headline, summary = sentences.headline(found, attention_count), sentences.overview_sentence(found)
     if empty is not None:
@@ -52,7 +54,7 @@ def _context(seen: QuerySet[Cluster]) -> dict[str, Any]:
         "now": found.now,
         "headline": headline,
         "summary": "" if attention_count else summary,
-        "attention": [*clusters, *schedulers, *raised, *groups, *conflicts],
+        "attention": [*firing, *clusters, *schedulers, *raised, *groups, *conflicts],
         "attention_rest": found.attention_count - len(groups),
         "first_steps": empty,
     }

@@ -1,0 +1,1 @@
+"""How a message is written for each kind of channel: pure functions from a message to a request, or to a mail."""

@@ -1,0 +1,124 @@
+"""Readings and rules in words, in the language of whoever reads: pages, REST and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from mqadmin.alerts.conditions import WATCHED, About, Subject
+from mqadmin.lag import verdicts
+
+
+def subject_words(about: str, cluster: str, name: str) -> str:
+    """Returns the name of the thing that an alert is about."""
+    return cluster if WATCHED[About(about)].subject == Subject.CLUSTER else name
+
+
+def what_words(about: str, reading: Mapping[str, Any]) -> str:
+    """Returns what was read, as one sentence."""
+    return _WORDS[About(about)](reading) if reading else ""
+
+
+def rule_words(about: str, verdicts: Sequence[str], threshold: int, minutes: int) -> str:
+    """Returns what a rule watches for, as one phrase."""
+    values = {"n": f"{threshold:,}", "minutes": minutes, "verdicts": ", ".join(one.upper() for one in verdicts)}
+    return _RULES[About(about)]() % values
+
+
+def _verdict(reading: Mapping[str, Any]) -> str:
+    reason = verdicts.reason(str(reading.get("rule", "")), dict(reading.get("numbers") or {}))
+    return f"{str(reading.get('verdict', '')).upper()}. {reason}".strip()
+
+
+def _lag(reading: Mapping[str, Any]) -> str:
+    lag = int(reading.get("value") or 0)
+    words = ngettext(
+        "%(lag)s message waits; the rule allows %(most)s.", "%(lag)s messages wait; the rule allows %(most)s.", lag
+    )
+    return words % {"lag": f"{lag:,}", "most": _count(reading.get("threshold"))}
+
+
+def _behind(reading: Mapping[str, Any]) -> str:
+    words = _("The next message has been waiting for %(waited)s s; the rule allows %(most)s s.")
+    return words % {"waited": _count(reading.get("value")), "most": _count(reading.get("threshold"))}
+
+
+def _objective(reading: Mapping[str, Any]) -> str:
+    words = _("The next message has been waiting for %(waited)s s, and %(lag)s wait; its objective is %(most)s s.")
+    values = {"waited": _count(reading.get("value")), "lag": _count(reading.get("lag"))}
+    return words % {**values, "most": _count(reading.get("threshold"))}
+
+
+def _drain(reading: Mapping[str, Any]) -> str:
+    if reading.get("value") is None:
+        return _("At these rates the lag is never gone.")
+    words = _("At these rates the lag is gone in %(minutes)s minutes.")
+    return words % {"minutes": _count(reading["value"])}
+
+
+def _dead_letters(reading: Mapping[str, Any]) -> str:
+    count = int(reading.get("value") or 0)
+    words = ngettext(
+        "%(count)s dead letter in %(minutes)s minutes.", "%(count)s dead letters in %(minutes)s minutes.", count
+    )
+    return words % {"count": f"{count:,}", "minutes": _count(reading.get("minutes"))}
+
+
+def _conflict(_reading: Mapping[str, Any]) -> str:
+    return _("Its members do not want the same, so messages are missed.")
+
+
+def _scheduler(reading: Mapping[str, Any]) -> str:
+    if reading.get("value") is None:
+        return _("No worker runs it: delayed messages and retries wait.")
+    return _("Its scheduler is %(late)s s late.") % {"late": _count(reading["value"])}
+
+
+def _broker(reading: Mapping[str, Any]) -> str:
+    error = reading.get("error")
+    return _("It does not answer: %(error)s") % {"error": error} if error else _("It does not answer.")
+
+
+def _disk(reading: Mapping[str, Any]) -> str:
+    return _("%(percent)s %% of its disk are used.") % {"percent": _count(reading.get("value"))}
+
+
+def _cluster(reading: Mapping[str, Any]) -> str:
+    error = reading.get("error")
+    return _("It cannot be reached: %(error)s") % {"error": error} if error else _("It cannot be reached.")
+
+
+def _count(value: Any) -> str:
+    return "–" if value is None else f"{round(value):,}"
+
+
+_WORDS: Mapping[About, Callable[[Mapping[str, Any]], str]] = {
+    About.VERDICT: _verdict,
+    About.LAG: _lag,
+    About.BEHIND: _behind,
+    About.OBJECTIVE: _objective,
+    About.DRAIN: _drain,
+    About.DEAD_LETTERS: _dead_letters,
+    About.CONFLICT: _conflict,
+    About.SCHEDULER: _scheduler,
+    About.BROKER: _broker,
+    About.DISK: _disk,
+    About.CLUSTER: _cluster,
+}
+
+_RULES: Mapping[About, Callable[[], str]] = {
+    About.VERDICT: lambda: _("group is %(verdicts)s"),
+    About.LAG: lambda: _("%(n)s messages of a group wait, or more"),
+    About.BEHIND: lambda: _("a group’s next message waits for %(n)s s, or longer"),
+    About.OBJECTIVE: lambda: _("group misses its objective"),
+    About.DRAIN: lambda: _("a late group’s lag is gone in %(n)s minutes at the earliest, or never"),
+    About.DEAD_LETTERS: lambda: _("%(n)s dead letters of a group in %(minutes)s minutes, or more"),
+    About.CONFLICT: lambda: _("members of a group do not want the same"),
+    About.SCHEDULER: lambda: _("a broker’s scheduler is %(n)s s late, or nobody runs it"),
+    About.BROKER: lambda: _("broker does not answer"),
+    About.DISK: lambda: _("%(n)s %% of a broker’s disk are used, or more"),
+    About.CLUSTER: lambda: _("cluster cannot be reached"),
+}
