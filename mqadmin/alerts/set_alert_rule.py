@@ -30,6 +30,8 @@ VERDICTS = tuple(
     (one.value, one.label) for one in (Verdict.STALLED, Verdict.STOPPED, Verdict.SLOW, Verdict.REWOUND, Verdict.UNKNOWN)
 )
 
+_ALWAYS_SHOWN = frozenset({"for_s", "resolve_s", "channels"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetAlertRule:
@@ -105,7 +107,7 @@ def preview(arguments: SetAlertRule) -> Preview[AlertRule | None]:
     if arguments.escalate_minutes and not arguments.channels:
         raise ValidationError({"channels": _("Say who is told first.")})
     warnings = [] if arguments.channels else [_("Nobody is told; its alerts are shown on the pages alone.")]
-    return Preview((Change("", _values(present), _after(arguments)),), present, tuple(warnings))
+    return Preview((Change("", _values(present), _shown(_after(arguments))),), present, tuple(warnings))
 
 
 def carry_out(arguments: SetAlertRule, preview: Preview[AlertRule | None]) -> Iterator[ItemOutcome]:
@@ -178,7 +180,7 @@ def _after(arguments: SetAlertRule) -> dict[str, Any]:
 def _values(row: AlertRule | None) -> dict[str, Any]:
     if row is None:
         return {}
-    return {
+    values = {
         "about": row.about,
         "clusters": row.clusters,
         "names": row.names,
@@ -191,6 +193,12 @@ def _values(row: AlertRule | None) -> dict[str, Any]:
         "channels": sorted(one.name for one in row.channels.all()),
         "escalation_channels": sorted(one.name for one in row.escalation_channels.all()),
     }
+    return _shown(values)
+
+
+def _shown(values: dict[str, Any]) -> dict[str, Any]:
+    """Leaves out what says nothing: the verdicts of a rule on lag, the others of one that is not escalated."""
+    return {name: value for name, value in values.items() if value or name in _ALWAYS_SHOWN}
 
 
 DECLARATION: InstallationAction[SetAlertRule, AlertRule | None] = InstallationAction(

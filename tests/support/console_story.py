@@ -22,6 +22,16 @@ from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, Topic, TopicQueue, Verdict  # noqa: E402
+from mqadmin.alerts.evaluating import evaluate  # noqa: E402
+from mqadmin.alerts.models import (  # noqa: E402
+    Alert,
+    AlertChannel,
+    AlertDelivery,
+    AlertNotice,
+    AlertRule,
+    AlertSilence,
+)
+from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
 from mqadmin.deadletter_rules.applying import apply_rules  # noqa: E402
 from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure  # noqa: E402
 from mqadmin.deadletters import indexing as dead_letter_indexing  # noqa: E402
@@ -82,9 +92,62 @@ def shop() -> None:
     seed.make_dead_letters(cluster, "billing", dead_orders(now), now=now)
     mended_and_ruled(cluster, now)
     reported(cluster, now)
+    watched(cluster, now)
     index = seed.make_group(cluster, "orders-index", now=now, lag=3)
     seed.make_queue_offset(index, "orders", 0, now=now, lag=3, committed_offset=131_997)
     _publish(ChangeKind.GROUPS)
+
+
+def watched(cluster: Cluster, now: datetime) -> None:
+    """A rule with a channel, of which something fired and has resolved, and a silence."""
+    channel = AlertChannel.objects.create(
+        name="ops", kind="slack", place="hooks.slack.com", made_by="admin", made_at=now
+    )
+    rule = AlertRule.objects.create(
+        name="stalled", about="verdict", verdicts=["stalled", "stopped"], for_s=60, made_by="admin", made_at=now
+    )
+    rule.channels.set([channel])
+    told = now - timedelta(hours=3)
+    over = Alert.objects.create(
+        rule=rule,
+        cluster=cluster,
+        subject="group",
+        name="billing",
+        state="resolved",
+        since=told - timedelta(minutes=1),
+        fired_at=told,
+        told_at=told,
+        resolved_at=now - timedelta(hours=2),
+        acknowledged_at=told + timedelta(minutes=4),
+        acknowledged_by="admin",
+        acknowledged_note="restarting it",
+        reading={"verdict": "stalled", "rule": "offset_stands", "numbers": {"members": 2, "lag": 4_811}},
+    )
+    for kind, error in (("fired", ""), ("resolved", "it answered 503")):
+        notice = AlertNotice.objects.create(rule=rule, cluster=cluster, kind=kind, rule_name="stalled", made_at=told)
+        notice.alerts.set([over])
+        AlertDelivery.objects.create(
+            notice=notice,
+            channel=channel,
+            channel_name="ops",
+            state="failed" if error else "sent",
+            attempt_count=8 if error else 1,
+            error=error,
+            due_at=told,
+            made_at=told,
+        )
+    AlertSilence.objects.create(
+        cluster=cluster,
+        name="nights",
+        names="mail-*",
+        starts_at=now,
+        weekdays=[5, 6],
+        from_minute=1320,
+        to_minute=360,
+        zone="Asia/Shanghai",
+        note="nobody reads mail then",
+        made_by="admin",
+    )
 
 
 def reported(cluster: Cluster, now: datetime) -> None:
@@ -299,6 +362,17 @@ def rules_applied(minutes_later: int) -> None:
 
 def second_person(name: str, password: str) -> None:
     get_user_model().objects.create_superuser(name, password=password)
+def group_stalls(group: str) -> None:
+    """The group stalls, and the next look at the rules finds it."""
+    lag_becomes(group, lag=4_811, verdict="stalled")
+    Group.objects.filter(name=group).update(verdict_rule="offset_stands", verdict_numbers={"members": 2, "lag": 4_811})
+    AlertRule.objects.update(for_s=0)
+    evaluate(timezone.now())
+
+
+def group_is_well(group: str) -> None:
+    lag_becomes(group, lag=0, verdict="ok")
+    evaluate(timezone.now())
 
 
 STEPS: dict[str, Callable[..., Any]] = {
@@ -322,6 +396,8 @@ STEPS: dict[str, Callable[..., Any]] = {
         indexed,
         rules_applied,
         second_person,
+        group_stalls,
+        group_is_well,
     )
 }
 

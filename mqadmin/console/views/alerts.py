@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from mqadmin.alerts import acknowledge_alert, add_silence, selectors, set_alert_rule
+from mqadmin.alerts import acknowledge_alert, add_silence, selectors
 from mqadmin.alerts.delivering import place_of
 from mqadmin.alerts.evaluating import silence_of
 from mqadmin.alerts.fields import WEEKDAYS, clock_of
@@ -118,7 +118,7 @@ def alert_rules(request: HttpRequest) -> HttpResponse:
     rows = [
         (rule, rule_words(rule.about, rule.verdicts, rule.threshold, rule.window_minutes)) for rule in selectors.rules()
     ]
-    return _page(request, "rules", {"rows": rows, "rules_max": set_alert_rule.RULES_MAX, "offers": _offers()})
+    return _page(request, "rules", {"rows": rows, "offers": _offers({rule.name for rule, _words in rows})})
 
 
 @require_safe
@@ -170,8 +170,8 @@ def _require_channels(request: HttpRequest) -> None:
         raise PermissionDenied
 
 
-def _offers() -> list[tuple[str, str]]:
-    """Returns rules that most installations want: what each is about, and the form that starts there."""
+def _offers(present: Set[str]) -> list[tuple[str, str]]:
+    """Returns rules that most installations want and this has not: what each is about, and where its form is."""
     wanted: tuple[tuple[str, dict[str, str]], ...] = (
         (gettext("a group is STALLED or STOPPED"), {"rule": "stalled", "about": "verdict", "for_s": "60"}),
         (gettext("a group misses its objective"), {"rule": "objective", "about": "objective", "for_s": "300"}),
@@ -184,7 +184,11 @@ def _offers() -> list[tuple[str, str]]:
         (gettext("a disk fills up"), {"rule": "disk", "about": "disk", "threshold": "80"}),
         (gettext("a cluster cannot be reached"), {"rule": "cluster-away", "about": "cluster", "for_s": "30"}),
     )
-    return [(words, f"{reverse('set_alert_rule')}?{_query(**values)}") for words, values in wanted]
+    return [
+        (words, f"{reverse('set_alert_rule')}?{_query(**values)}")
+        for words, values in wanted
+        if values["rule"] not in present
+    ]
 
 
 def _tabs() -> list[Tab]:

@@ -51,6 +51,9 @@ ARGUMENTS = {
     "replay": "1",
     "rule": "nightly",
     "day": "2026-01-02",
+    "channel": "ops",
+    "silence": "nights",
+    "alert": 1,
 }
 
 
