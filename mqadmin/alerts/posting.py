@@ -119,11 +119,18 @@ def post(request: Post, allowed: Sequence[Network], *, total_s: float = TOTAL_S)
         raise NotPosted(str(error), is_for_good=True) from error
     found = _connect(target, _addresses(target, allowed))
     # A server that sends a byte now and then would else hold a worker for as long as it likes.
+    if target.scheme == "https":
+        # The handshake is a part of what the clock ends, and the socket that was wrapped is no longer the connection.
+        found = ssl.create_default_context().wrap_socket(
+            found, server_hostname=target.host, do_handshake_on_connect=False
+        )
     is_over = threading.Event()
     clock = threading.Timer(total_s, _cut, [found, is_over])
     clock.daemon = True
     clock.start()
     try:
+        if isinstance(found, ssl.SSLSocket):
+            found.do_handshake()
         answer = _exchange(found, target, request)
     except (OSError, http.client.HTTPException) as error:
         raise NotPosted(_words(target.host, TimeoutError() if is_over.is_set() else error)) from error
@@ -160,8 +167,6 @@ def _connect(target: Target, addresses: Sequence[str]) -> socket.socket:
 
 def _exchange(connected: socket.socket, target: Target, request: Post) -> Answer:
     connection = http.client.HTTPConnection(target.host, target.port)
-    if target.scheme == "https":
-        connected = ssl.create_default_context().wrap_socket(connected, server_hostname=target.host)
     connection.sock = connected
     try:
         default = target.port == PORTS[target.scheme]
@@ -177,7 +182,8 @@ def _exchange(connected: socket.socket, target: Target, request: Post) -> Answer
 def _cut(connected: socket.socket, is_over: threading.Event) -> None:
     is_over.set()
     try:
-        connected.shutdown(socket.SHUT_RDWR)
+        # Of the connection itself: a TLS socket's own shutdown would first say farewell.
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)
     except OSError:
         pass
 

@@ -36,7 +36,7 @@ def test_a_webhook_gets_the_alert_signed(delivery: AlertDelivery, receiver: Rece
     (alert,) = document["alerts"]
     assert alert["name"] == "billing"
     assert alert["words"].startswith("STALLED. Messages wait on a queue")
-    assert alert["url"].startswith("http://127.0.0.1:8000/clusters/prod/groups/billing/lag/?at=")
+    assert alert["url"].startswith("http://127.0.0.1:8000/clusters/prod/groups/billing/lag/?range=1h&until=")
 
 
 def test_a_delivery_is_handed_out_once(delivery: AlertDelivery, now: Any) -> None:
