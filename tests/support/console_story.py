@@ -362,6 +362,8 @@ def rules_applied(minutes_later: int) -> None:
 
 def second_person(name: str, password: str) -> None:
     get_user_model().objects.create_superuser(name, password=password)
+
+
 def group_stalls(group: str) -> None:
     """The group stalls, and the next look at the rules finds it."""
     lag_becomes(group, lag=4_811, verdict="stalled")
