@@ -21,7 +21,6 @@ from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
-from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, Topic, TopicQueue, Verdict  # noqa: E402
 from mqadmin.alerts.evaluating import evaluate  # noqa: E402
 from mqadmin.alerts.models import (  # noqa: E402
     Alert,
@@ -31,7 +30,7 @@ from mqadmin.alerts.models import (  # noqa: E402
     AlertRule,
     AlertSilence,
 )
-from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, TopicQueue, Verdict  # noqa: E402
+from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, Topic, TopicQueue, Verdict  # noqa: E402
 from mqadmin.deadletter_rules.applying import apply_rules  # noqa: E402
 from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure  # noqa: E402
 from mqadmin.deadletters import indexing as dead_letter_indexing  # noqa: E402
