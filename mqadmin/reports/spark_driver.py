@@ -86,6 +86,10 @@ def spark_settings(config: SparkConfig) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         # What pages of Spark would show of plans and stages that are done; of a month's reports it would fill the heap.
         "spark.sql.ui.retainedExecutions": "4",
+        # A plan of a hundred steps is written as text at each of its stages, for those pages: shortly, then.
+        "spark.sql.ui.explainMode": "simple",
+        "spark.sql.maxPlanStringLength": "2000",
+        "spark.sql.debug.maxToStringFields": "4",
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "100",
         "spark.ui.retainedTasks": "1000",
