@@ -28,6 +28,7 @@ NAMES = (
     "sampling",
     "metrics",
     "lists",
+    "live",
     "deadletters",
     "replay",
     "reports",
