@@ -48,10 +48,13 @@ def test_an_alert_reaches_the_open_list_is_acknowledged_and_resolves(site: Site,
     expect(shop.locator("#alerts-now [data-cell=state]")).to_have_text("ACKNOWLEDGED")
     expect(shop.get_by_text("admin: restarting it")).to_be_visible()
 
-    site.carry_out("group_is_well", group="billing")
     mark(shop)
     site.carry_out("group_is_well", group="billing")
-    shop.get_by_role("link", name="billing").click()
+    expect(shop.get_by_role("heading", name="Nothing fires")).to_be_visible()
+    assert_not_reloaded(shop)
+    shop.goto("/alerts/history/")
+    expect(shop.locator("#alerts-history [data-cell=state]").first).to_have_text("RESOLVED")
+    shop.get_by_role("link", name="billing").first.click()
     expect(shop.locator(".group-lag")).to_be_visible()
 
 
