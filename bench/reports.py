@@ -2,7 +2,6 @@
 
     python -m bench reports                    a million samples, and 1,000 groups (23 million)
     python -m bench.reports 10000              10,000 groups × 8 queues × 30 s: 230 million samples, the bar
-    python -m bench.reports 10000 --week       the same with the day a week before in the history, for the growth
 
 Each report is a process of its own, so its time has everything: Python, JVM, Spark's start. Memory is what all its
 processes have resident together, at its peak. Beside it what PyArrow and NumPy do of it, where that fits
@@ -21,7 +20,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +41,16 @@ _WATCH_EVERY_S = 0.2
 def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.reports")
     parser.add_argument("groups", type=int, nargs="*", default=[MILLION_GROUPS, SCALED_GROUPS])
-    parser.add_argument("--week", action="store_true", help="the day a week before is in the history, too")
     given = parser.parse_args(arguments)
     for groups in given.groups:
         with tempfile.TemporaryDirectory() as folder:
-            measure(Path(folder), groups, has_week=given.week)
+            measure(Path(folder), groups)
 
 
-def measure(folder: Path, groups: int, *, has_week: bool) -> None:
+def measure(folder: Path, groups: int) -> None:
     began_s = time.perf_counter()
     history = History(folder / "history")
     written = write_day(history, DAY, groups)
-    if has_week:
-        write_day(history, DAY - timedelta(days=7), groups, seed=8)
     load = os.getloadavg()[0]
     print(
         f"{groups:,} groups: {written.samples:,} samples in {written.rows:,} rows, {written.size_bytes / 1e6:,.0f} MB;"

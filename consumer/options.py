@@ -303,7 +303,13 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             ),
             Option("wanted_instances", Scope.GROUP, 1, number(0, INSTANCES_MAX)),
             Option("threads", Scope.GROUP, 20, number(1, THREADS_MAX)),
-            Option("max_reconsume_times", Scope.GROUP, None, or_none(number(0, RECONSUME_TIMES_MAX))),
+            Option(
+                "max_reconsume_times",
+                Scope.GROUP,
+                None,
+                or_none(number(0, RECONSUME_TIMES_MAX)),
+                {"broadcasting": "what fails there does not come again"},
+            ),
             Option("consume_from", Scope.GROUP, "last", _start),
             Option("orderly", Scope.GROUP, False, one_of(True, False)),
             Option(

@@ -130,6 +130,13 @@ def arguments_form(
     return form
 
 
+def has_secrets(action: AnyAction) -> bool:
+    """Tells whether an argument of the action opens something, so that nothing may keep its arguments."""
+    return any(
+        isinstance(field, SecretField) for field in _form_class(cast(Hashable, action.arguments)).base_fields.values()
+    )
+
+
 def read_arguments(action: AnyAction, cluster: Cluster | None, values: Mapping[str, Any]) -> Any:
     """Validates the values of a form, a JSON document or a command line. Raises InvalidArguments.
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
 from mqadmin.actions import registry
-from mqadmin.actions.arguments import InvalidArguments, read_arguments
+from mqadmin.actions.arguments import InvalidArguments, has_secrets, read_arguments
 from mqadmin.actions.declaration import Action, Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.jobs import tasks
@@ -75,6 +75,8 @@ def preview(arguments: MakeJob) -> Preview[JobPlan]:
         raise ValidationError({"job": _("There is a job of this name already.")})
     crontab = read_crontab(arguments.schedule)
     action = registry.find(arguments.action)
+    if has_secrets(action):
+        raise ValidationError({"action": _("It takes a secret, which a job would keep in plain text.")})
     if isinstance(action, Action) != bool(arguments.cluster):
         raise ValidationError({"cluster": _("Choose the cluster, or none for an action about this console.")})
     cluster = Cluster.objects.get(name=arguments.cluster) if arguments.cluster else None

@@ -93,6 +93,7 @@ def test_two_options_that_contradict_each_other_name_both_declarations(order: in
         ({"suspend_ms": 500}, "suspend_ms=500 in .*bill does nothing with orderly=False: only in order"),
         ({"trace_topic": "traces"}, "trace_topic='traces' in .*bill does nothing with trace=False"),
         ({"retry_delays_s": {OSError: 5}, "broadcasting": True}, "retry_delays_s=.* contradicts broadcasting=True"),
+        ({"max_reconsume_times": 3, "broadcasting": True}, "max_reconsume_times=3 .* contradicts broadcasting=True"),
         ({"consume_concurrently_max_span": 9, "orderly": True}, "max_span=9 in .* contradicts orderly=True in .*bill"),
     ],
     ids=lambda value: " and ".join(value) if isinstance(value, dict) else "",

@@ -16,6 +16,7 @@ from mqadmin.console.live_page import live_page
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.people import access
+from mqadmin.replay_files.models import ReplayFile
 from mqadmin.replays import selectors as replay_selectors
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.selectors import DEAD_AGAIN
@@ -77,6 +78,7 @@ def _replay(cluster: str, number: str, state: str, before: str) -> dict[str, Any
         "is_running": job.state == JobState.RUNNING,
         "is_preparing": job.state == JobState.RUNNING and job.frozen_at is None,
         "target": target_words(job),
+        "file_is_kept": "file" in job.selection and ReplayFile.objects.filter(pk=job.selection["file"]).exists(),
         "entries": [(entry, _became(entry, passed.get(entry.pk))) for entry in page.rows],
         "older_url": f"?{_query(state=state, before=page.older)}" if page.older else "",
         "settled": job.total_count - job.waiting_count - job.sending_count,

@@ -98,7 +98,7 @@ def test_a_list_is_exported_from_its_page_with_its_filters(http, address):
     for link in links:
         assert "page=" not in link
         for part in address.partition("?")[2].split("&"):
-            assert part in link or part.startswith("page=")
+            assert part in link or part.startswith("page=") or part.endswith("=")
         answer = http.get(link)
         assert answer.status_code == 200, link
         assert answer["Content-Disposition"].startswith("attachment")

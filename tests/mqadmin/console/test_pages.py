@@ -54,6 +54,7 @@ ARGUMENTS = {
     "channel": "ops",
     "silence": "nights",
     "alert": 1,
+    "file": 1,
 }
 
 

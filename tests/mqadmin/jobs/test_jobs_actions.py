@@ -80,6 +80,7 @@ def test_a_job_is_a_row_of_beat_that_carries_the_contract(root: AbstractUser) ->
         ({"cluster": ""}, "cluster"),
         ({"cluster": "elsewhere"}, "cluster"),
         ({"identity": "nobody"}, "identity"),
+        ({"action": "set_alert_channel", "cluster": ""}, "action"),
         ({"arguments": "{"}, "arguments"),
         ({"arguments": "[]"}, "arguments"),
         ({"arguments": '{"group": "billing", "wanted": "many"}'}, "arguments"),
