@@ -161,12 +161,14 @@ def _svg(
 ) -> SafeString:
     values: dict[str, Any] = {"width": box.width, "height": box.height, "line": drawn.line, "area": drawn.area}
     return format_html(
-        '<svg class="sparkline" width="{width}" height="{height}" viewBox="0 0 {width} {height}"{stretch} role="img"'
+        '<svg class="sparkline" width="{width}" height="{height}" viewBox="0 0 {width} {height}"{stretch} role="{role}"'
         ' aria-label="{label}"><path class="floor" d="M0 {height}H{width}"/><path class="area" d="{area}"/>'
         '<path d="{line}"/>{inside}</svg>',
         label=label,
         inside=inside,
         stretch=SafeString(' preserveAspectRatio="none"' if stretched else ""),
+        # What has links inside is no picture to a screen reader.
+        role="group" if stretched else "img",
         **values,
     )
 

@@ -51,7 +51,7 @@ def draw(flows: FlowMap) -> SafeString:
         top += ROW * rows
     parts.append(_producers(flows, producers))
     return format_html(
-        '<svg class="flow" viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}">{}</svg>',
+        '<svg class="flow" viewBox="0 0 {} {}" width="{}" height="{}" role="group" aria-label="{}">{}</svg>',
         WIDTH,
         height,
         WIDTH,
