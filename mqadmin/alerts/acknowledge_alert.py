@@ -50,14 +50,14 @@ def carry_out(_cluster: Cluster, arguments: AcknowledgeAlert, preview: Preview[A
     if not change.is_change:
         yield change.unchanged()
         return
-    is_so = arguments.acknowledged == "yes"
+    is_so, now, by = arguments.acknowledged == "yes", timezone.now(), who_asks().name
     with transaction.atomic():
         Alert.objects.filter(pk=preview.plan.pk).update(
-            acknowledged_at=timezone.now() if is_so else None,
-            acknowledged_by=who_asks().name if is_so else "",
+            acknowledged_at=now if is_so else None,
+            acknowledged_by=by if is_so else "",
             acknowledged_note=arguments.note if is_so else "",
         )
-        evaluating.changed([preview.plan])
+        evaluating.publish_acknowledged(preview.plan, is_so=is_so, by=by, now=now)
     yield change.done()
 
 

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from django import forms
+from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, Preview
 from mqadmin.actions.switches import yes_no
-from mqadmin.alerts.models import RULE_NAME_CHARS_MAX, AlertRule
+from mqadmin.alerts import evaluating
+from mqadmin.alerts.models import RULE_NAME_CHARS_MAX, Alert, AlertRule
 from mqadmin.alerts.set_alert_rule import require_rule
+from mqadmin.alerts.stepping import State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,10 @@ def preview(arguments: DeleteAlertRule) -> Preview[AlertRule]:
 
 
 def carry_out(_arguments: DeleteAlertRule, preview: Preview[AlertRule]) -> Iterator[ItemOutcome]:
-    preview.plan.delete()
+    with transaction.atomic():
+        firing = Alert.objects.filter(rule=preview.plan, state=State.FIRING).select_related("cluster").order_by("pk")
+        evaluating.publish_deleted(list(firing), timezone.now())
+        preview.plan.delete()
     yield preview.changes[0].done()
 
 

@@ -21,7 +21,7 @@ from mqadmin.alerts.conditions import About, Condition, Facts, Subject, matches,
 from mqadmin.alerts.facts import observe
 from mqadmin.alerts.models import Alert, AlertDelivery, AlertNotice, AlertRule, AlertSilence, AlertTurn
 from mqadmin.alerts.noticing import Key, Notice, NoticeKind
-from mqadmin.alerts.signals import AlertsChanged, alerts_changed
+from mqadmin.alerts.signals import AlertsChanged, AlertsTurned, AlertTurning, TurnedAlert, alerts_changed, alerts_turned
 from mqadmin.alerts.silencing import Silence, silenced
 from mqadmin.alerts.stepping import State, Timing, Track, step
 from mqadmin.clusters.models import Cluster
@@ -93,10 +93,12 @@ def _look(now: datetime) -> None:
         _end(alert, names[alert.cluster_id], found, now)
     with transaction.atomic():
         _write(found)
-        _tell({rule.pk: rule for rule in rules}, names, found, now)
+        fired = _tell({rule.pk: rule for rule in rules}, names, found, now)
         AlertTurn.objects.filter(name=AlertTurn.NAME).update(looked_at=now)
         for cluster, groups in found.shown.items():
             alerts_changed.send(sender=Alert, event=AlertsChanged(cluster, sorted(groups)))
+        resolved = [alert for alert in found.changed.values() if alert.state == State.RESOLVED]
+        _publish_turned(fired, resolved, names, now)
 
 
 def condition_of(rule: AlertRule) -> Condition:
@@ -188,8 +190,40 @@ def _write(found: Found) -> None:
         Alert.objects.filter(pk__in=found.gone[start : start + _BATCH], state=State.PENDING).delete()
 
 
-def _tell(rules: Mapping[int, AlertRule], names: Mapping[int, str], found: Found, now: datetime) -> None:
-    """Writes what is silenced, what is told, and the deliveries of it."""
+def _publish_turned(fired: Sequence[Alert], resolved: Sequence[Alert], names: Mapping[int, str], now: datetime) -> None:
+    rules = AlertRule.objects.in_bulk({alert.rule_id for alert in resolved})
+    by_cluster: dict[str, list[TurnedAlert]] = {}
+    for alert in resolved:
+        if alert.rule_id not in rules:
+            # Its rule was deleted in between, which told this.
+            continue
+        turned = _turned(alert, rules[alert.rule_id], AlertTurning.RESOLVED, now)
+        by_cluster.setdefault(names[alert.cluster_id], []).append(turned)
+    for alert in fired:
+        turned = _turned(alert, alert.rule, AlertTurning.FIRED, now)
+        by_cluster.setdefault(names[alert.cluster_id], []).append(turned)
+    for cluster, some in by_cluster.items():
+        alerts_turned.send(sender=Alert, event=AlertsTurned(cluster, some))
+
+
+def _turned(alert: Alert, rule: AlertRule, turning: AlertTurning, now: datetime, by: str = "") -> TurnedAlert:
+    return TurnedAlert(
+        id=alert.pk,
+        turning=turning,
+        rule=rule.name,
+        about=rule.about,
+        subject=alert.subject,
+        name=alert.name,
+        at=now,
+        since=alert.since,
+        is_silenced=alert.is_silenced,
+        reading=dict(alert.reading),
+        by=by,
+    )
+
+
+def _tell(rules: Mapping[int, AlertRule], names: Mapping[int, str], found: Found, now: datetime) -> list[Alert]:
+    """Writes what is silenced, what is told, and the deliveries of it; returns what fired in this look."""
     firing = list(Alert.objects.filter(state=State.FIRING).select_related("rule"))
     silences = silences_now(names, now)
     turned = []
@@ -209,6 +243,8 @@ def _tell(rules: Mapping[int, AlertRule], names: Mapping[int, str], found: Found
         rule = rules.get(rule_id) or AlertRule.objects.get(pk=rule_id)
         if _note(rule, cluster_id, notice, now):
             found.shown.setdefault(names[cluster_id], set())
+    # As the rows have it: of two that looked at once, one wrote them.
+    return [alert for alert in firing if alert.fired_at == now]
 
 
 def silences_now(names: Mapping[int, str], now: datetime) -> list[Silence]:
@@ -290,8 +326,21 @@ def _note(rule: AlertRule, cluster_id: int, notice: Notice, now: datetime) -> bo
     return True
 
 
-def changed(alerts: Sequence[Alert]) -> None:
-    """Publishes that people changed something of these alerts."""
+def publish_acknowledged(alert: Alert, *, is_so: bool, by: str, now: datetime) -> None:
+    """Publishes that somebody looks after the alert, or does so no more."""
+    _publish_changed([alert])
+    turning = AlertTurning.ACKNOWLEDGED if is_so else AlertTurning.TAKEN_BACK
+    turned = _turned(alert, alert.rule, turning, now, by)
+    alerts_turned.send(sender=Alert, event=AlertsTurned(alert.cluster.name, [turned]))
+
+
+def publish_deleted(firing: Sequence[Alert], now: datetime) -> None:
+    """Publishes that what fires goes with its rule; the rule is there still."""
+    _publish_changed(firing)
+    _publish_turned([], firing, {alert.cluster_id: alert.cluster.name for alert in firing}, now)
+
+
+def _publish_changed(alerts: Sequence[Alert]) -> None:
     by_cluster: dict[str, list[str]] = {}
     for alert in alerts:
         by_cluster.setdefault(alert.cluster.name, []).extend([alert.name] if alert.subject == Subject.GROUP else [])

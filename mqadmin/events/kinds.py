@@ -21,6 +21,7 @@ class EventKind(StrEnum):
     DEAD_LETTERS = "dead_letters"
     FAILURE_RAISED = "failure_raised"
     REPLAY = "replay"
+    ALERT = "alert"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.dispatch import receiver
 from django.utils import timezone
 
+from mqadmin.alerts.conditions import Subject
+from mqadmin.alerts.signals import AlertsTurned, TurnedAlert, alerts_turned
 from mqadmin.clusters.models import Group
 from mqadmin.deadletter_rules.signals import FailureRaised, failure_raised
 from mqadmin.deadletters.signals import DeadLettersIndexed, dead_letters_indexed
@@ -25,6 +27,10 @@ from mqadmin.subscriptions.signals import ConflictsChanged, conflicts_changed
 
 # Of the failures that dead letters belong to; one step of the index hardly ever has more.
 FAILURES_TOLD_MAX = 20
+# Alerts of one rule that turn at once in one cluster and are told one by one; more have one cause, and are one event.
+ALERTS_APART_MAX = 20
+# Of those that are told as one: names and ids.
+ALERTS_NAMED_MAX = 20
 _REPLAY_COUNTS = ("total", "waiting", "sending", "sent", "skipped", "refused", "unknown", "dead_again")
 
 
@@ -100,6 +106,18 @@ def record_replay(event: ReplayMoved, **_: object) -> None:
     record_after_commit([NewEvent(EventKind.REPLAY, job.cluster.name, job.group_name, timezone.now(), data)])
 
 
+@receiver(alerts_turned)
+def record_alerts(event: AlertsTurned, **_: object) -> None:
+    alike: dict[tuple[str, str, bool], list[TurnedAlert]] = {}
+    for one in event.turned:
+        alike.setdefault((one.rule, one.turning, one.is_silenced), []).append(one)
+    told: list[NewEvent] = []
+    for some in alike.values():
+        parts = [[one] for one in some] if len(some) <= ALERTS_APART_MAX else [some]
+        told += [_alerts(event.cluster, part) for part in parts]
+    record_after_commit(told)
+
+
 def _verdict(group: Group, was: str, now: datetime) -> dict[str, Any]:
     return {
         "verdict": group.verdict,
@@ -152,6 +170,27 @@ def _conflict(row: GroupConflict | None) -> dict[str, Any]:
         "member_count": row.member_count,
         "since": _text(row.since),
     }
+
+
+def _alerts(cluster: str, alike: Sequence[TurnedAlert]) -> NewEvent:
+    """Returns the event of alerts of one rule to which the same happened."""
+    first, is_one = alike[0], len(alike) == 1
+    named = alike[:ALERTS_NAMED_MAX]
+    data = {
+        "what": first.turning,
+        "rule": first.rule,
+        "about": first.about,
+        "subject": first.subject,
+        "count": len(alike),
+        "names": [one.name for one in named],
+        "alerts": [one.id for one in named],
+        "since": _text(min(one.since for one in alike)),
+        "is_silenced": first.is_silenced,
+    }
+    if is_one:
+        data |= {"reading": dict(first.reading), "by": first.by}
+    group = first.name if is_one and first.subject == Subject.GROUP else ""
+    return NewEvent(EventKind.ALERT, cluster, group, first.at, data)
 
 
 def _waiting_s(group: Group, now: datetime) -> float | None:
