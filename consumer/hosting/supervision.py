@@ -184,7 +184,7 @@ def _startable(snapshot: HostingSnapshot) -> dict[str, int]:
     return {
         group: wanted
         for group, wanted in snapshot.wanted.items()
-        if wanted > 0 and not _is_backing_off(snapshot.failures.get(group, ()), snapshot.now)
+        if wanted > 0 and pause_ends_at(snapshot.failures.get(group, ()), snapshot.now) is None
     }
 
 
@@ -217,10 +217,10 @@ def _spread(
     return ()
 
 
-def _is_backing_off(failures: Sequence[datetime], now: datetime) -> bool:
-    """Returns True while less than 2^n seconds have passed since the last of n recent failures."""
+def pause_ends_at(failures: Sequence[datetime], now: datetime) -> datetime | None:
+    """Returns when an instance may start again: 2^n seconds after the last of n recent failures; None: it may now."""
     recent = [at for at in failures if now - at < FAILURES_COUNT_FOR]
     if not recent:
-        return False
-    pause_s = min(FAILURE_PAUSE_S_MAX, 2 ** min(len(recent), 10))
-    return now - max(recent) < timedelta(seconds=pause_s)
+        return None
+    ends_at = max(recent) + timedelta(seconds=min(FAILURE_PAUSE_S_MAX, 2 ** min(len(recent), 10)))
+    return ends_at if now < ends_at else None

@@ -34,6 +34,7 @@ from mqadmin.api.views.events import Events
 from mqadmin.api.views.failing import GroupFailures, LatestFailures
 from mqadmin.api.views.flows import ClusterFlows, TopicFlows
 from mqadmin.api.views.groups import GroupCurve, GroupDetail, GroupLag, GroupQueues, Groups, Members, Subscriptions
+from mqadmin.api.views.instances import Instances
 from mqadmin.api.views.jobs import JobDetail, Jobs
 from mqadmin.api.views.many import PreviewMany, RunMany
 from mqadmin.api.views.outbox import Outbox
@@ -89,6 +90,7 @@ urlpatterns = [
     path(f"{CLUSTER}/groups", Groups.as_view()),
     path(f"{GROUP}/queues", GroupQueues.as_view()),
     path(f"{GROUP}/members", Members.as_view()),
+    path(f"{GROUP}/instances", Instances.as_view()),
     path(f"{GROUP}/subscriptions", Subscriptions.as_view()),
     path(f"{GROUP}/subscriptions/comparison", Comparison.as_view()),
     path(f"{GROUP}/subscriptions/check", Check.as_view()),

@@ -39,6 +39,9 @@ from mqadmin.deadletters import selectors as dead_letters
 from mqadmin.groups.settings import settings_on_brokers
 from mqadmin.hosting import set_wanted_instances
 from mqadmin.hosting.hosted import hosted_instances
+from mqadmin.hosting.sentences import reason_words
+from mqadmin.hosting.waiting import Why
+from mqadmin.hosting.waits import waits
 from mqadmin.lag.curves import curves
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.metrics.selectors import suspended_members
@@ -259,6 +262,10 @@ def _tab(
     )
 
 
+# By the sentence before.
+_SAID = (Why.STOPPED, Why.STARTING)
+
+
 def _hosted(page: GroupPage) -> dict[str, Any]:
     """Returns what the form for the number of instances needs; empty for a group that this project does not host."""
     hosted = hosted_instances(page.cluster.namesrv, page.group.name)
@@ -267,6 +274,7 @@ def _hosted(page: GroupPage) -> dict[str, Any]:
     return {
         "hosted": hosted,
         "instances_sentence": sentences.instances_sentence(hosted),
+        "waits": [(one.why, reason_words(one)) for one in waits(page.cluster, page.group.name) if one.why not in _SAID],
         "scale_permission": set_wanted_instances.DECLARATION.permission,
         "key": uuid.uuid4(),
         "fingerprint": fingerprint({"": set_wanted_instances.wanted_values(hosted.wanted)}),
