@@ -44,6 +44,7 @@ ENTRIES = (
     Entry("deliver alerts", "mqadmin.alerts.tasks.hand_out_deliveries", 5, "jobs"),
     Entry("remove old alerts", "mqadmin.alerts.tasks.remove_old_alerts", 3600, "jobs"),
     Entry("append the history", "mqadmin.reports.tasks.append_history", 3600, "reports"),
+    Entry("send mails of reports", "mqadmin.console.tasks.hand_out_report_mails", 60, "jobs"),
     Entry("make reports", "mqadmin.reports.tasks.make_reports", 300, "reports"),
     Entry("prune the rebalance history", "mqadmin.rebalances.tasks.prune_history", 3600, "jobs"),
 )

@@ -8,6 +8,7 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
@@ -67,3 +68,15 @@ def minutes_of(clock: str) -> int:
 def clock_of(minutes: int) -> str:
     hour, minute = divmod(minutes % MINUTES_OF_DAY, 60)
     return f"{hour:02}:{minute:02}"
+
+
+def mail_addresses(text: str) -> list[str]:
+    """Returns the addresses, each once. Raises ValidationError for the argument `recipients`."""
+    addresses = list(dict.fromkeys(text.replace(",", " ").split()))
+    for one in addresses:
+        try:
+            validate_email(one)
+        except ValidationError as error:
+            words = _("%(text)s is no mail address.")
+            raise ValidationError({"recipients": words % {"text": one}}) from error
+    return addresses

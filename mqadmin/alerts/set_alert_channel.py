@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -20,7 +19,7 @@ from mqadmin.actions.asking import who_asks
 from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.alerts import sealing
 from mqadmin.alerts.channels.kinds import ChannelKind
-from mqadmin.alerts.fields import NameField
+from mqadmin.alerts.fields import NameField, mail_addresses
 from mqadmin.alerts.models import CHANNEL_NAME_CHARS_MAX, PLACE_CHARS_MAX, AlertChannel
 from mqadmin.alerts.posting import target_of
 
@@ -91,18 +90,12 @@ def preview(arguments: SetAlertChannel) -> Preview[ChannelPlan]:
 
 
 def _mail(arguments: SetAlertChannel) -> ChannelPlan:
-    recipients = list(dict.fromkeys(arguments.recipients.replace(",", " ").split()))
+    recipients = mail_addresses(arguments.recipients)
     if not recipients:
         raise ValidationError({"recipients": _("Write at least one mail address.")})
     if len(recipients) > RECIPIENTS_MAX:
         words = _("A channel has %(most)d recipients at most; a mailing list has more.")
         raise ValidationError({"recipients": words % {"most": RECIPIENTS_MAX}})
-    for one in recipients:
-        try:
-            validate_email(one)
-        except ValidationError as error:
-            words = _("%(text)s is no mail address.")
-            raise ValidationError({"recipients": words % {"text": one}}) from error
     return ChannelPlan("", recipients[0] if len(recipients) == 1 else "", " ".join(recipients))
 
 

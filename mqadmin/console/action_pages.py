@@ -156,6 +156,7 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="set_group_consumption", section="groups", subject_url_name="group"),
         ActionPage(action="delete_group", section="groups", subject_url_name="group"),
         ActionPage(action="make_report", section="reports", subject_url_name="day_report", has_subject=False),
+        ActionPage(action="set_report_mail", section="reports", subject_url_name=""),
         ActionPage(action="change_broker_config", section="cluster", subject_url_name="broker"),
         ActionPage(action="set_broker_write_permission", section="cluster", subject_url_name="broker"),
         ActionPage(action="mend_dead_letter", section="dead_letters", subject_url_name="dead_letter"),

@@ -45,6 +45,7 @@ from mqadmin.console.views.groups import groups
 from mqadmin.console.views.jobs import jobs
 from mqadmin.console.views.language import language
 from mqadmin.console.views.log_in import LogIn, shut_account, sso_callback, sso_log_in
+from mqadmin.console.views.mailed_report import mailed_report
 from mqadmin.console.views.many import many, many_runs
 from mqadmin.console.views.mend import mend
 from mqadmin.console.views.outbox import outbox
@@ -153,6 +154,8 @@ urlpatterns = [
     path("replays/<int:number>/", replay_by_number, name="replay_by_number"),
     path("clusters/<slug:cluster>/reports/", reports, name="reports"),
     action_path("clusters/<slug:cluster>/make-report/", "make_report"),
+    action_path("clusters/<slug:cluster>/report-mail/<slug:language>/", "set_report_mail"),
+    path("mailed-reports/<str:token>/", mailed_report, name="mailed_report"),
     path("clusters/<slug:cluster>/reports/<str:day>/groups.parquet", day_report_file, name="day_report_file"),
     path("clusters/<slug:cluster>/reports/<str:day>/period.parquet", period_file, name="period_file"),
     path("clusters/<slug:cluster>/reports/<str:day>/groups/<name:group>/", group_day, name="group_day"),

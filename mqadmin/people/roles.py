@@ -51,6 +51,7 @@ LOWEST_ROLE: Mapping[str, Role] = {
     "mq_alerts.delete_alertrule": Role.OPERATOR,
     "mq_alerts.view_alertchannel": Role.OPERATOR,
     "mq_alerts.change_alertchannel": Role.ADMIN,
+    "mq_reports.change_mailrecipients": Role.ADMIN,
     "mq_alerts.delete_alertchannel": Role.ADMIN,
     "mq_clusters.delete_topic": Role.ADMIN,
     "mq_clusters.delete_group": Role.ADMIN,

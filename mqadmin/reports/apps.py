@@ -9,6 +9,7 @@ class ReportsConfig(AppConfig):
 
     def ready(self) -> None:
         from mqadmin.actions import registry  # needs the models
-        from mqadmin.reports import make_report, receivers  # noqa: F401 - need the models; receivers listen
+        from mqadmin.reports import make_report, receivers, set_report_mail  # noqa: F401 - need the models; receivers listen
 
         registry.register(make_report.DECLARATION)
+        registry.register(set_report_mail.DECLARATION)

@@ -9,6 +9,7 @@ from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 
 PROBLEM_CHARS_MAX = 500
 FOLDER_CHARS_MAX = 300
+LANGUAGE_CHARS_MAX = 16
 
 
 class RunState(models.TextChoices):
@@ -181,3 +182,49 @@ class ConflictTime(models.Model):
 
     def __str__(self) -> str:
         return f"{self.group_name}: {self.kind} since {self.since}"
+
+
+class MailRecipients(models.Model):
+    """Who gets the mail of each night about a cluster in one language. `addresses`: separated by blanks."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="mail_recipients")
+    language = models.CharField(max_length=LANGUAGE_CHARS_MAX)
+    addresses = models.TextField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["cluster", "language"], name="mq_mail_recipients_identity"),)
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.language}"
+
+
+class MailState(models.TextChoices):
+    """What became of a mail. WAITING: it is due at `due_at`, for the first time or again."""
+
+    WAITING = "waiting", "waiting"
+    SENT = "sent", "sent"
+    FAILED = "failed", "failed"
+
+
+class ReportMail(models.Model):
+    """The mail about one night's report of a cluster, in one language. There is one, however often the report is made.
+
+    `run`: the run that made the report. `error`: why the latest attempt failed.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="report_mails")
+    day = models.DateField()
+    language = models.CharField(max_length=LANGUAGE_CHARS_MAX)
+    run = models.ForeignKey(ReportRun, on_delete=models.SET_NULL, null=True, blank=True, related_name="mails")
+    state = models.CharField(max_length=8, choices=MailState, default=MailState.WAITING)
+    attempt_count = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    error = models.CharField(max_length=PROBLEM_CHARS_MAX, blank=True, default="")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["cluster", "day", "language"], name="mq_report_mail_identity"),)
+        indexes = (models.Index(fields=["state", "due_at"], name="mq_report_mail_due"),)
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.day} {self.language}"

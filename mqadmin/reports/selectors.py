@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Prefetch, Q, QuerySet
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.reports.models import DayReport, GroupDay, ReportRun, RunState
+from mqadmin.reports.models import DayReport, GroupDay, MailRecipients, ReportMail, ReportRun, RunState
 
 # Of the list of days: two months. An older one has its address.
 DAYS_SHOWN = 62
@@ -101,9 +101,16 @@ def day_page(cluster: Cluster, day: date) -> DayPage:
 
 
 def latest_runs(cluster: Cluster) -> list[ReportRun]:
-    """Returns the latest runs that were about the cluster, or about all."""
+    """Returns the latest runs that were about the cluster, or about all; `mails` are those about the cluster."""
     rows = ReportRun.objects.filter(cluster_name__in=["", cluster.name])
-    return list(rows.order_by("-asked_at", "-pk")[:RUNS_SHOWN])
+    mails = ReportMail.objects.filter(cluster=cluster).order_by("language")
+    return list(rows.prefetch_related(Prefetch("mails", mails)).order_by("-asked_at", "-pk")[:RUNS_SHOWN])
+
+
+def mail_recipients(cluster: Cluster) -> dict[str, list[str]]:
+    """Returns who gets the mail of each night, by language."""
+    rows = MailRecipients.objects.filter(cluster=cluster).order_by("language")
+    return {row.language: row.addresses.split() for row in rows}
 
 
 def is_under_way(runs: Sequence[ReportRun]) -> bool:

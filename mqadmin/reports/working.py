@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.objectives.selectors import objectives_of
-from mqadmin.reports import judging, keeping, receivers, runs, spark_job
+from mqadmin.reports import judging, keeping, mailing, receivers, runs, spark_job
 from mqadmin.reports.appending import append_due
 from mqadmin.reports.events import append_events
 from mqadmin.reports.history import BadHistory, History, day_bounds
@@ -92,6 +92,7 @@ def append_all() -> int:
     kept.remove_before(oldest)
     keeping.remove_before(results_root(), oldest)
     receivers.forget_old(now)
+    mailing.forget_old(now)
     return rows
 
 
@@ -128,6 +129,8 @@ def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: _P
             for cluster, day in parts:
                 try:
                     _make(spark, cluster, day)
+                    if run.is_nightly:
+                        mailing.ask(run, cluster, day, timezone.now())
                     run.remark = run.remark or _remark(cluster, day)
                 except BadHistory as error:
                     unreadable.append(error)

@@ -15,15 +15,17 @@ from mqadmin.alerts.posting import NotPosted
 
 def send(message: Message, recipients: Sequence[str]) -> None:
     """Sends one mail to all. Raises NotPosted."""
-    if not settings.EMAIL_HOST:
-        raise NotPosted(gettext_noop("no mail server is named: set MQADMIN_MAIL"), is_for_good=True)
     headers = {"Message-ID": f"<{message.document['id']}@mqadmin>", "Auto-Submitted": "auto-generated"}
     subject = " ".join(message.title.split())
+    hand_over(EmailMessage(subject, message.text, settings.DEFAULT_FROM_EMAIL, list(recipients), headers=headers))
+
+
+def hand_over(mail: EmailMessage) -> None:
+    """Hands a mail to the server. Raises NotPosted."""
+    if not settings.EMAIL_HOST:
+        raise NotPosted(gettext_noop("no mail server is named: set MQADMIN_MAIL"), is_for_good=True)
     try:
-        EmailMessage(
-            subject, message.text, settings.DEFAULT_FROM_EMAIL, list(recipients), headers=headers,
-            connection=get_connection(),
-        ).send()  # fmt: skip
+        get_connection().send_messages([mail])
     except smtplib.SMTPRecipientsRefused as error:
         is_for_good = all(code >= 500 for code, _words in error.recipients.values())
         words = gettext_noop("the mail server refused all recipients")

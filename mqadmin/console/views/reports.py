@@ -15,6 +15,7 @@ from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
+from mqadmin.clusters.models import Cluster
 from mqadmin.console import report_sentences
 from mqadmin.console.charts import day_charts, group_day_charts, period_charts, with_charts
 from mqadmin.console.live_page import live_page, or_404
@@ -48,8 +49,15 @@ def _reports(cluster: str) -> dict[str, Any]:
         "days": days,
         "periods": _periods([report.day for report in days]),
         "runs": report_selectors.latest_runs(head),
+        "mail": _mail(head),
         "missing": ", ".join(missing_packages()),
     }
+
+
+def _mail(cluster: Cluster) -> list[tuple[str, list[str]]]:
+    """Returns each language with those who get the mail of every night in it."""
+    present = report_selectors.mail_recipients(cluster)
+    return [(code, present.get(code, [])) for code, _name in settings.LANGUAGES]
 
 
 def _periods(days: Sequence[date]) -> list[tuple[Period, str]]:

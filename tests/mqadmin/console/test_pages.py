@@ -18,6 +18,8 @@ from tests.support import console_rows as seed
 HOSTILE = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
 OPEN_PAGES = {"login", "logout", "theme", "language", "account_login", "account_inactive"}
 OPEN_PAGES |= {"openid_connect_login", "openid_connect_callback"}
+# Its address is signed, and is the key.
+OPEN_PAGES |= {"mailed_report"}
 GROUP_TABS = ("group", "group_lag", "group_members", "group_subscriptions", "group_rebalances", "group_dead_letters")
 EVERY_PAGE = [
     ("overview", []),
@@ -55,6 +57,7 @@ ARGUMENTS = {
     "silence": "nights",
     "alert": 1,
     "file": 1,
+    "language": "zh-hans",
 }
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.reports import runs, working
 from mqadmin.reports.history import BadHistory
-from mqadmin.reports.models import ReportRun
+from mqadmin.reports.models import MailRecipients, ReportMail, ReportRun
 
 pytestmark = pytest.mark.django_db
 
@@ -83,3 +84,27 @@ def test_without_any_sample_a_person_is_told_and_a_night_is_quiet(made: list[tup
     ReportRun.objects.all().delete()
     working.work(run_of(is_nightly=True))
     assert made == []
+
+
+@pytest.mark.parametrize(("is_nightly", "count"), [(True, 1), (False, 0)])
+def test_a_night_that_was_reported_is_mailed_and_run_now_is_not(
+    made: list[tuple[str, date]], is_nightly: bool, count: int
+) -> None:
+    sampled("bad", "good")
+    for cluster in Cluster.objects.all():
+        MailRecipients.objects.create(cluster=cluster, language="en", addresses="ann@example.com")
+    with pytest.raises(BadHistory):
+        working.work(run_of(is_nightly=is_nightly))
+    assert [mail.cluster.name for mail in ReportMail.objects.all()] == ["good"] * count
+
+
+def test_mails_that_cannot_be_asked_for_cost_the_report_nothing(
+    made: list[tuple[str, date]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise OperationalError("database is locked")
+
+    sampled("good")
+    monkeypatch.setattr(MailRecipients.objects, "filter", away)
+    working.work(run_of(is_nightly=True))
+    assert made == [("good", DAY)]
