@@ -119,7 +119,7 @@ def watched(cluster: Cluster, now: datetime) -> None:
         resolved_at=now - timedelta(hours=2),
         acknowledged_at=told + timedelta(minutes=4),
         acknowledged_by="admin",
-        acknowledged_note="restarting it",
+        acknowledged_note="restarting",
         reading={"verdict": "stalled", "rule": "offset_stands", "numbers": {"members": 2, "lag": 4_811}},
     )
     for kind, error in (("fired", ""), ("resolved", "it answered 503")):
@@ -144,7 +144,7 @@ def watched(cluster: Cluster, now: datetime) -> None:
         from_minute=1320,
         to_minute=360,
         zone="Asia/Shanghai",
-        note="nobody reads mail then",
+        note="night",
         made_by="admin",
     )
 
