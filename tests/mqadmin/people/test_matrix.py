@@ -271,7 +271,13 @@ def ids_of(place: str) -> dict[str, str]:
     """Returns the subjects of actions that have a number for a name."""
     dead = DeadLetter.objects.get(cluster__name=place)
     replay = ReplayJob.objects.get(cluster__name=place)
-    return {"failure": str(dead.failure_id), "dead_letter": str(dead.pk), "replay": str(replay.pk), "alert": "1"}
+    return {
+        "failure": str(dead.failure_id),
+        "dead_letter": str(dead.pk),
+        "replay": str(replay.pk),
+        "alert": "1",
+        "file": "1",
+    }
 
 
 def is_seen(who: str, token: Token, place: str) -> bool:
