@@ -27,7 +27,7 @@ from django.utils.translation import gettext_lazy as _lazy
 
 from mqadmin.actions.declaration import Action, AnyAction
 from mqadmin.actions.secret_words import LEFT_OUT, without_secrets
-from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.models import ID_MAX, Cluster
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -83,6 +83,13 @@ class ContentField(SaidField):
 
     def __init__(self, **how: Any) -> None:
         super().__init__(strip=False, widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}), **how)
+
+
+class IdField(forms.IntegerField):
+    """The number of a row."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(min_value=1, max_value=ID_MAX, **how)
 
 
 class SecretField(forms.CharField):

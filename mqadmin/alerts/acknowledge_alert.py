@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from mqadmin.actions.arguments import IdField
 from mqadmin.actions.asking import who_asks
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview, Undo
 from mqadmin.actions.switches import undo_of_switch, yes_no
@@ -20,7 +21,6 @@ from mqadmin.alerts import evaluating
 from mqadmin.alerts.models import NOTE_CHARS_MAX, Alert
 from mqadmin.alerts.stepping import State
 from mqadmin.clusters.models import Cluster
-from mqadmin.deadletters.subjects import IdField
 from mqadmin.people.words import YES_NO
 
 

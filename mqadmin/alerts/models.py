@@ -11,6 +11,7 @@ from mqadmin.alerts.conditions import About, Subject
 from mqadmin.alerts.noticing import NoticeKind
 from mqadmin.alerts.stepping import State
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
+from mqadmin.delivery import DeliveryState
 
 RULE_NAME_CHARS_MAX = 100
 CHANNEL_NAME_CHARS_MAX = 100
@@ -153,12 +154,6 @@ class AlertNotice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rule_name}: {self.kind}"
-
-
-class DeliveryState(models.TextChoices):
-    WAITING = "waiting", "waiting"
-    SENT = "sent", "sent"
-    FAILED = "failed", "failed"
 
 
 class AlertDelivery(models.Model):

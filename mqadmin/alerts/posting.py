@@ -25,6 +25,8 @@ from urllib.parse import urlsplit
 
 from django.utils.translation import gettext_noop
 
+from mqadmin.delivery import NotDelivered
+
 TOTAL_S = 10
 CONNECT_S = 5
 ANSWER_BYTES_MAX = 16 * 1024
@@ -36,14 +38,6 @@ Address = IPv4Address | IPv6Address
 # Of clouds that keep their metadata outside the link-local networks: AWS by IPv6, Alibaba, Oracle.
 _METADATA = tuple(ip_network(one) for one in ("fd00:ec2::/32", "100.100.100.200/32", "192.0.0.192/32"))
 _NAT64 = IPv6Network("64:ff9b::/96")
-
-
-class NotPosted(Exception):
-    """No answer came; the text says why. `is_for_good`: another try would find the same."""
-
-    def __init__(self, words: str, *, is_for_good: bool = False) -> None:
-        super().__init__(words)
-        self.is_for_good = is_for_good
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +106,11 @@ def _carried(address: Address) -> Address:
 
 
 def post(request: Post, allowed: Sequence[Network], *, total_s: float = TOTAL_S) -> Answer:
-    """Posts and returns the answer, whatever its status. Raises NotPosted."""
+    """Posts and returns the answer, whatever its status. Raises NotDelivered."""
     try:
         target = target_of(request.url)
     except ValueError as error:
-        raise NotPosted(str(error), is_for_good=True) from error
+        raise NotDelivered(str(error), is_for_good=True) from error
     found = _connect(target, _addresses(target, allowed))
     # A server that sends a byte now and then would else hold a worker for as long as it likes.
     if target.scheme == "https":
@@ -133,12 +127,12 @@ def post(request: Post, allowed: Sequence[Network], *, total_s: float = TOTAL_S)
             found.do_handshake()
         answer = _exchange(found, target, request)
     except (OSError, http.client.HTTPException) as error:
-        raise NotPosted(_words(target.host, TimeoutError() if is_over.is_set() else error)) from error
+        raise NotDelivered(_words(target.host, TimeoutError() if is_over.is_set() else error)) from error
     finally:
         clock.cancel()
         found.close()
     if is_over.is_set():
-        raise NotPosted(_words(target.host, TimeoutError()))
+        raise NotDelivered(_words(target.host, TimeoutError()))
     return answer
 
 
@@ -147,11 +141,11 @@ def _addresses(target: Target, allowed: Sequence[Network]) -> list[str]:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         words = gettext_noop("%(host)s has no address")
-        raise NotPosted(words % {"host": target.host}) from error
+        raise NotDelivered(words % {"host": target.host}) from error
     addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
     if any(is_refused(one, allowed) for one in addresses):
         words = gettext_noop("nothing is posted to %(host)s: it is local (MQADMIN_ALERT_NETWORKS can allow it)")
-        raise NotPosted(words % {"host": target.host}, is_for_good=True)
+        raise NotDelivered(words % {"host": target.host}, is_for_good=True)
     return addresses
 
 
@@ -162,7 +156,7 @@ def _connect(target: Target, addresses: Sequence[str]) -> socket.socket:
             return socket.create_connection((address, target.port), timeout=CONNECT_S)
         except OSError as error:
             failed = error
-    raise NotPosted(_words(target.host, failed)) from failed
+    raise NotDelivered(_words(target.host, failed)) from failed
 
 
 def _exchange(connected: socket.socket, target: Target, request: Post) -> Answer:

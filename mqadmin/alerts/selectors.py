@@ -13,7 +13,7 @@ from mqadmin.alerts.conditions import Subject
 from mqadmin.alerts.models import Alert, AlertChannel, AlertDelivery, AlertNotice, AlertRule, AlertSilence
 from mqadmin.alerts.stepping import State
 from mqadmin.clusters.models import Cluster
-from mqadmin.deadletters.newest_rows import NewestRows
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 
 # Of a page; REST has all.
 PRESENT_MAX = 200

@@ -18,10 +18,10 @@ from mqadmin.alerts.models import (
     AlertChannel,
     AlertDelivery,
     AlertNotice,
-    DeliveryState,
 )
 from mqadmin.alerts.noticing import NoticeKind
 from mqadmin.alerts.set_alert_channel import require_channel
+from mqadmin.delivery import DeliveryState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ def look_at_rules() -> None:
 
 @shared_task
 def hand_out_deliveries() -> None:
-    for pk, attempt in delivering.hand_out(timezone.now()):
+    for pk, attempt in delivering.DELIVERIES.hand_out(timezone.now()):
         deliver.delay(pk, attempt)
 
 

@@ -20,9 +20,9 @@ from django.utils import translation
 from django.utils.translation import gettext_noop
 
 from mqadmin.alerts.channels import mail as mail_channel
-from mqadmin.alerts.posting import NotPosted
 from mqadmin.clusters.models import Cluster
 from mqadmin.console import report_sentences
+from mqadmin.delivery import NotDelivered
 from mqadmin.reports import mailing
 from mqadmin.reports import selectors as report_selectors
 from mqadmin.reports.models import DayReport, ReportMail
@@ -53,13 +53,13 @@ class Opened:
 
 
 def send(mail: ReportMail, recipients: Sequence[str]) -> None:
-    """Writes the mail in its language and hands it to the server. Raises NotPosted."""
+    """Writes the mail in its language and hands it to the server. Raises NotDelivered."""
     day = mail.day.isoformat()
     with translation.override(mail.language):
         try:
             context = summary(mail.cluster, mail.day)
         except DayReport.DoesNotExist as error:
-            raise NotPosted(_NO_REPORT, is_for_good=True) from error
+            raise NotDelivered(_NO_REPORT, is_for_good=True) from error
         context |= {
             "link": settings.MQADMIN_URL + reverse("mailed_report", args=[_signed(mail)]),
             "page_link": settings.MQADMIN_URL + reverse("day_report", args=[mail.cluster.name, day]),

@@ -11,7 +11,7 @@ from mqadmin.reports import mailing
 
 @shared_task
 def hand_out_report_mails() -> None:
-    for pk, attempt in mailing.hand_out(timezone.now()):
+    for pk, attempt in mailing.DELIVERIES.hand_out(timezone.now()):
         deliver_report_mail.delay(pk, attempt)
 
 

@@ -13,14 +13,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.arguments import CountField
+from mqadmin.actions.arguments import CountField, IdField
 from mqadmin.actions.asking import who_asks
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletter_rules.deciding import HOURS_OF_DAY, Does
 from mqadmin.deadletter_rules.models import RULE_NAME_CHARS_MAX, DeadLetterRule
 from mqadmin.deadletters.models import FAILURE_CLASS_CHARS_MAX, FAILURE_TEXT_CHARS_MAX
-from mqadmin.deadletters.subjects import IdField, failure_words, require_failure
+from mqadmin.deadletters.subjects import failure_words, require_failure
 from mqadmin.groups.rules import GroupField
 
 # Rules of one cluster: each looks at every dead letter that is new.

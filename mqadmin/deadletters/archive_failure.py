@@ -13,11 +13,12 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from mqadmin.actions.arguments import IdField
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters import archive_marks
 from mqadmin.deadletters.models import DeadLetter, Failure
-from mqadmin.deadletters.subjects import IdField, failure_words, require_failure
+from mqadmin.deadletters.subjects import failure_words, require_failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

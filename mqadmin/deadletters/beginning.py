@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from mqadmin.audit import selectors as audit
 from mqadmin.audit.models import AuditEntry
 from mqadmin.audit.selectors import AuditFilter
-from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.models import ID_MAX, Cluster
 from mqadmin.clusters.selectors.newest_first import write_cursor
 from mqadmin.deadletters.models import DeadLetterQueue, Failure
 from mqadmin.rebalances import selectors as rebalances
@@ -24,8 +24,6 @@ BEFORE = timedelta(minutes=15)
 AFTER = timedelta(minutes=5)
 # Of each kind; more of them explain nothing.
 CHANGES_MAX = 50
-# Behind all rows of its moment.
-_LAST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Beginning:
 def beginning_of(cluster: Cluster, failure: Failure, *, reads_audit: bool) -> Beginning:
     """Returns what changed around the first dead letter; of the audit nothing where the viewer may not read it."""
     since, until = failure.first_dead_at - BEFORE, failure.first_dead_at + AFTER
-    newest = rebalances.of_group(cluster.pk, failure.group_name, before=write_cursor(until, _LAST_ID), size=CHANGES_MAX)
+    newest = rebalances.of_group(cluster.pk, failure.group_name, before=write_cursor(until, ID_MAX), size=CHANGES_MAX)
     events = [event for event in newest.rows if event.at >= since]
     actions = _actions(cluster, failure, since, until) if reads_audit else []
     return Beginning(cluster.name, since, until, tuple(reversed(events)), tuple(actions))

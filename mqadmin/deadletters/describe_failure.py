@@ -12,11 +12,11 @@ from typing import Annotated
 from django import forms
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.arguments import SaidField
+from mqadmin.actions.arguments import IdField, SaidField
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
-from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.models import ID_MAX, Cluster
 from mqadmin.deadletters.models import NOTE_CHARS_MAX, OWNER_CHARS_MAX, Failure
-from mqadmin.deadletters.subjects import ID_MAX, IdField, require_failure
+from mqadmin.deadletters.subjects import require_failure
 
 TEXTS = ("owner", "note")
 

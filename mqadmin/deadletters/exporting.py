@@ -13,9 +13,9 @@ from typing import Any
 
 from django.conf import settings
 
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter, KeptMessage
-from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.people.masking import is_masked
 from mqadmin.people.roles import Role
 from remoting.wire.names import dlq_topic

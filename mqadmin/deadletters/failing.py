@@ -13,7 +13,7 @@ from consumer.conf import cluster_behind
 from consumer.models import MessageFailure
 from mqadmin.clusters.models import Cluster, Member
 from mqadmin.clusters.relays import relay_of
-from mqadmin.deadletters.newest_rows import NewestRows
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.observing.gateway import Failures, GatewayError, MemberStatus, ask
 
 # Of a group, by name: a broker relays each question.

@@ -9,8 +9,8 @@ from datetime import datetime
 from django.db.models import Count, Max, Min, Sum
 
 from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.models import Failure
-from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.deadletters.selectors import FailureFilter, failures
 
 # Word in addresses and REST → field of a failure.

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from mqadmin.clusters.selectors.newest_rows import PAGE_SIZE, Page
 from mqadmin.deadletters.models import DeadLetter, SearchText
-from mqadmin.deadletters.newest_rows import PAGE_SIZE, Page
 from mqadmin.deadletters.search_index import LookUp, matching_ids
 
 # Looked up together, at first: of a text that many have, a page needs the first ones alone. Each further time there

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from django.db import DatabaseError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from mqadmin.clusters.models import ID_MAX
 from mqadmin.deadletters.models import SearchText
 
 logger = logging.getLogger(__name__)
 
 TABLE = "mq_deadletters_searchtext"
-LARGEST_ID = 2**63 - 1
 
 # Without columns that say where in a text something is: they would make it four times as large.
 _SQLITE_TABLES = {
@@ -116,7 +116,7 @@ def matching_ids(wanted: LookUp, below: int | None, size: int) -> list[int]:
     if not wanted.words and not wanted.body:
         return []
     if connection.vendor == "sqlite" and _has_fts():
-        return _matching_on_sqlite(wanted, LARGEST_ID if below is None else below - 1, size)
+        return _matching_on_sqlite(wanted, ID_MAX if below is None else below - 1, size)
     rows = SearchText.objects.all()
     if wanted.words and connection.vendor == "postgresql":
         rows = rows.extra(where=["string_to_array(words, ' ') @> %s"], params=[list(wanted.words)])

@@ -21,9 +21,9 @@ from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField
 from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter
-from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
 from mqadmin.deadletters.selectors import DeadLetterFilter, dead_letters
 from mqadmin.people.masking import concerns

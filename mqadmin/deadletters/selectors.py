@@ -10,10 +10,10 @@ from django.conf import settings
 from django.db.models import F
 
 from mqadmin.clusters.models import Cluster, Topic, TopicQueue
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.masked_rows import with_readable_body
 from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, FailureHour
-from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.deadletters.search_index import LookUp
 from mqadmin.deadletters.search_texts import as_word, failure_mark, failure_word, group_mark, wanted_words
 from mqadmin.people.roles import Role

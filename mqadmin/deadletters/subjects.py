@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django import forms
 from django.utils.translation import gettext as _
 
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter, Failure
-
-# The largest that a database has for rows.
-ID_MAX = 2**63 - 1
-
-
-class IdField(forms.IntegerField):
-    """The number of a row."""
-
-    def __init__(self, **how: Any) -> None:
-        super().__init__(min_value=1, max_value=ID_MAX, **how)
 
 
 def require_failure(cluster: Cluster, failure_id: int) -> Failure:

@@ -12,13 +12,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from mqadmin.clusters.models import ID_MAX
 from mqadmin.events.kinds import EventKind
 from mqadmin.live.subscriptions import NAME_CHARS_MAX, InvalidMessage
 
 # Of clusters and of patterns each: a script that wants more wants all of them.
 NAMES_MAX = 100
 MESSAGE_CHARS_MAX = 64 * 1024
-ID_MAX = 2**63 - 1
 
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=NAMES_MAX)]

@@ -12,24 +12,20 @@ checked when the socket is opened and every TOKEN_CHECK_S; what it may see is re
 
 from __future__ import annotations
 
-import asyncio
-import json
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.events import selectors
 from mqadmin.events.kinds import EventFilter
+from mqadmin.live.bounded_sockets import CLOSE_INVALID_MESSAGE, CLOSE_NOT_FOUND, BoundedSocket, TooSlow
 from mqadmin.live.event_feed import PAGE_ROWS, EventFeed, read_page
 from mqadmin.live.event_requests import EventsWanted, read_events_wanted
 from mqadmin.live.events import EVENT_FEEDS
-from mqadmin.live.sockets import CLOSE_INVALID_MESSAGE, CLOSE_NOT_FOUND, CLOSE_TOO_SLOW
 from mqadmin.live.subscriptions import InvalidMessage
 from mqadmin.live.viewers import CLOSE_NOT_LOGGED_IN
 from mqadmin.people import access
@@ -44,23 +40,15 @@ CLOSE_TOO_MANY = 4429
 READ_INSTEAD = ("/api/v1/clusters", "/api/v1/clusters/{cluster}/groups", "/api/v1/clusters/{cluster}/rebalances")
 
 
-class _TooSlow(Exception):
-    """The feed has gone on without this socket, or its reader takes nothing."""
-
-
-class EventSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
+class EventSocket(BoundedSocket):
     """One script's socket. All that it sends after "subscribed" is sent by its own loop, in order."""
 
     groups = (EVENT_FEEDS,)
 
-    def __init__(
-        self, *args: Any, feed: EventFeed, subscribe_within_s: float, send_within_s: float, **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, feed: EventFeed, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.token_id = 0
         self._feed = feed
-        self._subscribe_within_s = subscribe_within_s
-        self._send_within_s = send_within_s
         self._wanted: EventsWanted | None = None
         self._filter = EventFilter()
         # Everything wanted up to this number was sent.
@@ -68,8 +56,6 @@ class EventSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has
         self._is_live = False
         self._is_heartbeat_due = False
         self._checked_at_s = 0.0
-        self._has_work = asyncio.Event()
-        self._loop_task: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
         # Accepted first: a refusal before that reaches a client without the reason.
@@ -82,12 +68,14 @@ class EventSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has
             await self.close(CLOSE_TOO_MANY)
         else:
             self.token_id = token.pk
-            self._loop_task = asyncio.create_task(self._wait_for_subscribe())
+            self._begin_waiting()
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002 - the name is Channels'
+        self._stop_loop()
+        await self._leave()
+
+    async def _leave(self) -> None:
         self._feed.remove(self)
-        if self._loop_task is not None:
-            self._loop_task.cancel()
 
     async def receive(self, text_data: str | None = None, **_: Any) -> None:
         try:
@@ -110,9 +98,7 @@ class EventSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has
             return
         await self._feed.add(self)
         await self._begin(wanted)
-        if self._loop_task is not None:
-            self._loop_task.cancel()
-        self._loop_task = asyncio.create_task(self._send_loop())
+        self._begin_sending()
 
     async def live_recorded(self, _event: dict[str, Any]) -> None:
         """Receives a Channels event: there are new ones."""
@@ -144,21 +130,6 @@ class EventSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has
             is_unknown = wanted.after > window.last_id
             self._position = self._feed.last_id if is_unknown else max(0, window.oldest_id - 1)
 
-    async def _wait_for_subscribe(self) -> None:
-        await asyncio.sleep(self._subscribe_within_s)
-        with suppress(OSError):  # how ASGI servers say that the client is gone, until `disconnect` is called
-            await self.close(CLOSE_INVALID_MESSAGE)
-
-    async def _send_loop(self) -> None:
-        with suppress(OSError):  # as above
-            try:
-                await self._send_on()
-            except _TooSlow:
-                self._feed.remove(self)
-                # The close frame waits behind what the reader has not taken.
-                async with asyncio.timeout(self._send_within_s):
-                    await self.close(CLOSE_TOO_SLOW)
-
     async def _send_on(self) -> None:
         while True:
             if self._position < self._feed.complete_after:
@@ -176,9 +147,9 @@ class EventSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has
                 self._has_work.clear()
 
     async def _send_page(self) -> None:
-        """Catches up by a page from the database. Raises _TooSlow for a socket that was up to date before."""
+        """Catches up by a page from the database. Raises TooSlow for a socket that was up to date before."""
         if self._is_live:
-            raise _TooSlow
+            raise TooSlow
         # Read by now, so the page has what of it is wanted.
         complete_after = self._feed.complete_after
         page = await read_page(self._filter, self._position)
@@ -206,17 +177,6 @@ class EventSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has
             return False
         self._filter = replace(self._filter, seen=seen.seen)
         return True
-
-    async def _say(self, event: dict[str, Any]) -> None:
-        await self._take(json.dumps(event))
-
-    async def _take(self, text: str) -> None:
-        """Sends a frame. Raises _TooSlow when the reader does not take it."""
-        try:
-            async with asyncio.timeout(self._send_within_s):
-                await self.send(text_data=text)
-        except TimeoutError as error:
-            raise _TooSlow from error
 
 
 def _secret_of(headers: list[tuple[bytes, bytes]]) -> str:

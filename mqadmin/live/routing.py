@@ -13,10 +13,11 @@ from channels.routing import URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.urls import path, re_path
 
+from mqadmin.live.bounded_sockets import SEND_WITHIN_S, SUBSCRIBE_WITHIN_S
 from mqadmin.live.event_feed import EventFeed
 from mqadmin.live.event_sockets import EventSocket
 from mqadmin.live.heartbeats import HEARTBEAT_S, Heartbeats
-from mqadmin.live.sockets import CHANGED_INTERVAL_S, SEND_WITHIN_S, SUBSCRIBE_WITHIN_S, LiveSocket
+from mqadmin.live.sockets import CHANGED_INTERVAL_S, LiveSocket
 
 PATH = "ws/"
 EVENTS_PATH = "ws/events"

@@ -15,31 +15,25 @@ checked when they arrive, the log-in at every heartbeat (heartbeats.py); an idle
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import json
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncJsonWebsocketConsumer
 
 from mqadmin.clusters import selectors
+from mqadmin.live.bounded_sockets import CLOSE_INVALID_MESSAGE, CLOSE_NOT_FOUND, BoundedSocket
 from mqadmin.live.heartbeats import Heartbeats
 from mqadmin.live.revisions import revision_of
 from mqadmin.live.subscriptions import InvalidMessage, Subscription, read_subscribe
 from mqadmin.live.viewers import CLOSE_NOT_LOGGED_IN, Viewer, viewer_of
 from mqadmin.people import access
 
-SUBSCRIBE_WITHIN_S = 10.0
-# A frame that the page has not taken by then: the connection is given up.
-SEND_WITHIN_S = 30.0
 # Between two "changed" of one page.
 CHANGED_INTERVAL_S = 0.5
-CLOSE_INVALID_MESSAGE = 4400
-CLOSE_NOT_FOUND = 4404
-CLOSE_TOO_SLOW = 4408
 
 
-class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
+class LiveSocket(BoundedSocket):
     """One page's socket. All that it sends after "subscribed" is sent by its own loop, in order."""
 
     def __init__(
@@ -47,25 +41,19 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
         *args: Any,
         heartbeats: Heartbeats,
         changed_interval_s: float = CHANGED_INTERVAL_S,
-        subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
-        send_within_s: float = SEND_WITHIN_S,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.viewer = Viewer("", None, "")
         self._heartbeats = heartbeats
         self._changed_interval_s = changed_interval_s
-        self._subscribe_within_s = subscribe_within_s
-        self._send_within_s = send_within_s
         # By cluster and group; empty until the page has subscribed.
         self._subscriptions: dict[tuple[str, str], Subscription] = {}
         self._joined: set[str] = set()
-        self._loop_task: asyncio.Task[None] | None = None
         # What the loop is to send: the latest change per thing and kind, a heartbeat, a close.
         self._changes: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._is_heartbeat_due = False
         self._close_code = 0
-        self._has_work = asyncio.Event()
 
     async def connect(self) -> None:
         # Accepted first: a refusal before that reaches a browser as 1006 without the reason.
@@ -75,16 +63,14 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
             await self.close(CLOSE_NOT_LOGGED_IN)
             return
         self.viewer = viewer_of(self.scope["session"].session_key, user)
-        self._loop_task = asyncio.create_task(self._wait_for_subscribe())
+        self._begin_waiting()
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002 - the name is Channels'
-        self._heartbeats.remove(self)
-        if self._loop_task is not None:
-            self._loop_task.cancel()
+        self._stop_loop()
         await self._leave()
 
     async def _leave(self) -> None:
-        """Hears of no change any more."""
+        self._heartbeats.remove(self)
         self._changes.clear()
         joined, self._joined = self._joined, set()
         for live_group in joined:
@@ -110,12 +96,9 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
             await self.channel_layer.group_add(joined, self.channel_name)
         # After joining: what changes from here on is sent, what changed before shows in the revision.
         revision = await _revision_of(self._joined)
-        await self.send_json(
-            {"type": "subscribed", "heartbeat_s": self._heartbeats.interval_s, "revision": revision or ""}
-        )
-        if self._loop_task is not None:
-            self._loop_task.cancel()
-        self._loop_task = asyncio.create_task(self._send_loop())
+        subscribed = {"type": "subscribed", "heartbeat_s": self._heartbeats.interval_s, "revision": revision or ""}
+        await self.send(text_data=json.dumps(subscribed))
+        self._begin_sending()
         self._heartbeats.add(self)
 
     async def live_changed(self, event: dict[str, Any]) -> None:
@@ -135,22 +118,6 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
         self._close_code = code
         self._has_work.set()
 
-    async def _wait_for_subscribe(self) -> None:
-        await asyncio.sleep(self._subscribe_within_s)
-        with suppress(OSError):  # how ASGI servers say that the page is gone, until `disconnect` is called
-            await self.close(CLOSE_INVALID_MESSAGE)
-
-    async def _send_loop(self) -> None:
-        with suppress(OSError):  # as above; a TimeoutError is one
-            try:
-                await self._send_on()
-            except TimeoutError:
-                # It costs nothing from here on, also where the close frame waits behind what was not taken.
-                self._heartbeats.remove(self)
-                await self._leave()
-                async with asyncio.timeout(self._send_within_s):
-                    await self.close(CLOSE_TOO_SLOW)
-
     async def _send_on(self) -> None:
         while True:
             await self._has_work.wait()
@@ -160,16 +127,11 @@ class LiveSocket(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # Channels 
                 return
             if self._is_heartbeat_due:
                 self._is_heartbeat_due = False
-                await self._take({"type": "heartbeat"})
+                await self._say({"type": "heartbeat"})
             if self._changes:
                 changes, self._changes = self._changes, {}
-                await self._take({"type": "changed", "changes": list(changes.values())})
+                await self._say({"type": "changed", "changes": list(changes.values())})
                 await asyncio.sleep(self._changed_interval_s)
-
-    async def _take(self, event: dict[str, Any]) -> None:
-        """Sends a frame. Raises TimeoutError when the page does not take it."""
-        async with asyncio.timeout(self._send_within_s):
-            await self.send_json(event)
 
 
 def _sees(user: Any, names: set[str]) -> bool:

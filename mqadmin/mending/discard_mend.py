@@ -9,10 +9,11 @@ from typing import Annotated
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from mqadmin.actions.arguments import IdField
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import MendedCopy
-from mqadmin.deadletters.subjects import IdField, require_dead_letter
+from mqadmin.deadletters.subjects import require_dead_letter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

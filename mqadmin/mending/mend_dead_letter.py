@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.arguments import ContentField, CountField
+from mqadmin.actions.arguments import ContentField, CountField, IdField
 from mqadmin.actions.asking import who_asks
 from mqadmin.actions.declaration import (
     Action,
@@ -29,7 +29,7 @@ from mqadmin.actions.declaration import (
 )
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter, MendedCopy
-from mqadmin.deadletters.subjects import IdField, require_dead_letter
+from mqadmin.deadletters.subjects import require_dead_letter
 from mqadmin.mending import editable_properties
 from mqadmin.mending.editable_properties import WrongProperties
 from mqadmin.mending.originals import (

@@ -18,13 +18,12 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.arguments import ContentField
+from mqadmin.actions.arguments import ContentField, IdField
 from mqadmin.actions.asking import who_asks
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 from mqadmin.clusters.selectors.newest_first import read_cursor, rows_behind, write_cursor
 from mqadmin.deadletters.models import DeadLetter
-from mqadmin.deadletters.subjects import IdField
 from mqadmin.mending.json_patches import DoesNotApply, Patch, WrongPatch, apply, read_patch
 from mqadmin.mending.mend_dead_letter import write_copy
 from mqadmin.mending.originals import Content, Mending, NotToBeHad, change_between, is_hidden, mending_of

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.deadletters.newest_rows import NewestRows
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.replay_files.models import FileMessage, ReplayFile
 
 PAGE_SIZE = 50

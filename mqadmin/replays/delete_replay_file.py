@@ -9,9 +9,9 @@ from typing import Annotated
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from mqadmin.actions.arguments import IdField
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
-from mqadmin.deadletters.subjects import IdField
 from mqadmin.replay_files.models import ReplayFile
 from mqadmin.replay_files.storing import remove
 from mqadmin.replays.selectors import open_of_file

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from mqadmin.clusters.models import Cluster, QueueOffset
-from mqadmin.deadletters.newest_rows import NewestRows
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.states import ENDED
 

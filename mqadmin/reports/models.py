@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
+from mqadmin.delivery import DeliveryState
 
 PROBLEM_CHARS_MAX = 500
 FOLDER_CHARS_MAX = 300
@@ -198,14 +199,6 @@ class MailRecipients(models.Model):
         return f"{self.cluster} {self.language}"
 
 
-class MailState(models.TextChoices):
-    """What became of a mail. WAITING: it is due at `due_at`, for the first time or again."""
-
-    WAITING = "waiting", "waiting"
-    SENT = "sent", "sent"
-    FAILED = "failed", "failed"
-
-
 class ReportMail(models.Model):
     """The mail about one night's report of a cluster, in one language. There is one, however often the report is made.
 
@@ -216,7 +209,7 @@ class ReportMail(models.Model):
     day = models.DateField()
     language = models.CharField(max_length=LANGUAGE_CHARS_MAX)
     run = models.ForeignKey(ReportRun, on_delete=models.SET_NULL, null=True, blank=True, related_name="mails")
-    state = models.CharField(max_length=8, choices=MailState, default=MailState.WAITING)
+    state = models.CharField(max_length=8, choices=DeliveryState, default=DeliveryState.WAITING)
     attempt_count = models.PositiveSmallIntegerField(default=0)
     due_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)

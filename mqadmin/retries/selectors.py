@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.models import DeadLetter
-from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.retries.models import DelayQueue, FailedAttempt
 
 # Of a group, the next ones: more than a person looks at.

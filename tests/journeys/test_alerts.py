@@ -39,7 +39,7 @@ STALLED_AFTER_S = 2
 def look() -> None:
     """As the two tasks do it, one after the other."""
     evaluate(timezone.now())
-    for pk, attempt in delivering.hand_out(timezone.now()):
+    for pk, attempt in delivering.DELIVERIES.hand_out(timezone.now()):
         delivering.deliver(pk, attempt, timezone.now())
 
 

@@ -14,7 +14,8 @@ from mqadmin.alerts.channels import dingtalk, feishu, mail, slack, webhook, weco
 from mqadmin.alerts.channels.kinds import ChannelKind
 from mqadmin.alerts.messages import Message
 from mqadmin.alerts.models import AlertChannel
-from mqadmin.alerts.posting import Answer, NotPosted, Post
+from mqadmin.alerts.posting import Answer, Post
+from mqadmin.delivery import NotDelivered
 
 # A receiver that answers so will not take the message at the next try, either.
 _FOR_GOOD = frozenset({400, 401, 403, 404, 405, 410, 413, 415, 422})
@@ -38,18 +39,18 @@ POSTED: Mapping[ChannelKind, Posted] = {
 
 
 def send(channel: AlertChannel, message: Message) -> None:
-    """Raises NotPosted."""
+    """Raises NotDelivered."""
     if channel.kind == ChannelKind.MAIL:
         mail.send(message, channel.recipients.split())
         return
     try:
         address = sealing.opened(channel.sealed)
     except sealing.CannotOpen as error:
-        raise NotPosted(str(error), is_for_good=True) from error
+        raise NotDelivered(str(error), is_for_good=True) from error
     kind = POSTED[ChannelKind(channel.kind)]
     answer = posting.post(kind.post(message, address, time.time()), allowed_networks())
     if complaint := kind.complaint(answer):
-        raise NotPosted(complaint, is_for_good=answer.status in _FOR_GOOD)
+        raise NotDelivered(complaint, is_for_good=answer.status in _FOR_GOOD)
 
 
 def allowed_networks() -> tuple[posting.Network, ...]:

@@ -10,10 +10,11 @@ from mqadmin.alerts.channels.kinds import ChannelKind
 from mqadmin.alerts.conditions import About
 from mqadmin.alerts.delivering import place_of
 from mqadmin.alerts.fields import WEEKDAYS, clock_of
-from mqadmin.alerts.models import Alert, AlertRule, AlertSilence, DeliveryState
+from mqadmin.alerts.models import Alert, AlertRule, AlertSilence
 from mqadmin.alerts.noticing import NoticeKind
 from mqadmin.alerts.sentences import what_words
 from mqadmin.alerts.stepping import State
+from mqadmin.delivery import DeliveryState
 
 
 class AlertSerializer(serializers.Serializer[Any]):

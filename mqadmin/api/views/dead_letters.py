@@ -26,7 +26,8 @@ from mqadmin.api.serializers.dead_letters import (
 )
 from mqadmin.api.serializers.retries import FailedAttemptSerializer
 from mqadmin.clusters import selectors
-from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
+from mqadmin.clusters.models import ID_MAX, NAME_CHARS_MAX, Cluster
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters import selectors as dead_letter_selectors
 from mqadmin.deadletters.beginning import beginning_of
 from mqadmin.deadletters.bodies import body_of
@@ -34,7 +35,6 @@ from mqadmin.deadletters.exporting import ExportedDeadLetter, ExportedRows
 from mqadmin.deadletters.grouping import GROUPINGS, GroupedFailures, grouped
 from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter, Failure
-from mqadmin.deadletters.newest_rows import NewestRows
 from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
 from mqadmin.mending.selectors import mended_view
@@ -101,7 +101,7 @@ class FailureBeginning(Resource):
 
 class DeadLettersQuery(FailuresQuery):
     failure = serializers.IntegerField(
-        min_value=1, max_value=2**63 - 1, required=False, help_text="Those of this failure alone, by its id."
+        min_value=1, max_value=ID_MAX, required=False, help_text="Those of this failure alone, by its id."
     )
     q = serializers.CharField(
         max_length=FILTER_CHARS_MAX,

@@ -12,12 +12,11 @@ from mqadmin.api.access import clusters_seen, scope_of
 from mqadmin.api.listing import FILTER_CHARS_MAX, ListQuery, ListResource, described
 from mqadmin.api.rows import Rows
 from mqadmin.api.serializers.events import KINDS, EventSerializer
+from mqadmin.clusters.models import ID_MAX
 from mqadmin.events import selectors
 from mqadmin.events.kinds import EventFilter
 from mqadmin.events.models import Event
 from mqadmin.people import access
-
-ID_MAX = 2**63 - 1
 
 
 class EventsQuery(ListQuery):

@@ -8,6 +8,7 @@ one. Offsets are queue offsets: the next to read, or to be written.
 from mqadmin.clusters.models.broker import Broker
 from mqadmin.clusters.models.cluster import (
     CLUSTER_NAME_CHARS_MAX,
+    ID_MAX,
     NAME_CHARS_MAX,
     NAMESRV_CHARS_MAX,
     NOTE_CHARS_MAX,
@@ -27,6 +28,7 @@ from mqadmin.clusters.models.topic import Topic, TopicKind, TopicQueue
 __all__ = [
     "CLIENT_ID_CHARS_MAX",
     "CLUSTER_NAME_CHARS_MAX",
+    "ID_MAX",
     "NAMESRV_CHARS_MAX",
     "NAME_CHARS_MAX",
     "NEEDS_ATTENTION",

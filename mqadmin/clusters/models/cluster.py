@@ -10,6 +10,8 @@ from django.db import models
 from django.utils import timezone
 
 NAME_CHARS_MAX = 255
+# The largest number that a database has for a row.
+ID_MAX = 2**63 - 1
 CLUSTER_NAME_CHARS_MAX = 100
 NAMESRV_CHARS_MAX = 1000
 NOTE_CHARS_MAX = 500

@@ -9,7 +9,7 @@ import pytest
 
 from mqadmin.alerts import delivering, tasks
 from mqadmin.alerts.channels.webhook import signature
-from mqadmin.alerts.delivering import ATTEMPTS_MAX, PAUSES_S, deliver, hand_out
+from mqadmin.alerts.delivering import DELIVERIES, PAUSES_S, deliver
 from mqadmin.alerts.evaluating import evaluate
 from mqadmin.alerts.models import AlertDelivery
 from tests.mqadmin.alerts.conftest import Receiver, make_rule
@@ -25,7 +25,7 @@ def delivery(billing: Any, hook: Any, now: Any) -> AlertDelivery:
 
 
 def test_a_webhook_gets_the_alert_signed(delivery: AlertDelivery, receiver: Receiver, now: Any) -> None:
-    ((pk, attempt),) = hand_out(now)
+    ((pk, attempt),) = DELIVERIES.hand_out(now)
     assert deliver(pk, attempt, now) == "sent"
     ((path, headers, body),) = receiver.posts
     assert path == "/hook?key=very-secret"
@@ -40,16 +40,16 @@ def test_a_webhook_gets_the_alert_signed(delivery: AlertDelivery, receiver: Rece
 
 
 def test_a_delivery_is_handed_out_once(delivery: AlertDelivery, now: Any) -> None:
-    assert hand_out(now) == [(delivery.pk, 1)]
-    assert hand_out(now) == []
+    assert DELIVERIES.hand_out(now) == [(delivery.pk, 1)]
+    assert DELIVERIES.hand_out(now) == []
 
 
 def test_one_whose_worker_died_is_handed_out_again_and_the_late_attempt_does_nothing(
     delivery: AlertDelivery, receiver: Receiver, now: Any
 ) -> None:
-    hand_out(now)
+    DELIVERIES.hand_out(now)
     later = now + delivering.CLAIMED_FOR
-    assert hand_out(later) == [(delivery.pk, 2)]
+    assert DELIVERIES.hand_out(later) == [(delivery.pk, 2)]
     assert deliver(delivery.pk, 1, later) is None
     assert deliver(delivery.pk, 2, later) == "sent"
     assert deliver(delivery.pk, 2, later) is None
@@ -61,46 +61,46 @@ def test_what_fails_is_tried_again_with_growing_pauses_and_given_up(
 ) -> None:
     receiver.answers = [(503, b"")]
     at, pauses = now, []
-    while claimed := hand_out(at):
+    while claimed := DELIVERIES.hand_out(at):
         deliver(*claimed[0], at)
         delivery.refresh_from_db()
         if delivery.state != "waiting":
             break
         pauses.append((delivery.due_at - at).total_seconds())
-        assert hand_out(delivery.due_at - timedelta(seconds=1)) == []
+        assert DELIVERIES.hand_out(delivery.due_at - timedelta(seconds=1)) == []
         at = delivery.due_at
     assert pauses == list(PAUSES_S)
-    assert (delivery.state, delivery.attempt_count) == ("failed", ATTEMPTS_MAX)
+    assert (delivery.state, delivery.attempt_count) == ("failed", DELIVERIES.attempts_max)
     assert delivery.error == "it answered 503"
-    assert len(receiver.posts) == ATTEMPTS_MAX
+    assert len(receiver.posts) == DELIVERIES.attempts_max
     keys = {headers["X-Mqadmin-Delivery"] for _path, headers, _body in receiver.posts}
     assert keys == {str(delivery.key)}
 
 
 def test_what_fails_for_a_while_arrives(delivery: AlertDelivery, receiver: Receiver, now: Any) -> None:
     receiver.answers = [(500, b""), (200, b"")]
-    deliver(*hand_out(now)[0], now)
+    deliver(*DELIVERIES.hand_out(now)[0], now)
     later = now + timedelta(seconds=PAUSES_S[0])
-    deliver(*hand_out(later)[0], later)
+    deliver(*DELIVERIES.hand_out(later)[0], later)
     delivery.refresh_from_db()
     assert (delivery.state, delivery.error, delivery.attempt_count) == ("sent", "", 2)
 
 
 def test_what_would_fail_again_is_given_up_at_once(delivery: AlertDelivery, receiver: Receiver, now: Any) -> None:
     receiver.answers = [(410, b"")]
-    assert deliver(*hand_out(now)[0], now) == "failed"
+    assert deliver(*DELIVERIES.hand_out(now)[0], now) == "failed"
 
 
 def test_what_was_to_go_through_a_deleted_channel_is_given_up(delivery: AlertDelivery, hook: Any, now: Any) -> None:
     hook.delete()
-    assert deliver(*hand_out(now)[0], now) == "failed"
+    assert deliver(*DELIVERIES.hand_out(now)[0], now) == "failed"
     delivery.refresh_from_db()
     assert (delivery.error, delivery.channel_name) == ("the channel was deleted", "hook")
 
 
 def test_a_channel_sealed_under_another_key_says_so(delivery: AlertDelivery, settings: Any, now: Any) -> None:
     settings.SECRET_KEY = "another"
-    assert deliver(*hand_out(now)[0], now) == "failed"
+    assert deliver(*DELIVERIES.hand_out(now)[0], now) == "failed"
     delivery.refresh_from_db()
     assert "set the channel again" in delivery.error
 
@@ -109,10 +109,10 @@ def test_no_error_and_no_log_has_the_address(
     delivery: AlertDelivery, receiver: Receiver, settings: Any, now: Any, caplog: Any
 ) -> None:
     receiver.answers = [(500, b"very-secret")]
-    deliver(*hand_out(now)[0], now)
+    deliver(*DELIVERIES.hand_out(now)[0], now)
     settings.MQADMIN_ALERT_NETWORKS = ()
     later = now + timedelta(seconds=PAUSES_S[0])
-    assert deliver(*hand_out(later)[0], later) == "failed", "loopback is refused"
+    assert deliver(*DELIVERIES.hand_out(later)[0], later) == "failed", "loopback is refused"
     delivery.refresh_from_db()
     assert "127.0.0.1" in delivery.error
     assert "very-secret" not in delivery.error + caplog.text

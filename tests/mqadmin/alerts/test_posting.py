@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from mqadmin.alerts import posting
-from mqadmin.alerts.posting import ANSWER_BYTES_MAX, NotPosted, Post, is_refused, post, target_of
+from mqadmin.alerts.posting import ANSWER_BYTES_MAX, Post, is_refused, post, target_of
+from mqadmin.delivery import NotDelivered
 from tests.mqadmin.alerts.conftest import Receiver
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
@@ -87,7 +88,7 @@ def test_what_is_no_address_is_refused(url: str) -> None:
     "host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]"]
 )
 def test_however_this_machine_is_written_nothing_is_posted(host: str, receiver: Receiver) -> None:
-    with pytest.raises(NotPosted) as caught:
+    with pytest.raises(NotDelivered) as caught:
         post(Post(f"http://{host}:{receiver.port}/key", b"{}"), ())
     assert not receiver.posts
     assert "key" not in str(caught.value)
@@ -101,7 +102,7 @@ def test_a_name_with_one_local_address_is_refused_and_looked_up_once(monkeypatch
         return [(socket.AF_INET, 1, 6, "", (one, port)) for one in ("93.184.216.34", "127.0.0.1")]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    with pytest.raises(NotPosted) as caught:
+    with pytest.raises(NotDelivered) as caught:
         post(Post("https://rebound.example/key", b"{}"), ())
     assert caught.value.is_for_good
     assert asked == ["rebound.example"]
@@ -158,32 +159,32 @@ def trickling() -> Iterator[int]:
 
 
 def test_a_server_that_trickles_is_cut_off(trickling: int) -> None:
-    with pytest.raises(NotPosted, match="gives no answer in time"):
+    with pytest.raises(NotDelivered, match="gives no answer in time"):
         post(Post(f"http://127.0.0.1:{trickling}/", b"{}"), LOOPBACK, total_s=0.2)
 
 
 def test_a_handshake_that_never_ends_is_cut_off() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(NotPosted, match="gives no answer in time"):
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(NotDelivered, match="gives no answer in time"):
         post(Post(f"https://127.0.0.1:{silent.getsockname()[1]}/", b"{}"), LOOPBACK, total_s=0.2)
 
 
 def test_nobody_listening_and_no_such_name_are_told_by_the_host(monkeypatch: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(NotPosted, match=r"^127\.0\.0\.1 cannot be reached: Connection refused$"):
+    with pytest.raises(NotDelivered, match=r"^127\.0\.0\.1 cannot be reached: Connection refused$"):
         post(Post(f"http://127.0.0.1:{port}/key", b"{}"), LOOPBACK)
 
     def unknown(*_: Any, **__: Any) -> Any:
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(NotPosted, match=r"^nowhere\.example has no address$") as caught:
+    with pytest.raises(NotDelivered, match=r"^nowhere\.example has no address$") as caught:
         post(Post("https://nowhere.example/key", b"{}"), LOOPBACK)
     assert not caught.value.is_for_good
 
 
 def test_a_server_without_a_certificate_that_we_trust_gets_nothing(receiver: Receiver) -> None:
-    with pytest.raises(NotPosted):
+    with pytest.raises(NotDelivered):
         post(Post(receiver.url.replace("http://", "https://"), b"{}"), LOOPBACK)
     assert not receiver.posts
 

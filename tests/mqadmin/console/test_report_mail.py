@@ -62,7 +62,7 @@ def recipients(cluster: Cluster, language: str = "en", addresses: str = "ann@exa
 
 
 def deliver_due(at: datetime = NIGHT) -> list[str]:
-    return [str(mailing.deliver(pk, attempt, at, report_mail.send)) for pk, attempt in mailing.hand_out(at)]
+    return [str(mailing.deliver(pk, attempt, at, report_mail.send)) for pk, attempt in mailing.DELIVERIES.hand_out(at)]
 
 
 def written() -> tuple[EmailMultiAlternatives, str]:
@@ -131,10 +131,10 @@ def test_a_night_is_mailed_once_however_often_its_report_is_made(cluster: Cluste
 def test_a_mail_is_handed_out_once_and_a_late_attempt_does_nothing(cluster: Cluster, run: ReportRun) -> None:
     recipients(cluster)
     mailing.ask(run, cluster, DAY, NIGHT)
-    ((pk, _attempt),) = mailing.hand_out(NIGHT)
-    assert mailing.hand_out(NIGHT) == []
+    ((pk, _attempt),) = mailing.DELIVERIES.hand_out(NIGHT)
+    assert mailing.DELIVERIES.hand_out(NIGHT) == []
     later = NIGHT + mailing.CLAIMED_FOR
-    assert mailing.hand_out(later) == [(pk, 2)]
+    assert mailing.DELIVERIES.hand_out(later) == [(pk, 2)]
     assert mailing.deliver(pk, 1, later, report_mail.send) is None
     assert mailing.deliver(pk, 2, later, report_mail.send) == "sent"
     assert len(outbox.outbox) == 1

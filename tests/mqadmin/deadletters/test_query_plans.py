@@ -8,7 +8,7 @@ import pytest
 from django.db.models import QuerySet
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.deadletters.newest_rows import NewestRows
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter, dead_letters, failures
 
 # PostgreSQL plans by the number of rows, and there are none here.

@@ -16,7 +16,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.events import recording
 from mqadmin.events.kinds import EventKind, NewEvent
 from mqadmin.events.models import Event
-from mqadmin.live import event_feed, event_sockets, sockets, viewers
+from mqadmin.live import bounded_sockets, event_feed, event_sockets, viewers
 from mqadmin.live.event_feed import EventFeed
 from mqadmin.live.routing import live_application
 from mqadmin.people.roles import Role
@@ -203,7 +203,7 @@ async def test_script_that_reads_too_slowly_is_closed_and_resumes(secret: str, m
     heard = []
     while (answer := await socket.receive_output())["type"] == "websocket.send":
         heard.append(json.loads(answer["text"]))
-    assert answer == {"type": "websocket.close", "code": sockets.CLOSE_TOO_SLOW}
+    assert answer == {"type": "websocket.close", "code": bounded_sockets.CLOSE_TOO_SLOW}
     again = opened(secret)
     await subscribed(again, after=heard[-1]["id"])
     heard += await events(again, 8 - len(heard))
@@ -221,7 +221,7 @@ async def test_reader_that_takes_nothing_at_all_is_given_up(secret: str, monkeyp
     socket = opened(secret, send_within_s=QUICK_S)
     await subscribed(socket)
     await happens("billing")
-    assert await socket.close_code() == sockets.CLOSE_TOO_SLOW
+    assert await socket.close_code() == bounded_sockets.CLOSE_TOO_SLOW
 
 
 INVALID = {
@@ -240,7 +240,7 @@ async def test_message_that_cannot_be_read_is_answered_with_why(secret: str, mes
     await socket.connect()
     await socket.say(message)
     assert (await socket.heard())["type"] == "error"
-    assert await socket.close_code() == sockets.CLOSE_INVALID_MESSAGE
+    assert await socket.close_code() == bounded_sockets.CLOSE_INVALID_MESSAGE
 
 
 @pytest.mark.parametrize("cluster", ["test", "nowhere", "\0"])
@@ -248,7 +248,7 @@ async def test_cluster_that_the_token_is_not_for_is_not_there(secret: str, clust
     socket = opened(secret)
     await socket.connect()
     await socket.say(json.dumps({"type": "subscribe", "clusters": [cluster]}))
-    assert await socket.close_code() == sockets.CLOSE_NOT_FOUND
+    assert await socket.close_code() == bounded_sockets.CLOSE_NOT_FOUND
 
 
 async def test_script_without_a_valid_token_hears_nothing(secret: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mqadmin.alerts.channels import mail
-from mqadmin.alerts.posting import NotPosted
+from mqadmin.delivery import NotDelivered
 from tests.mqadmin.alerts.channels.test_writing import written
 
 
@@ -78,19 +78,19 @@ def test_all_recipients_get_one_mail(server: MailServer) -> None:
 @pytest.mark.parametrize(("answer", "is_for_good"), [("550 no such user", True), ("451 later", False)])
 def test_recipients_whom_the_server_refuses(server: MailServer, answer: str, is_for_good: bool) -> None:
     server.answer_to_recipients = answer
-    with pytest.raises(NotPosted, match="refused all recipients") as caught:
+    with pytest.raises(NotDelivered, match="refused all recipients") as caught:
         mail.send(written(), ["ann@example.com"])
     assert caught.value.is_for_good is is_for_good
 
 
 def test_no_server_that_answers(server: MailServer, settings: Any) -> None:
     settings.EMAIL_PORT = 1
-    with pytest.raises(NotPosted, match="cannot be reached: Connection refused") as caught:
+    with pytest.raises(NotDelivered, match="cannot be reached: Connection refused") as caught:
         mail.send(written(), ["ann@example.com"])
     assert not caught.value.is_for_good
 
 
 def test_no_server_named(settings: Any) -> None:
     settings.EMAIL_HOST = ""
-    with pytest.raises(NotPosted, match="MQADMIN_MAIL"):
+    with pytest.raises(NotDelivered, match="MQADMIN_MAIL"):
         mail.send(written(), ["ann@example.com"])

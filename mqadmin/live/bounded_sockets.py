@@ -1,0 +1,84 @@
+"""What all websockets of the console bound: the time until a client subscribes, and until it takes a frame."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+SUBSCRIBE_WITHIN_S = 10.0
+# A frame that the client has not taken by then: the connection is given up.
+SEND_WITHIN_S = 30.0
+CLOSE_INVALID_MESSAGE = 4400
+CLOSE_NOT_FOUND = 4404
+CLOSE_TOO_SLOW = 4408
+
+
+class TooSlow(Exception):
+    """The client takes nothing, or is too far behind."""
+
+
+class BoundedSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
+    """A socket whose frames are sent by its own loop, in order. A subclass says in `_send_on` which."""
+
+    def __init__(
+        self,
+        *args: Any,
+        subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
+        send_within_s: float = SEND_WITHIN_S,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._subscribe_within_s = subscribe_within_s
+        self._send_within_s = send_within_s
+        self._has_work = asyncio.Event()
+        self._loop_task: asyncio.Task[None] | None = None
+
+    async def _send_on(self) -> None:
+        """Sends until the socket is closed. Raises TooSlow."""
+        raise NotImplementedError
+
+    async def _leave(self) -> None:
+        """Hears of nothing any more."""
+        raise NotImplementedError
+
+    def _begin_waiting(self) -> None:
+        """Closes the socket unless the client subscribes in time."""
+        self._loop_task = asyncio.create_task(self._wait_for_subscribe())
+
+    def _begin_sending(self) -> None:
+        self._stop_loop()
+        self._loop_task = asyncio.create_task(self._send_loop())
+
+    def _stop_loop(self) -> None:
+        if self._loop_task is not None:
+            self._loop_task.cancel()
+
+    async def _wait_for_subscribe(self) -> None:
+        await asyncio.sleep(self._subscribe_within_s)
+        with suppress(OSError):  # how ASGI servers say that the client is gone, until `disconnect` is called
+            await self.close(CLOSE_INVALID_MESSAGE)
+
+    async def _send_loop(self) -> None:
+        with suppress(OSError):  # as above; a TimeoutError is one
+            try:
+                await self._send_on()
+            except TooSlow:
+                # It costs nothing from here on, also where the close frame waits behind what was not taken.
+                await self._leave()
+                async with asyncio.timeout(self._send_within_s):
+                    await self.close(CLOSE_TOO_SLOW)
+
+    async def _say(self, event: dict[str, Any]) -> None:
+        await self._take(json.dumps(event))
+
+    async def _take(self, text: str) -> None:
+        """Sends a frame. Raises TooSlow when the client does not take it."""
+        try:
+            async with asyncio.timeout(self._send_within_s):
+                await self.send(text_data=text)
+        except TimeoutError as error:
+            raise TooSlow from error
