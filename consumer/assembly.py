@@ -14,6 +14,7 @@ from consumer.engine.flow_control import MIB, FlowControl
 from consumer.engine.listening import Listener
 from consumer.engine.push_consumer import PushConsumer
 from consumer.engine.start_position import start_rule
+from consumer.engine.statistics import RecordDelivery
 from consumer.failures.recorder import FailureRecorder
 from consumer.inbox import database_of, once_per_message
 from consumer.listener import GroupSpec, function_name
@@ -22,7 +23,7 @@ from consumer.middleware.time_limit import limited
 from consumer.options import GroupOptions
 
 
-def make_consumer(spec: GroupSpec, namesrv: str) -> PushConsumer:
+def make_consumer(spec: GroupSpec, namesrv: str, *, record_delivery: RecordDelivery | None = None) -> PushConsumer:
     config = ConsumerConfig(
         namesrv=namesrv,
         group=spec.group,
@@ -51,6 +52,7 @@ def make_consumer(spec: GroupSpec, namesrv: str) -> PushConsumer:
         at_thread_end=connections.close_all,
         queues_changed=spec.options["queues_changed"],
         record_failure=FailureRecorder(spec.cluster, spec.group) if config.keeps_failure_texts else None,
+        record_delivery=record_delivery,
     )
 
 

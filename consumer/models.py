@@ -14,11 +14,13 @@ from django.db import models
 from django.utils import timezone
 
 from consumer.conf import CLUSTER_NAME_CHARS_MAX
+from consumer.delivery.models import DeliveryHour
 from consumer.failures.models import MessageFailure
 from consumer.group_key import DEFAULT_CLUSTER, group_key
 from consumer.outbox.models import OutboxLease, OutboxMessage
 
 __all__ = [
+    "DeliveryHour",
     "DesiredState",
     "HostedGroup",
     "InstanceLease",

@@ -39,6 +39,7 @@ from consumer import (
     task_replies,  # noqa: F401 - its receivers, in each Celery worker
 )
 from consumer.conf import jobs_queue, loops_queue, once_kept_for
+from consumer.delivery import writing as delivery_writing
 from consumer.hosting import instance, schedule, supervisor
 from consumer.hosting.declared import write_down
 from consumer.hosting.instance import StopSignals
@@ -97,6 +98,12 @@ def forget_consumed() -> None:
     before = timezone.now() - once_kept_for()
     for database in inbox.databases(registry.groups.values()):
         logger.info("forgot %d consumed messages in the database %s", inbox.forget(before, database), database)
+
+
+@shared_task(name="consumer.tasks.forget_deliveries", acks_late=False, ignore_result=True, max_retries=0)
+def forget_deliveries() -> None:
+    """Deletes how long deliveries took in hours that no report reads any more."""
+    delivery_writing.forget(timezone.now())
 
 
 def _offer(lease_id: UUID, node: str) -> None:

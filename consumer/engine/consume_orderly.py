@@ -169,6 +169,7 @@ class ConsumeOrderly(Consuming):
         if process_queue.is_dropped or call.is_skipped:
             logger.info("group %s: %s belongs to another member now", self._group, cached.stored)
         elif call.error is None:
+            self._statistics.delivered(call.topic, call.messages)
             self._finish(cached)
         else:
             reason = self._failures.add(call.listener, cached, call.error)

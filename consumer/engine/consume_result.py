@@ -91,6 +91,8 @@ class ResultHandler:
             messages = [cached for call in of_queue for cached in call.messages]
             duration_ms = sum([call.duration_ms for call in of_queue])
             self._statistics.consumed(process_queue.queue.topic, duration_ms, calls=len(of_queue), ok=len(messages))
+            for call in of_queue:
+                self._statistics.delivered(call.topic, call.messages)
             self._finish(process_queue, messages)
 
     def send_back_overdue(self, listener: Listener | None, cached: CachedMessage, timeout_ms: int) -> None:
@@ -128,6 +130,7 @@ class ResultHandler:
         if call.is_skipped or process_queue.is_dropped:
             logger.info("group %s: %s belongs to another member now", self._group, call)
             return
+        self._statistics.delivered(call.topic, call.messages[:count])
         self._finish(process_queue, call.messages[:count])
         if call.error is not None:
             self._consume_later(call, call.messages[count:], call.error)

@@ -21,6 +21,7 @@ from consumer.engine.listening import Listener
 from consumer.engine.namespacing import in_namespace
 from consumer.engine.rebalancer import QueuesChanged
 from consumer.engine.running_consumer import RunningConsumer
+from consumer.engine.statistics import RecordDelivery
 from consumer.engine.subscriptions import subscribe
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.running_info import ConsumerRunningInfo
@@ -40,7 +41,8 @@ class PushConsumer:
     """`await start()`, later `await stop()`. `listeners`: one per topic.
 
     `at_thread_end` runs in each consuming thread before it ends; `queues_changed` on the event loop, after a rebalance
-    that changed the queues of a topic, and `record_failure` after each failed attempt at a message.
+    that changed the queues of a topic, `record_failure` after each failed attempt at a message, and `record_delivery`
+    after messages were consumed.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class PushConsumer:
         at_thread_end: Callable[[], None] | None = None,
         queues_changed: QueuesChanged | None = None,
         record_failure: RecordFailure | None = None,
+        record_delivery: RecordDelivery | None = None,
         clock: Clock = now_ms,
     ) -> None:
         """Raises MessageError for a group, topic or tag expression that RocketMQ would not take."""
@@ -59,6 +62,7 @@ class PushConsumer:
         self._at_thread_end = at_thread_end
         self._queues_changed = queues_changed
         self._record_failure = record_failure
+        self._record_delivery = record_delivery
         self._clock = clock
         self._pid = os.getpid()
         self._running: RunningConsumer | None = None
@@ -125,6 +129,7 @@ class PushConsumer:
                 at_thread_end=self._at_thread_end,
                 queues_changed=self._queues_changed,
                 record_failure=self._record_failure,
+                record_delivery=self._record_delivery,
             )
             await running.start()
             self._running = running

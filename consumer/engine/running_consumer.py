@@ -33,7 +33,7 @@ from consumer.engine.queue_locks import QueueLocks
 from consumer.engine.rebalancer import QueuesChanged, Rebalancer
 from consumer.engine.running_info import running_info
 from consumer.engine.send_back import SendBack
-from consumer.engine.statistics import Statistics
+from consumer.engine.statistics import RecordDelivery, Statistics
 from consumer.engine.subscriptions import Subscriptions
 from consumer.engine.suspension import Suspension
 from remoting.client.heartbeats import Heartbeats
@@ -69,13 +69,14 @@ class RunningConsumer:
         at_thread_end: Callable[[], None] | None,
         queues_changed: QueuesChanged | None = None,
         record_failure: RecordFailure | None = None,
+        record_delivery: RecordDelivery | None = None,
     ) -> None:
         self._config = config
         self._subscriptions = subscriptions
         self._client = ClientInstance(config.namesrv, client_id=client_id)
         self._producer = Producer(config.namesrv, INNER_PRODUCER_GROUP, instance=self._client)
         self._extra_heartbeat = _ExtraHeartbeat(self._client.heartbeats)
-        self._statistics = Statistics(clock)
+        self._statistics = Statistics(clock, record_delivery)
         self._failures = Failures(client_id, clock, record_failure, is_on=config.keeps_failure_texts)
         self.suspension = Suspension()
         self._trace: TraceDispatcher | None = None

@@ -7,13 +7,17 @@ the last hour.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 
 from consumer.engine.clock import Clock
+from consumer.engine.process_queue import CachedMessage
 from remoting.wire.bodies.running_info import ConsumeStatus
 
 BUCKET_MS = 10_000
 HOUR_BUCKETS = 360
 MINUTE_BUCKETS = 6
+# Called on the event loop with topic, present time and how long messages took: it must not block, nor raise.
+RecordDelivery = Callable[[str, int, Sequence[int]], None]
 
 
 class _Bucket:
@@ -26,8 +30,9 @@ class _Bucket:
 
 
 class Statistics:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, record_delivery: RecordDelivery | None = None) -> None:
         self._clock = clock
+        self._record_delivery = record_delivery
         self._topics: dict[str, deque[_Bucket]] = {}
 
     def consumed(self, topic: str, duration_ms: float, *, calls: int = 1, ok: int = 0, failed: int = 0) -> None:
@@ -37,6 +42,23 @@ class Statistics:
         bucket.consume_ms += duration_ms
         bucket.ok += ok
         bucket.failed += failed
+
+    def delivered(self, topic: str, messages: Sequence[CachedMessage]) -> None:
+        """Tells how long messages of an original topic took that are consumed now.
+
+        That is since they were stored; of a retry, since it was born: when it was stored first is not kept with it.
+        """
+        if self._record_delivery is None or not messages:
+            return
+        now_ms = self._clock()
+        self._record_delivery(
+            topic,
+            now_ms,
+            [
+                now_ms - (one.stored.born_timestamp_ms if one.stored.reconsume_times else one.stored.store_timestamp_ms)
+                for one in messages
+            ],
+        )
 
     def pulled(self, topic: str, count: int, duration_ms: float) -> None:
         bucket = self._bucket(topic)

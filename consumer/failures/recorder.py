@@ -35,13 +35,14 @@ _TOLD = ("topic", "exception", "text", "listener", "member", "attempt", "failed_
 
 
 class FailureRecorder:
-    """Call it with a failure, on any thread. `write` is for tests."""
+    """Call it with a failure, on any thread. `write` and `delete_old` are for tests."""
 
     def __init__(
         self,
         cluster: str,
         group: str,
         write: Callable[[str, str, Sequence[Failure]], None] | None = None,
+        delete_old: Callable[[], None] | None = None,
         *,
         interval_s: float = WRITE_INTERVAL_S,
         idle_s: float = IDLE_S,
@@ -49,6 +50,7 @@ class FailureRecorder:
         self._cluster = cluster
         self._group = group
         self._write = write or write_failures
+        self._delete_old = delete_old or prune
         self._interval_s = interval_s
         self._idle_s = idle_s
         self._waiting: deque[Failure] = deque(maxlen=WAITING_MAX)
@@ -92,7 +94,7 @@ class FailureRecorder:
             self._written_count += len(batch)
             if self._written_count >= PRUNE_EVERY:
                 self._written_count = 0
-                prune()
+                self._delete_old()
         except (DatabaseError, InterfaceError) as error:
             if not self._is_away:
                 logger.warning("group %s: why messages failed is not kept in the database: %s", self._group, error)

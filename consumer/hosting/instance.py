@@ -15,6 +15,7 @@ import asyncio
 import logging
 import signal
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ from django.db import close_old_connections, connections
 
 from consumer.assembly import make_consumer
 from consumer.conf import namesrv
+from consumer.delivery import writing as delivery_writing
+from consumer.delivery.counting import DeliveryCounts
+from consumer.delivery.writing import WRITE_INTERVAL_S
+from consumer.engine.clock import now_ms
 from consumer.hosting import leases
 from consumer.hosting.leases import Worker
 from consumer.listener import GroupSpec
@@ -89,9 +94,17 @@ def host(lease_id: UUID, worker: Worker, specs: Mapping[str, GroupSpec], signals
         logger.error("lease %s: %s", lease_id, reason)
         return
     connections.close_all()  # this thread needs none until the end
-    _run_in_process(
-        lambda terminated: run(make_consumer(spec, namesrv(spec.cluster)), LeaseKeeper(lease_id), signals, terminated)
-    )
+    _run_in_process(lambda terminated: _run_hosted(lease_id, spec, signals, terminated))
+
+
+async def _run_hosted(lease_id: UUID, spec: GroupSpec, signals: StopSignals, terminated: asyncio.Event) -> None:
+    delivered = DeliveryCounts()
+    consumer = make_consumer(spec, namesrv(spec.cluster), record_delivery=delivered)
+
+    def write_delivered(client_id: str) -> None:
+        delivery_writing.write(spec.cluster, spec.group, client_id, delivered, now_ms())
+
+    await run(consumer, LeaseKeeper(lease_id, write_delivered=write_delivered), signals, terminated)
 
 
 def _run_in_process(make_run: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
@@ -184,11 +197,22 @@ class LeaseKeeper:
     """Writes the lease's row in a thread of its own, step after step, without blocking the event loop."""
 
     def __init__(
-        self, lease_id: UUID, row: LeaseRow = leases, heartbeat_interval_s: float = HEARTBEAT_INTERVAL_S
+        self,
+        lease_id: UUID,
+        row: LeaseRow = leases,
+        heartbeat_interval_s: float = HEARTBEAT_INTERVAL_S,
+        *,
+        write_delivered: Callable[[str], None] | None = None,
+        write_interval_s: float = WRITE_INTERVAL_S,
     ) -> None:
+        """`write_delivered` is called with the client id every `write_interval_s`, and at the end."""
         self.lease_id = lease_id
         self._row = row
         self._heartbeat_interval_s = heartbeat_interval_s
+        self._write_delivered = write_delivered
+        self._write_interval_s = write_interval_s
+        self._client_id = ""
+        self._written_s = time.monotonic()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lease")
         self._worker_stops = asyncio.Event()
 
@@ -199,6 +223,7 @@ class LeaseKeeper:
     async def keep_running(self, client_id: str) -> None:
         """Marks the instance as running and sends heartbeats; returns when the row asks it to stop."""
         is_marked = False
+        self._client_id = client_id
         while True:
             try:
                 if not is_marked:
@@ -210,6 +235,10 @@ class LeaseKeeper:
                 if self._worker_stops.is_set():
                     return
                 logger.warning("lease %s: the database does not answer, consuming goes on: %s", self.lease_id, error)
+            else:
+                if time.monotonic() - self._written_s >= self._write_interval_s:
+                    self._written_s = time.monotonic()
+                    self._write_deliveries()
             await self._pause()
 
     async def _pause(self) -> None:
@@ -228,6 +257,7 @@ class LeaseKeeper:
 
     async def end(self, reason: str, *, is_failure: bool) -> None:
         """Ends the lease if the database answers in time (else supervision will), and the thread."""
+        self._write_deliveries()
         try:
             async with asyncio.timeout(END_TIMEOUT_S):
                 await asyncio.shield(self._submit(partial(self._row.end, reason=reason, is_failure=is_failure)))
@@ -235,6 +265,12 @@ class LeaseKeeper:
             logger.warning("lease %s could not be ended, supervision will: %r", self.lease_id, error)
         self._thread.submit(connections.close_all)
         self._thread.shutdown(wait=False, cancel_futures=False)
+
+    def _write_deliveries(self) -> None:
+        """Returns before it is written; a failure is logged, and the next one has it all."""
+        write = self._write_delivered
+        if write is not None and self._client_id:
+            self._submit(lambda _lease_id: write(self._client_id)).add_done_callback(self._log_failure)
 
     def _submit(self, step: Callable[[UUID], T]) -> asyncio.Future[T]:
         return asyncio.get_running_loop().run_in_executor(self._thread, self._with_fresh_connection, step)

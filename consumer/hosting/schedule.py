@@ -47,6 +47,13 @@ SCHEDULE = (
         3600,
         "Deletes the keys of messages that are older than CONSUMER_ONCE_DAYS.",
     ),
+    Scheduled(
+        "consumer: forget how long deliveries took",
+        "consumer.tasks.forget_deliveries",
+        3600,
+        3600,
+        "Deletes the hours that no report reads any more.",
+    ),
 )
 
 

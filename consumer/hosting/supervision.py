@@ -31,6 +31,9 @@ UNTAKEN_AFTER = timedelta(seconds=OFFER_EXPIRES_S + 5)
 # How long failures count, and the longest pause before a new start that they cause.
 FAILURES_COUNT_FOR = timedelta(minutes=5)
 FAILURE_PAUSE_S_MAX = 60
+# Why supervision ends an instance that did not do so itself.
+PROCESS_GONE = "its process is gone"
+SILENT = "silent for too long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +157,9 @@ def _reason_lost(lease: LeaseSnapshot, snapshot: HostingSnapshot) -> str | None:
             return "its worker stopped before it began"
         return "no worker took it" if snapshot.now - lease.created_at > UNTAKEN_AFTER else None
     if lease.is_gone:
-        return "its process is gone"
+        return PROCESS_GONE
     silent_since = lease.heartbeat_at or lease.created_at
-    return "silent for too long" if snapshot.now - silent_since > SILENT_AFTER else None
+    return SILENT if snapshot.now - silent_since > SILENT_AFTER else None
 
 
 def _of(group: str, leases: Iterable[LeaseSnapshot]) -> list[LeaseSnapshot]:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
-
 from consumer.outbox.models import OutboxMessage, OutboxState
 from consumer.outbox.settings import outbox_settings
-from mqadmin.clusters.selectors.newest_first import read_cursor, write_cursor
+from mqadmin.clusters.selectors.newest_first import read_cursor, rows_behind, write_cursor
 
 PAGE_SIZE = 50
 # A count ends there: counting a million rows costs a second.
@@ -49,7 +47,7 @@ class OutboxRows:
             behind = rows.filter(pk__gt=position[1]) if position is not None else rows
             return list(behind.order_by("ended_at", "pk")[:size])
         if position is not None:
-            rows = rows.filter(Q(ended_at__lt=position[0]) | Q(ended_at=position[0], pk__lt=position[1]))
+            rows = rows_behind(rows, "ended_at", position[0], position[1])
         return list(rows.order_by("-ended_at", "-pk")[:size])
 
     def position(self, row: OutboxMessage) -> list[Any]:

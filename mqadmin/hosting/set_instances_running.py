@@ -47,10 +47,12 @@ def carry_out(cluster: Cluster, arguments: SetInstancesRunning, preview: Preview
         yield change.unchanged()
         return
     with transaction.atomic():
-        is_stopped = arguments.running == "no"
-        if not HostedGroup.objects.filter(pk=preview.plan.pk).update(is_stopped=is_stopped):
+        row = HostedGroup.objects.select_for_update().filter(pk=preview.plan.pk).first()
+        if row is None:
             yield change.failed(_("The group is not hosted any more."))
             return
+        row.is_stopped = arguments.running == "no"
+        row.save(update_fields=["is_stopped", "updated_at"])
         publish_after_commit([LiveChange(ChangeKind.GROUP, cluster.name, arguments.group)])
     yield change.done()
 

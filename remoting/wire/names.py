@@ -88,6 +88,11 @@ def dlq_topic(group: str) -> str:
     return DLQ_PREFIX + group
 
 
+def group_of_dlq(topic: str) -> str:
+    """Returns the group whose dead letters a topic holds."""
+    return topic.removeprefix(DLQ_PREFIX)
+
+
 def is_retry_topic(topic: str) -> bool:
     return topic.startswith(RETRY_PREFIX)
 

@@ -41,9 +41,15 @@ def app() -> Iterator[Celery]:
         if self.request.retries < 2:
             raise self.retry(countdown=0)
 
-    with start_worker(made, pool="solo", perform_ping_check=False, shutdown_timeout=20):
-        yield made
+    yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def worked(app: Celery) -> Iterator[Celery]:
+    """The application while a worker takes its tasks; it needs seconds to end."""
+    with start_worker(app, pool="solo", perform_ping_check=False, shutdown_timeout=20):
+        yield app
 
 
 @pytest.fixture(autouse=True)
@@ -56,28 +62,28 @@ def message(body: str) -> Message[Any]:
 
 
 @pytest.mark.slow
-async def test_a_message_is_consumed_when_its_task_has_ended(app: Celery) -> None:
-    call = TaskListener(app.tasks["bill"], None, 20, {})
+async def test_a_message_is_consumed_when_its_task_has_ended(worked: Celery) -> None:
+    call = TaskListener(worked.tasks["bill"], None, 20, {})
     await asyncio.gather(*[call(message(f'{{"id": {number}}}')) for number in range(5)])
     assert sorted(order["id"] for order in RAN) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.slow
-async def test_a_task_gets_the_arguments_that_are_made_of_the_message(app: Celery) -> None:
-    call = TaskListener(app.tasks["mail"], lambda message: {"key": message.properties["KEYS"]}, 20, {"priority": 3})
+async def test_a_task_gets_the_arguments_that_are_made_of_the_message(worked: Celery) -> None:
+    call = TaskListener(worked.tasks["mail"], lambda message: {"key": message.properties["KEYS"]}, 20, {"priority": 3})
     await call(message("no JSON at all"))
     assert RAN == ["order-7"]
 
 
 @pytest.mark.slow
-async def test_a_task_that_raises_fails_its_message_with_the_reason(app: Celery) -> None:
+async def test_a_task_that_raises_fails_its_message_with_the_reason(worked: Celery) -> None:
     with pytest.raises(TaskFailed, match="ValueError: no such order: 7"):
-        await TaskListener(app.tasks["fail"], None, 20, {})(message("7"))
+        await TaskListener(worked.tasks["fail"], None, 20, {})(message("7"))
 
 
 @pytest.mark.slow
-async def test_a_task_that_retries_itself_ends_with_its_last_try(app: Celery) -> None:
-    await TaskListener(app.tasks["again"], None, 20, {})(message("7"))
+async def test_a_task_that_retries_itself_ends_with_its_last_try(worked: Celery) -> None:
+    await TaskListener(worked.tasks["again"], None, 20, {})(message("7"))
     assert RAN == [0, 1, 2]
 
 
@@ -87,7 +93,6 @@ async def test_a_task_that_no_worker_takes_is_not_awaited_for_ever(app: Celery) 
 
 
 @pytest.mark.parametrize("timeout_s", [0, 30, 31])
-@pytest.mark.slow
 def test_a_time_out_that_could_not_be_reached_is_refused(app: Celery, timeout_s: float) -> None:
     with pytest.raises(ValueError, match=r"task_timeout_s is .* below the group's consume_timeout_s, 30"):
         task_listener(

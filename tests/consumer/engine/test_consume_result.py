@@ -47,7 +47,10 @@ class Results:
         self.offsets = MemoryOffsetStore()
         self.brokers = TakingBack()
         self.again: list[int] = []
-        self.statistics = Statistics(ManualClock(0))
+        self.delivered: list[int] = []
+        self.statistics = Statistics(
+            ManualClock(0), lambda _topic, _now_ms, took_ms: self.delivered.append(len(took_ms))
+        )
         self.listener = Listener("orders", print, failures=failures or FailurePolicy(), name="shop.bill")
         self.failures = Failures("host@1#a", ManualClock(7))
         self.handler = ResultHandler(
@@ -84,6 +87,13 @@ async def test_the_offset_to_commit_is_that_of_the_smallest_unfinished_message()
     results.handler.handle([first])
     assert results.committed == 4
     assert results.brokers.sent == []
+
+
+async def test_only_what_its_listener_consumed_counts_as_delivered() -> None:
+    results = Results()
+    results.handler.handle([results.call(3), results.call(1, ValueError("no")), results.call(3, Later(consumed=2))])
+    await results.handler.sent_back()
+    assert sorted(results.delivered) == [2, 3]
 
 
 @pytest.mark.parametrize(

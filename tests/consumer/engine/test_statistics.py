@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from consumer.engine.process_queue import ProcessQueue
 from consumer.engine.statistics import Statistics
+from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.stored_message import StoredMessage
 from tests.support.manual_clock import ManualClock
 
 
@@ -27,3 +30,17 @@ def test_rates_are_those_of_the_last_minute_and_failures_those_of_the_last_hour(
 
 def test_a_topic_without_traffic_has_zeros() -> None:
     assert Statistics(ManualClock(0)).status("orders").consume_rt == 0.0
+
+
+def test_what_is_consumed_is_told_with_how_long_it_took_since_it_was_stored_a_retry_since_it_was_born() -> None:
+    told: list[tuple[str, int, list[int]]] = []
+    clock = ManualClock(10_000)
+    process_queue = ProcessQueue(MessageQueue("orders", "broker-a", 0), 0)
+    fields = {"topic": "orders", "queue_id": 0, "born_timestamp_ms": 1_000, "store_timestamp_ms": 9_000}
+    stored = [StoredMessage(queue_offset=0, **fields), StoredMessage(queue_offset=1, reconsume_times=2, **fields)]
+    messages = process_queue.put(stored, 2)
+    Statistics(clock).delivered("orders", messages)
+    statistics = Statistics(clock, lambda topic, now_ms, took_ms: told.append((topic, now_ms, list(took_ms))))
+    statistics.delivered("orders", messages)
+    statistics.delivered("orders", [])
+    assert told == [("orders", 10_000, [1_000, 9_000])]

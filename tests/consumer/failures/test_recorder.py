@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -44,6 +44,7 @@ class Written:
 
     def __init__(self, failures_before: int = 0) -> None:
         self.batches: list[list[str]] = []
+        self.deleted_old = 0
         self.may_go_on = threading.Event()
         self.may_go_on.set()
         self.began = threading.Event()
@@ -57,11 +58,29 @@ class Written:
             raise OperationalError("the database is away")
         self.batches.append([each.message_id for each in failures])
 
+    def delete_old(self) -> None:
+        self.deleted_old += 1
+
+
+def recorder_of(group: str, written: Written) -> FailureRecorder:
+    return FailureRecorder("", group, written, written.delete_old, interval_s=0.01, idle_s=0.05)
+
+
+def threads_that_write() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("failures of ")]
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    """Waits for the threads that write, which would log into other tests."""
+    yield
+    wait_until(lambda: not threads_that_write())
+
 
 def test_failures_are_written_together_and_a_thread_without_work_ends() -> None:
     written = Written()
     written.may_go_on.clear()
-    recorder = FailureRecorder("", "recorded", written, interval_s=0.01, idle_s=0.05)
+    recorder = recorder_of("recorded", written)
     recorder(failure("A"))
     wait_until(written.began.is_set)
     for name in "BCD":
@@ -69,14 +88,14 @@ def test_failures_are_written_together_and_a_thread_without_work_ends() -> None:
     written.may_go_on.set()
     wait_until(lambda: len(written.batches) == 2)
     assert written.batches == [["A"], ["B", "C", "D"]]
-    wait_until(lambda: not any(thread.name == "failures of recorded" for thread in threading.enumerate()))
+    wait_until(lambda: "failures of recorded" not in threads_that_write())
     recorder(failure("E"))
     wait_until(lambda: written.batches[-1] == ["E"])
 
 
 def test_a_database_that_is_away_costs_failures_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     written = Written(failures_before=2)
-    recorder = FailureRecorder("", "away", written, interval_s=0.01, idle_s=0.05)
+    recorder = recorder_of("away", written)
     recorder(failure("A"))
     wait_until(lambda: "the database is away" in caplog.text)
     written.began.clear()
@@ -91,7 +110,7 @@ def test_a_database_that_is_away_costs_failures_and_nothing_else(caplog: pytest.
 def test_what_waits_is_bounded_and_the_oldest_goes() -> None:
     written = Written()
     written.may_go_on.clear()
-    recorder = FailureRecorder("", "much", written, interval_s=0.01, idle_s=0.05)
+    recorder = recorder_of("much", written)
     recorder(failure("first"))
     wait_until(written.began.is_set)
     for number in range(WAITING_MAX + 5):
@@ -99,3 +118,4 @@ def test_what_waits_is_bounded_and_the_oldest_goes() -> None:
     written.may_go_on.set()
     wait_until(lambda: len(written.batches) == 2)
     assert (len(written.batches[1]), written.batches[1][0]) == (WAITING_MAX, "5")
+    wait_until(lambda: written.deleted_old == 1)
