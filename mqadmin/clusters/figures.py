@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from mqadmin.clusters import waiting
 
@@ -22,6 +22,9 @@ class Figure:
     seen_at: datetime | None
 
 
+NEVER_TOLD = Figure(None, None)
+
+
 class DrainKind(StrEnum):
     """When the lag will be gone at the present rates."""
 
@@ -31,12 +34,37 @@ class DrainKind(StrEnum):
     UNKNOWN = "unknown"
 
 
+class DrainConfidence(StrEnum):
+    """How far the time can be relied on; `lag/draining.py` has the rule."""
+
+    STEADY = "steady"
+    UNEVEN = "uneven"
+    FEW_SAMPLES = "few_samples"
+
+
+class Pace(NamedTuple):
+    """How many messages a second a lag loses, by its samples; `per_s` None: they are too few."""
+
+    per_s: float | None
+    confidence: DrainConfidence
+
+
+NOT_SAMPLED = Pace(None, DrainConfidence.FEW_SAMPLES)
+
+
+def stored_pace(per_s: float | None, confidence: str) -> Pace:
+    """Returns the pace that a row keeps."""
+    return NOT_SAMPLED if per_s is None or not confidence else Pace(per_s, DrainConfidence(confidence))
+
+
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """`seconds` is set for IN alone."""
+    """`seconds` is set for IN alone, `confidence` for IN and NEVER. `per_s`: the pace that it was reckoned with."""
 
     kind: DrainKind
     seconds: float | None = None
+    confidence: DrainConfidence | None = None
+    per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +205,15 @@ def _moment(ms: int) -> datetime | None:
     return datetime.fromtimestamp(ms / 1000, UTC) if ms > 0 else None
 
 
-def drain(lag: int | None, in_per_s: float | None, out_per_s: float | None) -> Drain:
-    """Returns when the lag is gone if both rates stay as they are."""
+def drain(lag: int | None, in_per_s: float | None, out_per_s: float | None, pace: Pace = NOT_SAMPLED) -> Drain:
+    """Returns when the lag is gone at the pace of its samples; where they are too few, at the present rates."""
     if lag == 0:
         return Drain(DrainKind.NOW)
-    if lag is None or in_per_s is None or out_per_s is None:
+    per_s = pace.per_s
+    if per_s is None and in_per_s is not None and out_per_s is not None:
+        per_s = round(out_per_s - in_per_s, 3)
+    if lag is None or per_s is None:
         return Drain(DrainKind.UNKNOWN)
-    if out_per_s <= in_per_s:
-        return Drain(DrainKind.NEVER)
-    return Drain(DrainKind.IN, lag / (out_per_s - in_per_s))
+    if per_s <= 0:
+        return Drain(DrainKind.NEVER, None, pace.confidence, per_s)
+    return Drain(DrainKind.IN, lag / per_s, pace.confidence, per_s)

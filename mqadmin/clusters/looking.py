@@ -1,6 +1,9 @@
-"""Which groups of a polled cluster somebody looks at: the next cycles ask for these first.
+"""Which groups somebody looks at: their members are asked first, and of a polled cluster these groups.
 
-The one thing that a page writes, at most once in NOTED_EVERY for a group, and nothing where the cluster is followed.
+Where a cluster is followed its rows are true without being asked for, but not what members alone know: what they have
+in flight, how far they are, what they themselves subscribe to (`subscriptions/asking.py`).
+
+The one thing that a page writes, at most once in NOTED_EVERY for a group.
 """
 
 from __future__ import annotations
@@ -9,16 +12,16 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from mqadmin.clusters.models import POLLED_KINDS, Cluster, Group
+from mqadmin.clusters.models import Cluster, Group
 
 NOTED_EVERY = timedelta(seconds=30)
-# A page is drawn again when something changes, and at least with each cycle that asks for its group.
+# A page is drawn again when something changes; of a polled cluster at least with each cycle that asks for its group.
 LOOKED_AT_FOR = timedelta(minutes=2)
 
 
-def note_looked_at(cluster: Cluster, group: Group, now: datetime) -> None:
+def note_looked_at(group: Group, now: datetime) -> None:
     """Writes that somebody looks at the group's page."""
-    if cluster.kind not in POLLED_KINDS or (group.looked_at and now - group.looked_at < NOTED_EVERY):
+    if group.looked_at and now - group.looked_at < NOTED_EVERY:
         return
     is_due = Q(looked_at=None) | Q(looked_at__lt=now - NOTED_EVERY)
     Group.objects.filter(is_due, pk=group.pk).update(looked_at=now)

@@ -52,3 +52,13 @@ def seen_without_s(packed: bytes | memoryview, committed_offset: int) -> int | N
             break
         last = at_s
     return last
+
+
+def max_at(packed: bytes | memoryview, at_s: int) -> int | None:
+    """Returns the max as it was last seen by then; None when it had not been seen."""
+    found = None
+    for seen_s, max_offset in _PAIR.iter_unpack(packed):
+        if seen_s > at_s:
+            break
+        found = max_offset
+    return found

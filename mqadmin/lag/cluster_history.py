@@ -35,7 +35,9 @@ def leave_a_gap(cluster: Cluster, since: datetime) -> int:
     for batch in chunks(LagHistory.objects.filter(group__cluster=cluster)):
         for row in batch:
             row.samples = history.appended(row.samples, unknown)
-        update(LagHistory, batch, ["samples"])
+            # When what is found now died is not known.
+            row.failing = b""
+        update(LagHistory, batch, ["samples", "failing"])
         Group.objects.filter(pk__in=[row.group_id for row in batch]).update(due_at=since)
         written_count += 2 * len(batch)
     cluster.lag_history = history.appended(cluster.lag_history, unknown)

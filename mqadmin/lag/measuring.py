@@ -17,8 +17,12 @@ from django.db.models import F, Max, Min, OuterRef, Subquery, Sum
 
 from mqadmin.clusters.bulk import Change, chunks, update, write
 from mqadmin.clusters.figures import Behind
-from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQueue, Verdict, WaitingMethod
-from mqadmin.lag import history, rates, sums
+from mqadmin.clusters.models import BROADCASTING, Cluster, Group, QueueOffset, Topic, TopicQueue, Verdict, WaitingMethod
+from mqadmin.lag import broadcasting, draining, failing, history, rates, sums
+from mqadmin.lag.failing import Failing, FailingSample, Totals
+from mqadmin.lag.failing_totals import topic_ends, totals_of
+from mqadmin.lag.in_flight import InFlight, in_flight
+from mqadmin.lag.members_progress import held_queues
 from mqadmin.lag.models import LagHistory
 from mqadmin.lag.rates import Rate, rate
 from mqadmin.lag.signals import Turn
@@ -35,7 +39,6 @@ from mqadmin.lag.verdicts import (
 from mqadmin.objectives.selectors import objectives_of
 from mqadmin.objectives.values import DEFAULT_LAG_S, Objectives
 
-_BROADCASTING = "BROADCASTING"
 # When an observed moment is written into the row: earlier it would cost a write for every message.
 _KEPT_AFTER = timedelta(seconds=60)
 _MEASURED_FIELDS = (
@@ -54,6 +57,10 @@ _MEASURED_FIELDS = (
     "offsets_seen_at",
     "max_total",
     "committed_total",
+    "drains_per_s",
+    "drain_confidence",
+    "died_lately",
+    "retried_lately",
     "verdict",
     "verdict_rank",
     "verdict_since",
@@ -86,6 +93,9 @@ _SHOWN_FIELDS = (
     "out_per_s",
     "max_total",
     "committed_total",
+    "drains_per_s",
+    "died_lately",
+    "retried_lately",
     "verdict",
     "verdict_rule",
     "allowed_lag_s",
@@ -114,20 +124,26 @@ def measure_groups(
     """
     found = list(groups)
     measured = Measured()
-    rows = sums.read(cluster.pk, [group.pk for group in found])
-    histories = dict(LagHistory.objects.filter(group__in=found).values_list("group_id", "samples"))
+    rows = broadcasting.read(cluster.pk, [group.pk for group in found])
+    histories = LagHistory.objects.in_bulk([group.pk for group in found])
+    topics = topic_ends(cluster, [group.name for group in found])
     written, written_histories, kept = [], [], []
     has_other_lag = False
     objectives = objectives_of(cluster)
+    totals = {group.pk: sums.sums(rows.get(group.pk, sums.GroupRows()), cluster.brokers_away) for group in found}
+    held = held_queues([pk for pk, total in totals.items() if _stands(total.standing_since, now)])
     for group in found:
         group.cluster = cluster
         shown, before = _SHOWN_VALUES(group), _MEASURED_VALUES(group)
         lag, verdict, judged_at = group.lag, group.verdict, group.verdict_since
         beyond_since = group.beyond_objective_since
-        packed = histories.get(group.pk, b"")
-        total = sums.sums(rows.get(group.pk, sums.GroupRows()), cluster.brokers_away)
+        kept_before = histories.get(group.pk) or LagHistory(group=group)
+        packed, total = bytes(kept_before.samples), totals[group.pk]
         _allow(group, objectives)
-        longer = _measure(group, total, packed, now, is_watched=is_watched)
+        flying = in_flight(total.standings, held.get(group.pk, {}), now, STALLED_AFTER_S)
+        failing_now = _failing(kept_before, totals_of(group.name, total.committed_total, topics), now)
+        failed = failing.counted(failing_now, int(now.timestamp()))
+        longer = _measure(group, total, flying, failed, packed, now, is_watched=is_watched)
         has_other_lag |= lag != group.lag
         group.beyond_objective_since = _beyond_since(group, now)
         if (beyond_since is None) != (group.beyond_objective_since is None):
@@ -140,8 +156,9 @@ def measure_groups(
             measured.shown.append(group)
         if before != _MEASURED_VALUES(group):
             written.append(group)
-        if longer is not None:
-            written_histories.append(LagHistory(group=group, samples=longer, updated_at=now))
+        if longer is not None or failing_now != bytes(kept_before.failing):
+            samples = packed if longer is None else longer
+            written_histories.append(LagHistory(group=group, samples=samples, failing=failing_now, updated_at=now))
         kept += [_kept(pk, behind) for pk, behind in total.waiting if _is_kept(behind, now)]
     update(Group, written, _MEASURED_FIELDS)
     write(QueueOffset, kept)
@@ -216,7 +233,16 @@ def _measure_topic(
     topic.due_at = rates.due_at(topic.rate_base_at, [topic.in_per_s], now) if is_watched else None
 
 
-def _measure(group: Group, total: Sums, packed: bytes | memoryview, now: datetime, *, is_watched: bool) -> bytes | None:
+def _measure(
+    group: Group,
+    total: Sums,
+    flying: InFlight | None,
+    failed: Failing,
+    packed: bytes | memoryview,
+    now: datetime,
+    *,
+    is_watched: bool,
+) -> bytes | None:
     """Sets the fields of _MEASURED_FIELDS but `revision`; returns the history where it has a further sample.
 
     Whether a queue of a broker that is away stands is not known: it bears on the sums, and on no verdict or rate.
@@ -228,17 +254,21 @@ def _measure(group: Group, total: Sums, packed: bytes | memoryview, now: datetim
     group.moved_at = total.moved_at or group.moved_at
     group.offsets_seen_at = total.seen_at or group.offsets_seen_at
     group.max_total, group.committed_total = total.max_total, total.committed_total
+    # What a member said is true when it said so, however its cluster is observed.
+    is_watched &= not total.of_member
     if not total.is_any_away:
         _measure_rates(group, total, now if is_watched else group.offsets_seen_at or now)
-    _judge(group, total, packed, now)
+    pace = draining.pace(packed, int(now.timestamp()), group.lag or None)
+    group.drains_per_s = pace.per_s
+    group.drain_confidence = "" if pace.per_s is None else pace.confidence
+    group.died_lately, group.retried_lately = failed.died, failed.retried
+    _judge(group, total, flying, failed, packed, now)
     sample = history.LagSample(int(now.timestamp()), group.lag)
     is_news, is_room = history.is_news(packed, sample), history.has_room(packed, sample.at_s)
     # Where the rows are sampled, a rate changes with the next sample, not by time alone.
     has_rates = is_watched and not total.is_any_away
     group.due_at = min(
-        _due_moments(
-            group, total.standing_since, packed, now, is_sample_waiting=is_news and not is_room, has_rates=has_rates
-        ),
+        _due_moments(group, total, flying, packed, now, is_sample_waiting=is_news and not is_room, has_rates=has_rates),
         default=None,
     )
     return history.appended(packed, sample) if is_news and is_room else None
@@ -274,10 +304,28 @@ def _measure_rates(group: Group, total: Sums, at: datetime) -> None:
     _, group.rate_base_committed, group.out_per_s = went_out
 
 
-def _judge(group: Group, total: Sums, packed: bytes | memoryview, now: datetime) -> None:
+def _stands(since: datetime | None, now: datetime) -> bool:
+    return since is not None and (now - since).total_seconds() >= STALLED_AFTER_S
+
+
+def _failing(known: LagHistory, totals: Totals | None, now: datetime) -> bytes:
+    """Returns what is kept of the group's failures, with what its topics hold now."""
+    if totals is None:
+        return bytes(known.failing)
+    return failing.appended(bytes(known.failing), FailingSample(int(now.timestamp()), totals))
+
+
+def _judge(
+    group: Group,
+    total: Sums,
+    flying: InFlight | None,
+    failed: Failing,
+    packed: bytes | memoryview,
+    now: datetime,
+) -> None:
     known = VerdictInput(
         now=now,
-        is_broadcast=group.message_model == _BROADCASTING,
+        is_broadcast=group.message_model == BROADCASTING,
         member_count=group.member_count,
         lag=group.lag,
         lag_before=history.lag_at(packed, int(now.timestamp()) - GROWTH_WINDOW_S),
@@ -287,6 +335,8 @@ def _judge(group: Group, total: Sums, packed: bytes | memoryview, now: datetime)
         moved_at=group.moved_at,
         is_any_broker_away=total.is_any_away,
         rewound_count=total.rewound_count,
+        in_flight=flying,
+        failing=failed,
         allowed_lag_s=group.allowed_lag_s or DEFAULT_LAG_S,
         allowed_lag=group.allowed_lag,
         was=Verdict(group.verdict),
@@ -300,7 +350,8 @@ def _judge(group: Group, total: Sums, packed: bytes | memoryview, now: datetime)
 
 def _due_moments(
     group: Group,
-    standing_since: datetime | None,
+    total: Sums,
+    flying: InFlight | None,
     packed: bytes | memoryview,
     now: datetime,
     *,
@@ -311,8 +362,12 @@ def _due_moments(
     rate_due_at = rates.due_at(group.rate_base_at, [group.in_per_s, group.out_per_s], now)
     if has_rates and rate_due_at is not None:
         yield rate_due_at
+    if flying is not None and flying.until > now:
+        yield flying.until
+    if group.died_lately or group.retried_lately:
+        yield now + timedelta(seconds=failing.AGAIN_S)
     for since, after_s in (
-        (standing_since, STALLED_AFTER_S),
+        (total.standing_since, STALLED_AFTER_S),
         (group.behind_since, group.allowed_lag_s or DEFAULT_LAG_S),
         (group.calm_since, SETTLE_S),
         (group.moved_at, QUIET_AFTER_S),
@@ -345,6 +400,6 @@ def _write_histories(rows: Sequence[LagHistory], known: Container[int]) -> None:
         [row for row in rows if row.group_id not in known],
         update_conflicts=True,
         unique_fields=["group"],
-        update_fields=["samples", "updated_at"],
+        update_fields=["samples", "failing", "updated_at"],
     )
-    update(LagHistory, [row for row in rows if row.group_id in known], ["samples", "updated_at"])
+    update(LagHistory, [row for row in rows if row.group_id in known], ["samples", "failing", "updated_at"])

@@ -15,6 +15,8 @@ SPAN_NOTE_CHARS_MAX = 500
 class LagHistory(models.Model):
     group = models.OneToOneField(Group, on_delete=models.CASCADE, related_name="lag_history", primary_key=True)
     samples = models.BinaryField(default=bytes)
+    # What of it died or was retried lately (`failing.py` packs it).
+    failing = models.BinaryField(default=bytes)
     updated_at = models.DateTimeField()
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from django.dispatch import receiver
 from django.utils import timezone
 
 from mqadmin.clusters.bulk import chunks
-from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic
+from mqadmin.clusters.models import BROADCASTING, Cluster, Group, QueueOffset, Topic
 from mqadmin.lag import cluster_history, measuring
 from mqadmin.lag.signals import GroupsMeasured, groups_measured
 from mqadmin.lag.verdicts import BROKER_AWAY
@@ -22,17 +22,20 @@ from mqadmin.observing.signals import (
     Applied,
     GroupsChanged,
     GroupsCommitted,
+    MembersTold,
     ObservationResumed,
     ReachabilityChanged,
     Ticked,
     TopicsChanged,
     groups_changed,
     groups_committed,
+    members_told,
     observation_resumed,
     reachability_changed,
     ticked,
     topics_changed,
 )
+from remoting.wire.names import group_of_dlq, is_dlq_topic
 
 # Measured at one tick, those due longest first: a tick stays short, and the others come with the next.
 DUE_MAX = 500
@@ -54,8 +57,16 @@ def measure_topics_and_their_readers(event: TopicsChanged, **_: object) -> int:
     written_count = measuring.measure_topics(event.cluster, topics, event.at, is_watched=event.is_watched)
     readers = QueueOffset.objects.filter(group__cluster=event.cluster, topic_name__in=event.grown)
     group_ids = set(readers.values_list("group_id", flat=True).distinct()) if event.grown else set()
+    group_ids |= _failing_groups(event)
     written_count += _measure_groups(event, group_ids - event.named_group_ids, is_changed=False)
     return written_count + _see_again(event, group_ids | event.named_group_ids)
+
+
+def _failing_groups(event: TopicsChanged) -> set[int]:
+    """Returns whose messages died: nobody reads topics of dead letters."""
+    names = [group_of_dlq(topic) for topic in event.grown if is_dlq_topic(topic)]
+    found = (Group.objects.filter(cluster=event.cluster, name__in=some) for some in chunks(names))
+    return {pk for groups in found for pk in groups.values_list("pk", flat=True)}
 
 
 def _see_again(event: TopicsChanged, measured: AbstractSet[int]) -> int:
@@ -97,6 +108,13 @@ def measure_again_where_a_broker_went_or_came(event: ReachabilityChanged, **_: o
     concerned = Q(pk__in=on_those_away.values("group")) | Q(verdict_rule=BROKER_AWAY)
     groups = cluster.groups.filter(concerned | has_rate & ~Q(in_per_s=0, out_per_s=0))
     return groups.update(due_at=now) + cluster.topics.filter(has_rate & ~Q(in_per_s=0)).update(due_at=now)
+
+
+@receiver(members_told)
+def measure_again_what_waits(event: MembersTold, **_: object) -> int:
+    """Makes due the groups whose members said what they hold, where that counts: messages wait, or it broadcasts."""
+    told = Group.objects.filter(pk__in=[one.group_id for one in event.groups])
+    return told.filter(Q(behind_since__isnull=False) | Q(message_model=BROADCASTING)).update(due_at=event.at)
 
 
 @receiver(observation_resumed)

@@ -24,7 +24,7 @@ from django.db.models import Q
 
 from mqadmin.clusters.bulk import CHUNK, chunks
 from mqadmin.clusters.models import POLLED_KINDS, VERDICT_RANKS, Cluster, ClusterState, TopicKind, Verdict
-from mqadmin.lag import packing, sampled_queues, sums, written
+from mqadmin.lag import broadcasting, packing, sampled_queues, sums, written
 from mqadmin.lag.models import SPAN_NOTE_CHARS_MAX, GroupSample, SampledSpan, SamplingState, SpanState
 from mqadmin.lag.packing import QueueSample, Sampled
 from mqadmin.lag.sums import QueueEnd
@@ -156,7 +156,7 @@ def _changed_rows(
     now: datetime,
 ) -> tuple[list[GroupSample], dict[int, WrittenGroup]]:
     """Returns what of these groups is to be written, and what will then have been."""
-    rows = sums.read(cluster.pk, [group.pk for group in groups])
+    rows = broadcasting.read(cluster.pk, [group.pk for group in groups])
     dead = _dead_letters(cluster, [name for group in groups if (name := dlq_topic(group.name)) in dead_ends])
     samples: list[GroupSample] = []
     of_batch: dict[int, WrittenGroup] = {}

@@ -18,6 +18,7 @@ from mqadmin.clusters import figures
 from mqadmin.clusters.bulk import chunks
 from mqadmin.clusters.figures import Behind
 from mqadmin.clusters.models import QueueOffset, TopicQueue
+from mqadmin.lag.in_flight import Standing as StandingQueue
 from remoting.wire.bodies.message_queue import MessageQueue
 
 
@@ -50,13 +51,17 @@ class QueueEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """`moved_at`: the latest, `seen_at`: the oldest of the rows. `standings`: by the primary key of the row."""
+    """`moved_at`: the latest, `seen_at`: the oldest of the rows. `standings`: by the primary key of the row.
+
+    `of_member`: the client whose own word they are, where the group broadcasts; their keys are below 0.
+    """
 
     rows: Sequence[QueueRow] = ()
     ends: Mapping[MessageQueue, QueueEnd] = field(default_factory=dict)
     standings: Mapping[int, Standing] = field(default_factory=dict)
     moved_at: datetime | None = None
     seen_at: datetime | None = None
+    of_member: str = ""
 
 
 @dataclass(slots=True)
@@ -64,9 +69,10 @@ class Sums:
     """Over the queues of one group. `known_count`, the totals and `lag` (None: no queue) are of those with a known lag.
 
     `rewound_count`: how many messages were consumed before, and will be again, because offsets were moved back.
+    `standings`: the queues of brokers that answer with messages waiting, and since when each has stood.
     `standing_since`: since when the longest-standing queue with messages waiting has neither moved nor been empty, of
     brokers that answer. `waiting`: by the primary key of a row that does not say so itself, since when its next message
-    has been waiting. A sum is as old as its oldest part: `seen_at`.
+    has been waiting. `of_member`: as of the rows. A sum is as old as its oldest part: `seen_at`.
     """
 
     queue_count: int = 0
@@ -76,11 +82,13 @@ class Sums:
     committed_total: int = 0
     behind: Behind = figures.NOT_BEHIND
     standing_since: datetime | None = None
+    standings: list[StandingQueue] = field(default_factory=list)
     moved_at: datetime | None = None
     seen_at: datetime | None = None
     is_any_away: bool = False
     rewound_count: int = 0
     fingerprint: int = 0
+    of_member: str = ""
     waiting: list[tuple[int, Behind]] = field(default_factory=list)
 
 
@@ -110,6 +118,7 @@ def read(cluster_id: int, group_ids: Collection[int]) -> dict[int, GroupRows]:
 def sums(of_group: GroupRows, away: Container[str]) -> Sums:
     """Adds up one group's queues. Whether a queue of a broker that is `away` stands is not known."""
     total = Sums(queue_count=len(of_group.rows), moved_at=of_group.moved_at, seen_at=of_group.seen_at)
+    total.of_member = of_group.of_member
     known: list[str] = []
     total_lag = 0
     for row in of_group.rows:
@@ -129,7 +138,7 @@ def sums(of_group: GroupRows, away: Container[str]) -> Sums:
             _add_waiting(total, row, standing, end, lag, is_away=is_away)
     total.known_count = len(known)
     total.lag = total_lag if known else None
-    total.fingerprint = crc32("\n".join(sorted(known)).encode())
+    total.fingerprint = crc32("\n".join((*sorted(known), *filter(None, [of_group.of_member]))).encode())
     return total
 
 
@@ -151,9 +160,10 @@ def _add_waiting(total: Sums, row: QueueRow, standing: Standing, end: QueueEnd, 
         total.behind = behind
     if standing.committed_since is not None and not is_away:
         since = max(standing.committed_since, behind.since)
+        total.standings.append(StandingQueue(MessageQueue(row.topic_name, row.broker_name, row.queue_id), since))
         if total.standing_since is None or since < total.standing_since:
             total.standing_since = since
-    if standing.behind_since is None:
+    if standing.behind_since is None and not total.of_member:
         total.waiting.append((row.pk, behind))
 
 

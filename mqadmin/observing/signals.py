@@ -22,6 +22,7 @@ from django.dispatch import Signal
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.observing.observation import ObservedEvent
+from remoting.wire.bodies.message_queue import MessageQueue
 
 # Topics were made, changed or deleted, or their queues reached further. → TopicsChanged
 topics_changed = Signal()
@@ -31,6 +32,8 @@ groups_changed = Signal()
 groups_committed = Signal()
 # Members joined, left, changed their subscription, or queues moved. → RebalanceObserved
 rebalance_observed = Signal()
+# Members said what they hold. → MembersTold
+members_told = Signal()
 # A cluster answers, answers in part, or does not. → ReachabilityChanged
 reachability_changed = Signal()
 # A cluster is observed again after a silence. → ObservationResumed
@@ -115,6 +118,33 @@ class Ticked:
     is_watched: bool
 
 
+@dataclass(frozen=True, slots=True)
+class QueueMove:
+    """A queue that a member holds, and another one did (`from_client`), or the other way round; "" for nobody known."""
+
+    queue: MessageQueue
+    from_client: str
+    to_client: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTold:
+    """What members of a group said: who holds what now and held it not when they were asked before, at `since`."""
+
+    group_id: int
+    moves: Sequence[QueueMove] = ()
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MembersTold:
+    """Their answers are written. `at`: when they were asked."""
+
+    cluster: Cluster
+    at: datetime
+    groups: Sequence[GroupTold]
+
+
 Event = (
     TopicsChanged
     | GroupsChanged
@@ -123,6 +153,7 @@ Event = (
     | ReachabilityChanged
     | ObservationResumed
     | Ticked
+    | MembersTold
 )
 
 

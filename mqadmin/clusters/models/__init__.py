@@ -1,6 +1,7 @@
 """What is known of every cluster: brokers, topics, groups, members, subscriptions, offsets.
 
-Written by `mqadmin/observing/synchroniser.py` alone, and the derived columns of topics and groups by `mqadmin/lag/`.
+Written by `mqadmin/observing/synchroniser.py` alone, but for the derived columns of topics and groups (`mqadmin/lag/`)
+and what members said of their queues (`mqadmin/subscriptions/asking.py`).
 What is not known is null, never 0; `seen_at` is when a broker last reported it. Times are the broker's where it reports
 one. Offsets are queue offsets: the next to read, or to be written.
 """
@@ -19,13 +20,15 @@ from mqadmin.clusters.models.cluster import (
     ClusterState,
     FollowerLease,
 )
-from mqadmin.clusters.models.group import NEEDS_ATTENTION, VERDICT_RANKS, Group, Verdict, WaitingMethod
+from mqadmin.clusters.models.group import BROADCASTING, NEEDS_ATTENTION, VERDICT_RANKS, Group, Verdict, WaitingMethod
 from mqadmin.clusters.models.member import CLIENT_ID_CHARS_MAX, Member, Subscription
+from mqadmin.clusters.models.member_progress import MemberProgress
 from mqadmin.clusters.models.queue_offset import QueueOffset
 from mqadmin.clusters.models.request_cost import RequestCost
 from mqadmin.clusters.models.topic import Topic, TopicKind, TopicQueue
 
 __all__ = [
+    "BROADCASTING",
     "CLIENT_ID_CHARS_MAX",
     "CLUSTER_NAME_CHARS_MAX",
     "ID_MAX",
@@ -43,6 +46,7 @@ __all__ = [
     "FollowerLease",
     "Group",
     "Member",
+    "MemberProgress",
     "QueueOffset",
     "RequestCost",
     "Subscription",

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import models
 
-from mqadmin.clusters.figures import Behind, Drain, Figure, drain
+from mqadmin.clusters.figures import Behind, Drain, Figure, drain, stored_pace
 from mqadmin.clusters.models.cluster import NAME_CHARS_MAX, POLLED_KINDS, Cluster, ClusterState
 from mqadmin.clusters.ordering import NullsLastIndex, largest_first
 
@@ -16,8 +16,10 @@ class Verdict(models.TextChoices):
 
     STALLED = "stalled", "STALLED"
     STOPPED = "stopped", "STOPPED"
+    FAILING = "failing", "FAILING"
     SLOW = "slow", "SLOW"
     REWOUND = "rewound", "REWOUND"
+    BUSY = "busy", "BUSY"
     UNKNOWN = "unknown", "UNKNOWN"
     OK = "ok", "OK"
     QUIET = "quiet", "QUIET"
@@ -27,13 +29,17 @@ class Verdict(models.TextChoices):
 VERDICT_RANKS = {
     Verdict.STALLED: 0,
     Verdict.STOPPED: 10,
+    Verdict.FAILING: 15,
     Verdict.SLOW: 20,
     Verdict.REWOUND: 25,
+    Verdict.BUSY: 27,
     Verdict.UNKNOWN: 30,
     Verdict.OK: 40,
     Verdict.QUIET: 50,
 }
-NEEDS_ATTENTION = (Verdict.STALLED, Verdict.STOPPED, Verdict.SLOW)
+# As RocketMQ writes it: each member gets all messages, and keeps its own offsets.
+BROADCASTING = "BROADCASTING"
+NEEDS_ATTENTION = (Verdict.STALLED, Verdict.STOPPED, Verdict.FAILING, Verdict.SLOW)
 
 
 class WaitingMethod(models.TextChoices):
@@ -82,6 +88,13 @@ class Group(models.Model):
     # Sums over the queues whose lag is known.
     max_total = models.BigIntegerField(null=True, blank=True)
     committed_total = models.BigIntegerField(null=True, blank=True)
+    # How many messages a second its lag loses, by the samples of five minutes, and how far that can be relied on
+    # (`lag/draining.py`); null: they are too few.
+    drains_per_s = models.FloatField(null=True, blank=True)
+    drain_confidence = models.CharField(max_length=12, blank=True, default="")
+    # How many of its messages died, and how many came to be retried, in the last ten minutes (`lag/failing.py`).
+    died_lately = models.PositiveBigIntegerField(null=True, blank=True)
+    retried_lately = models.PositiveBigIntegerField(null=True, blank=True)
     verdict = models.CharField(max_length=10, choices=Verdict, default=Verdict.UNKNOWN)
     # One of VERDICT_RANKS.
     verdict_rank = models.PositiveSmallIntegerField(default=VERDICT_RANKS[Verdict.UNKNOWN])
@@ -99,7 +112,7 @@ class Group(models.Model):
     beyond_objective_since = models.DateTimeField(null=True, blank=True)
     # Counts up with every change of this group's rows; pages compare it.
     revision = models.PositiveBigIntegerField(default=0)
-    # When somebody last looked at its page, of a polled cluster.
+    # When somebody last looked at its page (`clusters/looking.py`).
     looked_at = models.DateTimeField(null=True, blank=True)
     # When time alone can change a figure or the verdict; null: never.
     due_at = models.DateTimeField(null=True, blank=True)
@@ -129,15 +142,15 @@ class Group(models.Model):
 
     @property
     def lag_figure(self) -> Figure:
-        return Figure(self.lag, self.cluster.true_until(self.offsets_seen_at, self.of_brokers))
+        return Figure(self.lag, self._true_until(self.offsets_seen_at))
 
     @property
     def in_figure(self) -> Figure:
-        return Figure(self.in_per_s, self.cluster.true_until(self.rate_base_at, self.of_brokers))
+        return Figure(self.in_per_s, self._true_until(self.rate_base_at))
 
     @property
     def out_figure(self) -> Figure:
-        return Figure(self.out_per_s, self.cluster.true_until(self.rate_base_at, self.of_brokers))
+        return Figure(self.out_per_s, self._true_until(self.rate_base_at))
 
     @property
     def members_figure(self) -> Figure:
@@ -149,9 +162,18 @@ class Group(models.Model):
 
     @property
     def sampled_until(self) -> datetime | None:
-        """Returns the sample that its figures are of, where the cluster is polled and all brokers answer; else None."""
-        is_sampled = self.cluster.kind in POLLED_KINDS and self.cluster.state == ClusterState.REACHABLE
+        """Returns the sample that its figures are of, where the cluster is polled and all brokers answer; else None.
+
+        Those of a broadcasting group are what a member said, wherever.
+        """
+        is_polled = self.cluster.kind in POLLED_KINDS and self.cluster.state == ClusterState.REACHABLE
+        is_sampled = is_polled or self.message_model == BROADCASTING
         return self.offsets_seen_at if is_sampled else None
+
+    def _true_until(self, seen_at: datetime | None) -> datetime | None:
+        if self.message_model == BROADCASTING:
+            return seen_at
+        return self.cluster.true_until(seen_at, self.of_brokers)
 
     def is_within_objective(self, now: datetime, share: float = 1.0) -> bool | None:
         """Tells whether no message waits longer, and no more wait, than `share` of what is allowed; None: not known."""
@@ -165,4 +187,4 @@ class Group(models.Model):
 
     @property
     def drain(self) -> Drain:
-        return drain(self.lag, self.in_per_s, self.out_per_s)
+        return drain(self.lag, self.in_per_s, self.out_per_s, stored_pace(self.drains_per_s, self.drain_confidence))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 
-from mqadmin.clusters.figures import SubscriptionDifference
+from mqadmin.clusters.figures import NEVER_TOLD, Figure, SubscriptionDifference
 from mqadmin.clusters.models.cluster import NAME_CHARS_MAX
 from mqadmin.clusters.models.group import Group
 from mqadmin.clusters.versions import version_name
@@ -26,6 +26,10 @@ class Member(models.Model):
 
     # Those that it was seen to pull last, each with its `end`; set by selectors.
     queues: Sequence[QueueOffset] = ()
+    # How far it is by its own word (`lag/broadcasting.py`); set by who shows it.
+    own_lag: object = None
+    # How much it has in flight, by its own word; set by whoever shows it.
+    in_flight: Figure = NEVER_TOLD
 
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="members")
     client_id = models.CharField(max_length=CLIENT_ID_CHARS_MAX)

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import models
 
 from mqadmin.clusters import figures
-from mqadmin.clusters.figures import Behind
+from mqadmin.clusters.figures import NEVER_TOLD, Behind, Figure
 from mqadmin.clusters.models.cluster import NAME_CHARS_MAX
 from mqadmin.clusters.models.group import Group, WaitingMethod
 from mqadmin.clusters.models.member import CLIENT_ID_CHARS_MAX
@@ -30,6 +30,8 @@ class QueueOffset(models.Model):
     """
 
     end: TopicQueue | None = None
+    # How much of it is in flight, by its member's word; set by whoever shows it.
+    in_flight: Figure = NEVER_TOLD
 
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="queue_offsets")
     topic_name = models.CharField(max_length=NAME_CHARS_MAX)

@@ -13,6 +13,7 @@ from mqadmin.clusters.selectors.newest_first import read_cursor, rows_behind, wr
 PAGE_SIZE = 50
 
 M = TypeVar("M", bound=Model)
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class NewestRows(Generic[M]):
         if position is not None:
             rows = rows_behind(rows, self.column, *position)
         return list(rows.order_by(f"-{self.column}", "-pk")[:size])
+
+    def look(self, position: Sequence[Any] | None, size: int) -> Looked[M]:
+        """Returns at most `size` rows behind the position, and where to go on."""
+        found = self.after(position, size)
+        return Looked(found, self.position(found[-1]) if len(found) == size else None)
 
     def position(self, row: M) -> list[object]:
         """Returns the position of a row, as plain JSON."""
@@ -46,7 +52,16 @@ class NewestRows(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[M]):
-    """`older` is the cursor of the next page, "" on the last."""
+    """`older` is the cursor of the next page, "" on the last. `is_cut`: it ended before it was full, more may come."""
 
     rows: tuple[M, ...]
     older: str
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Looked(Generic[R]):
+    """What a bounded look found, and the position at which the next one goes on; None where all was looked through."""
+
+    rows: list[R]
+    place: list[Any] | None

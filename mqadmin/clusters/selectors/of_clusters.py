@@ -11,8 +11,9 @@ from typing import Any
 from django.db.models import Aggregate, Count, Q, QuerySet, Sum
 from django.utils import timezone
 
+from mqadmin.clusters.cluster_verdict import ClusterInput, ClusterJudgement, judge_cluster
 from mqadmin.clusters.figures import Figure
-from mqadmin.clusters.models import NEEDS_ATTENTION, Broker, Cluster, Group, Topic, TopicKind
+from mqadmin.clusters.models import NEEDS_ATTENTION, Broker, Cluster, Group, Topic, TopicKind, Verdict
 from mqadmin.clusters.ordering import largest_first
 
 ATTENTION_MAX = 20
@@ -32,6 +33,7 @@ class ClusterCard:
     lag: Figure
     in_per_s: Figure
     out_per_s: Figure
+    judgement: ClusterJudgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,7 @@ def _cards(clusters: Sequence[Cluster]) -> tuple[ClusterCard, ...]:
         Group.objects.filter(cluster__in=clusters, is_system=False),
         count=Count("pk"),
         attention=Count("pk", filter=Q(verdict__in=NEEDS_ATTENTION)),
+        **{f"is_{verdict}": Count("pk", filter=Q(verdict=verdict)) for verdict in Verdict},
         lag=Sum("lag"),
         out_per_s=Sum("out_per_s"),
     )
@@ -162,6 +165,15 @@ def _card(
         lag=Figure(group_sums.get("lag"), until),
         in_per_s=Figure(topic_sums.get("in_per_s"), until),
         out_per_s=Figure(group_sums.get("out_per_s"), until),
+        judgement=judge_cluster(
+            ClusterInput(
+                state=cluster.state,
+                broker_count=len(brokers),
+                away_count=sum(bool(broker.last_error) for broker in brokers),
+                undriven_count=sum(broker.scheduler is not None and not broker.scheduler.driver for broker in brokers),
+                groups={verdict: group_sums.get(f"is_{verdict}", 0) for verdict in Verdict},
+            )
+        ),
     )
 
 

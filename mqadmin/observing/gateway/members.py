@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from remoting.wire.bodies.running_info import (
     PROP_CONSUMEORDERLY,
     PROP_CONSUMER_START_TIMESTAMP,
     ConsumerRunningInfo,
+    ProcessQueueInfo,
 )
 
 # Of one member: what a hostile one could say at length.
@@ -48,6 +49,12 @@ class MemberTold:
     consume_from_where: str
     is_orderly: bool | None
     started_at: datetime | None
+    # By queue: how far it is, and what it has pulled and not finished.
+    progress: Mapping[MessageQueue, ProcessQueueInfo] = field(default_factory=dict)
+    # How long one call of its listener may take.
+    consume_timeout_s: int | None = None
+    # Topics of which messages failed within the last minute.
+    failing_topics: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +96,26 @@ class MemberRequests:
 
 
 def _told(info: ConsumerRunningInfo) -> MemberTold:
-    words = info.properties
+    words, queues = info.properties, tuple(sorted(info.queues))[:QUEUES_MAX]
     return MemberTold(
         subscriptions=tuple(
             msgspec.structs.replace(entry, sub_string=entry.sub_string[:EXPRESSION_CHARS_MAX])
             for entry in info.subscriptions[:SUBSCRIPTIONS_MAX]
         ),
-        queues=tuple(sorted(info.queues))[:QUEUES_MAX],
+        queues=queues,
         message_model=words.get("messageModel", "")[:20],
         consume_from_where=words.get("consumeFromWhere", "")[:60],
         is_orderly={"true": True, "false": False}.get(words.get(PROP_CONSUMEORDERLY, "").lower()),
         started_at=_started_at(words.get(PROP_CONSUMER_START_TIMESTAMP, "")),
+        progress={queue: info.queues[queue] for queue in queues},
+        consume_timeout_s=_consume_timeout_s(words.get("consumeTimeout", "")),
+        failing_topics=frozenset(topic for topic, status in info.statuses.items() if status.consume_failed_tps > 0),
     )
+
+
+def _consume_timeout_s(minutes: str) -> int | None:
+    """Returns Java's setting, which is in minutes, in seconds."""
+    return 60 * int(minutes) if minutes.isascii() and minutes.isdigit() and len(minutes) < 7 else None
 
 
 def _started_at(text: str) -> datetime | None:

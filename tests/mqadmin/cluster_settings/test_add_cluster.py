@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from mqadmin.actions.runs import Refusal
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from tests.support.callers import caller
+from tests.support.raw_server import RawServer
 
 
 def preview(person: Any, namesrv: str, name: str = "prod") -> Preview[Any]:
@@ -22,22 +22,14 @@ def preview(person: Any, namesrv: str, name: str = "prod") -> Preview[Any]:
 @pytest.fixture
 def stranger() -> Iterator[str]:
     """The address of a server that answers something else, whatever it is asked."""
-    loop = asyncio.new_event_loop()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
         await writer.drain()
-        writer.close()
 
-    server = loop.run_until_complete(asyncio.start_server(answer, "127.0.0.1", 0))
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    loop.call_soon_threadsafe(server.close)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    with RawServer(answer) as server:
+        yield server.address
 
 
 def test_the_preview_says_what_is_there(brokers, ann) -> None:

@@ -247,6 +247,7 @@ def test_overview_counts_and_puts_the_worst_first(cluster: Cluster) -> None:
     (card,) = overview.clusters
     assert (card.group_count, card.attention_count, card.lag.value) == (4, 3, 516)
     assert card.in_per_s.value is None, "no topic's rate is known"
+    assert [(one.verdict, one.count) for one in card.judgement.findings] == [("stalled", 2), ("slow", 1)]
 
 
 def test_cluster_page_says_which_broker_answers_and_who_drives(cluster: Cluster) -> None:
@@ -255,6 +256,8 @@ def test_cluster_page_says_which_broker_answers_and_who_drives(cluster: Cluster)
     page = selectors.cluster_page("local")
     assert [row.is_answering for row in page.brokers] == [True, False]
     assert page.card.answering_broker_count == 1
+    assert page.card.judgement.verdict == "partial"
+    assert [(one.verdict, one.count) for one in page.card.judgement.findings] == [("partial", 1), ("not_running", 1)]
     first, second = page.brokers
     assert first.scheduler is not None
     assert (first.scheduler.driver, first.scheduler.late_ms) == ("", 12)

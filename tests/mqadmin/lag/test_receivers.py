@@ -7,21 +7,28 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from mqadmin.clusters.models import Cluster, Group, Topic
+from mqadmin.clusters.held_queues import HeldQueue
+from mqadmin.clusters.models import Cluster, Group, MemberProgress, Topic
 from mqadmin.clusters.waiting import noted
 from mqadmin.lag import history
 from mqadmin.lag.models import LagHistory
 from mqadmin.observing.signals import (
     GroupsCommitted,
+    GroupTold,
+    MembersTold,
     ObservationResumed,
     ReachabilityChanged,
     Ticked,
+    TopicsChanged,
     groups_committed,
+    members_told,
     publish,
     reachability_changed,
     ticked,
+    topics_changed,
 )
 from mqadmin.observing.signals import observation_resumed as resumed
+from remoting.wire.bodies.message_queue import MessageQueue
 
 pytestmark = pytest.mark.django_db
 
@@ -64,6 +71,34 @@ def tick(cluster: Cluster, seconds: float) -> int:
 
 def test_receivers_say_how_many_rows_they_wrote(group: Group) -> None:
     assert measure(group) == 2, "the group, and its history"
+
+
+def test_group_is_busy_while_its_member_says_that_messages_are_in_flight(group: Group) -> None:
+    member = group.members.create(client_id="c1", first_seen_at=NOW, seen_at=NOW)
+
+    def say(seconds: float, count: int) -> None:
+        at = NOW + timedelta(seconds=seconds)
+        rows = [HeldQueue(MessageQueue("orders", "a", 0), 10, at.timestamp(), count).as_row()]
+        MemberProgress.objects.update_or_create(
+            member=member, defaults={"told_at": at, "consume_timeout_s": 300, "queues": rows}
+        )
+        publish(members_told, MembersTold(group.cluster, at, [GroupTold(group.pk)]))
+
+    def verdict(seconds: float) -> str:
+        tick(group.cluster, seconds)
+        group.refresh_from_db()
+        return group.verdict
+
+    measure(group)
+    say(45, 3)
+    assert verdict(61) == "busy"
+    assert (group.verdict_numbers["in_flight"], group.verdict_numbers["timeout_s"]) == (3, 300)
+    assert verdict(45 + 149) == "busy"
+    assert verdict(45 + 151) == "stalled", "its member is silent"
+    say(200, 3)
+    assert verdict(201) == "busy"
+    say(290, 3)
+    assert verdict(301) == "stalled", "in flight for longer than its consume time-out"
 
 
 @pytest.mark.slow
@@ -142,3 +177,81 @@ def test_rates_come_to_rest_when_a_broker_is_back_and_nothing_moves_any_more(gro
     tick(cluster, began_s + 100)
     topic, group = Topic.objects.get(), Group.objects.get()
     assert (topic.in_per_s, group.in_per_s, group.out_per_s) == (0, 0, 0)
+
+
+def dead_letters(cluster: Cluster, count: int, seconds: float) -> None:
+    """Has the broker tell that the group's topic of dead letters holds so many."""
+    at = NOW + timedelta(seconds=seconds)
+    topic, _ = Topic.objects.get_or_create(
+        cluster=cluster, name="%DLQ%billing", defaults={"kind": "dead_letter", "seen_at": at}
+    )
+    topic.queues.update_or_create(
+        broker_name="a", queue_id=0, defaults={"min_offset": 0, "max_offset": count, "seen_at": at}
+    )
+    event = TopicsChanged(
+        cluster=cluster, at=at, is_watched=True, topic_ids=[topic.pk], grown=[topic.name], named_group_ids=set()
+    )
+    publish(topics_changed, event)
+
+
+def test_group_whose_messages_die_is_told_so_for_ten_minutes(group: Group) -> None:
+    group.queue_offsets.update(committed_offset=15, behind_since=None, behind_method="")
+    measure(group)
+    dead_letters(group.cluster, 1, 40)
+    group.refresh_from_db()
+    assert (group.verdict, group.verdict_rule, group.died_lately) == ("failing", "messages_die", 1)
+    dead_letters(group.cluster, 3, 200)
+    group.refresh_from_db()
+    assert (group.verdict_numbers["died"], group.died_lately) == (3, 3)
+    for seconds in range(260, 900, 30):
+        tick(group.cluster, seconds)
+    group.refresh_from_db()
+    assert (group.verdict, group.died_lately) == ("quiet", 0)
+
+
+def test_dead_letters_that_were_there_before_are_no_news(group: Group) -> None:
+    topic = Topic.objects.create(cluster=group.cluster, name="%DLQ%billing", kind="dead_letter", seen_at=NOW)
+    topic.queues.create(broker_name="a", queue_id=0, min_offset=0, max_offset=900, seen_at=NOW)
+    measure(group)
+    measure(group, 30)
+    group.refresh_from_db()
+    assert (group.verdict, group.died_lately) == ("ok", 0)
+
+
+def test_what_died_in_a_silence_is_not_told_to_have_died_now(group: Group) -> None:
+    group.queue_offsets.update(committed_offset=15, behind_since=None, behind_method="")
+    measure(group)
+    publish(resumed, ObservationResumed(group.cluster, NOW))
+    dead_letters(group.cluster, 9, 7200)
+    group.refresh_from_db()
+    assert group.died_lately == 0
+
+
+def test_group_is_told_that_its_retries_keep_coming(group: Group) -> None:
+    group.queue_offsets.update(committed_offset=15, behind_since=None, behind_method="")
+    topic = Topic.objects.create(cluster=group.cluster, name="%RETRY%billing", kind="retry", seen_at=NOW)
+    queue = topic.queues.create(broker_name="a", queue_id=0, min_offset=0, max_offset=0, seen_at=NOW)
+    words = []
+    for minute in range(10):
+        topic.queues.filter(pk=queue.pk).update(max_offset=2 * minute)
+        measure(group, 60 * minute)
+        group.refresh_from_db()
+        words.append((group.retried_lately, group.verdict))
+    assert words[:5] == [(2 * minute, "quiet") for minute in range(5)], "fewer than ten"
+    assert words[-1] == (18, "failing")
+
+
+def test_group_that_drains_says_when_and_how_sure_that_is(group: Group) -> None:
+    Topic.objects.get().queues.update(max_offset=1010)
+    found = []
+    for minute in range(7):
+        group.queue_offsets.update(committed_offset=10 + 60 * minute)
+        measure(group, 60 * minute)
+        group.refresh_from_db()
+        found.append((group.drain.confidence, group.drain.per_s))
+    assert {confidence for confidence, _ in found[1:4]} == {"few_samples"}
+    assert found[-1][0] == "steady"
+    assert group.drain.seconds == pytest.approx(640, rel=0.1)
+    tick(group.cluster, 1000)
+    group.refresh_from_db()
+    assert (group.drain.kind, group.drain.confidence) == ("never", "steady"), "it stands"
