@@ -46,6 +46,7 @@ ENTRIES = (
     Entry("append the history", "mqadmin.reports.tasks.append_history", 3600, "reports"),
     Entry("send mails of reports", "mqadmin.console.tasks.hand_out_report_mails", 60, "jobs"),
     Entry("make reports", "mqadmin.reports.tasks.make_reports", 300, "reports"),
+    Entry("judge pauses of rebalances", "mqadmin.rebalances.tasks.judge_pauses", 60, "jobs"),
     Entry("prune the rebalance history", "mqadmin.rebalances.tasks.prune_history", 3600, "jobs"),
 )
 

@@ -24,6 +24,7 @@ from mqadmin.alerts.noticing import Key, Notice, NoticeKind
 from mqadmin.alerts.signals import AlertsChanged, AlertsTurned, AlertTurning, TurnedAlert, alerts_changed, alerts_turned
 from mqadmin.alerts.silencing import Silence, silenced
 from mqadmin.alerts.stepping import State, Timing, Track, step
+from mqadmin.clusters.bulk import update
 from mqadmin.clusters.models import Cluster
 
 logger = logging.getLogger(__name__)
@@ -185,7 +186,7 @@ def is_notable(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 def _write(found: Found) -> None:
     Alert.objects.bulk_create(found.made, batch_size=_BATCH, ignore_conflicts=True)
-    Alert.objects.bulk_update(list(found.changed.values()), _WRITTEN, batch_size=_BATCH)
+    update(Alert, list(found.changed.values()), _WRITTEN)
     for start in range(0, len(found.gone), _BATCH):
         Alert.objects.filter(pk__in=found.gone[start : start + _BATCH], state=State.PENDING).delete()
 
@@ -224,7 +225,8 @@ def _turned(alert: Alert, rule: AlertRule, turning: AlertTurning, now: datetime,
 
 def _tell(rules: Mapping[int, AlertRule], names: Mapping[int, str], found: Found, now: datetime) -> list[Alert]:
     """Writes what is silenced, what is told, and the deliveries of it; returns what fired in this look."""
-    firing = list(Alert.objects.filter(state=State.FIRING).select_related("rule"))
+    # In the order in which they began, and so of a cluster's groups by their names.
+    firing = list(Alert.objects.filter(state=State.FIRING).select_related("rule").order_by("pk"))
     silences = silences_now(names, now)
     turned = []
     for alert in firing:
@@ -233,7 +235,7 @@ def _tell(rules: Mapping[int, AlertRule], names: Mapping[int, str], found: Found
             alert.is_silenced = is_silent
             turned.append(alert)
             found.show(names[alert.cluster_id], alert)
-    Alert.objects.bulk_update(turned, ["is_silenced"], batch_size=_BATCH)
+    update(Alert, turned, ["is_silenced"])
     untold = Alert.objects.filter(state=State.RESOLVED, told_at__isnull=False, resolve_told_at=None)
     over = list(untold.select_related("rule").order_by("resolved_at")[:OVER_MAX])
     alerts = [_alert(one) for one in (*firing, *over)]

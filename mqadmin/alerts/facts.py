@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Count
 
 from mqadmin.alerts.conditions import About, BrokerFacts, ClusterFacts, Condition, Facts, GroupFacts, Subject, matches
-from mqadmin.clusters.figures import Behind, DueKind, drain
+from mqadmin.clusters.figures import Behind, DueKind, drain, stored_pace
 from mqadmin.clusters.models import POLLED_KINDS, Broker, Cluster, ClusterState, Group
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.metrics.models import FRESH_FOR, BrokerRuntime
@@ -66,11 +66,11 @@ def _groups(here: Mapping[int, Cluster], conditions: list[Condition], now: datet
         conflicts = dict(GroupConflict.objects.filter(group__cluster__in=here).values_list("group", "kind"))
     rows = Group.objects.filter(cluster__in=here, is_system=False).order_by("cluster", "name").values_list(
         "pk", "cluster", "name", "verdict", "verdict_rule", "verdict_numbers", "lag", "behind_since", "behind_method",
-        "offsets_seen_at", "in_per_s", "out_per_s", "allowed_lag_s", "allowed_lag",
+        "offsets_seen_at", "in_per_s", "out_per_s", "drains_per_s", "drain_confidence", "allowed_lag_s", "allowed_lag",
     )  # fmt: skip
     for (
         pk, cluster_id, name, verdict, rule, numbers, lag, behind_since, behind_method,
-        seen_at, in_per_s, out_per_s, allowed_lag_s, allowed_lag,
+        seen_at, in_per_s, out_per_s, drains_per_s, confidence, allowed_lag_s, allowed_lag,
     ) in rows.iterator(_ROWS_AT_ONCE):  # fmt: skip
         cluster = here[cluster_id]
         is_sampled = cluster.kind in POLLED_KINDS and cluster.state == ClusterState.REACHABLE
@@ -85,7 +85,7 @@ def _groups(here: Mapping[int, Cluster], conditions: list[Condition], now: datet
             behind_s=_behind_s(Behind(behind_since, behind_method, seen_at if is_sampled else None), now),
             allowed_lag_s=allowed_lag_s,
             allowed_lag=allowed_lag,
-            drain=drain(lag, in_per_s, out_per_s),
+            drain=drain(lag, in_per_s, out_per_s, stored_pace(drains_per_s, confidence)),
             dead_counts={minutes: counts.get((cluster_id, name), 0) for minutes, counts in dead.items()},
             conflict=conflicts.get(pk, ""),
         )

@@ -27,7 +27,16 @@ DURATION_S_MAX = 24 * 3600
 ESCALATE_MINUTES_MAX = 7 * 24 * 60
 WINDOWS = ((5, "5"), (15, "15"), (60, "60"), (1440, "1440"))
 VERDICTS = tuple(
-    (one.value, one.label) for one in (Verdict.STALLED, Verdict.STOPPED, Verdict.SLOW, Verdict.REWOUND, Verdict.UNKNOWN)
+    (one.value, one.label)
+    for one in (
+        Verdict.STALLED,
+        Verdict.STOPPED,
+        Verdict.FAILING,
+        Verdict.SLOW,
+        Verdict.REWOUND,
+        Verdict.BUSY,
+        Verdict.UNKNOWN,
+    )
 )
 
 _ALWAYS_SHOWN = frozenset({"for_s", "resolve_s", "channels"})

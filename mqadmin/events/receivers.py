@@ -149,6 +149,10 @@ def _rebalance(event: RebalanceEvent) -> dict[str, Any]:
             data["moved_count"] = len(event.details.get("moves", ()))
         case RebalanceKind.SUBSCRIPTION_CHANGED:
             data["topics"] = [one["topic"] for one in event.details.get("topics", ())]
+        case RebalanceKind.INSTANCE_STARTED | RebalanceKind.INSTANCE_STOPPED | RebalanceKind.INSTANCE_DIED:
+            data |= {"worker": event.details.get("worker"), "reason": event.details.get("reason")}
+        case RebalanceKind.SCALED:
+            data |= {"wanted": event.details.get("wanted"), "is_stopped": event.details.get("is_stopped")}
         case _:
             data["member_count"] = event.details.get("member_count")
     return data

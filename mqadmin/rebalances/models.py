@@ -1,4 +1,6 @@
-"""The timeline of rebalances: members that joined and left, queues that moved. Only what was observed."""
+"""The timeline of rebalances: members that joined and left, queues that moved, and what our runtime did meanwhile. Only
+what was observed.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,16 @@ class RebalanceKind(models.TextChoices):
     GONE = "gone", "not there any more"
     SUBSCRIPTION_CHANGED = "subscription_changed", "subscription changed"
     QUEUES_MOVED = "queues_moved", "queues moved"
+    INSTANCE_STARTED = "instance_started", "an instance started"
+    INSTANCE_STOPPED = "instance_stopped", "an instance stopped"
+    INSTANCE_DIED = "instance_died", "an instance died"
+    SCALED = "scaled", "another number of instances is wanted"
 
 
 class RebalanceSource(models.TextChoices):
     WATCH = "watch", "reported by the broker"
     POLL = "poll", "found between two samples"
+    RUNTIME = "runtime", "by this project's runtime"
 
 
 class RebalanceEvent(models.Model):

@@ -1,7 +1,8 @@
 """Observed events to rows of the timeline; each event once, however often it is read.
 
 A watch reports joins, departures and changed subscriptions one by one, and a moved queue as one event per queue; those
-of one answer and group become one row with all its moves. Polling knows only which members were there at two samples.
+of one answer and group become one row with all its moves. Polling knows only which members were there at two samples,
+and what each said that it holds when it was asked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mqadmin.observing.observation import ObservedEvent
-from mqadmin.observing.signals import MembershipChange
+from mqadmin.observing.signals import GroupTold, MembershipChange
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceKind, RebalanceSource
 from remoting.wire.bodies.watch import (
     ASSIGNMENT_CHANGED,
@@ -63,6 +64,34 @@ def events_of_samples(cluster_id: int, changes: Iterable[MembershipChange], at: 
             details = {"topics": [dict(topic) for topic in topics]}
             events.append(_sampled_event(cluster_id, change.group_id, kind, client_id, details, at))
     return events
+
+
+def events_of_answers(cluster_id: int, groups: Iterable[GroupTold], at: datetime) -> list[RebalanceEvent]:
+    """Returns which queues moved by the word of members, one row a group. It was so since `since` at the earliest."""
+    return [
+        _sampled_event(
+            cluster_id,
+            told.group_id,
+            RebalanceKind.QUEUES_MOVED,
+            "",
+            {
+                "moves": [
+                    {
+                        "topic": move.queue.topic,
+                        "broker": move.queue.broker_name,
+                        "queue_id": move.queue.queue_id,
+                        "from": move.from_client,
+                        "to": move.to_client,
+                    }
+                    for move in told.moves
+                ],
+                "since": told.since.isoformat() if told.since else None,
+            },
+            at,
+        )
+        for told in groups
+        if told.moves
+    ]
 
 
 def record(events: Sequence[RebalanceEvent]) -> None:

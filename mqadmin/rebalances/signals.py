@@ -1,4 +1,4 @@
-"""What the timeline publishes: a Django signal, sent with one `event` within the transaction that wrote the rows."""
+"""What the timeline publishes: Django signals, sent with one `event` within the transaction that wrote the rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from mqadmin.rebalances.models import RebalanceEvent
 
 # New events of the timeline were written. → EventsRecorded
 events_recorded = Signal()
+# Events that are there already say now how long consumption stood. → EventsRecorded
+pauses_judged = Signal()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Celery: the timeline is pruned (queue `jobs`; beat starts it)."""
+"""Celery: the timeline learns how long consumption stood, and is pruned (queue `jobs`; beat starts it)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ import logging
 from celery import shared_task
 from django.utils import timezone
 
-from mqadmin.rebalances import recording
+from mqadmin.clusters.models import Cluster
+from mqadmin.rebalances import judging, recording
 
 logger = logging.getLogger(__name__)
+
+
+@shared_task
+def judge_pauses() -> None:
+    for cluster in Cluster.objects.all():
+        judging.judge(cluster, timezone.now())
 
 
 @shared_task

@@ -3,7 +3,8 @@
 On Apache's brokers a group has one table of subscriptions, which always looks consistent, so members are asked
 themselves. Members of groups that somebody looks at come first, then those that are new or whose group changed, then
 those whose answer is oldest; one that does not answer waits as if it had. A member alone in its group is asked only
-when somebody looks at it, or it is in trouble: there is nobody whom it could contradict.
+when somebody looks at it, or it is in trouble: there is nobody whom it could contradict. Where each keeps its own
+offsets, all are asked in turn: nobody else knows how far they are.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from django.utils import timezone
 
 from mqadmin.clusters.bulk import CHUNK, chunks, update
 from mqadmin.clusters.looking import looked_at_groups
-from mqadmin.clusters.models import NEEDS_ATTENTION, Cluster, ClusterKind, ClusterState, Member
+from mqadmin.clusters.models import BROADCASTING, NEEDS_ATTENTION, Cluster, ClusterKind, ClusterState, Member
 from mqadmin.observing import costs
 from mqadmin.observing.gateway import Costs, GatewayError, MemberPlace, MembersAsked, MemberTold, ask
+from mqadmin.observing.signals import MembersTold, members_told, publish
 from mqadmin.subscriptions import judging
 from mqadmin.subscriptions.models import REASON_CHARS_MAX, MemberAnswer, OwnSubscription
+from mqadmin.subscriptions.progress import write_progress
 
 # Of a polled cluster in one round, every 15 s: two members of each of 1,000 groups have their turn in 2 minutes.
 MEMBERS_PER_ROUND = 250
@@ -30,6 +33,8 @@ MEMBERS_PER_ROUND = 250
 WATCHED_PER_ROUND = 50
 # An answer that is younger is good enough, also of a group that somebody looks at.
 YOUNG = timedelta(seconds=12)
+# Whose next message has waited for so long is asked what it has in flight, before its group is called STALLED (60 s).
+WAITS_LONG = timedelta(seconds=20)
 # Who was looked at, is new or is in trouble has at most this share; the others come in turn.
 URGENT_SHARE = 1 / 2
 
@@ -47,7 +52,7 @@ def ask_round(cluster: Cluster, now: datetime) -> int:
     except GatewayError as error:
         asked = MembersAsked({}, dict.fromkeys(places, str(error)))
     costs.write(cluster, spent.take(), now)
-    _write(places, asked, timezone.now())
+    _write(cluster, places, asked, timezone.now())
     with transaction.atomic():
         judging.judge(cluster, {member.group_id for member in members}, timezone.now())
     return len(asked.told)
@@ -63,11 +68,13 @@ def turn(cluster: Cluster, now: datetime) -> list[Member]:
     old = Q(answer=None) | Q(answer__asked_at=None) | Q(answer__asked_at__lt=now - YOUNG)
     by_age = F("answer__asked_at").asc(nulls_first=True)
     urgent = Q(group__name__in=looked_at_groups(cluster, now)) | Q(group__verdict__in=NEEDS_ATTENTION)
+    urgent |= Q(group__behind_since__lt=now - WAITS_LONG)
     found = list(online.filter(old, urgent).order_by(by_age, "pk")[: int(count * URGENT_SHARE)])
+    in_turn = Q(group__message_model=BROADCASTING)
     if not is_watched:
-        several = online.filter(old, group__member_count__gt=1).exclude(pk__in=[member.pk for member in found])
-        found += several.order_by(by_age, "pk")[: count - len(found)]
-    return found
+        in_turn |= Q(group__member_count__gt=1)
+    others = online.filter(old, in_turn).exclude(pk__in=[member.pk for member in found])
+    return found + list(others.order_by(by_age, "pk")[: count - len(found)])
 
 
 def make_due(group_ids: Iterable[int]) -> int:
@@ -75,7 +82,7 @@ def make_due(group_ids: Iterable[int]) -> int:
     return MemberAnswer.objects.filter(member__group__in=list(group_ids), asked_at__isnull=False).update(asked_at=None)
 
 
-def _write(places: Mapping[MemberPlace, Member], asked: MembersAsked, at: datetime) -> None:
+def _write(cluster: Cluster, places: Mapping[MemberPlace, Member], asked: MembersAsked, at: datetime) -> None:
     with transaction.atomic():
         # A group that was deleted while it was asked took its members with it.
         ids = set(Member.objects.filter(pk__in=[member.pk for member in places.values()]).values_list("pk", flat=True))
@@ -87,6 +94,7 @@ def _write(places: Mapping[MemberPlace, Member], asked: MembersAsked, at: dateti
         MemberAnswer.objects.bulk_create([row for row in rows if row.pk not in known])
         update(MemberAnswer, [row for row in rows if row.pk in known], _COLUMNS)
         _write_subscriptions(told, at)
+        publish(members_told, MembersTold(cluster, at, write_progress(told, at)))
 
 
 _COLUMNS = [field.name for field in MemberAnswer._meta.concrete_fields if not field.primary_key]
@@ -101,7 +109,6 @@ def _answered(row: MemberAnswer, told: MemberTold, at: datetime) -> MemberAnswer
     row.asked_at, row.answered_at, row.reason = at, at, ""
     row.message_model, row.consume_from_where = told.message_model, told.consume_from_where
     row.is_orderly, row.started_at = told.is_orderly, told.started_at
-    row.queues = [list(queue) for queue in told.queues]
     return row
 
 

@@ -13,8 +13,8 @@ class MemberAnswer(models.Model):
     """What one member said of itself when it was last asked (GET_CONSUMER_RUNNING_INFO, 307).
 
     `asked_at` null: it is to be asked next. `answered_at` null: it has not answered yet; `reason`: why it did not the
-    last time, "" when it did. What the member did not tell is "" or null. `queues`: [topic, broker, queue id] that it
-    has.
+    last time, "" when it did. What the member did not tell is "" or null. What queues it holds is its
+    `clusters.MemberProgress`.
     """
 
     member = models.OneToOneField(Member, on_delete=models.CASCADE, related_name="answer", primary_key=True)
@@ -25,7 +25,6 @@ class MemberAnswer(models.Model):
     consume_from_where = models.CharField(max_length=60, blank=True, default="")
     is_orderly = models.BooleanField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
-    queues = models.JSONField(default=list, blank=True)
 
     class Meta:
         indexes = (models.Index(fields=["asked_at"], name="mq_member_answer_by_age"),)

@@ -13,6 +13,7 @@ from django.utils import timezone
 from mqadmin.clusters.models import Cluster, Group, Subscription
 from mqadmin.subscriptions.consistency import Finding, MemberView, Source, Wanted, findings
 from mqadmin.subscriptions.models import GroupConflict, MemberAnswer, OwnSubscription
+from mqadmin.subscriptions.skipped import Skipped, skipped
 from mqadmin.subscriptions.views_of_members import GroupView, group_views
 
 # Changes that a page shows, the latest first.
@@ -46,10 +47,11 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class ComparedGroup:
-    """`reasons`: why members did not answer the last time, by client id."""
+    """`skipped`: what each of the findings has skipped. `reasons`: why members did not answer last, by client id."""
 
     view: GroupView
     findings: Sequence[Finding]
+    skipped: Sequence[Skipped]
     reasons: Mapping[str, str]
     history: Sequence[SubscriptionChange]
     elsewhere: Sequence[Elsewhere]
@@ -63,19 +65,15 @@ def compared(group: Group, seen: QuerySet[Cluster]) -> ComparedGroup:
     """Compares the members of a group. `seen`: the clusters that may be named beside its own."""
     view = group_views([group.pk])[group.pk]
     silent = MemberAnswer.objects.filter(member__group=group, member__left_at=None).exclude(reason="")
+    found = findings(view.members, view.table)
     return ComparedGroup(
         view=view,
-        findings=findings(view.members, view.table),
+        findings=found,
+        skipped=[skipped(group, one) for one in found],
         reasons=dict(silent.values_list("member__client_id", "reason")),
         history=_history(group),
         elsewhere=_elsewhere(group, view, seen),
     )
-
-
-def answers(group: Group) -> dict[int, MemberAnswer]:
-    """Returns by the key of the member what those said that are online and have answered."""
-    rows = MemberAnswer.objects.filter(member__group=group, member__left_at=None, answered_at__isnull=False)
-    return {row.member_id: row for row in rows}
 
 
 def would_conflict(view: GroupView, wanted: MemberView) -> list[Finding]:

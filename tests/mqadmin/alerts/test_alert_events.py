@@ -42,6 +42,7 @@ def test_an_alert_is_told_when_it_fires_and_when_it_resolves_and_not_between(bil
     assert fired.at == now + timedelta(seconds=20)
 
 
+@pytest.mark.slow
 def test_two_thousand_that_begin_and_end_at_once_are_one_event_each(prod: Cluster, now: Any) -> None:
     seed.make_group(prod, "g", now=now, verdict="stopped", lag=1)
     pattern = Group.objects.get()

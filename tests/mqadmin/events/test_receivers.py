@@ -107,6 +107,18 @@ def test_rebalance_is_told_with_how_many_queues_moved(billing: Group, now: datet
     assert (moved["what"], moved["moved_count"]) == ("queues_moved", 1)
 
 
+def test_instances_of_ours_are_told_with_why_they_ended(billing: Group, now: datetime) -> None:
+    details = {"worker": "loops@a", "reason": "its process is gone"}
+    events = [
+        seed.make_event(billing, "instance_died", at=now, client_id="c", **details),
+        seed.make_event(billing, "scaled", at=now, wanted=3, is_stopped=False),
+    ]
+    events_recorded.send(sender=Group, event=EventsRecorded(billing.cluster, events))
+    died, scaled = told("rebalance")
+    assert died.items() >= {"what": "instance_died", "client_id": "c", **details}.items()
+    assert scaled.items() >= {"what": "scaled", "wanted": 3, "is_stopped": False}.items()
+
+
 def test_conflict_is_told_when_it_begins_and_when_it_ends(billing: Group, now: datetime) -> None:
     row = GroupConflict.objects.create(
         group=billing, kind="expression", topic_name="orders", odd_count=1, member_count=3, since=now, seen_at=now

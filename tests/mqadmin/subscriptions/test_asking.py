@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState, Group, Member, Verdict
+from mqadmin.clusters.held_queues import read
+from mqadmin.clusters.looking import LOOKED_AT_FOR, note_looked_at
+from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState, Group, Member, MemberProgress, Verdict
 from mqadmin.observing.gateway import MemberPlace, MembersAsked, MemberTold
+from mqadmin.rebalances.models import RebalanceEvent
 from mqadmin.subscriptions import asking
 from mqadmin.subscriptions.models import GroupConflict, MemberAnswer, OwnSubscription
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.running_info import ProcessQueueInfo
 from tests.support import console_rows as seed
 
 # As a member's answer: its group was deleted while it was asked.
@@ -99,8 +103,11 @@ def test_of_our_own_brokers_only_who_is_in_trouble_or_looked_at_is_asked(
     Cluster.objects.update(kind=ClusterKind.OURS)
     apache.refresh_from_db()
     assert asking.turn(apache, now) == []
-    Group.objects.filter(pk=billing.pk).update(verdict=Verdict.STALLED)
+    note_looked_at(billing, now)
     assert names(asking.turn(apache, now)) == names(members)
+    assert asking.turn(apache, now + LOOKED_AT_FOR) == []
+    Group.objects.filter(pk=billing.pk).update(verdict=Verdict.STALLED)
+    assert names(asking.turn(apache, now + LOOKED_AT_FOR)) == names(members)
 
 
 def test_nobody_is_asked_on_a_cluster_that_does_not_answer(
@@ -122,10 +129,90 @@ def test_what_a_member_told_is_kept_and_a_silent_one_says_why(
     answers[members[1].client_id] = "client 10.0.0.2@1 is not online"
     assert asking.ask_round(apache, now) == 1
     said = MemberAnswer.objects.get(member=members[0])
-    assert (said.is_orderly, said.queues) == (True, [["orders", "broker-a", 0]])
+    assert said.is_orderly is True
+    assert [row[:3] for row in MemberProgress.objects.get(member=members[0]).queues] == [["orders", "broker-a", 0]]
     assert OwnSubscription.objects.get(member=members[0]).expression == "A"
     silent = MemberAnswer.objects.get(member=members[1])
     assert (silent.answered_at, silent.reason) == (None, "client 10.0.0.2@1 is not online")
+
+
+def test_a_queue_that_stands_keeps_since_when_its_member_is_there(
+    apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    queue = MessageQueue("orders", "broker-a", 0)
+    held = []
+    for offset in (7, 7, 8):
+        info = ProcessQueueInfo(commit_offset=offset, cached_msg_count=2)
+        answers[members[0].client_id] = told(progress={queue: info}, consume_timeout_s=900)
+        asking.ask_round(apache, now)
+        MemberAnswer.objects.update(asked_at=None)
+        row = MemberProgress.objects.get(member=members[0])
+        held.append(read(row.queues)[queue])
+    assert row.consume_timeout_s == 900
+    assert [(one.next_offset, one.in_flight_count) for one in held] == [(7, 2), (7, 2), (8, 2)]
+    assert held[0].since_s == held[1].since_s < held[2].since_s
+
+
+def test_offsets_that_no_queue_has_are_not_known(
+    apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    queue = MessageQueue("orders", "broker-a", 0)
+    for offset in (-1, 2**70):
+        info = ProcessQueueInfo(commit_offset=offset, cached_msg_count=-5)
+        answers[members[0].client_id] = told(progress={queue: info})
+        asking.ask_round(apache, now)
+        MemberAnswer.objects.update(asked_at=None)
+        (held,) = read(MemberProgress.objects.get(member=members[0]).queues).values()
+        assert (held.next_offset, held.in_flight_count) == (None, 0)
+
+
+def test_queues_that_moved_by_the_word_of_members_are_one_event_with_its_doubt(
+    apache: Cluster, billing: Group, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    one, other = members[0].client_id, members[1].client_id
+    answers[one], answers[other] = told(), told(queues=())
+    asking.ask_round(apache, now)
+    assert not RebalanceEvent.objects.exists()
+    before = MemberProgress.objects.get(member=members[0]).told_at
+    MemberAnswer.objects.update(asked_at=None)
+    answers[one], answers[other] = told(queues=()), told()
+    asking.ask_round(apache, now)
+    event = RebalanceEvent.objects.get(group=billing)
+    assert event.kind == "queues_moved"
+    assert event.details == {
+        "moves": [{"topic": "orders", "broker": "broker-a", "queue_id": 0, "from": one, "to": other}],
+        "since": before.isoformat(),
+    }
+
+
+def test_a_broadcasting_group_has_no_moves(
+    apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    for said in ((), (MessageQueue("orders", "broker-a", 0),)):
+        for member in members:
+            answers[member.client_id] = told(queues=said, message_model="BROADCASTING")
+        asking.ask_round(apache, now)
+        MemberAnswer.objects.update(asked_at=None)
+    assert not RebalanceEvent.objects.exists()
+
+
+def test_members_that_keep_their_own_offsets_have_their_turn_wherever_they_are(
+    apache: Cluster, billing: Group, members: list[Member], now: datetime
+) -> None:
+    Group.objects.filter(pk=billing.pk).update(message_model="BROADCASTING", member_count=1)
+    assert names(asking.turn(apache, now)) == names(members)
+    apache.kind = ClusterKind.OURS
+    assert names(asking.turn(apache, now)) == names(members)
+
+
+def test_members_of_a_group_whose_messages_wait_are_asked_before_it_is_stalled(
+    apache: Cluster, billing: Group, members: list[Member], now: datetime
+) -> None:
+    Cluster.objects.update(kind=ClusterKind.OURS)
+    apache.refresh_from_db()
+    Group.objects.filter(pk=billing.pk).update(behind_since=now - asking.WAITS_LONG + timedelta(seconds=1))
+    assert asking.turn(apache, now) == []
+    assert names(asking.turn(apache, now + timedelta(seconds=2))) == names(members)
 
 
 def test_an_answer_that_says_the_same_begins_no_row_and_another_one_ends_the_former(
