@@ -1,4 +1,4 @@
-"""What changed when a failure began: what was observed and done around its first dead letter, in the order of time.
+"""What changed when a failure began: what was observed and done around a moment, in the order of time.
 
 Rebalances of the group (members that joined, left or were lost, subscriptions that changed, queues that moved), and
 audited actions on the group, the topic, or a broker that has its dead letters.
@@ -19,7 +19,6 @@ from mqadmin.rebalances import selectors as rebalances
 from mqadmin.rebalances.selectors import RebalanceRow
 from remoting.wire.names import dlq_topic
 
-# A message dies when its last attempt has failed, which may be hours after the first; most causes are nearer.
 BEFORE = timedelta(minutes=15)
 AFTER = timedelta(minutes=5)
 # Of each kind; more of them explain nothing.
@@ -37,9 +36,9 @@ class Beginning:
     actions: tuple[AuditEntry, ...]
 
 
-def beginning_of(cluster: Cluster, failure: Failure, *, reads_audit: bool) -> Beginning:
-    """Returns what changed around the first dead letter; of the audit nothing where the viewer may not read it."""
-    since, until = failure.first_dead_at - BEFORE, failure.first_dead_at + AFTER
+def beginning_of(cluster: Cluster, failure: Failure, began_at: datetime, *, reads_audit: bool) -> Beginning:
+    """Returns what changed around the moment; of the audit nothing where the viewer may not read it."""
+    since, until = began_at - BEFORE, began_at + AFTER
     newest = rebalances.of_group(cluster.pk, failure.group_name, before=write_cursor(until, ID_MAX), size=CHANGES_MAX)
     events = [event for event in newest.rows if event.at >= since]
     actions = _actions(cluster, failure, since, until) if reads_audit else []

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 
-from mqadmin.clusters.selectors.newest_rows import NewestRows
+from mqadmin.clusters.selectors.newest_rows import Looked, NewestRows
 from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter, KeptMessage
 from mqadmin.people.masking import is_masked
@@ -51,9 +51,12 @@ class ExportedRows:
 
     def after(self, position: Sequence[Any] | None, size: int) -> list[ExportedDeadLetter]:
         """Returns at most `size` rows behind the position, None for the first ones."""
-        found = self.rows.after(position, size)
-        kept = KeptMessage.objects.in_bulk([row.pk for row in found])
-        return [self._exported(row, kept[row.pk]) for row in found]
+        return self._with_kept(self.rows.after(position, size))
+
+    def look(self, position: Sequence[Any] | None, size: int) -> Looked[ExportedDeadLetter]:
+        """Returns what a bounded look finds behind the position, and where to go on."""
+        looked = self.rows.look(position, size)
+        return Looked(self._with_kept(looked.rows), looked.place)
 
     def position(self, row: ExportedDeadLetter) -> list[object]:
         """Returns the position of a row, as plain JSON."""
@@ -61,6 +64,10 @@ class ExportedRows:
 
     def total_count(self) -> None:
         """Not counted: there may be millions."""
+
+    def _with_kept(self, found: Sequence[DeadLetter]) -> list[ExportedDeadLetter]:
+        kept = KeptMessage.objects.in_bulk([row.pk for row in found])
+        return [self._exported(row, kept[row.pk]) for row in found]
 
     def _exported(self, dead: DeadLetter, kept: KeptMessage) -> ExportedDeadLetter:
         if is_masked(settings.MQADMIN_MASKED, self.role, {dead.origin_topic, dlq_topic(dead.group_name)}):

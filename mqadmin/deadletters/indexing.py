@@ -27,7 +27,7 @@ from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, Fai
 from mqadmin.deadletters.search_texts import searched_body, words_text
 from mqadmin.deadletters.signals import DeadLettersIndexed, dead_letters_indexed
 from mqadmin.observing.gateway import Failures, GatewayError, QueuePlace, QueueReading, ask
-from remoting.wire.names import DLQ_PREFIX
+from remoting.wire.names import group_of_dlq
 
 # Read together; each may hold READ_BYTES_MAX until it is written.
 QUEUES_AT_ONCE = 8
@@ -117,7 +117,7 @@ def write(cluster: Cluster, queue: DeadLetterQueue, reading: QueueReading, now: 
 def _insert(cluster: Cluster, queue: DeadLetterQueue, reading: QueueReading) -> int:
     kept_bytes_max = settings.MQADMIN_DEAD_LETTER_BODY_KIB * 1024
     read = [read_dead_message(message, kept_bytes_max=kept_bytes_max) for message in reading.messages]
-    group = queue.topic_name.removeprefix(DLQ_PREFIX)
+    group = group_of_dlq(queue.topic_name)
     new = _with_reasons(cluster, group, _without_known(cluster, queue, group, read))
     if not new:
         return 0

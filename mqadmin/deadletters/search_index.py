@@ -9,6 +9,10 @@ otherwise   none, and a search reads all texts: an SQLite without FTS5, or a Pos
 SQLite loses the triggers of a table when a migration makes the table anew, so they are installed after every migration
 (`apps.py`). What matches is found newest first, by the number of the row, which grows with the time of indexing. FTS5
 says only which trigrams a body has, not that they follow each other: whoever asks compares (`matching_rows.py`).
+
+FTS5 reads its lists in that order. GIN has none: PostgreSQL would fetch and sort all that match. So it is asked for the
+newest rows first, and for more and more of the older ones until there are enough: a text that many have is found among
+the first, one that few have costs a few look-ups.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ logger = logging.getLogger(__name__)
 TABLE = "mq_deadletters_searchtext"
 
 # Without columns that say where in a text something is: they would make it four times as large.
-_SQLITE_TABLES = {
+SQLITE_TABLES = {
     "mq_deadletters_search_words": (
         "CREATE VIRTUAL TABLE mq_deadletters_search_words USING fts5(words, content='mq_deadletters_searchtext', "
         "content_rowid='dead_letter_id', tokenize='unicode61 remove_diacritics 0', detail=none, columnsize=0)",
@@ -40,7 +44,7 @@ _SQLITE_TABLES = {
         "INSERT INTO mq_deadletters_search_bodies (mq_deadletters_search_bodies) VALUES ('rebuild')",
     ),
 }
-_SQLITE_TRIGGERS = {
+SQLITE_TRIGGERS = {
     "mq_deadletters_search_insert": (
         "CREATE TRIGGER mq_deadletters_search_insert AFTER INSERT ON mq_deadletters_searchtext BEGIN "
         "INSERT INTO mq_deadletters_search_words (rowid, words) VALUES (NEW.dead_letter_id, NEW.words); "
@@ -68,7 +72,21 @@ _POSTGRESQL_WORDS = (
     "CREATE INDEX IF NOT EXISTS mq_deadletters_search_words ON mq_deadletters_searchtext "
     "USING gin (string_to_array(words, ' '))",
 )
-# Of capitals: so Django asks when it looks for a part in any case.
+_POSTGRESQL_NEWEST = "SELECT max(dead_letter_id) FROM mq_deadletters_searchtext"
+# The planner takes the comparing of words for as cheap as that of numbers, and would read whole windows along the
+# primary key; without these ways it puts both indexes together. The sum keeps it from reading in the order of the key.
+_POSTGRESQL_BOTH_INDEXES = "SET LOCAL enable_indexscan = off; SET LOCAL enable_seqscan = off"
+_POSTGRESQL_AS_BEFORE = "SET LOCAL enable_indexscan = on; SET LOCAL enable_seqscan = on"
+_POSTGRESQL_LOOK_UP = (
+    "SELECT dead_letter_id FROM mq_deadletters_searchtext WHERE {texts} AND dead_letter_id > %s "
+    "AND dead_letter_id <= %s ORDER BY dead_letter_id + 0 DESC LIMIT %s"
+)
+_POSTGRESQL_HAS_WORDS = "string_to_array(words, ' ') @> %s"
+_POSTGRESQL_HAS_BODY = "UPPER(body) LIKE UPPER(%s)"
+# Numbers that are looked at first, and by how much the next time reaches further.
+_WINDOW = 4096
+_WINDOW_GROWTH = 4
+# Of capitals: in any case.
 _POSTGRESQL_BODIES = (
     "CREATE EXTENSION IF NOT EXISTS pg_trgm",
     "CREATE INDEX IF NOT EXISTS mq_deadletters_search_bodies ON mq_deadletters_searchtext "
@@ -103,9 +121,9 @@ def _missing(connection: BaseDatabaseWrapper) -> list[Sequence[str]]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM sqlite_master WHERE name LIKE 'mq_deadletters_search%'")
         there = {name for (name,) in cursor.fetchall()}
-    tables = [statement for name, made in _SQLITE_TABLES.items() if name not in there for statement in made]
+    tables = [statement for name, made in SQLITE_TABLES.items() if name not in there for statement in made]
     # All or none: triggers without the tables would refuse every row.
-    return [[*tables, *(made for name, made in _SQLITE_TRIGGERS.items() if name not in there)]]
+    return [[*tables, *(made for name, made in SQLITE_TRIGGERS.items() if name not in there)]]
 
 
 def matching_ids(wanted: LookUp, below: int | None, size: int) -> list[int]:
@@ -117,12 +135,11 @@ def matching_ids(wanted: LookUp, below: int | None, size: int) -> list[int]:
         return []
     if connection.vendor == "sqlite" and _has_fts():
         return _matching_on_sqlite(wanted, ID_MAX if below is None else below - 1, size)
+    if connection.vendor == "postgresql":
+        return _matching_on_postgresql(wanted, below, size)
     rows = SearchText.objects.all()
-    if wanted.words and connection.vendor == "postgresql":
-        rows = rows.extra(where=["string_to_array(words, ' ') @> %s"], params=[list(wanted.words)])
-    elif wanted.words:
-        for word in wanted.words:
-            rows = rows.filter(words__contains=f" {word} ")
+    for word in wanted.words:
+        rows = rows.filter(words__contains=f" {word} ")
     if wanted.body:
         rows = rows.filter(body__icontains=wanted.body)
     if below is not None:
@@ -146,6 +163,30 @@ def _matching_on_sqlite(wanted: LookUp, highest: int, size: int) -> list[int]:
     # Most bodies have it; perhaps few have the words.
     by_words = _look_up("words", wanted.words, highest, size)
     return by_words if len(by_words) < size else found
+
+
+def _matching_on_postgresql(wanted: LookUp, below: int | None, size: int) -> list[int]:
+    texts: dict[str, str | list[str]] = {}
+    if wanted.words:
+        texts[_POSTGRESQL_HAS_WORDS] = list(wanted.words)
+    if wanted.body:
+        texts[_POSTGRESQL_HAS_BODY] = f"%{connection.ops.prep_for_like_query(wanted.body)}%"
+    statement = _POSTGRESQL_LOOK_UP.format(texts=" AND ".join(texts))
+    found: list[int] = []
+    with transaction.atomic(), connection.cursor() as cursor:
+        if below is None:
+            cursor.execute(_POSTGRESQL_NEWEST)
+            (newest,) = cursor.fetchone()
+            below = (newest or 0) + 1
+        cursor.execute(_POSTGRESQL_BOTH_INDEXES)
+        window = _WINDOW
+        while below > 1 and len(found) < size:
+            lowest = max(0, below - 1 - window)
+            cursor.execute(statement, [*texts.values(), lowest, below - 1, size - len(found)])
+            found += [row_id for (row_id,) in cursor.fetchall()]
+            below, window = lowest + 1, window * _WINDOW_GROWTH
+        cursor.execute(_POSTGRESQL_AS_BEFORE)
+    return found
 
 
 def _look_up(index: str, tokens: Sequence[str], highest: int, size: int) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import Count, F, Sum
 
 from mqadmin.clusters.models import Cluster, Topic, TopicQueue
 from mqadmin.clusters.selectors.newest_rows import NewestRows
@@ -104,13 +104,12 @@ def dead_letters(cluster: Cluster, wanted: DeadLetterFilter) -> NewestRows[DeadL
         rows = rows.filter(dead_at__gte=wanted.since)
     if wanted.until is not None:
         rows = rows.filter(dead_at__lt=wanted.until)
-    if wanted.body:
-        rows = with_readable_body(rows, settings.MQADMIN_MASKED, wanted.role)
-    if wanted.text or wanted.body:
-        # A text of signs alone has no word that could be found.
-        has_words = not wanted.text or bool(wanted_words(wanted.text))
-        return MatchingRows(rows, _look_up(wanted) if has_words else LookUp())
-    return NewestRows(rows, "dead_at")
+    if not wanted.text and not wanted.body:
+        return NewestRows(rows, "dead_at")
+    readable = with_readable_body(rows, settings.MQADMIN_MASKED, wanted.role) if wanted.body else rows
+    # A text of signs alone has no word that could be found.
+    has_words = not wanted.text or bool(wanted_words(wanted.text))
+    return MatchingRows(readable, rows, _look_up(wanted) if has_words else LookUp())
 
 
 def _look_up(wanted: DeadLetterFilter) -> LookUp:
@@ -141,14 +140,14 @@ def totals(cluster: Cluster, now: datetime, group: str = "") -> Totals:
     if group:
         of_cluster = of_cluster.filter(group_name=group)
         queues = queues.filter(topic_name=f"%DLQ%{group}")
-    counts = list(of_cluster.values_list("dead_count", flat=True))
+    counts = of_cluster.aggregate(dead=Sum("dead_count"), failures=Count("pk"))
     last_day = FailureHour.objects.filter(failure__in=of_cluster, hour__gt=now - timedelta(days=1))
     behind = queues.filter(end_offset__gt=F("next_offset"))
     waiting = behind.values_list("topic_name", "broker_name", "end_offset", "next_offset", "problem")
     return Totals(
-        dead_count=sum(counts),
-        dead_last_day=sum(last_day.values_list("dead_count", flat=True)),
-        failure_count=len(counts),
+        dead_count=counts["dead"] or 0,
+        dead_last_day=last_day.aggregate(dead=Sum("dead_count"))["dead"] or 0,
+        failure_count=counts["failures"],
         not_indexed_count=sum(end - reached for _, _, end, reached, _ in waiting),
         problems=_problems(cluster, [(topic, broker, text) for topic, broker, _, _, text in waiting if text]),
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from celery import shared_task
+from celery import Task, shared_task
 from django.db.models import F
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -34,14 +34,21 @@ def index_dead_letters() -> None:
 
 @shared_task
 def remove_old_dead_letters() -> None:
-    count = retention.remove_old(timezone.now())
+    now = timezone.now()
+    count = retention.remove_old(now)
     if count:
         logger.info("%d dead letters that are older than what is kept were removed from the index", count)
+    if retention.has_old(now):
+        _send(remove_old_dead_letters, "old dead letters are removed later: %s")
 
 
 def wake() -> None:
     """Has the index go on soon. Without Redis it goes on when beat says so."""
+    _send(index_dead_letters, "the index of dead letters goes on later: %s")
+
+
+def _send(task: Task[[], None], words: str) -> None:
     try:
-        index_dead_letters.apply_async(expires=WAKE_EXPIRES_S, retry=False)
+        task.apply_async(expires=WAKE_EXPIRES_S, retry=False)
     except OperationalError as error:
-        logger.warning("the index of dead letters goes on later: %s", error)
+        logger.warning(words, error)

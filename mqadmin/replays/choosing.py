@@ -55,14 +55,20 @@ def chosen_of_index(cluster: Cluster, group: str, selection: Mapping[str, Any], 
     """Returns what of the index is selected."""
     found = selected(cluster, group, selection, until_id=until_id)
     rows, has_more = counted(found)
+    # Together: each of them would read all that is selected.
+    counts = rows.order_by().aggregate(
+        all=Count("pk"),
+        large=Count("pk", filter=Q(body_bytes__gt=settings.MQADMIN_DEAD_LETTER_BODY_KIB * 1024)),
+        homeless=Count("pk", filter=Q(origin_topic="")),
+    )
     return Chosen(
-        count=rows.count(),
+        count=counts["all"],
         has_more=has_more,
         origins=_origins(cluster, group, rows, selection),
         sample=tuple(row.message_id for row in found.after(None, SAMPLE_SIZE)),
         replayed_count=_replayed(Q(dead_letter__in=rows.values("pk")), "dead_letter"),
-        large_count=rows.filter(body_bytes__gt=settings.MQADMIN_DEAD_LETTER_BODY_KIB * 1024).count(),
-        homeless_count=rows.filter(origin_topic="").count(),
+        large_count=counts["large"],
+        homeless_count=counts["homeless"],
     )
 
 

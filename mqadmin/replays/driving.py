@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -57,16 +58,27 @@ class Left(StrEnum):
     NOTHING = "nothing"
 
 
-def drive_step(job_id: int, limits: ReplayLimits = LIMITS) -> Left:
-    """Drives the replay for `limits.step_s` at most; does nothing where another process drives it."""
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """What a step leaves, and for how many seconds it may have sent and has not: the next one catches up."""
+
+    left: Left
+    behind_s: float = 0.0
+
+
+def drive_step(job_id: int, limits: ReplayLimits = LIMITS, *, behind_s: float = 0.0) -> Driven:
+    """Drives the replay for `limits.step_s` at most; does nothing where another process drives it.
+
+    `behind_s`: what the step before left, and the time since then.
+    """
     token = ledger.take(job_id, timezone.now(), lease_s=limits.lease_s)
     if token is None:
-        return Left.NOTHING
+        return Driven(Left.NOTHING)
     try:
         with asyncio.Runner() as runner:
-            return _Step(job_id, token, limits, runner).run()
+            return _Step(job_id, token, limits, runner, behind_s).run()
     except ledger.LeaseLost:
-        return Left.NOTHING
+        return Driven(Left.NOTHING)
     finally:
         ledger.release(job_id, token, timezone.now())
 
@@ -74,27 +86,35 @@ def drive_step(job_id: int, limits: ReplayLimits = LIMITS) -> Left:
 class _Step:
     """One lease, one event loop, one gateway."""
 
-    def __init__(self, job_id: int, token: str, limits: ReplayLimits, runner: asyncio.Runner) -> None:
+    def __init__(self, job_id: int, token: str, limits: ReplayLimits, runner: asyncio.Runner, behind_s: float) -> None:
         self._job_id = job_id
         self._token = token
         self._limits = limits
         self._runner = runner
         self._routes = Routes()
         self._job = self._read_job()
-        self._pace = Pace(self._job.rate_per_s, time.monotonic())
+        self._pace = Pace(self._job.rate_per_s, time.monotonic() - behind_s)
         self._gateway = Gateway(self._job.cluster.namesrv)
         self._held = partial(ledger.held, job_id, token, lease_s=limits.lease_s)
 
-    def run(self) -> Left:
-        ends_s = time.monotonic() + self._limits.step_s
+    def run(self) -> Driven:
+        began_s = time.monotonic()
         try:
-            while time.monotonic() < ends_s:
-                left = self._round()
-                if left != Left.NOW:
-                    return left
-            return Left.NOW
+            while (left := self._round()) == Left.NOW:
+                now_s = time.monotonic()
+                if self._is_over(now_s - began_s, behind_s := self._pace.behind_s(now_s)):
+                    return Driven(left, behind_s)
+            return Driven(left)
         finally:
             self._runner.run(self._gateway.__aexit__(None, None, None))
+
+    def _is_over(self, taken_s: float, behind_s: float) -> bool:
+        """One that is behind by a batch has not to wait for it: it goes on until the end of its turn."""
+        limits = self._limits
+        if taken_s >= limits.step_s:
+            return True
+        has_turn = taken_s < limits.turn_s and behind_s >= limits.batch_s
+        return not has_turn and ledger.others_wait(self._job_id, timezone.now())
 
     def _round(self) -> Left:
         """Does one bounded piece of work."""

@@ -1,4 +1,4 @@
-"""What a replay would do, and what to know before: looked up, and asked of the brokers."""
+"""What a replay would do: looked up, and asked of the brokers. What is said of it: `dry_run_warnings.py`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster, Subscription
-from mqadmin.deadletters.selection import COUNTED_MAX
 from mqadmin.flows.words import readers_words
 from mqadmin.observing.gateway import Failures, Gateway
 from mqadmin.replays.choosing import Chosen, chosen_of_file, chosen_of_index
@@ -108,74 +106,3 @@ def _unsubscribed(cluster: Cluster, group: str, origins: Sequence[str]) -> tuple
     there = Subscription.objects.filter(group__cluster=cluster, group__name=group, ended_at=None)
     subscribed = set(there.values_list("topic_name", flat=True))
     return tuple(topic for topic in origins if topic not in subscribed) if subscribed else ()
-
-
-def warnings_of(found: DryRun) -> list[str]:
-    """Returns what to know before, most serious first."""
-    warnings, chosen = [], found.chosen
-    if chosen.has_more:
-        text = _("More than %(n)d have this text; all of them are sent, and the figures here are those of the first.")
-        warnings.append(text % {"n": COUNTED_MAX})
-    if found.closed:
-        words = _("No broker takes messages for %(topics)s: what goes there is refused.")
-        warnings.append(words % {"topics": ", ".join(found.closed)})
-    warnings += _of_file(chosen)
-    if chosen.homeless_count and found.target != Target.TOPIC:
-        text = ngettext(
-            "Of %(n)d message it is not known to which topic it was first sent: it is refused.",
-            "Of %(n)d messages it is not known to which topic they were first sent: they are refused.",
-            chosen.homeless_count,
-        )
-        warnings.append(text % {"n": chosen.homeless_count})
-    if chosen.replayed_count:
-        text = ngettext(
-            "A replay has sent %(n)d of them already.",
-            "Replays have sent %(n)d of them already.",
-            chosen.replayed_count,
-        )
-        warnings.append(text % {"n": chosen.replayed_count})
-    if found.target == Target.ORIGIN:
-        warnings.append(_("Every group of the topic gets them, also those that consumed them before."))
-    warnings.extend(found.readers)
-    if found.member_count == 0:
-        warnings.append(_("No member of the group is online: they wait until one comes."))
-    if found.unsubscribed:
-        words = _("The group does not subscribe to %(topics)s any more: its members may not know what to do with them.")
-        warnings.append(words % {"topics": ", ".join(found.unsubscribed)})
-    if chosen.large_count:
-        text = ngettext(
-            "The body of %(n)d is too large to be kept: it is read from the broker, and refused if it is gone there.",
-            "The bodies of %(n)d are too large to be kept: they are read from the broker, and refused if they are gone"
-            " there.",
-            chosen.large_count,
-        )
-        warnings.append(text % {"n": chosen.large_count})
-    if found.silent:
-        warnings.append(_("Not all could be asked: %(reasons)s") % {"reasons": " ".join(found.silent)})
-    return warnings
-
-
-def _of_file(chosen: Chosen) -> list[str]:
-    warnings = []
-    if chosen.wrong_count:
-        text = ngettext(
-            "%(n)d line of the file is wrong: the ledger has it as refused, with the reason.",
-            "%(n)d lines of the file are wrong: the ledger has them as refused, with the reasons.",
-            chosen.wrong_count,
-        )
-        warnings.append(text % {"n": chosen.wrong_count})
-    if chosen.changed_count:
-        text = ngettext(
-            "%(n)d message of the file is not as this console knows it: it is sent under an id of its own.",
-            "%(n)d messages of the file are not as this console knows them: they are sent under ids of their own.",
-            chosen.changed_count,
-        )
-        warnings.append(text % {"n": chosen.changed_count})
-    if chosen.others_count:
-        text = ngettext(
-            "%(n)d line of the file is of another group: it is not sent.",
-            "%(n)d lines of the file are of other groups: they are not sent.",
-            chosen.others_count,
-        )
-        warnings.append(text % {"n": chosen.others_count})
-    return warnings

@@ -34,11 +34,21 @@ def with_work() -> QuerySet[ReplayJob]:
     )
 
 
+def nobody_drives(now: datetime) -> Q:
+    """Returns the condition on replays that nobody has driven since."""
+    return Q(lease_until=None) | Q(lease_until__lte=now)
+
+
+def others_wait(job_id: int, now: datetime) -> bool:
+    """Returns whether another replay has work and nobody who drives it."""
+    return with_work().filter(nobody_drives(now)).exclude(pk=job_id).exists()
+
+
 def take(job_id: int, now: datetime, *, lease_s: float = LEASE_S) -> str | None:
     """Returns the token of a new lease; None while another holds one, or there is nothing to do."""
     token = new_token()
-    free = Q(lease_until=None) | Q(lease_until__lte=now)
-    taken = with_work().filter(free, pk=job_id).update(lease_token=token, lease_until=now + timedelta(seconds=lease_s))
+    until = now + timedelta(seconds=lease_s)
+    taken = with_work().filter(nobody_drives(now), pk=job_id).update(lease_token=token, lease_until=until)
     return token if taken else None
 
 

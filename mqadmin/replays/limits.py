@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayLimits:
-    """`step_s`: one task; then others of the worker have their turn, and the next step goes on.
+    """`step_s`: one task; the next goes on. A worker that is stopped (a deploy) waits for it, for less than 10 s.
 
+    `turn_s`: a step ends after one batch, or after that while it is behind its rate, where another replay has nobody
+    who drives it: workers are few, and a replay that has its turn once a second holds its rate.
     `batch`: entries claimed together; as many at most may have to be looked for after a crash. `batch_s`: they are
     as many as the rate sends in that time, so that a change of mind is heard within it. `batch_bytes`: of their bodies,
     which are in memory together.
@@ -20,10 +22,11 @@ class ReplayLimits:
     `judged_from`: sent messages before a replay stops by itself: of few, one that fails is a large share.
     """
 
-    step_s: float = 10.0
+    step_s: float = 5.0
+    turn_s: float = 0.25
     batch: int = 200
     batch_bytes: int = 32 * 1024 * 1024
-    batch_s: float = 1.0
+    batch_s: float = 0.5
     send_within_s: float = 10.0
     settle_after_s: float = 30.0
     lease_s: float = 30.0

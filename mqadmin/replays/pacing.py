@@ -32,6 +32,11 @@ class Pace:
             self.tokens = min(self.tokens, 0.0)
             self.rate_per_s = rate_per_s
 
+    def behind_s(self, now_s: float) -> float:
+        """Returns how long ago an empty bucket would have begun to fill: from then on the next step may send."""
+        self._fill(now_s)
+        return max(0.0, self.tokens / self.rate_per_s)
+
     def _fill(self, now_s: float) -> None:
         gained = max(0.0, now_s - self.at_s) * self.rate_per_s
         self.tokens = min(self.tokens + gained, max(1.0, self.rate_per_s * CATCH_UP_S))

@@ -38,7 +38,8 @@ from mqadmin.people.masking import is_masked
 from mqadmin.people.words import YES_NO
 from mqadmin.replay_files.models import ReplayFile
 from mqadmin.replays import approval, tasks
-from mqadmin.replays.dry_run import DryRun, dry_run, warnings_of
+from mqadmin.replays.dry_run import DryRun, dry_run
+from mqadmin.replays.dry_run_warnings import warnings_of
 from mqadmin.replays.models import ReplayJob
 from mqadmin.replays.selection import identity_of
 from mqadmin.replays.signals import say_moved

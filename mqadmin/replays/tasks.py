@@ -7,9 +7,10 @@ that waited for a broker or a time.
 from __future__ import annotations
 
 import logging
+import time
+from datetime import timedelta
 
 from celery import shared_task
-from django.db.models import Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
@@ -24,21 +25,23 @@ logger = logging.getLogger(__name__)
 STARTED_AT_ONCE = 20
 # A step that waits longer than that for a worker is not needed: beat starts another.
 WAKE_EXPIRES_S = 30
+# A replay that was left shorter ago waits in the worker's queue: a second task would give it two turns for one.
+LEFT_FOR_S = 3
 
 
 @shared_task
-def drive_replay(job_id: int) -> None:
-    """Drives one step; the lease keeps a second one from doing anything."""
-    if drive_step(job_id) == Left.NOW:
-        wake(job_id)
+def drive_replay(job_id: int, since: float | None = None) -> None:
+    """Drives one step; the lease keeps a second one from doing anything. `since`: what may be sent counts from then."""
+    step = drive_step(job_id, behind_s=0.0 if since is None else max(0.0, time.time() - since))
+    if step.left == Left.NOW:
+        wake(job_id, since=time.time() - step.behind_s)
 
 
 @shared_task
 def drive_replays() -> None:
     """Reads one index where there is nothing to do."""
-    now = timezone.now()
-    free = Q(lease_until=None) | Q(lease_until__lte=now)
-    due = ledger.with_work().filter(free).order_by("lease_until", "pk")
+    left = ledger.nobody_drives(timezone.now() - timedelta(seconds=LEFT_FOR_S))
+    due = ledger.with_work().filter(left).order_by("lease_until", "pk")
     for job_id in due.values_list("pk", flat=True)[:STARTED_AT_ONCE]:
         wake(job_id)
 
@@ -57,9 +60,9 @@ def remove_old_replay_files() -> None:
         logger.info("%d files that nobody replays any more were removed", count)
 
 
-def wake(job_id: int) -> None:
+def wake(job_id: int, since: float | None = None) -> None:
     """Has the replay go on soon. Without Redis it goes on when beat says so."""
     try:
-        drive_replay.apply_async((job_id,), expires=WAKE_EXPIRES_S, retry=False)
+        drive_replay.apply_async((job_id, since), expires=WAKE_EXPIRES_S, retry=False)
     except OperationalError as error:
         logger.warning("replay %s goes on later: %s", job_id, error)

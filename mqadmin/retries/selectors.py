@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Max, Min
+
 from mqadmin.clusters.models import Cluster
 from mqadmin.clusters.selectors.newest_rows import NewestRows
-from mqadmin.deadletters.models import DeadLetter
+from mqadmin.deadletters.models import DeadLetter, Failure
 from mqadmin.retries.models import DelayQueue, FailedAttempt
 
 # Of a group, the next ones: more than a person looks at.
 WAITING_MAX = 50
 # Of one message: RocketMQ's clients try 17 times where nobody says otherwise.
 ATTEMPTS_MAX = 100
+# Of one moment; they failed together.
+FIRST_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,26 @@ class Reading:
 
     skipped_count: int
     problems: dict[str, str]
+
+
+def first_failed_at(failure: Failure) -> datetime:
+    """Returns when the message that died first of a failure had failed for the first time, hours before it died.
+
+    That is when the failure began. Where its attempts were not read, it is when the message died. What was replayed has
+    attempts of its former death, too: they don't count.
+    """
+    first_dead_at = failure.first_dead_at
+    first = list(
+        DeadLetter.objects.filter(failure=failure, dead_at=first_dead_at).values_list("message_id", flat=True)[
+            :FIRST_MAX
+        ]
+    )
+    of_messages = {"cluster": failure.cluster_id, "group_name": failure.group_name, "message_id__in": first}
+    died_before = DeadLetter.objects.filter(**of_messages, dead_at__lt=first_dead_at).aggregate(at=Max("dead_at"))["at"]
+    failed = FailedAttempt.objects.filter(**of_messages, failed_at__lt=first_dead_at)
+    if died_before is not None:
+        failed = failed.filter(failed_at__gt=died_before)
+    return failed.aggregate(at=Min("failed_at"))["at"] or first_dead_at
 
 
 def attempts(cluster: Cluster, group: str, *, waiting_at: datetime | None = None) -> NewestRows[FailedAttempt]:

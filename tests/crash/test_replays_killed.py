@@ -1,6 +1,7 @@
-"""A replay whose process is killed again and again, and whose broker is killed too: nothing is lost, nothing doubled.
+"""A replay whose process is killed again and again, or deployed, broker and Redis killed: nothing is lost, nothing
+doubled unsaid.
 
-TORTURE=1 pytest tests/crash/test_replays_killed.py      100,000 messages, a dozen kills, Redis restarted
+TORTURE=1 pytest -s tests/crash/test_replays_killed.py      100,000 messages, a dozen kills; the figures are printed
 """
 
 from __future__ import annotations
@@ -8,31 +9,34 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mqadmin.observing.gateway import Gateway, ask
+from mqadmin.supervision.processes import JOBS_AT_ONCE
 from remoting.wire.bodies.topics import TopicConfig
+from tests.support.celery_worker import CeleryWorker
 from tests.support.children import Child
-from tests.support.install import manage
+from tests.support.migrated import bring_migrated_database
 from tests.support.our_broker import OurBroker
-from tests.support.reading import message_count, stored_messages
 from tests.support.redis_server import RedisServer
+from tests.support.replay_ledger import Onlooker, agreement, stored_count, stored_places
 from tests.support.waiting import wait_until
-
-pytestmark = pytest.mark.crash
 
 IS_LONG = bool(os.environ.get("TORTURE"))
 MESSAGES = 100_000 if IS_LONG else 5_000
 KILLS = 12 if IS_LONG else 3
 RATE = 10_000
 QUEUES = 4
-TOPIC = "orders"
-WITHIN_S = 1800.0 if IS_LONG else 300.0
+TOPIC, OTHER = "orders", "refunds"
+# Of the replay that the worker drives: slow enough for all that happens under way, then fast.
+DEPLOYED, SLOWLY, FAST = 2000, 20, 1000
+WITHIN_S = 3600.0 if IS_LONG else 300.0
 ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(2 * WITHIN_S + 300)]
 
 
 class Replay:
@@ -71,64 +75,98 @@ def replay(tmp_path: Path, redis_server: RedisServer) -> Iterator[Replay]:
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
     replay = Replay(folder, redis_server.url)
-    manage(replay.env, "migrate", "--verbosity=0")
+    bring_migrated_database(folder)
     yield replay
     replay.stop()
-
-
-def stored_count(broker: OurBroker) -> int:
-    return sum(message_count(broker.broker, TOPIC, queue_id) for queue_id in range(QUEUES))
-
-
-def stored_by_entry(broker: OurBroker) -> dict[int, list[tuple[int, int, bytes]]]:
-    """Returns by entry of the ledger where its messages lie, and their bodies."""
-    found: defaultdict[int, list[tuple[int, int, bytes]]] = defaultdict(list)
-    for queue_id in range(QUEUES):
-        offset = 0
-        while page := stored_messages(broker.broker, TOPIC, queue_id, offset):
-            offset = page[-1].queue_offset + 1
-            for message in page:
-                place = (queue_id, message.queue_offset, message.body)
-                found[int(message.properties["__REPLAY_ENTRY"])].append(place)
-    return found
 
 
 def test_every_message_arrives_once_over_kills_of_the_driver_and_the_broker(
     tmp_path: Path, replay: Replay, redis_server: RedisServer
 ) -> None:
     with OurBroker(tmp_path / "store", "async") as broker:
-        config = TopicConfig(topic_name=TOPIC, read_queue_nums=QUEUES, write_queue_nums=QUEUES)
-
-        async def create(gateway: Gateway) -> None:
-            assert await gateway.topics.create({broker.broker: config}) == {}
-
-        ask(broker.namesrv, create)
+        make_topic(broker, TOPIC)
         number = replay.ask("seed", broker.namesrv, broker.broker, TOPIC, str(MESSAGES), str(RATE))
-        driver = replay.drive(number)
-        for kill in range(1, KILLS + 1):
-            reached = MESSAGES * kill // (KILLS + 2)
-            wait_until(lambda reached=reached: stored_count(broker) > reached, WITHIN_S, f"{reached} messages")
-            if kill == KILLS // 2 + 1:
-                # While the driver goes on: answers are lost.
-                broker.kill()
-                broker.start()
-            driver.kill()
-            if IS_LONG and kill == KILLS // 2:
+        with Onlooker(broker.namesrv, TOPIC) as onlooker:
+            driver = replay.drive(number)
+            for kill in range(1, KILLS + 1):
+                reached = MESSAGES * kill // (KILLS + 2)
+                reaches(broker, reached)
+                if kill == KILLS // 2 + 1:
+                    # While the driver goes on: answers are lost.
+                    broker.kill()
+                    broker.start()
+                driver.kill()
+                if kill == KILLS // 2:
+                    redis_server.stop()
+                    redis_server.start()
+                driver = replay.drive(number)
+            wait_until(lambda: not driver.is_running, WITHIN_S, "the end of the replay")
+            assert driver.process.returncode == 0, driver.output()
+            wait_until(lambda: onlooker.seen_count >= stored(broker), WITHIN_S, "what the consumer sees")
+        told = json.loads(replay.ask("ledger", number))
+        lies = stored_places(broker.broker, TOPIC, QUEUES)
+
+    assert (told["state"], told["total_count"]) == ("done", MESSAGES)
+    # The ledger says of each what the broker holds, and what the consumer saw.
+    found = agreement(told, onlooker.seen)
+    assert onlooker.seen == lies
+    assert found.sent_count + found.unknown_count == MESSAGES
+    print(f"{found}; the consumer was given {onlooker.deliveries} of {onlooker.seen_count}")
+
+
+def test_a_replay_stays_paused_over_a_deploy_and_ends_over_kills_of_redis_and_the_broker(
+    tmp_path: Path, replay: Replay, redis_server: RedisServer
+) -> None:
+    worker = CeleryWorker("jobs", "jobs", tmp_path, replay.env, JOBS_AT_ONCE, options=("-B",))
+    with OurBroker(tmp_path / "store") as broker, worker:
+        make_topic(broker, TOPIC)
+        make_topic(broker, OTHER)
+        number = replay.ask("seed", broker.namesrv, broker.broker, TOPIC, str(DEPLOYED), str(SLOWLY))
+        with Onlooker(broker.namesrv, TOPIC) as onlooker:
+            reaches(broker, SLOWLY)
+            assert replay.ask("say", "pause_replay", number) == "done"
+            assert worker.stop() == 0
+            paused = stored(broker)
+            with worker:
+                # What is sent of another one shows that replays are driven again.
+                replay.ask("seed", broker.namesrv, broker.broker, OTHER, "5", str(FAST))
+                wait_until(lambda: stored(broker, OTHER) == 5, WITHIN_S, "another replay's messages")
+                assert (json.loads(replay.ask("ledger", number))["state"], stored(broker)) == ("paused", paused)
+                assert replay.ask("say", "resume_replay", number) == "done"
+                reaches(broker, paused + SLOWLY)
                 redis_server.stop()
                 redis_server.start()
-            driver = replay.drive(number)
-        wait_until(lambda: not driver.is_running, WITHIN_S, "the end of the replay")
-        assert driver.process.returncode == 0, driver.output()
-        told = json.loads(replay.ask("ledger", number))
-        stored = stored_by_entry(broker)
+                reaches(broker, stored(broker) + SLOWLY)
+                broker.kill()
+                broker.start()
+                assert stored(broker) < DEPLOYED
+                assert replay.ask("say", "set_replay_rate", number, f"rate={FAST}") == "done"
 
-    entries = {entry["id"]: entry for entry in told["entries"]}
-    assert (told["state"], told["total_count"]) == ("done", MESSAGES)
-    assert told["sent_count"] + told["unknown_count"] == MESSAGES
-    unknown = {key for key, entry in entries.items() if entry["state"] == "unknown"}
-    # Each arrived, as the ledger says, and where it says.
-    assert stored.keys() >= entries.keys() - unknown
-    assert {key for key, places in stored.items() if len(places) > 1} <= unknown
-    for key, entry in entries.items():
-        if key not in unknown:
-            assert stored[key] == [(entry["queue_id"], entry["queue_offset"], entry["message_id"].encode())]
+                def is_done() -> bool:
+                    return bool(json.loads(replay.ask("ledger", number))["state"] == "done")
+
+                wait_until(is_done, WITHIN_S, "the end of the replay")
+            wait_until(lambda: onlooker.seen_count >= stored(broker), WITHIN_S, "what the consumer sees")
+        told = json.loads(replay.ask("ledger", number))
+        lies = stored_places(broker.broker, TOPIC, QUEUES)
+    assert told["total_count"] == DEPLOYED
+    found = agreement(told, onlooker.seen)
+    assert onlooker.seen == lies
+    assert found.sent_count + found.unknown_count == DEPLOYED
+
+
+def make_topic(broker: OurBroker, name: str) -> None:
+    config = TopicConfig(topic_name=name, read_queue_nums=QUEUES, write_queue_nums=QUEUES)
+
+    async def create(gateway: Gateway) -> None:
+        assert await gateway.topics.create({broker.broker: config}) == {}
+
+    ask(broker.namesrv, create)
+
+
+def reaches(broker: OurBroker, count: int) -> None:
+    wait_until(lambda: stored(broker) > count, WITHIN_S, f"more than {count} messages")
+
+
+def stored(broker: OurBroker, topic: str = TOPIC) -> int:
+    return stored_count(broker.broker, topic, QUEUES)

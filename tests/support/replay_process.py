@@ -2,6 +2,7 @@
 
 seed NAMESRV ADDRESS TOPIC COUNT RATE    dead letters of that topic, and a replay of them; its number
 drive NUMBER                             drives it to its end
+say ACTION NUMBER [NAME=VALUE…]          somebody pauses it, resumes it: `pause_replay`; the outcome
 ledger NUMBER                            its counts and entries as JSON
 """
 
@@ -18,14 +19,18 @@ import msgspec
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
 django.setup()
 
-from django.utils import timezone  # noqa: E402 - models exist only now
+from django.contrib.auth import get_user_model  # noqa: E402 - models exist only now
+from django.utils import timezone  # noqa: E402
 
+from mqadmin.actions import runner  # noqa: E402
+from mqadmin.actions.runs import Result  # noqa: E402
 from mqadmin.clusters.models import Broker, Cluster  # noqa: E402
 from mqadmin.deadletters.models import DeadLetter, Failure, KeptMessage  # noqa: E402
 from mqadmin.replays.driving import Left, drive_step  # noqa: E402
 from mqadmin.replays.limits import ReplayLimits  # noqa: E402
 from mqadmin.replays.models import ReplayEntry, ReplayJob  # noqa: E402
 from mqadmin.replays.states import ENDED, Target  # noqa: E402
+from tests.support.callers import caller  # noqa: E402
 
 # Of a process that is killed nothing but its lease stands in the way; what it was sending is over in a moment.
 LIMITS = ReplayLimits(
@@ -36,11 +41,15 @@ BATCH = 1000
 
 def seed(namesrv: str, address: str, topic: str, count: int, rate: int) -> int:
     now = timezone.now()
-    cluster = Cluster.objects.create(name="there", namesrv=namesrv)
-    Broker.objects.create(cluster=cluster, name="broker-a", broker_id=0, address=address, seen_at=now)
+    cluster, is_new = Cluster.objects.get_or_create(name="there", defaults={"namesrv": namesrv})
+    if is_new:
+        Broker.objects.create(cluster=cluster, name="broker-a", broker_id=0, address=address, seen_at=now)
+    identity = f"of {Failure.objects.count()}"
     failure = Failure.objects.create(
-        cluster=cluster, group_name="billing", identity="one", first_dead_at=now, last_dead_at=now
+        cluster=cluster, group_name="billing", identity=identity, first_dead_at=now, last_dead_at=now
     )
+    # Places that no other dead letter has.
+    beyond = DeadLetter.objects.count()
     for first in range(0, count, BATCH):
         rows = DeadLetter.objects.bulk_create(
             DeadLetter(
@@ -49,7 +58,7 @@ def seed(namesrv: str, address: str, topic: str, count: int, rate: int) -> int:
                 group_name="billing",
                 broker_name="broker-a",
                 queue_id=0,
-                queue_offset=number,
+                queue_offset=beyond + number,
                 dead_at=now - timedelta(days=1) + timedelta(milliseconds=number),
                 message_id=f"message-{number}",
                 offset_message_id="",
@@ -64,8 +73,9 @@ def seed(namesrv: str, address: str, topic: str, count: int, rate: int) -> int:
     last = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True)[0]
     job = ReplayJob.objects.create(
         cluster=cluster,
-        identity="one",
+        identity=identity,
         group_name="billing",
+        selection={"failure": failure.pk},
         until_id=last,
         target=Target.ORIGIN,
         rate_per_s=rate,
@@ -77,14 +87,22 @@ def seed(namesrv: str, address: str, topic: str, count: int, rate: int) -> int:
 
 def drive(number: int) -> None:
     while ReplayJob.objects.filter(pk=number).exclude(state__in=ENDED).exists():
-        if drive_step(number, LIMITS) != Left.NOW:
+        if drive_step(number, LIMITS).left != Left.NOW:
             time.sleep(0.2)
+
+
+def say(action: str, number: str, *values: str) -> str:
+    somebody, _ = get_user_model().objects.get_or_create(username="somebody", is_superuser=True)
+    result = runner.run(
+        caller(somebody), action, "there", {"replay": number, **dict(one.split("=", 1) for one in values)}
+    )
+    return result.outcome if isinstance(result, Result) else "in progress"
 
 
 def ledger(number: int) -> bytes:
     job = (
         ReplayJob.objects.filter(pk=number)
-        .values("state", "problem", "total_count", "sent_count", "unknown_count")
+        .values("state", "problem", "total_count", "waiting_count", "sent_count", "unknown_count")
         .get()
     )
     names = ("id", "message_id", "state", "words", "queue_id", "queue_offset", "new_id")
@@ -97,6 +115,8 @@ def main(what: str, *arguments: str) -> None:
         print(seed(namesrv, address, topic, int(count), int(rate)))
     elif what == "drive":
         drive(int(arguments[0]))
+    elif what == "say":
+        print(say(*arguments))
     else:
         print(ledger(int(arguments[0])).decode())
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import AbstractUser
+from django.utils import timezone
 
 from mqadmin.actions import runner
 from mqadmin.actions.runs import Refusal, Result
@@ -121,7 +122,10 @@ def test_what_a_search_finds_is_archived_and_restored_by_the_same_search(
     prod: Cluster, failure: Failure, ann: AbstractUser
 ) -> None:
     result = run(ann, "archive_dead_letters", group="billing", body='"id": 1')
-    assert (result.outcome, result.items[0].after) == (Outcome.DONE, {"messages_selected": 1, "archived": True})
+    (item,) = result.items
+    assert result.outcome == Outcome.DONE
+    assert item.after is not None
+    assert (item.after["messages_selected"], item.after["archived"]) == (1, True)
     assert (listed(prod), listed(prod, is_archived=True)) == ([2, 0], [1])
     assert run(ann, "archive_dead_letters", group="billing", body='"id": 1').outcome == Outcome.REFUSED
     run(ann, "restore_dead_letters", group="billing", body='"id": 1')
@@ -138,3 +142,58 @@ def test_a_run_takes_so_many_and_says_that_there_may_be_more(
     assert listed(prod) == [0]
     run(ann, "archive_dead_letters", group="billing", failure=failure.pk)
     assert listed(prod) == []
+
+
+def undo(ann: AbstractUser, result: Result) -> Result:
+    assert result.undo is not None
+    return run(ann, result.undo.action, **result.undo.arguments)
+
+
+def test_archiving_is_taken_back_for_what_the_run_archived_and_nothing_else(
+    prod: Cluster, failure: Failure, ann: AbstractUser
+) -> None:
+    dead = DeadLetter.objects.get(queue_offset=1)
+    run(ann, "archive_dead_letters", group="billing", ids=str(dead.pk))
+    archived = run(ann, "archive_dead_letters", group="billing", failure=failure.pk)
+    assert (listed(prod), listed(prod, is_archived=True)) == ([], [2, 1, 0])
+    restored = undo(ann, archived)
+    assert (listed(prod), listed(prod, is_archived=True)) == ([2, 0], [1])
+    assert undo(ann, archived).outcome == Outcome.REFUSED
+    undo(ann, restored)
+    assert (listed(prod), listed(prod, is_archived=True)) == ([], [2, 1, 0])
+
+
+def test_restoring_is_not_taken_back_where_the_filter_would_archive_others_too(
+    prod: Cluster, failure: Failure, ann: AbstractUser
+) -> None:
+    dead = DeadLetter.objects.get(queue_offset=1)
+    run(ann, "archive_dead_letters", group="billing", ids=str(dead.pk))
+    restored = run(ann, "restore_dead_letters", group="billing", failure=failure.pk)
+    assert (restored.outcome, restored.undo) == (Outcome.DONE, None)
+
+
+def test_restoring_is_taken_back_and_what_died_since_stays(
+    prod: Cluster, failure: Failure, ann: AbstractUser, now: datetime
+) -> None:
+    run(ann, "archive_dead_letters", group="billing", since="2000-01-01 00:00")
+    restored = run(ann, "restore_dead_letters", group="billing", since="2000-01-01 00:00")
+    later = timezone.now() + timedelta(minutes=1)
+    seed.make_dead_letters(
+        prod, "billing", [dead_message(3, store_timestamp_ms=round(later.timestamp() * 1000))], now=now
+    )
+    assert listed(prod) == [3, 2, 1, 0]
+    archived = undo(ann, restored)
+    assert (listed(prod), listed(prod, is_archived=True)) == ([3], [2, 1, 0])
+    undo(ann, archived)
+    assert listed(prod) == [3, 2, 1, 0]
+
+
+def test_what_one_run_of_several_archived_comes_back_alone(
+    prod: Cluster, failure: Failure, ann: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_dead_letters, "STEP_ROWS", 1)
+    monkeypatch.setattr(archive_dead_letters, "ROWS_MAX", 2)
+    first = run(ann, "archive_dead_letters", group="billing")
+    run(ann, "archive_dead_letters", group="billing")
+    undo(ann, first)
+    assert (listed(prod), listed(prod, is_archived=True)) == ([2, 1], [0])

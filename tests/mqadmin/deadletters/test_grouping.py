@@ -64,13 +64,12 @@ def test_what_changed_when_it_began(prod: Cluster, now: datetime, ann: AbstractU
     failure = Failure.objects.filter(group_name="billing").first()
     assert failure is not None
     group = seed.make_group(prod, "billing", now=now)
-    failure.first_dead_at = now
     for minutes in (-16, -10, 4, 6):
         at = now + timedelta(minutes=minutes)
         seed.make_event(group, "joined", at=at, client_id=f"member{minutes}")
     run = runner.run(caller(ann), "describe_group", "prod", {"group": "billing", "owner": "x"})
     runner.run(caller(ann), "describe_group", "prod", {"group": "other", "owner": "x"})
-    found = beginning_of(prod, failure, reads_audit=True)
+    found = beginning_of(prod, failure, now, reads_audit=True)
     assert [event.client_id for event in found.rebalances] == ["member-10", "member4"]
     assert [(entry.run, entry.subject) for entry in found.actions] == [(run.run_id, "billing")]
-    assert beginning_of(prod, failure, reads_audit=False).actions == ()
+    assert beginning_of(prod, failure, now, reads_audit=False).actions == ()

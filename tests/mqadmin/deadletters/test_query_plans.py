@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.selectors.newest_first import rows_behind
 from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter, dead_letters, failures
 
@@ -36,6 +38,15 @@ def test_dead_letters(prod: Cluster, wanted: dict[str, Any], index: str) -> None
     assert isinstance(found, NewestRows)
     text = plan(found.rows, found.column)
     assert f"USING INDEX {index} " in text
+    assert "TEMP B-TREE" not in text
+
+
+@pytest.mark.parametrize("wanted", [{}, {"group": "billing"}, {"failure_id": 1}, {"is_archived": True}], ids=str)
+def test_a_further_page_begins_in_the_index_behind_the_one_before(prod: Cluster, wanted: dict[str, Any]) -> None:
+    found = dead_letters(prod, DeadLetterFilter(**wanted))
+    assert isinstance(found, NewestRows)
+    text = plan(rows_behind(found.rows, found.column, timezone.now(), 7), found.column)
+    assert "dead_at<?)" in text
     assert "TEMP B-TREE" not in text
 
 

@@ -6,9 +6,11 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from mqadmin.deadletters import retention
 from mqadmin.deadletters.indexing import write
 from mqadmin.deadletters.models import DeadLetter, Failure, FailureHour, KeptMessage
-from mqadmin.deadletters.retention import HOURS_KEPT_FOR, remove_old
+from mqadmin.deadletters.retention import HOURS_KEPT_FOR, has_old, remove_old
+from mqadmin.deadletters.tasks import remove_old_dead_letters
 from mqadmin.observing.gateway import QueueReading
 from remoting.wire.properties import Property
 from tests.support.dead_letter_brokers import dead_message
@@ -39,3 +41,26 @@ def test_the_hours_of_a_trend_are_kept_for_a_month(prod, queue):
     remove_old(now)
     assert not FailureHour.objects.exists()
     assert Failure.objects.exists()
+
+
+def test_one_pass_removes_a_bounded_number_and_says_that_there_is_more(prod, queue, settings, monkeypatch):
+    settings.MQADMIN_DEAD_LETTER_DAYS = 10
+    monkeypatch.setattr(retention, "REMOVE_BATCH", 2)
+    now = timezone.now()
+    old_ms = int((now - timedelta(days=11)).timestamp() * 1000)
+    messages = tuple(dead_message(offset, store_timestamp_ms=old_ms - offset) for offset in range(5))
+    write(prod, queue, QueueReading(messages, 5, 5), now)
+    assert (remove_old(now, within_s=0), has_old(now)) == (2, True)
+    assert sorted(DeadLetter.objects.values_list("queue_offset", flat=True)) == [0, 1, 2]
+    assert (remove_old(now), has_old(now), Failure.objects.exists()) == (3, False, False)
+
+
+def test_the_task_goes_on_with_what_a_pass_has_left(prod, queue, monkeypatch):
+    sent = []
+    monkeypatch.setattr(retention, "remove_old", lambda _: 1)
+    monkeypatch.setattr(remove_old_dead_letters, "apply_async", lambda **_: sent.append(1))
+    remove_old_dead_letters()
+    assert not sent
+    write(prod, queue, QueueReading((dead_message(0),), 1, 1), timezone.now())
+    remove_old_dead_letters()
+    assert sent

@@ -76,14 +76,70 @@ def test_all_that_is_said_must_hold(prod: Cluster, now: datetime) -> None:
     assert found(prod, body="quoted", group="mail") == []
 
 
-def test_a_common_text_is_looked_up_step_by_step(prod: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes each step as small as it can be."""
     monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_FIRST", 1)
     monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_ONCE", 1)
+    monkeypatch.setattr(matching_rows, "FEW", 0)
+    monkeypatch.setattr(search_index, "_WINDOW", 1)
+    monkeypatch.setattr(search_index, "_WINDOW_GROWTH", 1)
+
+
+@pytest.mark.usefixtures("one_by_one")
+def test_a_common_text_is_looked_up_step_by_step(prod: Cluster) -> None:
     rows = dead_letters(prod, DeadLetterFilter(text="billing"))
     first = rows.page("", size=3)
     assert [row.queue_offset for row in first.rows] == [3, 2, 1]
     assert [row.queue_offset for row in rows.page(first.older, size=3).rows] == [0]
     assert found(prod, text="order-0", body="name") == [0]
+    assert found(prod, body="miller") == [0]
+
+
+@pytest.mark.usefixtures("one_by_one")
+def test_a_page_of_what_very_many_have_ends_before_it_is_full_and_goes_on(
+    prod: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching_rows, "JUDGED_MAX", 2)
+    first_at = DeadLetter.objects.order_by("dead_at").values_list("dead_at", flat=True)[0]
+    wanted = DeadLetterFilter(text="billing", until=first_at + timedelta(milliseconds=1))
+    rows = dead_letters(prod, wanted)
+    page = rows.page("")
+    assert (page.rows, page.older != "", page.is_cut) == ((), True, True)
+    page = rows.page(page.older)
+    assert [row.queue_offset for row in page.rows] == [0]
+    page = rows.page(page.older)
+    assert (page.rows, page.older, page.is_cut) == ((), "", False)
+    # Files and replays take all.
+    assert [row.queue_offset for row in rows.after(None, 9)] == [0]
+
+
+def test_a_look_up_leaves_the_planner_of_postgresql_as_it_was(prod: Cluster) -> None:
+    """The tests run in one transaction, as writers do that look something up."""
+    assert len(search_index.matching_ids(LookUp(("billing",), "name"), None, 9)) == 1
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            for name in ("enable_indexscan", "enable_seqscan"):
+                cursor.execute(f"SHOW {name}")
+                assert cursor.fetchone() == ("on",)
+
+
+def test_few_that_the_other_filters_let_through_are_compared_whatever_the_text(
+    prod: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> list[int]:
+        raise AssertionError("the text was looked up")
+
+    monkeypatch.setattr(matching_rows, "matching_ids", never)
+    rows = dead_letters(prod, DeadLetterFilter(text="billing"))
+    first = rows.page("", size=3)
+    assert [row.queue_offset for row in first.rows] == [3, 2, 1]
+    assert [row.queue_offset for row in rows.page(first.older, size=3).rows] == [0]
+    assert found(prod, text="order-0", body="name") == [0]
+    assert found(prod, text="order-0 order-1") == []
+    monkeypatch.setattr(matching_rows, "FEW", len(BODIES) - 1)
+    with pytest.raises(AssertionError):
+        found(prod, text="billing")
 
 
 @pytest.mark.parametrize(

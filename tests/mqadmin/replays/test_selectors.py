@@ -31,6 +31,7 @@ def job(db: None) -> ReplayJob:
     )
 
 
+@pytest.mark.sqlite
 def test_lists_are_served_by_indexes(job: ReplayJob) -> None:
     def plan(rows: object) -> str:
         return rows.explain()  # type: ignore[attr-defined,no-any-return]

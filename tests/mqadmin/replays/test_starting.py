@@ -12,11 +12,11 @@ from django.utils import timezone
 from mqadmin.actions import runner
 from mqadmin.actions.arguments import InvalidArguments
 from mqadmin.actions.declaration import ActionRefused, Preview
-from mqadmin.actions.runs import Result
+from mqadmin.actions.runs import Refusal, Result
 from mqadmin.deadletters.models import DeadLetter, Failure
 from mqadmin.people.masking import read_rules
 from mqadmin.people.roles import Role
-from mqadmin.replays import tasks
+from mqadmin.replays import start_replay, tasks
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.states import EntryState, JobState
 from remoting.connection import Connection
@@ -30,6 +30,7 @@ from tests.support.callers import caller
 from tests.support.dead_letter_brokers import dead_message
 from tests.support.group_brokers import GroupBroker, GroupBrokers
 from tests.support.people import make_person
+from tests.support.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Each replay that a worker is told of; there is no Redis here."""
     calls: list[int] = []
-    monkeypatch.setattr(tasks.drive_replay, "apply_async", lambda args, **_: calls.append(args[0]))
+    monkeypatch.setattr(tasks, "wake", calls.append)
     return calls
 
 
@@ -116,6 +117,31 @@ def test_two_who_start_the_same_replay_get_one_job(
     ReplayJob.objects.filter(pk=job.pk).update(state=JobState.DONE)
     assert run(admin_user).items[0].state == "done"
     assert ReplayJob.objects.count() == 3
+
+
+def test_two_who_start_it_at_the_same_moment_get_one_job(
+    broker: GroupBroker, admin_user: AbstractUser, woken: list[int]
+) -> None:
+    people = [admin_user, make_person("ann", Role.OPERATOR), make_person("bob", Role.OPERATOR)]
+    results = together(*[lambda who=who: run(who) for who in people])
+    (job,) = ReplayJob.objects.all()
+    assert woken == [job.pk]
+    # Who comes while another starts it is told so; who comes afterwards gets the job that runs.
+    assert [one.items[0].state for one in results if one.outcome == "done"].count("done") == 1
+    assert {one.refusal for one in results if one.outcome == "refused"} <= {Refusal.BUSY}
+
+
+def test_a_second_one_that_was_not_seen_when_looking_meets_the_first_in_the_database(
+    broker: GroupBroker, admin_user: AbstractUser, woken: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(admin_user)
+    look_for, looks = start_replay._running, iter([None, None])
+    monkeypatch.setattr(start_replay, "_running", lambda *which: next(looks, look_for(*which)))
+    second = run(admin_user)
+    (job,) = ReplayJob.objects.all()
+    assert (second.outcome, second.items[0].state) == ("done", "unchanged")
+    assert second.items[0].after is not None
+    assert (second.items[0].after["replay"], woken) == (job.pk, [job.pk])
 
 
 def test_picks_and_filters_say_which_dead_letters(broker: GroupBroker, admin_user: AbstractUser) -> None:

@@ -1,0 +1,124 @@
+"""What to know before a replay is started: a table of warnings, the most serious first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext_lazy, ngettext_lazy
+
+from mqadmin.deadletters.selection import COUNTED_MAX
+from mqadmin.replays.dry_run import DryRun
+from mqadmin.replays.states import Target
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunWarning:
+    """`holds` returns what the text is filled with: a number of messages, or names; 0 or "" where it does not hold."""
+
+    code: str
+    holds: Callable[[DryRun], int | str]
+    text: _StrPromise
+
+    def said_of(self, found: DryRun) -> str:
+        """Returns the sentence; "" where it does not hold."""
+        value = self.holds(found)
+        return str(self.text % dict.fromkeys(("n", "topics", "reasons"), value)) if value else ""
+
+
+WARNINGS = (
+    DryRunWarning(
+        "uncounted",
+        lambda found: COUNTED_MAX if found.chosen.has_more else 0,
+        gettext_lazy(
+            "More than %(n)d have this text; all of them are sent, and the figures here are those of the first."
+        ),
+    ),
+    DryRunWarning(
+        "closed",
+        lambda found: ", ".join(found.closed),
+        gettext_lazy("No broker takes messages for %(topics)s: what goes there is refused."),
+    ),
+    DryRunWarning(
+        "wrong_lines",
+        lambda found: found.chosen.wrong_count,
+        ngettext_lazy(
+            "%(n)d line of the file is wrong: the ledger has it as refused, with the reason.",
+            "%(n)d lines of the file are wrong: the ledger has them as refused, with the reasons.",
+            "n",
+        ),
+    ),
+    DryRunWarning(
+        "changed_lines",
+        lambda found: found.chosen.changed_count,
+        ngettext_lazy(
+            "%(n)d message of the file is not as this console knows it: it is sent under an id of its own.",
+            "%(n)d messages of the file are not as this console knows them: they are sent under ids of their own.",
+            "n",
+        ),
+    ),
+    DryRunWarning(
+        "other_groups_lines",
+        lambda found: found.chosen.others_count,
+        ngettext_lazy(
+            "%(n)d line of the file is of another group: it is not sent.",
+            "%(n)d lines of the file are of other groups: they are not sent.",
+            "n",
+        ),
+    ),
+    DryRunWarning(
+        "homeless",
+        lambda found: found.chosen.homeless_count if found.target != Target.TOPIC else 0,
+        ngettext_lazy(
+            "Of %(n)d message it is not known to which topic it was first sent: it is refused.",
+            "Of %(n)d messages it is not known to which topic they were first sent: they are refused.",
+            "n",
+        ),
+    ),
+    DryRunWarning(
+        "replayed",
+        lambda found: found.chosen.replayed_count,
+        ngettext_lazy("A replay has sent %(n)d of them already.", "Replays have sent %(n)d of them already.", "n"),
+    ),
+    DryRunWarning(
+        "every_group",
+        lambda found: found.target == Target.ORIGIN,
+        gettext_lazy("Every group of the topic gets them, also those that consumed them before."),
+    ),
+    DryRunWarning(
+        "nobody_online",
+        lambda found: found.member_count == 0,
+        gettext_lazy("No member of the group is online: they wait until one comes."),
+    ),
+    DryRunWarning(
+        "unsubscribed",
+        lambda found: ", ".join(found.unsubscribed),
+        gettext_lazy(
+            "The group does not subscribe to %(topics)s any more: its members may not know what to do with them."
+        ),
+    ),
+    DryRunWarning(
+        "large",
+        lambda found: found.chosen.large_count,
+        ngettext_lazy(
+            "The body of %(n)d is too large to be kept: it is read from the broker, and refused if it is gone there.",
+            "The bodies of %(n)d are too large to be kept: they are read from the broker, and refused if they are gone"
+            " there.",
+            "n",
+        ),
+    ),
+    DryRunWarning(
+        "silent",
+        lambda found: " ".join(found.silent),
+        gettext_lazy("Not all could be asked: %(reasons)s"),
+    ),
+)
+
+
+def warnings_of(found: DryRun) -> list[str]:
+    """Returns what to know before, the most serious first; at the end who reads the topics besides."""
+    return [*filter(None, (one.said_of(found) for one in WARNINGS)), *found.readers]

@@ -1,0 +1,73 @@
+"""What a dry run says: each warning where its cause is there, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from mqadmin.replays.choosing import Chosen
+from mqadmin.replays.dry_run import DryRun
+from mqadmin.replays.dry_run_warnings import WARNINGS, warnings_of
+from mqadmin.replays.states import Target
+
+NOTHING = DryRun(
+    selection={},
+    until_id=1,
+    target=Target.GROUP,
+    chosen=Chosen(count=3, origins=("orders",), sample=(), replayed_count=0, large_count=0, homeless_count=0),
+    topics=("%RETRY%billing",),
+    member_count=2,
+)
+CAUSES: dict[str, dict[str, Any]] = {
+    "uncounted": {"has_more": True},
+    "closed": {"closed": ("orders", "refunds")},
+    "wrong_lines": {"wrong_count": 1},
+    "changed_lines": {"changed_count": 2},
+    "other_groups_lines": {"others_count": 3},
+    "homeless": {"homeless_count": 1},
+    "replayed": {"replayed_count": 2},
+    "every_group": {"target": Target.ORIGIN},
+    "nobody_online": {"member_count": 0},
+    "unsubscribed": {"unsubscribed": ("orders",)},
+    "large": {"large_count": 1},
+    "silent": {"silent": ("10.0.0.1:10911 does not answer.",)},
+}
+
+
+def found(**cause: Any) -> DryRun:
+    of_chosen = {field.name for field in fields(Chosen)}
+    chosen = replace(NOTHING.chosen, **{name: value for name, value in cause.items() if name in of_chosen})
+    return replace(NOTHING, chosen=chosen, **{name: value for name, value in cause.items() if name not in of_chosen})
+
+
+def codes(run: DryRun) -> list[str]:
+    return [one.code for one in WARNINGS if one.said_of(run)]
+
+
+def test_nothing_is_said_where_nothing_is_to_be_known() -> None:
+    assert warnings_of(NOTHING) == []
+
+
+@pytest.mark.parametrize("code", [one.code for one in WARNINGS])
+def test_each_warning_has_one_cause_and_is_filled_in(code: str) -> None:
+    run = found(**CAUSES[code])
+    assert codes(run) == [code]
+    (words,) = warnings_of(run)
+    assert "%" not in words
+
+
+def test_they_are_said_in_the_order_of_the_table_and_readers_at_the_end() -> None:
+    run = replace(found(member_count=0, replayed_count=2, wrong_count=1), readers=("orders is read by mailing.",))
+    assert codes(run) == ["wrong_lines", "replayed", "nobody_online"]
+    assert warnings_of(run)[1] == "Replays have sent 2 of them already."
+    assert warnings_of(run)[-1] == "orders is read by mailing."
+
+
+def test_a_message_without_a_topic_is_no_problem_where_another_topic_is_chosen() -> None:
+    assert codes(replace(found(homeless_count=1), target=Target.TOPIC)) == []
+
+
+def test_members_that_are_not_known_are_not_said_to_be_offline() -> None:
+    assert codes(found(member_count=None)) == []
