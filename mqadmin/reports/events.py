@@ -1,4 +1,5 @@
-"""Appends to the history what happened beside what was sampled: rebalances, dead letters, subscriptions that differed.
+"""Appends to the history what happened beside what was sampled: rebalances, dead letters, subscriptions that differed,
+and how long deliveries took.
 
 An hour's file is written anew when what is known of the hour has changed, as when a dead letter is indexed late; an
 hour in which nothing happened has none.
@@ -13,15 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from django.db.models import Q
 
+from consumer.delivery.buckets import bounds_ms
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import FailureHour
-from mqadmin.rebalances.models import RebalanceEvent
+from mqadmin.lag.deliveries import delivery_counts
+from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
 from mqadmin.reports.history import EVENTS, SCHEMAS, History, hour_of
 from mqadmin.reports.models import ConflictTime
 
 # What is told later than this of an hour is not in the history.
 HOURS_BACK = 48
 _HOUR = timedelta(hours=1)
+# How long after an hour more may be told of it; then its file is complete, and its rows are read no more. A member
+# keeps for 3 hours what a database that is away did not take.
+_TOLD_WITHIN = {"deliveries": timedelta(hours=4)}
 Row = tuple[object, ...]
 
 
@@ -31,10 +37,13 @@ def append_events(history: History, cluster: Cluster, now: datetime) -> int:
     for number in range(HOURS_BACK, -1, -1):
         hour = hour_of(now) - number * _HOUR
         for kind in EVENTS:
+            if kind in _TOLD_WITHIN and history.is_complete(cluster.name, hour, kind):
+                continue
             rows = list(_ROWS[kind](cluster, hour, min(hour + _HOUR, now)))
             table = _table(SCHEMAS[kind], rows)
-            if rows and not _is_there(history, kind, cluster.name, hour, table):
-                with history.writing(kind, cluster.name, hour, is_complete=False) as writer:
+            is_complete = kind in _TOLD_WITHIN and now >= hour + _HOUR + _TOLD_WITHIN[kind]
+            if rows and (is_complete or not _is_there(history, kind, cluster.name, hour, table)):
+                with history.writing(kind, cluster.name, hour, is_complete=is_complete) as writer:
                     writer.write_table(table)
                 row_count += len(rows)
     return row_count
@@ -54,7 +63,9 @@ def _table(schema: pa.Schema, rows: Sequence[Row]) -> pa.Table:
 
 
 def _rebalances(cluster: Cluster, since: datetime, until: datetime) -> Iterator[Row]:
-    events = RebalanceEvent.objects.filter(cluster=cluster, at__gte=since, at__lt=until).select_related("group")
+    observed = RebalanceEvent.objects.filter(cluster=cluster, at__gte=since, at__lt=until)
+    # What our runtime did is why, not what: its members are observed, too.
+    events = observed.exclude(source=RebalanceSource.RUNTIME).select_related("group")
     for one in events.order_by("at", "pk").iterator():
         moved = len(one.details.get("moves", ()))
         yield cluster.name, one.group.name, one.at, one.kind, one.client_id, moved, one.source
@@ -77,8 +88,20 @@ def _conflicts(cluster: Cluster, since: datetime, until: datetime) -> Iterator[R
         yield cluster.name, one.group_name, at, ended, one.kind, one.topic_name
 
 
+def _deliveries(cluster: Cluster, since: datetime, _until: datetime) -> Iterator[Row]:
+    """What members of our runtime consumed in an hour, added up; they say which hour, by their own clocks."""
+    for (group, topic), counts in delivery_counts(cluster, since).items():
+        bounds = [bounds_ms(bucket) for bucket, _count in counts]
+        yield (
+            *(cluster.name, group, since, topic),
+            *([first for first, _beyond in bounds], [beyond for _first, beyond in bounds]),
+            [count for _bucket, count in counts],
+        )
+
+
 _ROWS: dict[str, Callable[[Cluster, datetime, datetime], Iterator[Row]]] = {
     "rebalances": _rebalances,
     "dead_letters": _dead_letters,
     "conflicts": _conflicts,
+    "deliveries": _deliveries,
 }

@@ -2,7 +2,7 @@
 
     <data>/history/v1/lag/day=2026-11-22/hour=14/<cluster>.parquet     what was sampled
     <data>/history/v1/gaps/day=2026-11-22/hour=14/<cluster>.parquet    when it was not, or not all of it
-    …/rebalances/… …/dead_letters/… …/conflicts/…                      what happened meanwhile, where something did
+    …/rebalances/… …/dead_letters/… …/conflicts/… …/deliveries/…       what happened meanwhile, where something did
 
 One file holds one hour of one cluster and is replaced as a whole, so a reader sees the former or the new one, and an
 append that is killed leaves nothing but a file whose name begins with a dot. Times are UTC.
@@ -90,9 +90,27 @@ CONFLICTS = pa.schema(
         pa.field("topic", pa.string(), nullable=False),
     ]
 )
-SCHEMAS = {"lag": LAG, "gaps": GAPS, "rebalances": REBALANCES, "dead_letters": DEAD_LETTERS, "conflicts": CONFLICTS}
+DELIVERIES = pa.schema(
+    [
+        pa.field("cluster", pa.string(), nullable=False),
+        pa.field("consumer_group", pa.string(), nullable=False),
+        pa.field("at", _TIME, nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("from_ms", pa.list_(pa.int64()), nullable=False),
+        pa.field("to_ms", pa.list_(pa.int64()), nullable=False),
+        pa.field("counts", pa.list_(pa.int64()), nullable=False),
+    ]
+)
+SCHEMAS = {
+    "lag": LAG,
+    "gaps": GAPS,
+    "rebalances": REBALANCES,
+    "dead_letters": DEAD_LETTERS,
+    "conflicts": CONFLICTS,
+    "deliveries": DELIVERIES,
+}
 # What happened, beside what was sampled: files of hours in which something did.
-EVENTS = ("rebalances", "dead_letters", "conflicts")
+EVENTS = ("rebalances", "dead_letters", "conflicts", "deliveries")
 
 
 class BadHistory(Exception):
@@ -118,6 +136,10 @@ class History:
         """Returns the files of a day, in the order of time."""
         return sorted((self.root / kind / f"day={day:%Y-%m-%d}").glob("hour=*/[!.]*.parquet"))
 
+    def drafts(self, day: date) -> list[Path]:
+        """Returns what was begun of a day's files and not put in its place, of all kinds."""
+        return sorted(self.root.glob(f"*/day={day:%Y-%m-%d}/hour=*/.*.parquet.*"))
+
     def days(self) -> list[date]:
         """Returns the days of which there is something, oldest first."""
         found = []
@@ -126,9 +148,9 @@ class History:
                 found.append(date.fromisoformat(folder.name.removeprefix("day=")))
         return sorted(found)
 
-    def is_complete(self, cluster: str, hour: datetime) -> bool:
+    def is_complete(self, cluster: str, hour: datetime, kind: str = "lag") -> bool:
         """Tells whether the hour was over when its file was written; a file that cannot be read is not."""
-        path = self.path("lag", cluster, hour)
+        path = self.path(kind, cluster, hour)
         if not path.exists():
             return False
         try:

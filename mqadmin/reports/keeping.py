@@ -132,6 +132,12 @@ def _row(one: Mapping[str, Any], day: date, objectives: Objectives) -> GroupDay:
         **{name: one[name] for name in _AS_THEY_ARE},
         **{name: one[name] or 0 for name in _COUNTS},
         **{f"wait_{name}_s": _seconds(one[f"wait_{name}_ms"]) for name in ("p50", "p95", "max")},
+        delivered=one["delivered"] or 0,
+        **{f"delivery_{name}_s": _seconds(one[f"delivery_{name}_ms"]) for name in ("p50", "p95", "p99")},
+        deliveries=[
+            [found["topic"], found["delivered"], *(_seconds(found[name]) for name in ("p50_ms", "p95_ms", "p99_ms"))]
+            for found in one["deliveries"] or []
+        ],
         retry_wait_s=one["retry_wait_ms"] // 1000,
         worst_hour=hour_of_day(one["worst_hour"]) if one["over_ms"] else None,
         hot_queue=_place(hot),

@@ -47,7 +47,7 @@ def deliver(pk: int, attempt: int, now: datetime, send: Send) -> DeliveryState |
     mail = DELIVERIES.claimed(pk, attempt).select_related("cluster", "run").first()
     if mail is None:
         return None
-    state, error = DELIVERIES.attempt(pk, attempt, now, lambda: _send(mail, send))
+    state, error = DELIVERIES.attempt(pk, attempt, now, lambda: _send(mail, attempt, send))
     if error:
         logger.warning("the report of %s was not mailed (attempt %d): %s", mail, attempt, error)
     if mail.run is not None:
@@ -65,9 +65,13 @@ def forget_old(now: datetime) -> None:
     ReportMail.objects.filter(day__lt=(now - KEPT).date()).delete()
 
 
-def _send(mail: ReportMail, send: Send) -> None:
-    """Raises NotDelivered."""
+def _send(mail: ReportMail, attempt: int, send: Send) -> None:
+    """Writes down to whom it goes, then sends it: so a worker that is killed leaves who may have it.
+
+    Raises NotDelivered.
+    """
     recipients = recipients_of(mail.cluster_id, mail.language)
+    DELIVERIES.claimed(mail.pk, attempt).update(recipients=" ".join(recipients))
     if not recipients:
         raise NotDelivered(_NOBODY, is_for_good=True)
     send(mail, recipients)

@@ -57,6 +57,10 @@ class ReportRun(models.Model):
         return f"reports of {self.cluster_name or 'all clusters'}, {self.since} to {self.until}"
 
     @property
+    def is_under_way(self) -> bool:
+        return self.state in (RunState.WAITING, RunState.RUNNING)
+
+    @property
     def took_s(self) -> float | None:
         """Seconds from its start to its end; None before that."""
         if self.started_at is None or self.ended_at is None:
@@ -100,6 +104,7 @@ class GroupDay(models.Model):
 
     `hours`: a list of [hour of the day, known seconds, mean lag, largest lag, seconds over the objective].
     `anomalies`: of [hour of the day, reason, value, what is usual]. `failures`: of [failure, origin topic, dead].
+    `deliveries`: of [topic, messages consumed, and within how many seconds half, 95 % and 99 % of them].
     """
 
     report = models.ForeignKey(DayReport, on_delete=models.CASCADE, related_name="groups")
@@ -123,6 +128,10 @@ class GroupDay(models.Model):
     wait_p50_s = models.FloatField(null=True, blank=True)
     wait_p95_s = models.FloatField(null=True, blank=True)
     wait_max_s = models.FloatField(null=True, blank=True)
+    delivered = models.BigIntegerField(default=0)
+    delivery_p50_s = models.FloatField(null=True, blank=True)
+    delivery_p95_s = models.FloatField(null=True, blank=True)
+    delivery_p99_s = models.FloatField(null=True, blank=True)
     peak_in_s = models.FloatField(null=True, blank=True)
     peak_out_s = models.FloatField(null=True, blank=True)
     members = models.IntegerField(null=True, blank=True)
@@ -148,6 +157,7 @@ class GroupDay(models.Model):
     most_out_s = models.FloatField(null=True, blank=True)
     anomalies = models.JSONField(default=list)
     failures = models.JSONField(default=list)
+    deliveries = models.JSONField(default=list)
     hours = models.JSONField(default=list)
 
     class Meta:
@@ -202,7 +212,8 @@ class MailRecipients(models.Model):
 class ReportMail(models.Model):
     """The mail about one night's report of a cluster, in one language. There is one, however often the report is made.
 
-    `run`: the run that made the report. `error`: why the latest attempt failed.
+    `run`: the run that made the report. `recipients`: to whom the latest attempt went, addresses separated by blanks.
+    `error`: why it failed.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="report_mails")
@@ -213,6 +224,7 @@ class ReportMail(models.Model):
     attempt_count = models.PositiveSmallIntegerField(default=0)
     due_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
+    recipients = models.TextField(blank=True, default="")
     error = models.CharField(max_length=PROBLEM_CHARS_MAX, blank=True, default="")
 
     class Meta:
@@ -221,3 +233,11 @@ class ReportMail(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} {self.day} {self.language}"
+
+    @property
+    def addresses(self) -> list[str]:
+        return self.recipients.split()
+
+    @property
+    def recipient_count(self) -> int:
+        return len(self.addresses)

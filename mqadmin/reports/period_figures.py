@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Max, Sum
+from django.db.models import Count, Max, QuerySet, Sum
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.reports.models import DayReport, GroupDay
@@ -24,14 +24,16 @@ _SUMMED = (
     "rebalance_count",
     "conflict_s",
 )
-_HIGHEST = ("lag_p95", "lag_max", "wait_max_s", "peak_in_s", "peak_out_s")
+_HIGHEST = ("lag_p95", "lag_max", "wait_max_s", "delivery_p95_s", "peak_in_s", "peak_out_s")
 # Worse by less than this a day is noise.
 WORSE_S_MIN = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPeriod:
-    """A group over the days of a period that have a report, `day_count` of them. `lag_p95`: that of its worst day.
+    """A group over the days of a period that have a report, `day_count` of them.
+
+    `lag_p95` and `delivery_p95_s`: those of its worst day.
 
     `over_s_before` and so on are of the period before; null: the group was in none of its reports.
     """
@@ -50,6 +52,7 @@ class GroupPeriod:
     lag_p95: float
     lag_max: int
     wait_max_s: float | None
+    delivery_p95_s: float | None
     peak_in_s: float | None
     peak_out_s: float | None
     over_s_before: int | None = None
@@ -73,13 +76,17 @@ class GroupPeriod:
 
 @dataclass(frozen=True, slots=True)
 class PeriodPage:
-    """`days` and `days_before` have a report. `groups`: the worst first. `drawn`: their days, as rows of reports."""
+    """`days` and `days_before` have a report. `groups`: the worst first. `drawn`: their days, as rows of reports.
+
+    `has_after`: a day of the period after it has a report.
+    """
 
     period: Period
     days: Sequence[DayReport]
     days_before: Sequence[DayReport]
     groups: Sequence[GroupPeriod]
     drawn: Sequence[GroupDay]
+    has_after: bool
 
     @property
     def shown(self) -> Sequence[GroupPeriod]:
@@ -115,21 +122,25 @@ def group_periods(cluster: Cluster, period: Period) -> list[GroupPeriod]:
 
 
 def period_page(cluster: Cluster, period: Period) -> PeriodPage:
-    """Returns what the page of a period shows, in five queries. Raises DayReport.DoesNotExist without any report."""
-    days = _reports(cluster, period)
+    """Returns what the page of a period shows, in six queries. Raises DayReport.DoesNotExist without any report."""
+    days = list(_reports(cluster, period))
     if not days:
         raise DayReport.DoesNotExist(f"{period.key} has no report")
     groups = group_periods(cluster, period)
     names = [group.group_name for group in groups[:GROUPS_SHOWN]]
     drawn = GroupDay.objects.filter(report__in=days, group_name__in=names).select_related("report")
     return PeriodPage(
-        period, days, _reports(cluster, period.before), groups, list(drawn.order_by("group_name", "report__day"))
+        period=period,
+        days=days,
+        days_before=list(_reports(cluster, period.before)),
+        groups=groups,
+        drawn=list(drawn.order_by("group_name", "report__day")),
+        has_after=_reports(cluster, period.after).exists(),
     )
 
 
-def _reports(cluster: Cluster, period: Period) -> list[DayReport]:
-    found = DayReport.objects.filter(cluster=cluster, day__gte=period.since, day__lte=period.until)
-    return list(found.order_by("day"))
+def _reports(cluster: Cluster, period: Period) -> QuerySet[DayReport]:
+    return DayReport.objects.filter(cluster=cluster, day__gte=period.since, day__lte=period.until).order_by("day")
 
 
 def _summed(cluster: Cluster, period: Period) -> list[dict[str, Any]]:
@@ -139,13 +150,3 @@ def _summed(cluster: Cluster, period: Period) -> list[dict[str, Any]]:
     sums: dict[str, Any] = {f"{name}_": Sum(name) for name in _SUMMED} | {f"{name}_": Max(name) for name in _HIGHEST}
     found = rows.values("group_name").annotate(day_count=Count("pk"), **sums)
     return [{name.removesuffix("_"): value for name, value in row.items()} for row in found]
-
-
-def period_parquet(page: PeriodPage) -> bytes:
-    """Returns the groups of a period as a Parquet file."""
-    import pyarrow as pa  # only where the reports' requirements are installed
-    import pyarrow.parquet as pq  # only where the reports' requirements are installed
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([asdict(group) for group in page.groups]), sink, compression="zstd")
-    return bytes(sink.getvalue())

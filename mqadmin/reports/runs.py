@@ -83,7 +83,10 @@ def end(run: ReportRun, now: datetime, problem: str = "") -> bool:
 def end_abandoned(now: datetime) -> int:
     """Ends runs whose process is gone; returns how many."""
     gone = ReportRun.objects.filter(state=RunState.RUNNING, seen_at__lt=now - ABANDONED_AFTER)
-    return sum(end(run, now, _("The process of this run was killed; nothing of it is left.")) for run in gone)
+    words = _(
+        "Interrupted: the process of this run was killed. Reports that it had finished stay, nothing else is left."
+    )
+    return sum(end(run, now, words) for run in gone)
 
 
 def forget_old() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from django.db.models import F, Prefetch, Q, QuerySet
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.reports.models import DayReport, GroupDay, MailRecipients, ReportMail, ReportRun, RunState
+from mqadmin.clusters.selectors.newest_rows import NewestRows
+from mqadmin.reports.models import DayReport, GroupDay, MailRecipients, ReportMail, ReportRun
 
 # Of the list of days: two months. An older one has its address.
 DAYS_SHOWN = 62
@@ -100,11 +101,21 @@ def day_page(cluster: Cluster, day: date) -> DayPage:
     )
 
 
-def latest_runs(cluster: Cluster) -> list[ReportRun]:
-    """Returns the latest runs that were about the cluster, or about all; `mails` are those about the cluster."""
+def report_runs(cluster: Cluster) -> NewestRows[ReportRun]:
+    """Returns runs that were about the cluster, or about all, the latest first; `mails` are those about the cluster."""
     rows = ReportRun.objects.filter(cluster_name__in=["", cluster.name])
     mails = ReportMail.objects.filter(cluster=cluster).order_by("language")
-    return list(rows.prefetch_related(Prefetch("mails", mails)).order_by("-asked_at", "-pk")[:RUNS_SHOWN])
+    return NewestRows(rows.prefetch_related(Prefetch("mails", mails)), "asked_at")
+
+
+def report_mails(cluster: Cluster) -> list[ReportMail]:
+    """Returns the mails about a cluster: of each night one a language, as long as they are kept (`mailing.KEPT`)."""
+    return list(ReportMail.objects.filter(cluster=cluster).order_by("-day", "language"))
+
+
+def report_run(cluster: Cluster, number: int) -> ReportRun:
+    """Returns a run that was about the cluster, or about all. Raises ReportRun.DoesNotExist."""
+    return report_runs(cluster).rows.get(pk=number)
 
 
 def mail_recipients(cluster: Cluster) -> dict[str, list[str]]:
@@ -113,8 +124,10 @@ def mail_recipients(cluster: Cluster) -> dict[str, list[str]]:
     return {row.language: row.addresses.split() for row in rows}
 
 
-def is_under_way(runs: Sequence[ReportRun]) -> bool:
-    return any(run.state in (RunState.WAITING, RunState.RUNNING) for run in runs)
+def mail_recipients_on(cluster: Cluster, day: date) -> dict[str, list[str]]:
+    """Returns to whom the mails about a day went, by language; as long as these are kept (`mailing.KEPT`)."""
+    mails = ReportMail.objects.filter(cluster=cluster, day=day).order_by("language")
+    return {mail.language: mail.addresses for mail in mails}
 
 
 def _worst_first(rows: QuerySet[GroupDay]) -> QuerySet[GroupDay]:

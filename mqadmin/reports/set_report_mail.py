@@ -22,6 +22,8 @@ from mqadmin.reports.models import MailRecipients
 # Each of a cluster in one language; a mailing list has more.
 RECIPIENTS_MAX = 50
 RECIPIENTS_CHARS_MAX = 5000
+# Addresses are shown to those who may set them, and to nobody else.
+ADDRESSES_PERMISSION = "mq_reports.change_mailrecipients"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ def adapt(form: forms.Form, cluster: Cluster, language: str) -> None:
 DECLARATION: Action[SetReportMail, str] = Action(
     name="set_report_mail",
     title=gettext_lazy("Set who gets the mail of every night"),
-    permission="mq_reports.change_mailrecipients",
+    permission=ADDRESSES_PERMISSION,
     arguments=SetReportMail,
     subject="language",
     preview=preview,

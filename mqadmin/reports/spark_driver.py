@@ -34,9 +34,15 @@ DRIVER_MEMORY_MIB = 1024
 # A JVM on a machine that compiles and tests at the same time.
 START_TIMEOUT_S = 180.0
 END_TIMEOUT_S = 20.0
+# A connection breaks a moment before the process behind it is gone.
+ENDED_WITHIN_S = 2.0
 # A connection within a data centre takes a millisecond.
 MASTER_TIMEOUT_S = 5.0
+# A cluster may be busy with the jobs of others, or have no worker: then Spark itself would wait without end.
+EXECUTOR_WAIT_S = 600.0
 _STANDALONE = "spark://"
+# Spark's own name for it among the executors.
+_DRIVER = "driver"
 _POLL_S = 0.05
 _CONF = Path(__file__).parent / "spark_conf"
 # What Spark's launcher opens (`JavaModuleOptions`), without the module for vectors.
@@ -103,7 +109,10 @@ def spark_settings(config: SparkConfig) -> dict[str, str]:
 
 @contextmanager
 def spark_session(config: SparkConfig) -> Iterator[SparkSession]:
-    """Starts a JVM and a session in it; both end with the block. Raises NoJava, NoSpark."""
+    """Starts a JVM and a session in it; both end with the block. Raises NoJava, NoSpark (also if it is killed).
+
+    Raises RuntimeError where this process has a session: PySpark would hand out that one, and this block would end it.
+    """
     if importlib.util.find_spec("pyspark") is None:
         raise NoSpark(_("PySpark is not installed: install requirements/reports.txt."))
     check_master(config.master)
@@ -115,9 +124,17 @@ def spark_session(config: SparkConfig) -> Iterator[SparkSession]:
             port, secret = _wait_for_gateway(jvm, told)
             spark = _connect(port, secret)
             try:
+                wait_for_executor(spark, config.master)
                 yield spark
+            except Exception as error:
+                if _has_ended(jvm):
+                    words = _(
+                        "Interrupted: Spark's JVM ended while it computed, perhaps for want of memory; try again."
+                    )
+                    raise NoSpark(words) from error
+                raise
             finally:
-                _disconnect(spark)
+                _disconnect(spark, is_gone=_has_ended(jvm, within_s=0))
         finally:
             _end_jvm(jvm)
 
@@ -135,6 +152,27 @@ def check_master(master: str) -> None:
             continue
     words = _("SPARK_MASTER %(master)s cannot be reached: start that cluster, or unset it to compute on this machine.")
     raise NoSpark(words % {"master": master})
+
+
+def wait_for_executor(spark: SparkSession, master: str, wait_s: float = EXECUTOR_WAIT_S) -> None:
+    """Returns when a cluster has given the session its first executor. Raises NoSpark when it does not in time."""
+    if master.startswith("local"):
+        return
+    give_up_at = time.monotonic() + wait_s
+    while all(one.id() == _DRIVER for one in executors(spark)):
+        if time.monotonic() >= give_up_at:
+            words = _(
+                "SPARK_MASTER %(master)s gave no executor within %(n)s s: no worker of it has free cores and memory."
+            )
+            raise NoSpark(words % {"master": master, "n": round(wait_s)})
+        time.sleep(_POLL_S)
+
+
+def executors(spark: SparkSession) -> list[Any]:
+    """Returns what Spark says of its executors, the driver among them: with local[*] that is the only one."""
+    context: Any = spark.sparkContext
+    found = context._jsc.sc().statusStore().executorList(False)
+    return [found.apply(number) for number in range(found.size())]
 
 
 def _start_jvm(config: SparkConfig, told: Path) -> subprocess.Popen[bytes]:
@@ -179,8 +217,11 @@ def _wait_for_gateway(jvm: subprocess.Popen[bytes], told: Path) -> tuple[int, st
 
 
 def _connect(port: int, secret: str) -> SparkSession:
-    from pyspark.sql import SparkSession  # takes a second to load
+    from pyspark import SparkContext  # takes a second to load
+    from pyspark.sql import SparkSession  # as does this
 
+    if SparkContext._gateway is not None:
+        raise RuntimeError("this process has a Spark session already: end it first")
     ours = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret, "PYSPARK_PYTHON": sys.executable}
     os.environ.update(ours)
     try:
@@ -192,13 +233,23 @@ def _connect(port: int, secret: str) -> SparkSession:
             del os.environ[name]
 
 
-def _disconnect(spark: SparkSession) -> None:
+def _has_ended(jvm: subprocess.Popen[bytes], within_s: float = ENDED_WITHIN_S) -> bool:
+    try:
+        jvm.wait(within_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _disconnect(spark: SparkSession, *, is_gone: bool) -> None:
+    """Ends the session, and with it the gateway's connections; of a JVM that `is_gone` there is nothing to end."""
     from pyspark import SparkContext  # only where the reports' requirements are installed
 
-    spark.stop()
     gateway: Any = SparkContext._gateway
-    if gateway is not None:
-        gateway.shutdown()
+    if not is_gone:
+        spark.stop()
+        if gateway is not None:
+            gateway.shutdown()
     # The next session of this process has another JVM.
     SparkContext._gateway = SparkContext._jvm = None
 

@@ -14,8 +14,10 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from mqadmin.objectives.values import DEFAULT_LAG_S
-from mqadmin.reports import comparing, event_steps, steps
+from mqadmin.reports import comparing, delivery_steps, event_steps, steps
 from mqadmin.reports.history import History, day_bounds
 from mqadmin.reports.judging import Judged
 
@@ -36,6 +38,8 @@ EVENT_DDL = {
     "dead_letters": f"{_KEY_DDL}, at TIMESTAMP, origin_topic STRING, tag STRING, failure_class STRING, "
     "failure_text STRING, dead_count BIGINT",
     "conflicts": f"{_KEY_DDL}, at TIMESTAMP, until TIMESTAMP, kind STRING, topic STRING",
+    "deliveries": f"{_KEY_DDL}, at TIMESTAMP, topic STRING, from_ms ARRAY<BIGINT>, to_ms ARRAY<BIGINT>, "
+    "counts ARRAY<BIGINT>",
 }
 OBJECTIVE_DDL = "consumer_group STRING, at BIGINT, until BIGINT, objective_ms BIGINT, allowed_lag BIGINT"
 # What is read of the results of other days.
@@ -74,11 +78,9 @@ def make(spark: SparkSession, history: History, unit: Unit, folder: Path) -> Non
     size_bytes = sum(path.stat().st_size for path in history.check("lag", unit.cluster, unit.day))
     spark.conf.set("spark.sql.shuffle.partitions", shuffle_tasks(size_bytes))
     lag = _read(spark, history, "lag", LAG_DDL, unit)
-    own = list(unit.objectives)
-    objectives = spark.createDataFrame(own, OBJECTIVE_DDL) if own else _empty(spark, OBJECTIVE_DDL)
     # Shuffled once, by group and before rows are cut into changes: all that follows goes by group, too.
     topics = steps.topic_spans(lag).repartition(*steps.GROUP)
-    spans = steps.group_spans(steps.judged(topics, objectives, DEFAULT_LAG_S * 1000))
+    spans = steps.group_spans(steps.judged(topics, _objectives(spark, unit), DEFAULT_LAG_S * 1000))
     queues, hours = steps.queue_days(lag).cache(), steps.group_hours(spans, steps.flows(topics)).cache()
     days = steps.group_days(spans, hours)
     figures = _joined(
@@ -138,6 +140,7 @@ def _events(spark: SparkSession, history: History, unit: Unit) -> tuple[DataFram
         event_steps.churn(found["rebalances"]),
         event_steps.top_failures(found["dead_letters"]),
         event_steps.conflict_days(found["conflicts"]),
+        delivery_steps.delivery_days(found["deliveries"]),
     )
 
 
@@ -160,6 +163,14 @@ def _read(spark: SparkSession, history: History, kind: str, ddl: str, unit: Unit
     found = spark.read.schema(ddl).parquet(*paths)
     last = F.col("until") if "until" in found.columns else F.col("at")
     return found.where((F.col("at") >= F.lit(since)) & (F.col("at") < F.lit(until)) & (last <= F.lit(until)))
+
+
+def _objectives(spark: SparkSession, unit: Unit) -> DataFrame:
+    """Returns what was allowed when, as Arrow: a list of rows would be read by Python on the executors, which has them
+    need a Python, and starts one."""
+    if not unit.objectives:
+        return _empty(spark, OBJECTIVE_DDL)
+    return spark.createDataFrame(pa.Table.from_pylist([one._asdict() for one in unit.objectives]), OBJECTIVE_DDL)
 
 
 def _empty(spark: SparkSession, ddl: str) -> DataFrame:

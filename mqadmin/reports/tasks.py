@@ -86,7 +86,10 @@ def _manage(arguments: list[str], timeout_s: float) -> tuple[int, str]:
 def problem_of(code: int, output: str) -> str:
     """Returns the last line of a command that failed; what a signal ended said nothing of it."""
     if code < 0:
-        words = _("The process of this run was ended by signal %(number)s; nothing of it is left.")
+        words = _(
+            "Interrupted: the process of this run was ended by signal %(number)s. Reports that it had finished stay,"
+            " nothing else is left."
+        )
         return words % {"number": -code}
     lines = output.strip().splitlines()
     return lines[-1] if lines else _("The process of this run ended with %(code)s.") % {"code": code}

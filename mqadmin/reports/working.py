@@ -24,11 +24,12 @@ from django.utils.translation import gettext as _
 from mqadmin.clusters.models import Cluster
 from mqadmin.objectives.selectors import objectives_of
 from mqadmin.reports import judging, keeping, mailing, receivers, runs, spark_job
+from mqadmin.reports.alone import alone, clear_scratch, remove_drafts
 from mqadmin.reports.appending import append_due
 from mqadmin.reports.events import append_events
 from mqadmin.reports.history import BadHistory, History, day_bounds
 from mqadmin.reports.models import PROBLEM_CHARS_MAX, ReportRun
-from mqadmin.reports.spark_driver import SparkConfig, spark_session
+from mqadmin.reports.spark_driver import SparkConfig, executors, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROGRESS_EVERY_S = 2.0
+# How long a run waits for an append that is under way.
+APPEND_WAIT_S = 600.0
 # The percent at which the history is appended and Spark is up; and before, and after Spark.
 _STARTED_PERCENT = 15
 _STAGE_PERCENT = {"appending": 5, "starting": 10, "computing": 99}
@@ -79,18 +82,28 @@ def results_root() -> Path:
     return Path(settings.MQADMIN_DATA) / "reports" / "v1"
 
 
+def _scratch() -> Path:
+    """Returns where Spark spills to."""
+    return Path(settings.MQADMIN_DATA) / "spark"
+
+
 def _has_history(cluster: str, day: date) -> bool:
     """Tells whether anything was sampled on that day; without, there is nothing to report."""
     return any(path.stem == cluster for path in history().files("lag", day))
 
 
 def append_all() -> int:
-    """Appends what the hot windows of all clusters have, and removes what is older than is kept; returns the rows."""
+    """Appends what the hot windows of all clusters have, and removes what is older than is kept; returns the rows.
+
+    Raises Busy when a run is under way, which appends itself.
+    """
     now, kept = timezone.now(), history()
-    rows = sum(_append(cluster, now) for cluster in runs.clusters_of(ReportRun()))
-    oldest = now.date() - timedelta(days=settings.MQADMIN_HISTORY_DAYS)
-    kept.remove_before(oldest)
-    keeping.remove_before(results_root(), oldest)
+    with alone(Path(settings.MQADMIN_DATA), wait_s=0):
+        remove_drafts(kept)
+        rows = sum(_append(cluster, now) for cluster in runs.clusters_of(ReportRun()))
+        oldest = now.date() - timedelta(days=settings.MQADMIN_HISTORY_DAYS)
+        kept.remove_before(oldest)
+        keeping.remove_before(results_root(), oldest)
     receivers.forget_old(now)
     mailing.forget_old(now)
     return rows
@@ -103,11 +116,15 @@ def _append(cluster: Cluster, now: datetime) -> int:
 def work(run: ReportRun) -> None:
     """Makes the reports of a run. Raises BadHistory at its end, when the other reports are made.
 
-    Raises NothingSampled when there is nothing to report, unless beat asked: of a night before the first sample.
+    Raises Busy when an append does not end. Raises NothingSampled when there is nothing to report, unless beat asked:
+    of a night before the first sample.
     """
-    now, clusters, days = timezone.now(), runs.clusters_of(run), runs.days_of(run)
+    clusters, days = runs.clusters_of(run), runs.days_of(run)
     progress = _Progress()
-    with _telling(run, progress):
+    with _telling(run, progress), alone(Path(settings.MQADMIN_DATA), wait_s=APPEND_WAIT_S):
+        remove_drafts(history())
+        clear_scratch(_scratch())
+        now = timezone.now()
         run.row_count = sum(_append(cluster, now) for cluster in clusters)
         parts = [(cluster, day) for day in days for cluster in clusters if _has_history(cluster.name, day)]
         if parts:
@@ -123,7 +140,7 @@ def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: _P
     """Makes one report after the other on one Spark session."""
     progress.stage, progress.parts = "starting", len(parts)
     unreadable: list[BadHistory] = []
-    with spark_session(SparkConfig(settings.SPARK_MASTER, Path(settings.MQADMIN_DATA) / "spark")) as spark:
+    with spark_session(SparkConfig(settings.SPARK_MASTER, _scratch())) as spark:
         progress.spark, progress.stage = spark, "computing"
         try:
             for cluster, day in parts:
@@ -199,13 +216,10 @@ def _telling(run: ReportRun, progress: _Progress) -> Iterator[None]:
 
 
 def _spark_figures(spark: SparkSession) -> dict[str, int]:
-    """Returns what Spark says of its executors: with local[*] that is the one in the driver."""
-    context: Any = spark.sparkContext
-    found = context._jsc.sc().statusStore().executorList(False)
-    one = [found.apply(number) for number in range(found.size())]
+    found = executors(spark)
     return {
-        "tasks": sum(executor.totalTasks() for executor in one),
-        "input_bytes": sum(executor.totalInputBytes() for executor in one),
-        "shuffle_bytes": sum(executor.totalShuffleWrite() for executor in one),
-        "garbage_ms": sum(executor.totalGCTime() for executor in one),
+        "tasks": sum(one.totalTasks() for one in found),
+        "input_bytes": sum(one.totalInputBytes() for one in found),
+        "shuffle_bytes": sum(one.totalShuffleWrite() for one in found),
+        "garbage_ms": sum(one.totalGCTime() for one in found),
     }

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from consumer.models import DeliveryHour
 from mqadmin.clusters.models import Cluster, Group
 from mqadmin.deadletters.models import Failure, FailureHour
 from mqadmin.rebalances.models import RebalanceEvent
@@ -92,3 +93,27 @@ def test_a_conflict_is_cut_into_the_hours_in_which_it_lasted(
     minutes = [(one["until"] - one["at"]) // timedelta(minutes=1) for one in rows(history, "conflicts")]
     assert minutes == [20, 10]
     assert ConflictTime.objects.count() == 1
+
+
+def test_deliveries_of_all_members_are_one_row_and_written_again_until_all_have_told(
+    cluster: Cluster, tmp_path: Path, settings: Any
+) -> None:
+    settings.MQADMIN_NAMESRV = cluster.namesrv
+
+    def counted(member: str, *counts: list[int]) -> None:
+        hour_s = int(HOUR.timestamp())
+        told = {"group": "billing", "topic": "orders", "member": member, "hour_s": hour_s}
+        DeliveryHour.objects.create(**told, counts=list(counts))
+
+    history = History(tmp_path)
+    counted("a", [3, 2], [16, 1])
+    assert (append_events(history, cluster, NOW), append_events(history, cluster, NOW)) == (1, 0)
+    counted("b", [3, 5])
+    assert append_events(history, cluster, NOW) == 1
+    (row,) = rows(history, "deliveries")
+    assert (row["at"], row["consumer_group"], row["topic"]) == (HOUR, "billing", "orders")
+    assert (row["from_ms"], row["to_ms"], row["counts"]) == ([3, 16], [4, 18], [7, 1])
+    much_later = HOUR + timedelta(hours=5)
+    assert append_events(history, cluster, much_later) == 1, "from now on it is complete"
+    counted("a clock that is hours behind", [3, 5])
+    assert append_events(history, cluster, much_later) == 0

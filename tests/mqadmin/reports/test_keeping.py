@@ -56,6 +56,11 @@ FIGURES: dict[str, Any] = {
     "most_out_s": 4.0,
     "anomalies": [{"hour": START_MS + 14 * 3_600_000, "reason": "flood", "value": 9.0, "usual": 1.0}],
     "failures": [{"failure": "Timeout", "origin_topic": "orders", "dead": 1}],
+    "delivered": 7,
+    "delivery_p50_ms": 80,
+    "delivery_p95_ms": 1_500,
+    "delivery_p99_ms": None,
+    "deliveries": [{"topic": "orders", "delivered": 7, "p50_ms": 80, "p95_ms": 1_500, "p99_ms": 9_000}],
     "produced_before": None,
     "over_ms_before": 30_500,
     "lag_p95_before": 2.0,
@@ -87,6 +92,8 @@ def test_the_rows_of_a_day_say_what_spark_found(cluster: Cluster, tmp_path: Path
     assert row.hours == [[14, 3600, 1.5, 10, 60]]
     assert (row.anomalies, row.failures) == ([[14, "flood", 9.0, 1.0]], [["Timeout", "orders", 1]])
     assert (row.retry_wait_s, row.wait_p95_s, row.wait_max_s, row.lost_members) == (90, 61.0, None, 2)
+    assert (row.delivered, row.delivery_p95_s, row.delivery_p99_s) == (7, 1.5, None)
+    assert row.deliveries == [["orders", 7, 0.08, 1.5, 9.0]]
     assert (row.conflict_s, row.objective_s, row.is_short) == (60, 60, True)
     assert (report.anomaly_count, report.conflict_count) == (2, 2)
     assert GroupDay.objects.get(group_name="quiet").worst_hour is None

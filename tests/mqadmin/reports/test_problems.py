@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -46,6 +47,27 @@ def test_a_master_that_nobody_answers_for_is_told_before_a_jvm_starts(tmp_path: 
     with pytest.raises(spark_driver.NoSpark, match="SPARK_MASTER"):
         spark_driver.check_master("spark://nonsense")
     spark_driver.check_master("local[*]")
+
+
+class Executor:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def id(self) -> str:
+        return self.name
+
+
+def test_a_cluster_without_a_free_worker_is_told_and_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = [Executor("driver")]
+    monkeypatch.setattr(spark_driver, "executors", lambda _spark: found)
+    session: Any = None
+    with pytest.raises(spark_driver.NoSpark, match="gave no executor within 0 s"):
+        spark_driver.wait_for_executor(session, "spark://host:7077", wait_s=0)
+    spark_driver.wait_for_executor(session, "local[*]", wait_s=0)
+    found.append(Executor("0"))
+    spark_driver.wait_for_executor(session, "spark://host:7077", wait_s=0)
 
 
 @pytest.mark.django_db

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.reports import runs
+from mqadmin.reports.alone import Busy
 from mqadmin.reports.models import ReportRun, RunState
 from mqadmin.reports.problems import problem_of
 
@@ -30,7 +31,10 @@ class Command(BaseCommand):
         from mqadmin.reports import working  # its libraries may be missing, and take their time
 
         if options["append"]:
-            print(f"{working.append_all()} rows")
+            try:
+                print(f"{working.append_all()} rows")
+            except Busy as busy:
+                print(busy)
             return
         run = ReportRun.objects.get(pk=options["run"]) if options["run"] else self._taken(**options)
         try:

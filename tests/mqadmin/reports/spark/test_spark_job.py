@@ -52,12 +52,16 @@ def test_a_report_has_the_figures_of_its_day_and_of_the_week_before(spark: Spark
     moved = {"cluster": "c", "consumer_group": "billing", "at": BEGIN, "kind": "queues_moved", "client_id": "m",
              "moved_queues": 8, "source": "watch"}  # fmt: skip
     write(history, "rebalances", BEGIN, [moved])
+    took = {"cluster": "c", "consumer_group": "billing", "at": BEGIN, "topic": "orders", "from_ms": [10, 80],
+            "to_ms": [11, 81], "counts": [99, 1]}  # fmt: skip
+    write(history, "deliveries", BEGIN, [took])
     made(spark, history, tmp_path / "before", DAY - week)
     strict = Judged("billing", 0, 2**62, 3_000_000, None)
     row = made(spark, history, tmp_path / "now", DAY, objectives=[strict], earlier={DAY - week: tmp_path / "before"})
     assert (row["produced"], row["produced_before"], row["growth"]) == (120, 60, 2.0)
     assert row["over_ms"] == 600_000, "fifty minutes are allowed to it"
     assert (row["rebalance_count"], row["moved_queues"], row["anomalies"], row["forecast_in_s"]) == (1, 8, None, None)
+    assert (row["delivered"], row["delivery_p50_ms"], row["deliveries"][0]["topic"]) == (100, 10, "orders")
     assert {path.name for path in (tmp_path / "now").iterdir()} == {"groups", "queues", "hours"}
 
 
