@@ -19,6 +19,7 @@ import uvicorn
 from django.core.exceptions import ImproperlyConfigured
 
 from mqadmin import environment
+from mqadmin.answering_sockets import PING_INTERVAL_S, PING_TIMEOUT_S, AnsweringWebSocket
 
 GRACE_S = 3
 
@@ -42,6 +43,11 @@ def main() -> None:
         access_log=False,
         log_level="warning",
         log_config=None,
+        ws=AnsweringWebSocket,
+        ws_ping_interval=PING_INTERVAL_S,
+        ws_ping_timeout=PING_TIMEOUT_S,
+        # Regions are compressed once for all their viewers (live/regions.py), and the rest is small.
+        ws_per_message_deflate=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
     )

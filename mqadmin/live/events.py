@@ -1,7 +1,7 @@
 """Events for open pages: small messages through the Channels layer that name what changed.
 
-An event carries no figures: the page fetches its region again, through the same view and the same permission check as
-before. It is published after the transaction commits, so that whoever fetches sees the change. An event that is lost
+An event carries no figures: the region is rendered again, by the same view and with the same permission check as
+before. It is published after the transaction commits, so that whoever renders sees the change. An event that is lost
 (no Redis) leaves a page stale until its socket reconnects, or until the next change.
 """
 
@@ -24,7 +24,7 @@ from mqadmin.live import revisions
 
 logger = logging.getLogger(__name__)
 
-# The method of `LiveSocket` that receives it (Channels: "live.changed" → live_changed).
+# Read by the listener of each web process (changes.py).
 EVENT_TYPE = "live.changed"
 # The live group of all scripts' sockets, and the method of `EventSocket` that receives it.
 EVENT_FEEDS = "event_feeds"

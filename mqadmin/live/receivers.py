@@ -17,7 +17,7 @@ from mqadmin.events.signals import events_recorded as numbered_events_recorded
 from mqadmin.lag.signals import GroupsMeasured, groups_measured
 from mqadmin.live.events import Change, ChangeKind, publish_after_commit, wake_event_feeds
 from mqadmin.observing.signals import ReachabilityChanged, TopicsChanged, reachability_changed, topics_changed
-from mqadmin.rebalances.signals import EventsRecorded, events_recorded
+from mqadmin.rebalances.signals import EventsRecorded, events_recorded, pauses_judged
 from mqadmin.replays.signals import ReplayMoved, replay_moved
 from mqadmin.reports.signals import RunChanged, run_changed
 from mqadmin.subscriptions.signals import ConflictsChanged, conflicts_changed
@@ -40,7 +40,7 @@ def send_groups(event: GroupsMeasured, **_: object) -> None:
     publish_after_commit([*changes, Change(ChangeKind.GROUPS, name)])
 
 
-@receiver(events_recorded)
+@receiver([events_recorded, pauses_judged])
 def send_rebalances(event: EventsRecorded, **_: object) -> None:
     name = event.cluster.name
     groups = Group.objects.filter(pk__in={one.group_id for one in event.events}).values_list("name", flat=True)

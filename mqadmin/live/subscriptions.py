@@ -1,10 +1,11 @@
-"""The message with which a page subscribes to the clusters and groups that it shows. Pure: text in, values out.
+"""What a page says on its socket. Pure: text in, values out.
 
-A page sends one message, and no other:
+    {"type": "subscribe", "subscriptions": [{"cluster": "prod", "group": "billing", "kinds": ["group"]}, …],
+     "page": "/clusters/prod/groups/billing/?…", "language": "en"}     once
+    {"type": "ready"}                                                  whenever it can take a region
 
-    {"type": "subscribe", "subscriptions": [{"cluster": "prod", "group": "billing", "kinds": ["group"]}, …]}
-
-`group` and `kinds` may be left out: the cluster's own changes, and changes of every kind.
+`group` and `kinds` may be left out: the cluster's own changes, and changes of every kind. `page` is the address whose
+region is pushed, in the language that the page has; without it the page is only told that something changed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ SUBSCRIPTIONS_MAX = 400
 # That many subscriptions to groups with long names fit.
 MESSAGE_CHARS_MAX = 128 * 1024
 NAME_CHARS_MAX = 255
+# A page of a longer address, whose search has many words, fetches its region by itself.
+PAGE_CHARS_MAX = 2048
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 
@@ -43,24 +46,34 @@ class Subscription(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         return not self.kinds or kind in self.kinds
 
 
-class _Subscribe(Struct, tag="subscribe", tag_field="type", forbid_unknown_fields=True):
+class Subscribe(Struct, tag="subscribe", tag_field="type", forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """What a page shows, and where. `page` is an address of this console as its own links have it: path and query."""
+
     subscriptions: Annotated[tuple[Subscription, ...], Meta(min_length=1, max_length=SUBSCRIPTIONS_MAX)]
+    page: Annotated[str, Meta(max_length=PAGE_CHARS_MAX, pattern=r"^(/[!-~]*)?$")] = ""
+    language: Annotated[str, Meta(max_length=10, pattern=r"^[a-zA-Z-]*$")] = ""
+
+
+class Ready(Struct, tag="ready", tag_field="type", forbid_unknown_fields=True, frozen=True):
+    """The page has shown all that it was sent, and somebody looks at it."""
 
 
 class InvalidMessage(Exception):
-    """The page sent something else than one subscribe message within the limits."""
+    """The page sent something that pages do not send, or more than they may."""
 
 
-def read_subscribe(text: str) -> tuple[Subscription, ...]:
-    """Returns the subscriptions of a page's message. Raises InvalidMessage."""
+def read_message(text: str) -> Subscribe | Ready:
+    """Returns what a page's message says. Raises InvalidMessage."""
     if len(text) > MESSAGE_CHARS_MAX:
         raise InvalidMessage(f"longer than {MESSAGE_CHARS_MAX} characters")
     try:
-        return msgspec.json.decode(text, type=_Subscribe).subscriptions
+        return msgspec.json.decode(text, type=Subscribe | Ready)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise InvalidMessage(str(error)) from error
 
 
-def write_subscribe(subscriptions: Sequence[Subscription]) -> str:
+def write_subscribe(subscriptions: Sequence[Subscription], page: str, language: str) -> str:
     """Returns the message that a page sends; subscriptions beyond SUBSCRIPTIONS_MAX are left out."""
-    return msgspec.json.encode(_Subscribe(tuple(subscriptions[:SUBSCRIPTIONS_MAX]))).decode()
+    shown = tuple(subscriptions[:SUBSCRIPTIONS_MAX])
+    wanted = Subscribe(shown, page, language) if len(page) <= PAGE_CHARS_MAX else Subscribe(shown)
+    return msgspec.json.encode(wanted).decode()

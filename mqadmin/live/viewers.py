@@ -1,8 +1,7 @@
-"""Checks whether the viewers of open pages may still see them. Asked by the heartbeat.
+"""Checks whether the viewers of open pages may still see them. Asked by the heartbeat, and before regions are pushed.
 
-Which clusters an account sees is checked when its page subscribes. A role that is taken away later lets events come
-until the page is closed: they say that something changed and no figure, and the region that they make it fetch is
-refused. Two queries check VIEWERS_PER_QUERY viewers.
+Which clusters an account sees is checked when its page subscribes, and by the view of each region that is pushed or
+fetched. Two queries check VIEWERS_PER_QUERY viewers, seven judge them.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.sessions.models import Session
 from django.utils import timezone
+
+from mqadmin.people.standings import standings
 
 CLOSE_NOT_LOGGED_IN = 4401
 CLOSE_NOT_ALLOWED = 4403
@@ -32,6 +33,14 @@ class Viewer:
     auth_hash: str
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found of a viewer: a code that closes the socket, or the account's standing."""
+
+    close_code: int = 0
+    standing: str = ""
+
+
 def viewer_of(session_key: str, user: AbstractBaseUser) -> Viewer:
     """Returns the viewer of a socket that was opened with this session."""
     return Viewer(session_key, user.pk, user.get_session_auth_hash())
@@ -45,13 +54,32 @@ def close_codes(viewers: Collection[Viewer]) -> dict[Viewer, int]:
     """
     codes: dict[Viewer, int] = {}
     for batch in _batches(viewers):
-        sessions = _open_sessions(batch)
-        hashes = _auth_hashes(batch)
+        codes |= _codes_of(batch)
+    return codes
+
+
+def judged(viewers: Collection[Viewer]) -> dict[Viewer, Judged]:
+    """Returns of each viewer whether the socket is closed, or else the standing."""
+    found: dict[Viewer, Judged] = {}
+    for batch in _batches(viewers):
+        codes = _codes_of(batch)
+        of_people = standings({viewer.user_id for viewer in batch})
         for viewer in batch:
-            if viewer.user_id not in hashes:
-                codes[viewer] = CLOSE_NOT_ALLOWED
-            elif viewer.session_key not in sessions or hashes[viewer.user_id] != viewer.auth_hash:
-                codes[viewer] = CLOSE_NOT_LOGGED_IN
+            # An account that is gone since the codes were read has no standing any more.
+            code = codes.get(viewer, 0 if viewer.user_id in of_people else CLOSE_NOT_ALLOWED)
+            found[viewer] = Judged(code, "" if code else of_people[viewer.user_id])
+    return found
+
+
+def _codes_of(batch: Collection[Viewer]) -> dict[Viewer, int]:
+    codes: dict[Viewer, int] = {}
+    sessions = _open_sessions(batch)
+    hashes = _auth_hashes(batch)
+    for viewer in batch:
+        if viewer.user_id not in hashes:
+            codes[viewer] = CLOSE_NOT_ALLOWED
+        elif viewer.session_key not in sessions or hashes[viewer.user_id] != viewer.auth_hash:
+            codes[viewer] = CLOSE_NOT_LOGGED_IN
     return codes
 
 

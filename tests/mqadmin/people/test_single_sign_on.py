@@ -99,7 +99,8 @@ def provider(settings: Any) -> Iterator[Provider]:
             """Says nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, name="provider")
+    # How soon it sees that it is to end.
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="provider")
     thread.start()
     provider.url = f"http://127.0.0.1:{server.server_port}"
     settings.MQADMIN_OIDC_URL = provider.url

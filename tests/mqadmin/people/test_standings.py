@@ -1,0 +1,79 @@
+"""Standings: equal for people who may the same, and another one with everything that `access` reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from mqadmin.people.models import ClusterRole
+from mqadmin.people.roles import Role
+from mqadmin.people.standings import standings
+from tests.support import console_rows
+from tests.support.people import make_person
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def both() -> tuple[Any, Any]:
+    """Two operators of everything."""
+    return make_person("ann", Role.OPERATOR), make_person("bob", Role.OPERATOR)
+
+
+def of(*people: Any) -> list[str | None]:
+    found = standings([person.pk for person in people])
+    return [found.get(person.pk) for person in people]
+
+
+def test_people_of_the_same_roles_have_one_standing(both: tuple[Any, Any]) -> None:
+    first, second = of(*both)
+    assert first == second
+
+
+def role_on_a_cluster(person: Any) -> None:
+    cluster = console_rows.make_cluster("local", now=timezone.now())
+    ClusterRole.objects.create(person=person, cluster=cluster, role=Role.ADMIN)
+
+
+def another_role(person: Any) -> None:
+    person.groups.set([Group.objects.get(name=Role.VIEWER)])
+
+
+def own_permission(person: Any) -> None:
+    person.user_permissions.add(Permission.objects.get(codename="delete_topic"))
+
+
+def superuser(person: Any) -> None:
+    type(person).objects.filter(pk=person.pk).update(is_superuser=True)
+
+
+@pytest.mark.parametrize("happens", [role_on_a_cluster, another_role, own_permission, superuser])
+def test_whatever_somebody_may_more_or_less_is_another_standing(both: tuple[Any, Any], happens: Any) -> None:
+    before = of(both[0])
+    happens(both[0])
+    first, second = of(*both)
+    assert first != second
+    assert [second] == before
+
+
+def test_what_a_role_may_is_part_of_it(both: tuple[Any, Any]) -> None:
+    before = of(*both)
+    Group.objects.get(name=Role.OPERATOR).permissions.clear()
+    assert not set(before) & set(of(*both))
+
+
+def test_who_is_shut_has_none(both: tuple[Any, Any]) -> None:
+    type(both[0]).objects.filter(pk=both[0].pk).update(is_active=False)
+    assert of(*both)[0] is None
+
+
+def test_many_people_are_asked_for_at_once() -> None:
+    people = [make_person(f"person {number}", Role.VIEWER) for number in range(20)]
+    with CaptureQueriesContext(connection) as asked:
+        assert len(standings([person.pk for person in people])) == 20
+    assert len(asked) == 5
