@@ -1,12 +1,14 @@
 /*
- * Live pages: one websocket per page. When it says that something changed, htmx fetches the page's region again.
+ * Live pages: one websocket per page. When something changed, it brings the page's region as it is now. Where the page
+ * may have missed something (it was loading or disconnected), or nothing can be pushed, htmx fetches the region.
  *
- * The socket carries no figures; what a page shows always comes from the server's own template, so an updated page and
- * a reloaded one can't differ. When a region is replaced, this script keeps what its reader would lose: the scroll
- * position and the order of rows under the pointer. Cells whose text changed flash once.
+ * Either comes from the server's own template, so an updated page and a reloaded one can't differ. When a region is
+ * replaced, this script keeps what its reader would lose: the scroll position and the order of rows under the pointer.
+ * Cells whose text changed flash once.
  *
  * Attributes in the markup
  *   body[data-subscribe]      the message that subscribes to what the page shows (mqadmin/live/subscriptions.py)
+ *   .region                   what the socket brings, and htmx fetches
  *   body[data-revision]       the revision of what the page shows (mqadmin/live/revisions.py)
  *   [data-row], [data-cell]   a row's key inside table[id] or ol[id]; a cell that flashes when its text changes
  *   time.age, time.elapsed, time[data-clock]   updated each second, or written in the viewer's time zone
@@ -241,6 +243,27 @@
 
   document.addEventListener("visibilitychange", () => isStale && refresh());
 
+  /* ---- the region that the socket brings ---- */
+
+  const canUnpack = typeof DecompressionStream === "function";
+
+  function subscription() {
+    const message = JSON.parse(document.body.dataset.subscribe);
+    if (!canUnpack) delete message.page; // then the server says when to fetch
+    return JSON.stringify(message);
+  }
+
+  async function showPushed(frame) {
+    const html = await new Response(frame.stream().pipeThrough(new DecompressionStream("gzip"))).text();
+    const region = document.querySelector(".region");
+    // what is being fetched is older
+    clearTimeout(refreshTimer);
+    refreshTimer = 0;
+    htmx.trigger(region, "htmx:abort");
+    snapshots.set(region.id, snapshot(region));
+    htmx.swap(region, html, { swapStyle: "outerHTML" });
+  }
+
   /* ---- the socket, and the words about it in the top bar ---- */
 
   const indicator = document.getElementById("live-state");
@@ -272,6 +295,7 @@
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${location.host}/ws/`);
     let isSubscribed = false;
+    let isAsked = false; // the server knows that this page can take a region
     let silenceMs = SUBSCRIBED_WITHIN_MS;
     let silenceTimer = 0;
 
@@ -287,21 +311,41 @@
       if (disconnectedAt || event.revision !== document.body.dataset.revision) refresh();
       disconnectedAt = 0;
       showConnection();
+      askForNext();
+    }
+
+    /* A hidden page asks for nothing: it is brought what is so when somebody looks at it again. */
+    function askForNext() {
+      if (!isSubscribed || isAsked || document.hidden || socket.readyState !== WebSocket.OPEN) return;
+      isAsked = true;
+      socket.send('{"type":"ready"}');
+    }
+
+    async function onRegion(frame) {
+      await showPushed(frame);
+      isAsked = false;
+      askForNext();
     }
 
     const onOffline = () => socket.close();
     addEventListener("offline", onOffline);
+    document.addEventListener("visibilitychange", askForNext);
     restartSilenceTimer();
-    socket.addEventListener("open", () => socket.send(document.body.dataset.subscribe));
+    socket.addEventListener("open", () => socket.send(subscription()));
     socket.addEventListener("message", (message) => {
+      restartSilenceTimer();
+      if (message.data instanceof Blob) {
+        onRegion(message.data);
+        return;
+      }
       const event = JSON.parse(message.data);
       if (event.type === "subscribed") onSubscribed(event);
       if (event.type === "changed") refresh();
-      restartSilenceTimer();
     });
     socket.addEventListener("close", (event) => {
       clearTimeout(silenceTimer);
       removeEventListener("offline", onOffline);
+      document.removeEventListener("visibilitychange", askForNext);
       if (event.code === NOT_LOGGED_IN || event.code === NOT_ALLOWED) location.reload(); // the server says what to do
       disconnectedAt ||= Date.now();
       showConnection();

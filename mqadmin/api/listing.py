@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar
@@ -24,7 +25,7 @@ from rest_framework.response import Response
 from mqadmin.api.cursors import CURSOR_CHARS_MAX, read_cursor, write_cursor
 from mqadmin.api.exports import CHUNK_ROWS, EXPORTS, CsvRenderer, JsonLinesRenderer, export
 from mqadmin.api.resource import Resource
-from mqadmin.api.rows import Rows
+from mqadmin.api.rows import Rows, cut
 from mqadmin.ownership.models import OWNER_CHARS_MAX
 
 # Rows of one page, at most; as many as are read and written in some tens of milliseconds.
@@ -100,11 +101,10 @@ class ListResource(Resource):
         place = f"{request.path}?{urlencode(_filters(query))}"
         position = read_cursor(place, query["cursor"]) if query["cursor"] else None
         limit = query["limit"]
-        found = rows.after(position, limit + 1)
-        has_more = len(found) > limit
-        next_cursor = write_cursor(place, rows.position(found[limit - 1])) if has_more else None
+        found, following_position = cut(rows, position, limit)
+        next_cursor = write_cursor(place, following_position) if following_position is not None else None
         document = {
-            "items": self.row(found[:limit], many=True).data,
+            "items": self.row(found, many=True).data,
             "next_cursor": next_cursor,
             "total_count": rows.total_count(),
         }
@@ -144,7 +144,7 @@ def described(operation_id: str, summary: str) -> Callable[[type[L]], type[L]]:
         description = extend_schema(
             operation_id=operation_id,
             summary=summary,
-            description=resource.__doc__,
+            description=inspect.getdoc(resource),
             parameters=[resource.query],
             responses={
                 (200, "application/json"): page_of(resource.row),

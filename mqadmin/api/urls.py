@@ -40,10 +40,21 @@ from mqadmin.api.views.many import PreviewMany, RunMany
 from mqadmin.api.views.outbox import Outbox
 from mqadmin.api.views.people import LogIns, People, PersonDetail
 from mqadmin.api.views.problems import Nothing, ProblemDetail, Problems
-from mqadmin.api.views.rebalances import ClusterRebalances, GroupRebalances
+from mqadmin.api.views.rebalances import ClusterGaps, ClusterRebalances, GroupChurn, GroupRebalances
 from mqadmin.api.views.replay_files import ReplayFileDetail, ReplayFileLines, ReplayFiles
 from mqadmin.api.views.replays import ReplayDetail, ReplayEntries, Replays
-from mqadmin.api.views.reports import GroupPeriods, GroupReports, Reports
+from mqadmin.api.views.reports import (
+    GroupPeriods,
+    GroupPeriodsFile,
+    GroupReports,
+    GroupReportsFile,
+    ReportMailRecipients,
+    ReportMails,
+    ReportRecipients,
+    ReportRunDetail,
+    ReportRuns,
+    Reports,
+)
 from mqadmin.api.views.retries import Retries, RetriesStanding
 from mqadmin.api.views.settings import GroupSettings, TopicSettings
 from mqadmin.api.views.subscriptions import Check, Comparison
@@ -63,9 +74,17 @@ urlpatterns = [
     path(f"{CLUSTER}/brokers/<name:broker>", BrokerDetail.as_view()),
     path(f"{CLUSTER}/lag-history", ClusterLag.as_view()),
     path(f"{CLUSTER}/rebalances", ClusterRebalances.as_view()),
+    path(f"{CLUSTER}/gaps", ClusterGaps.as_view()),
     path(f"{CLUSTER}/reports", Reports.as_view()),
     path(f"{CLUSTER}/reports/periods/<str:period>", GroupPeriods.as_view()),
+    path(f"{CLUSTER}/reports/periods/<str:period>/groups.parquet", GroupPeriodsFile.as_view()),
     path(f"{CLUSTER}/reports/<str:day>", GroupReports.as_view()),
+    path(f"{CLUSTER}/reports/<str:day>/groups.parquet", GroupReportsFile.as_view()),
+    path(f"{CLUSTER}/report-runs", ReportRuns.as_view()),
+    path(f"{CLUSTER}/report-runs/<int:run>", ReportRunDetail.as_view()),
+    path(f"{CLUSTER}/report-mails", ReportMails.as_view()),
+    path(f"{CLUSTER}/report-mails/<str:day>/recipients", ReportMailRecipients.as_view()),
+    path(f"{CLUSTER}/report-mail-recipients", ReportRecipients.as_view()),
     path(f"{CLUSTER}/failures", Failures.as_view()),
     path(f"{CLUSTER}/failures/grouped", GroupedFailureList.as_view()),
     path(f"{CLUSTER}/failures/<int:failure>/beginning", FailureBeginning.as_view()),
@@ -95,6 +114,7 @@ urlpatterns = [
     path(f"{GROUP}/subscriptions/comparison", Comparison.as_view()),
     path(f"{GROUP}/subscriptions/check", Check.as_view()),
     path(f"{GROUP}/rebalances", GroupRebalances.as_view()),
+    path(f"{GROUP}/churn", GroupChurn.as_view()),
     path(f"{GROUP}/failures", GroupFailures.as_view()),
     path(f"{GROUP}/latest-failures", LatestFailures.as_view()),
     path(f"{GROUP}/retries", Retries.as_view()),

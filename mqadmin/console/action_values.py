@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
 from django.utils.functional import Promise
+from django.utils.timezone import localtime
 from django.utils.translation import gettext, gettext_lazy
 
 from mqadmin.actions import registry
@@ -74,6 +77,9 @@ LABELS: dict[str, Promise] = {
     "address": gettext_lazy("from"),
     "user_agent": gettext_lazy("browser"),
     "archived": gettext_lazy("archived"),
+    "archived_at": gettext_lazy("archived at"),
+    "restored_at": gettext_lazy("restored at"),
+    "others_listed": gettext_lazy("others of the same filter are not archived"),
     "failure": gettext_lazy("failure"),
     "group": gettext_lazy("group"),
     "message": gettext_lazy("message"),
@@ -248,6 +254,11 @@ def _language(value: Any) -> str:
     return str(dict(settings.LANGUAGES).get(value, value))
 
 
+def _moment(value: Any) -> str:
+    moment = parse_datetime(str(value))
+    return str(value) if moment is None else date_format(localtime(moment), "Y-m-d H:i:s")
+
+
 def _new(value: Any) -> str:
     return gettext("new, and not shown again") if value == "new" else str(value)
 
@@ -272,4 +283,6 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "language": _language,
     "acknowledged": _yes_or_no,
     "sealed": _new,
+    "archived_at": _moment,
+    "restored_at": _moment,
 }

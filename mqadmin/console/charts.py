@@ -1,8 +1,8 @@
 """Charts of pages: what Plotly draws in the browser, and what a page with charts allows its script.
 
 A page names its charts; `components/chart.html` puts each as JSON beside its table, and `static/charts.js` draws it in
-the colours of the theme. Plotly's own script is served from its wheel. It sets style attributes, so pages with charts,
-and only these, allow them.
+the colours of the theme. Plotly's own script is served from its wheel. It sets style attributes, and saves a chart by
+way of an image with an address of the browser's own (`blob:`), so pages with charts, and only these, allow both.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Chart:
 
 
 def with_charts(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Lets the scripts of a view's page set style attributes."""
-    return csp_update({"style-src-attr": [UNSAFE_INLINE]})(view)
+    """Lets the scripts of a view's page set style attributes, and draw a PNG from an image that they made."""
+    return csp_update({"style-src-attr": [UNSAFE_INLINE], "img-src": ["blob:"]})(view)
 
 
 def day_charts(groups: Sequence[GroupDay]) -> list[Chart]:
@@ -130,7 +130,8 @@ def group_day_charts(row: GroupDay) -> list[Chart]:
 
 def _day_heat_map(page: PeriodPage, days: Sequence[str]) -> Chart:
     """Minutes over the objective, day by day; white where there is no report."""
-    names = [group.group_name for group in page.groups[:GROUPS_DRAWN]]
+    shown = [group for group in page.groups if group.over_s] or page.groups
+    names = [group.group_name for group in shown[:GROUPS_DRAWN]]
     over = {(row.group_name, f"{row.report.day:%m-%d}"): round(row.over_s / 60) for row in page.drawn}
     minutes = [[over.get((name, day)) for day in days] for name in names]
     return Chart(
@@ -172,8 +173,8 @@ def _upright(
     first: str,
     lines: bool = False,
 ) -> Chart:
-    """Returns bars, or lines with what is below them filled, over days or hours."""
-    kind = {"type": "scatter", "mode": "lines+markers", "fill": "tozeroy"} if lines else {"type": "bar"}
+    """Returns bars, or lines, over days or hours. Nothing is filled: that would go on over days without a report."""
+    kind = {"type": "scatter", "mode": "lines+markers"} if lines else {"type": "bar"}
     return Chart(
         key=key,
         title=title,
@@ -189,7 +190,8 @@ def _upright(
 
 def _heat_map(groups: Sequence[GroupDay]) -> Chart | None:
     """Minutes over the objective, hour by hour; white where nothing was sampled."""
-    shown = groups[:GROUPS_DRAWN]
+    # Rows without any colour only push those that have some off a screen.
+    shown = ([row for row in groups if row.over_s] or groups)[:GROUPS_DRAWN]
     if not shown:
         return None
     minutes = [_by_hour(row) for row in shown]

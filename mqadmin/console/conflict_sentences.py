@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, assert_never
 
 from django.utils.translation import gettext, ngettext
 
+from mqadmin.console.figures import count_text
 from mqadmin.subscriptions.consistency import Finding, FindingKind
 from mqadmin.subscriptions.models import GroupConflict
+from mqadmin.subscriptions.skipped import Skipped, SkippedMethod
 
 # Members that a sentence names; of more it says how many.
 NAMED_MAX = 3
@@ -22,10 +24,35 @@ class ConflictLine:
     causes: str
     remedy: str
     since: datetime | None
+    skipped: str = ""
 
 
-def conflict_lines(findings: list[Finding]) -> list[ConflictLine]:
-    return [_LINES[found.kind](found) for found in findings]
+def conflict_lines(findings: Sequence[Finding], skipped: Sequence[Skipped]) -> list[ConflictLine]:
+    """`skipped`: what each of the findings has skipped."""
+    lines = ((_LINES[found.kind](found), found, of_it) for found, of_it in zip(findings, skipped, strict=True))
+    return [replace(line, skipped=_skipped(found, of_it)) for line, found, of_it in lines]
+
+
+def _skipped(found: Finding, of_it: Skipped) -> str:
+    """Says how many messages were skipped so far, and how that is known."""
+    match of_it.method:
+        case SkippedMethod.PROGRESS_PASSED:
+            text = gettext(
+                "At most %(count)s messages of %(topic)s: so many did the group’s progress pass since. Those among "
+                "them that matched were consumed; brokers do not count the others, so the number itself is not known."
+            )
+            return text % {"count": count_text(of_it.at_most or 0), "topic": found.topic}
+        case SkippedMethod.WAITS:
+            return gettext(
+                "None where the group has committed an offset: what nobody reads waits, and is lag. On a queue "
+                "without one, what came before the first member reads it may never be read."
+            )
+        case SkippedMethod.NOTHING_SKIPPED:
+            return gettext("None: members differ in how they consume, not in what.")
+        case SkippedMethod.NOT_KNOWN:
+            return gettext("Not known: the brokers do not count what is skipped, and progress does not tell it here.")
+        case _:
+            assert_never(of_it.method)
 
 
 def conflict_reason(row: GroupConflict) -> str:

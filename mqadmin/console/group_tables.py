@@ -4,39 +4,51 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mqadmin.actions.present import OnBrokers
-from mqadmin.clusters.models import Group, Member, QueueOffset
+from mqadmin.clusters.held_queues import in_flight_sum, read
+from mqadmin.clusters.models import Group, Member, MemberProgress, QueueOffset
+from mqadmin.clusters.progress import queue_of
 from mqadmin.console.action_values import LABELS, value_text
 from mqadmin.groups.settings import default_values
+from mqadmin.lag.broadcasting import MemberLag
+from mqadmin.lag.in_flight import Held
 from mqadmin.lag.queue_verdicts import judge_queue
 from mqadmin.lag.verdicts import Judgement, reason
-from mqadmin.subscriptions.models import MemberAnswer
+from remoting.wire.bodies.message_queue import MessageQueue
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLine:
-    """`is_first` of its topic: the topic's name is not repeated on the others."""
+    """`is_first` of its topic: the topic's name is not repeated on the others. `held`: what its member said of it."""
 
     queue: QueueOffset
     is_first: bool
     judgement: Judgement
+    held: Held | None = None
 
     @property
     def reason(self) -> str:
         return reason(self.judgement.rule, self.judgement.numbers)
 
+    @property
+    def in_flight(self) -> int | None:
+        return self.held.of.in_flight if self.held is not None else None
 
-def queue_lines(group: Group, queues: Sequence[QueueOffset], now: datetime) -> list[QueueLine]:
+
+def queue_lines(
+    group: Group, queues: Sequence[QueueOffset], now: datetime, held: Mapping[MessageQueue, Held] | None = None
+) -> list[QueueLine]:
     """Keeps the selector's order (topic, broker, queue id), with the retry topic moved to the end."""
     ordered = sorted(queues, key=lambda queue: queue.is_retry)
     return [
         QueueLine(
             queue,
             is_first=index == 0 or ordered[index - 1].topic_name != queue.topic_name,
-            judgement=judge_queue(group, queue, now),
+            judgement=judge_queue(group, queue, now, held),
+            held=(held or {}).get(queue_of(queue)),
         )
         for index, queue in enumerate(ordered)
     ]
@@ -47,30 +59,50 @@ class MemberLine:
     """`queues`: each topic with the names of its queues. `lag`: the sum over them; None when one is not known.
 
     `queues_said_at`: when the member itself said which these are; None where the broker saw it pull them.
+    `own`: how far it is by its own word, where the group broadcasts. `in_flight`: what it has pulled and not finished,
+    by its own word of `told_at`; None where it said nothing.
     """
 
     member: Member
     queues: list[tuple[str, list[str]]]
     lag: int | None
     queues_said_at: datetime | None = None
+    own: MemberLag | None = None
+    in_flight: int | None = None
+    told_at: datetime | None = None
 
 
 def member_lines(
-    members: Iterable[Member], queues: Iterable[QueueOffset], answers: Mapping[int, MemberAnswer]
+    members: Iterable[Member],
+    queues: Iterable[QueueOffset],
+    progress: Mapping[int, MemberProgress],
+    own: Mapping[int, MemberLag],
 ) -> list[MemberLine]:
-    """Adds to each member its queues by topic, and their lag. `answers`: what members said of themselves, by key."""
+    """Adds to each member its queues by topic, and their lag. `progress`: what members said of their queues, by key."""
     by_name = {(queue.topic_name, queue.broker_name, queue.queue_id): queue for queue in queues}
-    return [_member_line(member, by_name, answers.get(member.pk)) for member in members]
+    lines = (_member_line(member, by_name, progress.get(member.pk)) for member in members)
+    return [_by_its_own_word(line, own[line.member.pk]) if line.member.pk in own else line for line in lines]
+
+
+def _by_its_own_word(line: MemberLine, own: MemberLag) -> MemberLine:
+    return replace(line, lag=own.lag, queues_said_at=own.told_at, own=own)
 
 
 def _member_line(
-    member: Member, by_name: Mapping[tuple[str, str, int], QueueOffset], answer: MemberAnswer | None
+    member: Member, by_name: Mapping[tuple[str, str, int], QueueOffset], told: MemberProgress | None
 ) -> MemberLine:
     pulled, said_at = list(member.queues), None
-    if answer is not None and not pulled:
-        said = [by_name.get((topic, broker, queue_id)) for topic, broker, queue_id in answer.queues]
-        pulled, said_at = [queue for queue in said if queue is not None], answer.answered_at
-    return MemberLine(member, queues_by_topic(pulled), _lag(pulled), said_at if pulled else None)
+    if told is not None and not pulled:
+        said = [by_name.get((queue.topic, queue.broker_name, queue.queue_id)) for queue in read(told.queues)]
+        pulled, said_at = [queue for queue in said if queue is not None], told.told_at
+    return MemberLine(
+        member,
+        queues_by_topic(pulled),
+        _lag(pulled),
+        said_at if pulled else None,
+        in_flight=None if told is None else in_flight_sum(read(told.queues).values()),
+        told_at=None if told is None else told.told_at,
+    )
 
 
 def queues_by_topic(queues: Iterable[QueueOffset]) -> list[tuple[str, list[str]]]:

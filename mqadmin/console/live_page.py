@@ -1,8 +1,10 @@
 """A page and its live region: the same view and the same templates answer both, so they can't differ.
 
-live.js has the region fetched by htmx when a socket says that something changed; everything else asks for the page.
-A page is rendered for its viewer. A region is rendered once for all who may see the same (fragments.py): its template
-sees what the view gives it and neither request nor user. Browsers may keep neither: they share an address.
+The region is what the socket pushes when something changed: mqadmin/live/regions.py asks for it as live.js does where a
+page has missed something. Everything else asks for the page. A page is rendered for its viewer. A region is rendered
+once for all who may see the same (fragments.py): its template sees what the view gives it and neither request nor user,
+and what the view gives it depends on the person by their rights alone, since it is pushed to others of the same rights.
+Browsers may keep neither: they share an address.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from django.utils.translation import get_language
 from mqadmin.clusters.models import Cluster
 from mqadmin.console.apps import ConsoleConfig
 from mqadmin.console.fragments import FragmentKey
+from mqadmin.live.regions import RegionResponse
 from mqadmin.live.revisions import revision_of
 from mqadmin.live.subscriptions import Subscription, write_subscribe
 from mqadmin.people import access
@@ -63,10 +66,10 @@ def live_page(
             return {"path": path, "rights": rights, **context()}
 
     if request.headers.get("HX-Request"):
-        response = HttpResponse(_region(page, path, rights.union(audience), shows, whole_context))
+        response: HttpResponse = RegionResponse(_region(page, path, rights.union(audience), shows, whole_context))
     else:
         frame = {
-            "subscribe": write_subscribe(shows) if shows else "",
+            "subscribe": write_subscribe(shows, path, get_language() or "") if shows else "",
             # Asked before the page is read: what changes meanwhile makes another revision.
             "revision": revision_of(shown.live_group for shown in shows) or "",
             "here": cluster,

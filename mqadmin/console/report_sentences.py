@@ -120,7 +120,9 @@ def _period_dead(page: PeriodPage) -> Iterator[str]:
 
 
 def _period_days(page: PeriodPage) -> Iterator[str]:
-    missing = len(page.period.days) - len(page.days)
+    """Tells days without a report from those of which none can be there yet, or was made."""
+    latest = page.days[-1].day
+    missing = (latest - page.period.since).days + 1 - len(page.days)
     if missing:
         words = ngettext(
             "%(n)s day of it has no report; sums are of the others.",
@@ -128,6 +130,8 @@ def _period_days(page: PeriodPage) -> Iterator[str]:
             missing,
         )
         yield words % {"n": missing}
+    if latest < page.period.until:
+        yield gettext("Its last report is that of %(day)s.") % {"day": latest.isoformat()}
 
 
 def anomaly_text(anomaly: Sequence[Any]) -> str:
@@ -137,6 +141,16 @@ def anomaly_text(anomaly: Sequence[Any]) -> str:
     return gettext("%(hour)s:00: %(what)s") % {"hour": hour, "what": _UNUSUAL[reason]() % values}
 
 
+def stage_text(stage: str) -> str:
+    """Returns in words what a run does at the moment."""
+    return _STAGES[stage]() if stage in _STAGES else stage
+
+
+_STAGES: Mapping[str, Callable[[], str]] = {
+    "appending": lambda: gettext("adding what is new to the history"),
+    "starting": lambda: gettext("starting Spark"),
+    "computing": lambda: gettext("computing the figures"),
+}
 _UNUSUAL: Mapping[str, Callable[[], str]] = {
     "stopped": lambda: gettext("nobody was online, and %(value)s messages waited"),
     "flood": lambda: gettext("%(value)s messages came in; %(usual)s are usual"),

@@ -36,7 +36,9 @@ MARKS: dict[str, Mark] = {
     "slow": Mark(gettext_lazy("SLOW"), _TRIANGLE, "slow"),
     "stalled": Mark(gettext_lazy("STALLED"), _SQUARE, "stalled"),
     "stopped": Mark(gettext_lazy("STOPPED"), _RING, "stopped"),
+    "failing": Mark(gettext_lazy("FAILING"), _DIAMOND, "stalled"),
     "rewound": Mark(gettext_lazy("REWOUND"), _DIAMOND, "rewound"),
+    "busy": Mark(gettext_lazy("BUSY"), _RING, "busy"),
     "quiet": Mark(gettext_lazy("QUIET"), _DOT, "quiet"),
     "unknown": UNKNOWN,
     # a cluster, a broker, a scheduler
@@ -92,6 +94,10 @@ EVENT_SHAPES: dict[str, SafeString] = {
     "gone": SafeString('<path d="M5.5 7h7m-3-3 3 3-3 3M2 2v1.5M2 6.2v1.6M2 10.5V12"/>'),
     "queues_moved": SafeString('<path d="M2 4.5h9M8.5 2 11 4.5 8.5 7M12 9.5H3M5.5 7 3 9.5 5.5 12"/>'),
     "subscription_changed": SafeString('<path d="M2 4h10M2 7h6M2 10h8"/>'),
+    "instance_started": SafeString('<path d="m4 2.5 7 4.5-7 4.5z"/>'),
+    "instance_stopped": SafeString('<path d="M3.5 3.5h7v7h-7z"/>'),
+    "instance_died": SafeString('<path d="M3.5 3.5h7v7h-7zm2 2 3 3m0-3-3 3"/>'),
+    "scaled": SafeString('<path d="M2 12V9m3.3 3V7m3.4 5V5M12 12V2"/>'),
 }
 
 

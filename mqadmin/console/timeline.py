@@ -1,18 +1,40 @@
-"""Rebalance events as entries of a timeline: each in words, with the queues that members gained and lost."""
+"""Rebalance events as entries of a timeline: each in words, with the queues that members gained and lost; and gaps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import date
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from heapq import merge
+from typing import Any, assert_never
 
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext, gettext_noop, ngettext, pgettext
 
+from mqadmin.console.figures import SECOND_MS, duration_text
+from mqadmin.console.stored_words import in_viewers_language
+from mqadmin.lag.hot_window import Gap
+from mqadmin.lag.models import SpanState
+from mqadmin.rebalances.churn import Churn, Restlessness
 from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
 from mqadmin.rebalances.selectors import RebalanceRow
 
+# Why instances end, as their rows keep it (`consumer/hosting/`): the catalogue has it for those who read Chinese.
+END_REASONS = (
+    gettext_noop("its worker stopped"),
+    gettext_noop("its process was terminated"),
+    gettext_noop("it was asked to stop"),
+    gettext_noop("its process is gone"),
+    gettext_noop("silent for too long"),
+)
+# Why a cluster was not sampled, as `mqadmin/lag/sampling.py` notes it.
+GAP_NOTES = (
+    gettext_noop("the cluster was not asked yet"),
+    gettext_noop("the cluster does not answer: %(error)s"),
+    gettext_noop("nothing follows the cluster"),
+    gettext_noop("no answer from %(brokers)s"),
+)
 # topic, broker, queue id
 QueueKey = tuple[str, str, str]
 
@@ -28,14 +50,19 @@ class QueueChange:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One event. `day` is set on the first entry of a day. `tone` is the CSS class of the event's icon."""
+    """One event, or one gap (then `event` is None). `day` is set on the first entry of a day.
 
-    event: RebalanceRow
+    `tone` is the CSS class of the event's icon, `source` says how it is known, `pause` what it cost.
+    """
+
+    at: datetime
+    event: RebalanceRow | None
     text: str
-    tone: str
-    changes: list[QueueChange]
-    note: str
-    day: str
+    tone: str = ""
+    changes: Sequence[QueueChange] = ()
+    source: str = ""
+    pause: str = ""
+    day: str = ""
 
 
 TONES: dict[str, str] = {
@@ -45,27 +72,86 @@ TONES: dict[str, str] = {
     RebalanceKind.GONE: "left",
     RebalanceKind.QUEUES_MOVED: "moved-queues",
     RebalanceKind.SUBSCRIPTION_CHANGED: "moved-queues",
+    RebalanceKind.INSTANCE_STARTED: "joined",
+    RebalanceKind.INSTANCE_STOPPED: "left",
+    RebalanceKind.INSTANCE_DIED: "lost",
+    RebalanceKind.SCALED: "moved-queues",
 }
 
 
-def timeline(events: Iterable[RebalanceRow]) -> list[TimelineEntry]:
-    """Returns an entry per event, in their order: the newest first."""
+def timeline(events: Iterable[RebalanceRow], gaps: Iterable[Gap] = ()) -> list[TimelineEntry]:
+    """Returns an entry per event and gap, the newest first, as both come. A gap stands where it ended."""
     entries: list[TimelineEntry] = []
     last_day: date | None = None
-    for event in events:
-        day = timezone.localtime(event.at).date()
-        entries.append(
-            TimelineEntry(
-                event=event,
-                text=event_text(event),
-                tone=TONES.get(event.kind, ""),
-                changes=queue_changes(event.details.get("moves", [])),
-                note=gettext("noticed between two samples") if event.source == RebalanceSource.POLL else "",
-                day=date_format(day, pgettext("date format", "l, j F Y")) if day != last_day else "",
-            )
-        )
+    for entry in merge(map(_event_entry, events), map(_gap_entry, gaps), key=lambda one: one.at, reverse=True):
+        day = timezone.localtime(entry.at).date()
+        is_first = day != last_day
+        entries.append(replace(entry, day=date_format(day, pgettext("date format", "l, j F Y")) if is_first else ""))
         last_day = day
     return entries
+
+
+def gap_text(gap: Gap) -> str:
+    """Says for how long the cluster was not sampled, and why as far as that is known."""
+    values = {
+        "since": date_format(timezone.localtime(_moment(gap.at_s)), "H:i:s"),
+        "until": date_format(timezone.localtime(_moment(gap.until_s)), "H:i:s"),
+        "lasted": duration_text((gap.until_s - gap.at_s) * SECOND_MS),
+        "why": in_viewers_language(gap.note),
+    }
+    match gap.state:
+        case SpanState.PARTIAL:
+            return gettext("From %(since)s to %(until)s (%(lasted)s) not all was sampled: %(why)s.") % values
+        case SpanState.FAILED:
+            return gettext("From %(since)s to %(until)s (%(lasted)s) nothing could be sampled: %(why)s.") % values
+        case _:
+            return (
+                gettext("From %(since)s to %(until)s (%(lasted)s) nothing was sampled: what happened may be missing.")
+                % values
+            )
+
+
+def churn_text(churn: Churn) -> str:
+    """Says how restless a group is, with the numbers behind it."""
+    hour, day = churn.hour, churn.day
+    counted = ngettext(
+        "%(n)d rebalance in the last hour, %(day)d in the last 24 hours",
+        "%(n)d rebalances in the last hour, %(day)d in the last 24 hours",
+        hour.rebalance_count,
+    ) % {"n": hour.rebalance_count, "day": day.rebalance_count}
+    if day.lost_count:
+        lost = ngettext("%(n)d member was lost", "%(n)d members were lost", day.lost_count) % {"n": day.lost_count}
+        counted = f"{counted}; {lost}"
+    values = {"counted": counted, "hour": hour.score, "day": day.score}
+    match churn.restlessness:
+        case Restlessness.CHURNING:
+            return gettext("Churning: %(counted)s. Weighed: %(hour)d in the hour, %(day)d in the day.") % values
+        case Restlessness.RESTLESS:
+            return gettext("Restless: %(counted)s. Weighed: %(hour)d in the hour, %(day)d in the day.") % values
+        case Restlessness.CALM:
+            return gettext("Calm: %(counted)s.") % values
+        case other:
+            assert_never(other)
+
+
+def _event_entry(event: RebalanceRow) -> TimelineEntry:
+    return TimelineEntry(
+        at=event.at,
+        event=event,
+        text=event_text(event),
+        tone=TONES.get(event.kind, ""),
+        changes=queue_changes(event.details.get("moves", [])),
+        source=source_text(event),
+        pause=pause_text(event),
+    )
+
+
+def _gap_entry(gap: Gap) -> TimelineEntry:
+    return TimelineEntry(at=_moment(gap.until_s), event=None, text=gap_text(gap))
+
+
+def _moment(at_s: int) -> datetime:
+    return datetime.fromtimestamp(at_s, UTC)
 
 
 def event_text(event: RebalanceRow) -> str:
@@ -84,8 +170,68 @@ def event_text(event: RebalanceRow) -> str:
         case RebalanceKind.SUBSCRIPTION_CHANGED:
             changes = "; ".join(map(_topic_change_text, event.details.get("topics", [])))
             return gettext("changed its subscription: %(changes)s") % {"changes": changes}
+        case RebalanceKind.INSTANCE_STARTED:
+            return gettext("started on %(worker)s") % _of_instance(event)
+        case RebalanceKind.INSTANCE_STOPPED:
+            return gettext("stopped on %(worker)s: %(reason)s") % _of_instance(event)
+        case RebalanceKind.INSTANCE_DIED:
+            return gettext("died on %(worker)s: %(reason)s") % _of_instance(event)
+        case RebalanceKind.SCALED:
+            return _scaled_text(event.details)
         case _:
             return event.kind
+
+
+def _of_instance(event: RebalanceRow) -> dict[str, str]:
+    details = event.details
+    return {"worker": details.get("worker", ""), "reason": in_viewers_language(details.get("reason", ""))}
+
+
+def _scaled_text(details: dict[str, Any]) -> str:
+    if details.get("is_stopped"):
+        return gettext("All instances of this project are to stop")
+    wanted = details.get("wanted", 0)
+    return ngettext("%(n)d instance is to run from now on", "%(n)d instances are to run from now on", wanted) % {
+        "n": wanted
+    }
+
+
+def source_text(event: RebalanceRow) -> str:
+    """Says how it is known, and how exactly when."""
+    if event.source == RebalanceSource.WATCH:
+        return gettext("reported by the broker")
+    if event.source == RebalanceSource.RUNTIME:
+        return gettext("by this project’s runtime")
+    if event.kind != RebalanceKind.QUEUES_MOVED:
+        return gettext("noticed between two samples")
+    told = event.details.get("since")
+    if not told:
+        return gettext("by the members' own word")
+    since = date_format(timezone.localtime(datetime.fromisoformat(told)), "H:i:s")
+    return gettext("by the members' own word, since %(since)s at the earliest") % {"since": since}
+
+
+def pause_text(event: RebalanceRow) -> str:
+    """Says how long consumption stood around the event, as offsets show it; "" while that is not known."""
+    if "pause" not in event.details:
+        return ""
+    pause: dict[str, Any] | None = event.details["pause"]
+    if pause is None:
+        return gettext("How long consumption stood is not known: the queues were not sampled.")
+    if pause["at_most_s"] == 0:
+        return gettext("No message waited in these queues.")
+    words = {
+        "queue": f"{pause['topic']} {pause['queue_id']}",
+        "least": duration_text(pause["at_least_s"] * SECOND_MS),
+        "most": duration_text((pause["at_most_s"] or 0) * SECOND_MS),
+    }
+    if not pause["is_over"]:
+        return gettext("Consumption of %(queue)s stood for %(least)s at least, and had not gone on by then.") % words
+    if pause["at_least_s"] == 0 and pause["at_most_s"] is not None:
+        return gettext("Consumption was not seen to stand: for %(most)s at most.") % words
+    if pause["at_most_s"] is None:
+        return gettext("Consumption of %(queue)s stood for %(least)s at least.") % words
+    return gettext("Consumption of %(queue)s stood for %(least)s at least, %(most)s at most.") % words
 
 
 def queue_changes(moves: Iterable[dict[str, object]]) -> list[QueueChange]:

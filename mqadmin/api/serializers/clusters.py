@@ -9,8 +9,18 @@ from rest_framework import serializers
 
 from mqadmin.api.serializers.figures import FigureField
 from mqadmin.brokers.settings import BrokerSetting
+from mqadmin.clusters.cluster_reasons import cluster_reason
+from mqadmin.clusters.cluster_verdict import FINDINGS, ClusterVerdict
 from mqadmin.clusters.models import Broker, ClusterKind, ClusterState
+from mqadmin.clusters.selectors import ClusterCard
 from mqadmin.clusters.versions import version_name
+
+
+class ClusterFindingSerializer(serializers.Serializer[Any]):
+    """What is not all right in a cluster, and of how many groups, brokers or schedulers."""
+
+    verdict = serializers.ChoiceField(choices=[one.value for one in FINDINGS])
+    count = serializers.IntegerField()
 
 
 class ClusterSerializer(serializers.Serializer[Any]):
@@ -23,6 +33,15 @@ class ClusterSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(source="head.kind", choices=ClusterKind.choices)
     state = serializers.ChoiceField(source="head.state", choices=ClusterState.choices)
     state_since = serializers.DateTimeField(source="head.state_since")
+    verdict = serializers.ChoiceField(
+        source="judgement.verdict",
+        choices=[one.value for one in ClusterVerdict],
+        help_text="The worst of its groups, brokers and schedulers.",
+    )
+    findings = ClusterFindingSerializer(
+        source="judgement.findings", many=True, help_text="What somebody should look at, the worst first."
+    )
+    reason = serializers.SerializerMethodField(help_text="The same in words.")
     observed_until = serializers.DateTimeField(
         source="head.observed_until", allow_null=True, help_text="Until when its figures are true."
     )
@@ -31,10 +50,13 @@ class ClusterSerializer(serializers.Serializer[Any]):
     answering_broker_count = serializers.IntegerField()
     topic_count = serializers.IntegerField(help_text="Without those of RocketMQ itself.")
     group_count = serializers.IntegerField(help_text="Without those of RocketMQ itself.")
-    attention_count = serializers.IntegerField(help_text="Groups that are stalled, stopped or slow.")
+    attention_count = serializers.IntegerField(help_text="Groups that are stalled, stopped, failing or slow.")
     lag = FigureField()
     in_per_s = FigureField()
     out_per_s = FigureField()
+
+    def get_reason(self, card: ClusterCard) -> str:
+        return cluster_reason(card.judgement)
 
 
 class DueKindSerializer(serializers.Serializer[Any]):

@@ -54,7 +54,7 @@ class BeginningActionSerializer(serializers.Serializer[Any]):
 
 
 class BeginningSerializer(serializers.Serializer[Any]):
-    """What was observed and done around a failure's first dead letter, each kind oldest first."""
+    """What was observed and done when a failure began, each kind oldest first."""
 
     since = serializers.DateTimeField()
     until = serializers.DateTimeField()

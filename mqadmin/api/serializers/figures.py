@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mqadmin.clusters.figures import Behind, Drain, DrainKind, Figure
+from mqadmin.clusters.figures import Behind, Drain, DrainConfidence, DrainKind, Figure
 
 
 class FigureSerializer(serializers.Serializer[Any]):
@@ -26,10 +26,16 @@ class BehindSerializer(serializers.Serializer[Any]):
 
 
 class DrainSerializer(serializers.Serializer[Any]):
-    """When the lag will be gone at the present rates; `seconds` for `in` alone."""
+    """When the lag will be gone; `seconds` for `in` alone.
+
+    `confidence` for `in` and `never`: `steady` and `uneven` by the samples of five minutes, whose halves agree or not;
+    `few_samples`: by the present rates. `per_s`: how many messages a second the lag loses then.
+    """
 
     when = serializers.ChoiceField(choices=[kind.value for kind in DrainKind])
     seconds = serializers.FloatField(allow_null=True)
+    confidence = serializers.CharField(allow_null=True, help_text=f"{', '.join(DrainConfidence)}; null: not known.")
+    per_s = serializers.FloatField(allow_null=True)
 
 
 @extend_schema_field(FigureSerializer)
@@ -53,7 +59,12 @@ class DrainField(serializers.ReadOnlyField):
     """Writes a Drain."""
 
     def to_representation(self, value: Drain) -> dict[str, Any]:
-        return {"when": value.kind, "seconds": value.seconds}
+        return {
+            "when": value.kind,
+            "seconds": value.seconds,
+            "confidence": value.confidence,
+            "per_s": value.per_s,
+        }
 
 
 def moment(value: datetime | None) -> str | None:

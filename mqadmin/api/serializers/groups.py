@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from django.utils import timezone
@@ -11,6 +12,8 @@ from mqadmin.api.serializers.figures import BehindField, DrainField, FigureField
 from mqadmin.api.serializers.names import NamespaceField
 from mqadmin.api.serializers.ownership import description_field, owner_field, runbook_field
 from mqadmin.clusters.models import Group, Verdict
+from mqadmin.lag.hot_window import Gap
+from mqadmin.rebalances.churn import Restlessness
 from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
 
 
@@ -40,6 +43,12 @@ class GroupSerializer(serializers.Serializer[Any]):
     in_per_s = FigureField(source="in_figure")
     out_per_s = FigureField(source="out_figure")
     drain = DrainField()
+    died_lately = serializers.IntegerField(
+        allow_null=True, help_text="Dead letters of the last ten minutes; null: not known."
+    )
+    retried_lately = serializers.IntegerField(
+        allow_null=True, help_text="Messages that came to be retried in the last ten minutes; null: not known."
+    )
     members = FigureField(source="members_figure")
     message_model = serializers.CharField(allow_blank=True)
     is_consume_enabled = serializers.BooleanField(allow_null=True)
@@ -70,6 +79,9 @@ class GroupQueueSerializer(serializers.Serializer[Any]):
     committed_offset = serializers.IntegerField(allow_null=True)
     max_offset = serializers.IntegerField(allow_null=True)
     lag = serializers.IntegerField(allow_null=True)
+    in_flight = FigureField(
+        help_text="Of the lag, what its member has pulled and not finished, by the member's own word."
+    )
     behind = BehindField()
     owner = serializers.CharField(allow_null=True, allow_blank=True, help_text="Empty: nobody; null: not known.")
     owner_since = serializers.DateTimeField(allow_null=True)
@@ -94,6 +106,18 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     others = serializers.ListField(child=serializers.CharField(), help_text="Some members that differ from it now.")
 
 
+class MemberLagSerializer(serializers.Serializer[Any]):
+    """How far a member of a broadcasting group was when it answered."""
+
+    lag = serializers.IntegerField(allow_null=True, help_text="Over the queues of which it is known.")
+    queue_count = serializers.IntegerField()
+    unknown_queue_count = serializers.IntegerField()
+    behind_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when its longest-waiting next message has been waiting, at least."
+    )
+    told_at = serializers.DateTimeField()
+
+
 class MemberSerializer(serializers.Serializer[Any]):
     """A client of a group: online while `left_at` is null."""
 
@@ -106,7 +130,11 @@ class MemberSerializer(serializers.Serializer[Any]):
     first_seen_at = serializers.DateTimeField()
     left_at = serializers.DateTimeField(allow_null=True)
     queue_count = serializers.SerializerMethodField(help_text="Queues that it was seen to pull last.")
+    in_flight = FigureField(help_text="Messages that it has pulled and not finished, over its queues, by its own word.")
     differences = DifferenceSerializer(many=True, source="subscription_differences")
+    own_lag = MemberLagSerializer(
+        allow_null=True, help_text="How far it is by its own word, where the group broadcasts; else null."
+    )
 
     def get_queue_count(self, member: Any) -> int:
         return len(member.queues)
@@ -125,7 +153,10 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
 
 
 class RebalanceSerializer(serializers.Serializer[Any]):
-    """An observed fact: a member that came or went, queues that moved. `details` are what its kind needs."""
+    """An observed fact: a member that came or went, queues that moved, an instance of ours that started or ended.
+
+    `details` are what its kind needs; of queues that moved also `pause`: for how long consumption stood, in bounds.
+    """
 
     id = serializers.IntegerField()
     at = serializers.DateTimeField()
@@ -134,6 +165,45 @@ class RebalanceSerializer(serializers.Serializer[Any]):
     client_id = serializers.CharField(allow_blank=True)
     details = serializers.DictField()
     source = serializers.ChoiceField(choices=RebalanceSource.choices)  # type: ignore[assignment]
+
+
+class TallySerializer(serializers.Serializer[Any]):
+    """What happens within a minute of the event before is one rebalance, and weighs as the heaviest of its events."""
+
+    rebalance_count = serializers.IntegerField()
+    lost_count = serializers.IntegerField(help_text="Members that were lost.")
+    score = serializers.IntegerField(
+        help_text="Sum of weights: 3 where a member was lost, 2 where a subscription changed, else 1."
+    )
+
+
+class ChurnSerializer(serializers.Serializer[Any]):
+    """How restless a group is."""
+
+    restlessness = serializers.ChoiceField(
+        choices=[one.value for one in Restlessness],
+        help_text="churning: a score of 12 in the hour or 96 in the day; restless: 5 or 24.",
+    )
+    hour = TallySerializer(help_text="The last hour.")
+    day = TallySerializer(help_text="The last 24 hours.")
+
+
+class GapSerializer(serializers.Serializer[Any]):
+    """A time in which a cluster was not sampled: what happened then may be missing."""
+
+    since = serializers.SerializerMethodField()
+    until = serializers.SerializerMethodField()
+    state = serializers.ChoiceField(
+        choices=["late", "failed", "partial"],
+        help_text="late: nothing was sampled; failed: nothing could be; partial: some brokers did not answer.",
+    )
+    note = serializers.CharField(allow_blank=True)
+
+    def get_since(self, gap: Gap) -> datetime:
+        return datetime.fromtimestamp(gap.at_s, UTC)
+
+    def get_until(self, gap: Gap) -> datetime:
+        return datetime.fromtimestamp(gap.until_s, UTC)
 
 
 class CurvePointSerializer(serializers.Serializer[Any]):

@@ -1,4 +1,4 @@
-"""Shapes of reports: a day of a cluster, and a group of a day."""
+"""Shapes of reports: a day of a cluster, a group of a day; the runs that make them, and the mails about nights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+
+from mqadmin.delivery import DeliveryState
+from mqadmin.reports.models import RunState
 
 
 class DayReportSerializer(serializers.Serializer[Any]):
@@ -28,6 +31,58 @@ class DayReportSerializer(serializers.Serializer[Any]):
     conflict_count = serializers.IntegerField(help_text="Groups whose members did not want the same for a while.")
 
 
+class SparkFiguresSerializer(serializers.Serializer[Any]):
+    """What Spark says of itself when a run has ended."""
+
+    tasks = serializers.IntegerField(default=0)
+    input_bytes = serializers.IntegerField(default=0, help_text="Read from the history.")
+    shuffle_bytes = serializers.IntegerField(default=0, help_text="Written between its stages.")
+    garbage_ms = serializers.IntegerField(default=0, help_text="Spent by the JVM on collecting garbage.")
+
+
+class ReportMailSerializer(serializers.Serializer[Any]):
+    """The mail about a night in one language. `error`: why the latest attempt failed; empty: it did not."""
+
+    day = serializers.DateField()
+    language = serializers.CharField()
+    state = serializers.ChoiceField(DeliveryState.choices, help_text="waiting: for its first or its next attempt.")
+    attempt_count = serializers.IntegerField()
+    due_at = serializers.DateTimeField(help_text="Of one that waits: not before.")
+    ended_at = serializers.DateTimeField(allow_null=True, help_text="When it was sent or given up.")
+    recipient_count = serializers.IntegerField(help_text="To how many addresses the latest attempt went.")
+    error = serializers.CharField()
+    run = serializers.IntegerField(source="run_id", allow_null=True, help_text="The run that asked for it.")
+
+
+class ReportRunSerializer(serializers.Serializer[Any]):
+    """A run of the job, of some days of one cluster or of all. One runs at a time."""
+
+    run = serializers.IntegerField(source="pk")
+    cluster = serializers.CharField(source="cluster_name", help_text="Empty: all clusters.")
+    since = serializers.DateField(help_text="The first day (UTC).")
+    until = serializers.DateField(help_text="The last day.")
+    is_nightly = serializers.BooleanField()
+    state = serializers.ChoiceField(RunState.choices)
+    stage = serializers.CharField(help_text="Of one that runs: appending, starting, computing.")
+    percent = serializers.IntegerField(help_text="Of one that runs: how far it is.")
+    asked_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    took_s = serializers.FloatField(allow_null=True, help_text="From its start to its end.")
+    row_count = serializers.IntegerField(help_text="Rows that it appended to the history.")
+    spark = SparkFiguresSerializer(source="figures", help_text="0 as long as it runs, and where it failed.")
+    problem = serializers.CharField(help_text="Why it failed, in one line.")
+    remark = serializers.CharField(help_text="What it left out, in one line.")
+    mails = ReportMailSerializer(source="mails.all", many=True, help_text="Those about this cluster.")
+
+
+class MailRecipientsSerializer(serializers.Serializer[Any]):
+    """Who gets the mail of each night in one language, or got that of one."""
+
+    language = serializers.CharField()
+    recipients = serializers.ListField(child=serializers.CharField(), help_text="Addresses; none: nobody.")
+
+
 class GroupPeriodSerializer(serializers.Serializer[Any]):
     """A group over the days of a week or a month that have a report. `…_before`: of the period before."""
 
@@ -47,6 +102,7 @@ class GroupPeriodSerializer(serializers.Serializer[Any]):
     lag_p95 = serializers.FloatField(help_text="That of its worst day.")
     lag_max = serializers.IntegerField()
     wait_max_s = serializers.FloatField(allow_null=True, help_text="The highest age of the oldest message.")
+    delivery_p95_s = serializers.FloatField(allow_null=True, help_text="Delivery latency, 95 %: that of its worst day.")
     peak_in_s = serializers.FloatField(allow_null=True)
     peak_out_s = serializers.FloatField(allow_null=True)
     over_s_before = serializers.IntegerField(allow_null=True)
@@ -70,6 +126,16 @@ class TopFailureSerializer(serializers.Serializer[Any]):
     failure = serializers.CharField(help_text="The error's class; where nobody told it, the origin topic.")
     origin_topic = serializers.CharField()
     dead = serializers.IntegerField()
+
+
+class TopicDeliverySerializer(serializers.Serializer[Any]):
+    """How long messages of a topic took from the broker's storing to consumed."""
+
+    topic = serializers.CharField()
+    delivered = serializers.IntegerField()
+    p50_s = serializers.FloatField()
+    p95_s = serializers.FloatField()
+    p99_s = serializers.FloatField()
 
 
 class GroupReportSerializer(serializers.Serializer[Any]):
@@ -108,6 +174,12 @@ class GroupReportSerializer(serializers.Serializer[Any]):
     wait_p50_s = serializers.FloatField(allow_null=True, help_text="Age of the oldest message not consumed, by minute.")
     wait_p95_s = serializers.FloatField(allow_null=True)
     wait_max_s = serializers.FloatField(allow_null=True)
+    delivered = serializers.IntegerField(help_text="Messages of which the delivery latency is known.")
+    delivery_p50_s = serializers.FloatField(
+        allow_null=True, help_text="Delivery latency: from the broker's storing to consumed. Null: no member told it."
+    )
+    delivery_p95_s = serializers.FloatField(allow_null=True)
+    delivery_p99_s = serializers.FloatField(allow_null=True)
     retry_wait_s = serializers.IntegerField(help_text="For how long messages waited in its retry topic, all together.")
     peak_in_s = serializers.FloatField(allow_null=True, help_text="What came in a second in the hour with most.")
     peak_out_s = serializers.FloatField(allow_null=True, help_text="What was consumed a second in the hour with most.")
@@ -124,6 +196,7 @@ class GroupReportSerializer(serializers.Serializer[Any]):
     conflict_kind = serializers.CharField(help_text="What that was about for longest; empty: nothing.")
     anomalies = serializers.SerializerMethodField()
     failures = serializers.SerializerMethodField()
+    deliveries = serializers.SerializerMethodField()
     hours = serializers.SerializerMethodField()
 
     @extend_schema_field(AnomalySerializer(many=True))
@@ -133,6 +206,10 @@ class GroupReportSerializer(serializers.Serializer[Any]):
     @extend_schema_field(TopFailureSerializer(many=True))
     def get_failures(self, row: Any) -> list[dict[str, Any]]:
         return _named(("failure", "origin_topic", "dead"), row.failures)
+
+    @extend_schema_field(TopicDeliverySerializer(many=True))
+    def get_deliveries(self, row: Any) -> list[dict[str, Any]]:
+        return _named(("topic", "delivered", "p50_s", "p95_s", "p99_s"), row.deliveries)
 
     def get_hours(self, row: Any) -> list[dict[str, float]]:
         return _named(("hour", "known_s", "lag_mean", "lag_max", "over_s"), row.hours)

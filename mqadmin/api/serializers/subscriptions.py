@@ -9,15 +9,18 @@ from rest_framework import serializers
 
 from mqadmin.clusters.models import NAME_CHARS_MAX
 from mqadmin.subscriptions.consistency import FindingKind, Source
+from mqadmin.subscriptions.skipped import SkippedMethod
 
 EXPRESSION_CHARS_MAX = 4000
 TOPICS_MAX = 100
+
+FINDING_KINDS = [(kind.value, kind.value) for kind in FindingKind]
 
 
 class FindingSerializer(serializers.Serializer[Any]):
     """Members that differ from the others of their group in one respect."""
 
-    kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in FindingKind])
+    kind = serializers.ChoiceField(choices=FINDING_KINDS)
     topic = serializers.CharField(allow_blank=True, help_text="Empty where it is about no topic.")
     odd = serializers.ListField(child=serializers.CharField(), help_text="Client ids of the fewer ones.")
     member_count = serializers.IntegerField(help_text="Members of which this is known.")
@@ -26,6 +29,24 @@ class FindingSerializer(serializers.Serializer[Any]):
     in_force = serializers.CharField(allow_blank=True, help_text="The expression by which the broker filters.")
     winner = serializers.CharField(allow_blank=True, help_text="The member that it comes from.")
     since = serializers.DateTimeField(allow_null=True)
+
+
+class SkippedSerializer(serializers.Serializer[Any]):
+    """What is known of how many messages a conflict has skipped: no broker counts them, so a bound at best."""
+
+    method = serializers.ChoiceField(
+        choices=[method.value for method in SkippedMethod],
+        help_text="`progress_passed`: at most so many, for progress passed no more. `waits`: what is not read waits. "
+        "`nothing_skipped`: members differ in how they consume alone. `not_known`.",
+    )
+    at_most = serializers.IntegerField(allow_null=True, help_text="Of `progress_passed`; else null.")
+    since = serializers.DateTimeField(allow_null=True, help_text="From when on that was counted.")
+
+
+class LastingFindingSerializer(FindingSerializer):
+    """Members that differ, and what that has skipped so far."""
+
+    skipped = SkippedSerializer()
 
 
 class WantedSerializer(serializers.Serializer[Any]):
@@ -57,7 +78,7 @@ class ComparedMemberSerializer(serializers.Serializer[Any]):
 class ComparisonSerializer(serializers.Serializer[Any]):
     """The members of a group compared: `findings` is empty while all that are known want the same."""
 
-    findings = FindingSerializer(many=True)
+    findings = LastingFindingSerializer(many=True)
     members = ComparedMemberSerializer(many=True)
     unknown_count = serializers.IntegerField(help_text="Members of which it is not known what they subscribe to.")
 

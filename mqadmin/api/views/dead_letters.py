@@ -39,7 +39,7 @@ from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
 from mqadmin.mending.selectors import mended_view
 from mqadmin.people.roles import Role, grants
-from mqadmin.retries.selectors import attempts_of
+from mqadmin.retries.selectors import attempts_of, first_failed_at
 
 # Read together of an export: each may have a body of MQADMIN_DEAD_LETTER_BODY_KIB.
 EXPORT_ROWS = 50
@@ -86,7 +86,7 @@ class GroupedFailureList(ListResource):
 
 
 class FailureBeginning(Resource):
-    """What changed around a failure's first dead letter; of the audit, what the caller may read."""
+    """What changed around the first failed attempt of what died first; of the audit, what the caller may read."""
 
     @extend_schema(
         operation_id="get_beginning", summary="Get what changed when it began", responses=BeginningSerializer
@@ -96,7 +96,9 @@ class FailureBeginning(Resource):
         found = dead_letter_selectors.failure(head, failure)
         role = role_on(request, head)
         reads_audit = role is not None and grants(role, AUDIT)
-        return Response(BeginningSerializer(beginning_of(head, found, reads_audit=reads_audit)).data)
+        return Response(
+            BeginningSerializer(beginning_of(head, found, first_failed_at(found), reads_audit=reads_audit)).data
+        )
 
 
 class DeadLettersQuery(FailuresQuery):

@@ -26,9 +26,14 @@ from mqadmin.api.serializers.groups import (
 )
 from mqadmin.api.views.clusters import lag_rows
 from mqadmin.clusters import selectors
+from mqadmin.clusters.figures import NEVER_TOLD, Figure
+from mqadmin.clusters.held_queues import in_flight_sum, read
 from mqadmin.clusters.models import Group, Member, QueueOffset, Subscription, Verdict
+from mqadmin.clusters.progress import queue_of
 from mqadmin.clusters.selectors.sorted_rows import SortedRows
+from mqadmin.lag.broadcasting import of_members
 from mqadmin.lag.curves import CurvePoint, curves
+from mqadmin.lag.members_progress import held_queues, progress_of_members
 from mqadmin.lag.retention import KEPT_FOR_S, within_window
 from mqadmin.lag.selectors import LagPoint, packed_history
 from mqadmin.ownership.models import Described
@@ -95,6 +100,10 @@ class GroupQueues(ListResource):
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[QueueOffset]:
         page = selectors.group_page(names["cluster"], names["group"])
+        held = held_queues([page.group.pk]).get(page.group.pk, {})
+        for queue in page.queues:
+            told = held.get(queue_of(queue))
+            queue.in_flight = NEVER_TOLD if told is None else Figure(told.of.in_flight, told.told_at)
         return RowsInMemory(page.queues, lambda row: [row.topic_name, row.broker_name, row.queue_id])
 
 
@@ -114,6 +123,13 @@ class Members(ListResource):
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Member]:
         page = selectors.group_page(names["cluster"], names["group"])
         found = sorted(page.departed, key=lambda one: one.client_id) if query["departed"] else page.members
+        own, progress = of_members(page.group), progress_of_members(page.group)
+        for member in found:
+            member.own_lag = own.get(member.pk)
+            told = progress.get(member.pk)
+            member.in_flight = (
+                NEVER_TOLD if told is None else Figure(in_flight_sum(read(told.queues).values()), told.told_at)
+            )
         return RowsInMemory(found, lambda member: [member.client_id])
 
 

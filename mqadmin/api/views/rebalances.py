@@ -1,4 +1,6 @@
-"""`…/rebalances` of a cluster and of a group: who came and went, and which queues moved; the latest first."""
+"""`…/rebalances` of a cluster and of a group: who came and went, and which queues moved; the latest first. How restless
+a group is, and when a cluster was not sampled.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
 from mqadmin.api.listing import ListResource, described
-from mqadmin.api.rows import Rows
-from mqadmin.api.serializers.groups import RebalanceSerializer
+from mqadmin.api.resource import Resource
+from mqadmin.api.rows import Rows, RowsInMemory
+from mqadmin.api.serializers.groups import ChurnSerializer, GapSerializer, RebalanceSerializer
 from mqadmin.clusters import selectors
+from mqadmin.lag.hot_window import Gap
 from mqadmin.rebalances import selectors as rebalance_selectors
 from mqadmin.rebalances.selectors import RebalanceRow
 
@@ -55,3 +64,23 @@ class GroupRebalances(ListResource):
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[RebalanceRow]:
         group = selectors.group_head(names["cluster"], names["group"])
         return RebalanceRows(group.cluster_id, group.name)
+
+
+class GroupChurn(Resource):
+    """How restless a group is: its rebalances of the last hour and day, weighted."""
+
+    @extend_schema(operation_id="get_group_churn", summary="Get the churn of a group", responses=ChurnSerializer)
+    def get(self, request: Request, cluster: str, group: str) -> Response:
+        found = rebalance_selectors.churn_of(selectors.group_head(cluster, group), timezone.now())
+        return Response(ChurnSerializer(found).data)
+
+
+@described("list_cluster_gaps", "List when a cluster was not sampled")
+class ClusterGaps(ListResource):
+    """Times of the last two days in which a cluster was not sampled, or not all of it; the latest first."""
+
+    row = GapSerializer
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Gap]:
+        found = rebalance_selectors.recent_gaps(selectors.cluster_head(names["cluster"]), timezone.now())
+        return RowsInMemory(found, lambda gap: [-gap.until_s, gap.at_s])

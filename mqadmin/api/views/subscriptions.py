@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +18,7 @@ from mqadmin.api.serializers.subscriptions import (
 )
 from mqadmin.clusters import selectors
 from mqadmin.subscriptions.consistency import MemberView, Wanted
-from mqadmin.subscriptions.selectors import compared, would_conflict
+from mqadmin.subscriptions.selectors import ComparedGroup, compared, would_conflict
 
 
 class Comparison(Resource):
@@ -27,10 +30,18 @@ class Comparison(Resource):
     def get(self, request: Request, cluster: str, group: str) -> Response:
         def document() -> Response:
             found = compared(selectors.group_head(cluster, group), clusters_seen(request))
-            shown = {"findings": found.findings, "members": found.view.members, "unknown_count": found.unknown_count}
+            shown = {
+                "findings": _with_skipped(found),
+                "members": found.view.members,
+                "unknown_count": found.unknown_count,
+            }
             return Response(ComparisonSerializer(shown).data)
 
         return self.when_changed(request, {"cluster": cluster, "group": group}, document)
+
+
+def _with_skipped(found: ComparedGroup) -> list[dict[str, Any]]:
+    return [{**asdict(one), "skipped": skipped} for one, skipped in zip(found.findings, found.skipped, strict=True)]
 
 
 class Check(Resource):

@@ -14,6 +14,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
+from mqadmin.clusters import cluster_reasons
+from mqadmin.clusters.cluster_verdict import ClusterJudgement
 from mqadmin.clusters.models import ClusterState, Group, TopicKind
 from mqadmin.console import sparkline, status_marks
 from mqadmin.console.listing import Listing
@@ -72,6 +74,12 @@ def cluster_status(state: str) -> str:
     """Returns the status mark's name of a cluster's state."""
     names = {ClusterState.REACHABLE: "ok", ClusterState.PARTIAL: "partial", ClusterState.UNREACHABLE: "unreachable"}
     return names.get(ClusterState(state), "unknown")
+
+
+@register.filter
+def cluster_reason(judged: ClusterJudgement) -> str:
+    """Returns why a cluster has its verdict, in words."""
+    return cluster_reasons.cluster_reason(judged)
 
 
 @register.filter

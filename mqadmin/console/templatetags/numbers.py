@@ -12,9 +12,9 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
-from mqadmin.clusters.figures import Behind, DrainKind, Figure
+from mqadmin.clusters.figures import Behind, DrainConfidence, DrainKind, Figure
 from mqadmin.clusters.models import Group, TopicQueue
 from mqadmin.clusters.moments import moment_or_none
 from mqadmin.console import figures
@@ -40,9 +40,9 @@ def dash(reason: str = "") -> SafeString:
 
 
 @register.filter
-def count(value: int | None) -> str:
-    """Writes a count: 12049 → 12,049; None → unknown."""
-    return unknown() if value is None else figures.count_text(value)
+def count(value: float | None) -> str:
+    """Writes a count: 12049 → 12,049, a mean of counts as the nearest one; None → unknown."""
+    return unknown() if value is None else figures.count_text(round(value))
 
 
 @register.filter
@@ -74,6 +74,12 @@ def stored(queue: TopicQueue) -> int:
 def seconds_text(seconds: float) -> str:
     """Writes a duration given in seconds: 80 → "1 m 20 s"."""
     return figures.duration_text(round(seconds * figures.SECOND_MS))
+
+
+@register.filter
+def latency(seconds: float) -> str:
+    """Writes a duration given in seconds, in milliseconds below a second: 0.08 → "80 ms"."""
+    return figures.lateness_text(round(seconds * figures.SECOND_MS))
 
 
 @register.filter
@@ -198,7 +204,7 @@ def objective(group: Group, now: datetime) -> SafeString:
 
 @register.simple_tag
 def drain(group: Group) -> SafeString:
-    """Writes when the lag will be gone at the present rates; a dash for a group that keeps up with its producers."""
+    """Writes when the lag will be gone, and how far to rely on it; a dash for a group that keeps up."""
     if group.verdict_rule == KEEPS_UP:
         return dash(gettext("keeps up"))
     when = group.drain
@@ -206,12 +212,35 @@ def drain(group: Group) -> SafeString:
         case DrainKind.NOW:
             return dash(gettext("no messages wait"))
         case DrainKind.IN if when.seconds is not None:
-            return format_html("{}", figures.duration_text(round(when.seconds) * figures.SECOND_MS))
+            return _with_confidence(figures.duration_text(round(when.seconds) * figures.SECOND_MS), when.confidence)
         case DrainKind.NEVER:
-            reason = gettext("messages are produced faster than they are consumed")
-            return format_html('<span title="{}">{}</span>', reason, gettext("never"))
+            reason = gettext("messages are produced faster than they are consumed, or as fast")
+            return _with_confidence(
+                format_html('<span title="{}">{}</span>', reason, gettext("never")), when.confidence
+            )
         case _:
             return unknown()
+
+
+def _with_confidence(text: str, confidence: DrainConfidence | None) -> SafeString:
+    words = {
+        DrainConfidence.STEADY: (
+            pgettext("drain", "steady"),
+            gettext("the lag of the last five minutes went the same way in both halves"),
+        ),
+        DrainConfidence.UNEVEN: (
+            pgettext("drain", "uneven"),
+            gettext("the two halves of the last five minutes differ by more than twice: the later one counts"),
+        ),
+        DrainConfidence.FEW_SAMPLES: (
+            pgettext("drain", "few samples"),
+            gettext("the last five minutes were not sampled without a gap: by the present rates"),
+        ),
+    }
+    if confidence is None:
+        return format_html("{}", text)
+    word, rule = words[confidence]
+    return format_html('{} <span class="muted small" title="{}">{}</span>', text, rule, word)
 
 
 def _elapsed(moment: datetime, now: datetime) -> str:

@@ -40,7 +40,7 @@ from mqadmin.mending.originals import is_hidden
 from mqadmin.mending.selectors import mended_view
 from mqadmin.people import access
 from mqadmin.replays.selectors import of_dead_letter
-from mqadmin.retries.selectors import attempts_of
+from mqadmin.retries.selectors import attempts_of, first_failed_at
 
 # Groups of a page of a search whose dead letters are offered for a replay; others are found by their name.
 OFFERED_GROUPS_MAX = 10
@@ -89,6 +89,7 @@ def _dead_letters(cluster: str, search: DeadLetterSearch, before: str) -> dict[s
         return shown | {
             "letters": letters.rows,
             "older_url": search.older(letters.older),
+            "is_cut": letters.is_cut,
             # Of a group, since a replay and its attempts are a group's.
             "found_groups": groups[:OFFERED_GROUPS_MAX],
             "replay_query": search.replay_query(),
@@ -166,12 +167,13 @@ def _failure(
         "failure": found,
         "search": search,
         "trend": dead_letter_selectors.trends([found], now)[found.pk],
-        "changes": change_lines(beginning_of(head, found, reads_audit=reads_audit)),
+        "changes": change_lines(beginning_of(head, found, first_failed_at(found), reads_audit=reads_audit)),
         "letters": page.rows,
         "export_query": search.export_query(failure=failure_id),
         "replay_query": search.replay_query(failure=failure_id),
         "archive_query": search.selection_query(failure=failure_id),
         "older_url": search.older(page.older),
+        "is_cut": page.is_cut,
     }
 
 
@@ -180,7 +182,7 @@ def _reads_audit(request: HttpRequest, cluster: str) -> bool:
 
 
 def change_lines(beginning: Beginning) -> list[tuple[datetime, str, str]]:
-    """Returns what happened around the first dead letter, oldest first: when, what, and the address of more."""
+    """Returns what happened when a failure began, oldest first: when, what, and the address of more."""
     lines = [
         (
             event.at,

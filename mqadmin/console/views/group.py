@@ -31,7 +31,7 @@ from mqadmin.console.group_tables import member_lines, queue_lines, setting_line
 from mqadmin.console.live_page import live_page, or_404
 from mqadmin.console.subscription_matrix import difference_lines, subscription_matrix
 from mqadmin.console.tabs import Tab
-from mqadmin.console.timeline import timeline
+from mqadmin.console.timeline import churn_text, timeline
 from mqadmin.console.views.alerts import alert_lines
 from mqadmin.console.views.dead_letters import failures_shown
 from mqadmin.deadletters import failing
@@ -42,7 +42,10 @@ from mqadmin.hosting.hosted import hosted_instances
 from mqadmin.hosting.sentences import reason_words
 from mqadmin.hosting.waiting import Why
 from mqadmin.hosting.waits import waits
+from mqadmin.lag.broadcasting import of_members
 from mqadmin.lag.curves import curves
+from mqadmin.lag.deliveries import latest_deliveries
+from mqadmin.lag.members_progress import held_queues, progress_of_members
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.metrics.selectors import suspended_members
 from mqadmin.ownership.models import Described
@@ -51,13 +54,16 @@ from mqadmin.people import access
 from mqadmin.rebalances import selectors as rebalances
 from mqadmin.retries import selectors as retries
 from mqadmin.retries import standing
-from mqadmin.subscriptions.selectors import answers, compared
+from mqadmin.subscriptions.selectors import compared
 
 
 @require_safe
 def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
     def context(page: GroupPage) -> dict[str, Any]:
-        return {"queues": queue_lines(page.group, page.queues, page.now)}
+        return {
+            "queues": queue_lines(page.group, page.queues, page.now, held_queues([page.group.pk]).get(page.group.pk)),
+            "deliveries": latest_deliveries(page.cluster, group, page.now),
+        }
 
     return _tab(request, "health", cluster, group, context)
 
@@ -92,7 +98,9 @@ def group_lag(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
 @require_safe
 def members(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
     def context(page: GroupPage) -> dict[str, Any]:
-        return {"members": member_lines(page.members, page.queues, answers(page.group))}
+        return {
+            "members": member_lines(page.members, page.queues, progress_of_members(page.group), of_members(page.group))
+        }
 
     return _tab(request, "members", cluster, group, context)
 
@@ -105,7 +113,7 @@ def subscriptions(request: HttpRequest, cluster: str, group: str) -> HttpRespons
         found = compared(page.group, seen)
         return {
             "matrix": subscription_matrix(found),
-            "conflicts": conflict_lines(list(found.findings)),
+            "conflicts": conflict_lines(found.findings, found.skipped),
             "differences": difference_lines([*page.members, *page.departed]),
             "history": found.history,
             "elsewhere": found.elsewhere,
@@ -121,7 +129,13 @@ def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResp
 
     def context(page: GroupPage) -> dict[str, Any]:
         events = rebalances.of_group(page.cluster.pk, group, before=before)
-        return {"events": events, "entries": timeline(events.rows), "now": page.now}
+        gaps = rebalances.gaps(page.cluster, events, page.now, before=before)
+        return {
+            "events": events,
+            "entries": timeline(events.rows, gaps),
+            "churn": churn_text(rebalances.churn_of(page.group, page.now)),
+            "now": page.now,
+        }
 
     return _tab(request, "rebalances", cluster, group, context)
 
@@ -237,7 +251,7 @@ def _tab(
 ) -> HttpResponse:
     def context() -> dict[str, Any]:
         page = selectors.group_page(cluster, group)
-        note_looked_at(page.cluster, page.group, page.now)
+        note_looked_at(page.group, page.now)
         attach_owners([page.group], page.cluster, Described.GROUP)
         return {
             "page": page,

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
 from mqadmin.console.live_page import live_page
-from mqadmin.console.timeline import timeline
+from mqadmin.console.timeline import churn_text, timeline
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.rebalances import selectors as rebalance_selectors
@@ -26,6 +26,14 @@ def rebalances(request: HttpRequest, cluster: str) -> HttpResponse:
 
 
 def _context(cluster: str, before: str) -> dict[str, Any]:
-    head = selectors.cluster_head(cluster)
+    head, now = selectors.cluster_head(cluster), timezone.now()
     events = rebalance_selectors.of_cluster(head.pk, before=before)
-    return {"head": head, "events": events, "entries": timeline(events.rows), "now": timezone.now()}
+    gaps = rebalance_selectors.gaps(head, events, now, before=before)
+    restless = rebalance_selectors.restless_groups(head, now)
+    return {
+        "head": head,
+        "events": events,
+        "entries": timeline(events.rows, gaps),
+        "restless": [(name, churn_text(one)) for name, one in restless],
+        "now": now,
+    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -12,21 +11,25 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster
-from mqadmin.console import report_sentences
+from mqadmin.console import report_sentences, report_tables
 from mqadmin.console.charts import day_charts, group_day_charts, period_charts, with_charts
 from mqadmin.console.live_page import live_page, or_404
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
+from mqadmin.reports import parquet_files
 from mqadmin.reports import selectors as report_selectors
 from mqadmin.reports.history import day_bounds
 from mqadmin.reports.installed import missing_packages
 from mqadmin.reports.models import GroupDay
-from mqadmin.reports.period_figures import period_page, period_parquet
-from mqadmin.reports.periods import Period, PeriodKind, month_of, read_period, week_of
+from mqadmin.reports.parquet_files import MEDIA_TYPE
+from mqadmin.reports.period_figures import period_page
+from mqadmin.reports.periods import Period, month_of, read_period, week_of
+from mqadmin.reports.set_report_mail import ADDRESSES_PERMISSION
 
 # What is older has no samples any more.
 HOT_WINDOW = timedelta(days=2)
@@ -36,20 +39,31 @@ HOT_WINDOW = timedelta(days=2)
 def reports(request: HttpRequest, cluster: str) -> HttpResponse:
     """Lists the days that have a report, the latest first, and how far the job is."""
     shows = [Subscription(cluster, kinds=(ChangeKind.REPORTS,))]
-    return live_page(request, "reports", lambda: _reports(cluster), shows=shows, cluster=cluster, section="reports")
+    return live_page(
+        request,
+        "reports",
+        lambda: _reports(cluster),
+        shows=shows,
+        cluster=cluster,
+        section="reports",
+        permissions=(ADDRESSES_PERMISSION,),
+    )
 
 
 def _reports(cluster: str) -> dict[str, Any]:
     head = selectors.cluster_head(cluster)
     days = report_selectors.DayReportRows(head).after(None, report_selectors.DAYS_SHOWN)
+    runs = report_selectors.report_runs(head).after(None, report_selectors.RUNS_SHOWN)
     return {
         "head": head,
         "cluster": cluster,
         "now": timezone.now(),
         "days": days,
         "periods": _periods([report.day for report in days]),
-        "runs": report_selectors.latest_runs(head),
+        "runs": runs,
+        "under_way": [(run, report_sentences.stage_text(run.stage)) for run in runs if run.is_under_way],
         "mail": _mail(head),
+        "addresses_permission": ADDRESSES_PERMISSION,
         "missing": ", ".join(missing_packages()),
     }
 
@@ -60,11 +74,14 @@ def _mail(cluster: Cluster) -> list[tuple[str, list[str]]]:
     return [(code, present.get(code, [])) for code, _name in settings.LANGUAGES]
 
 
-def _periods(days: Sequence[date]) -> list[tuple[Period, str]]:
-    """Returns the weeks and months of these days with their names, the latest first."""
-    found = dict.fromkeys([*map(week_of, days), *map(month_of, days)])
-    ordered = sorted(found, key=lambda one: (one.kind == PeriodKind.WEEK, one.since), reverse=True)
-    return [(period, report_sentences.period_name(period)) for period in ordered]
+def _periods(days: Sequence[date]) -> list[tuple[str, list[tuple[Period, str]]]]:
+    """Returns the months and the weeks of these days, the latest first, each with its name."""
+    months, weeks = (list(dict.fromkeys(map(of, days))) for of in (month_of, week_of))
+    found = [
+        (gettext("Months"), [(one, report_sentences.period_name(one)) for one in months]),
+        (gettext("Weeks"), [(one, one.key) for one in weeks]),
+    ]
+    return found if days else []
 
 
 @require_safe
@@ -85,6 +102,7 @@ def day_report(request: HttpRequest, cluster: str, day: str) -> HttpResponse:
         "title": report_sentences.day_title(page.report, worst),
         "sentences": report_sentences.day_sentences(page),
         "page": page,
+        "table": report_tables.day_table(page.groups),
         "charts": day_charts(page.groups),
         "week": week_of(page.report.day),
         "month": month_of(page.report.day),
@@ -104,6 +122,7 @@ def _period_report(request: HttpRequest, cluster: str, period: Period) -> HttpRe
         "title": report_sentences.period_title(page),
         "sentences": report_sentences.period_sentences(page),
         "page": page,
+        "table": report_tables.period_table(page.shown),
         "charts": period_charts(page),
     }
     return _uncached(render(request, "console/period_report.html", context))
@@ -146,7 +165,10 @@ def period_file(_request: HttpRequest, cluster: str, day: str) -> HttpResponse:
         raise Http404(f"{day} is no week and no month: it must be as in 2026-W47 or 2026-11")
     with or_404():
         page = period_page(selectors.cluster_head(cluster), period)
-    response = HttpResponse(period_parquet(page), content_type="application/vnd.apache.parquet")
+    written = parquet_files.period_file(page)
+    if written is None:
+        raise Http404("reports are not installed here: install requirements/reports.txt")
+    response = HttpResponse(written, content_type=MEDIA_TYPE)
     response["Content-Disposition"] = f'attachment; filename="{cluster}-{period.key}.parquet"'
     return response
 
@@ -168,8 +190,7 @@ def day_report_file(_request: HttpRequest, cluster: str, day: str) -> FileRespon
     """Sends the Parquet file of the groups of a day."""
     with or_404():
         report = report_selectors.day_report(selectors.cluster_head(cluster), _read_day(day))
-    folder = Path(settings.MQADMIN_DATA) / "reports" / "v1" / report.folder / "groups"
-    path = next(iter(sorted(folder.glob("part-*.parquet"))), None)
+    path = parquet_files.day_file(report)
     if path is None:
         raise Http404(f"the Parquet of {day} is not on this machine")
     return FileResponse(path.open("rb"), as_attachment=True, filename=f"{cluster}-{day}.parquet")

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
-from django.db import connection
 
 from mqadmin.actions import runner
 from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from tests.mqadmin.actions.conftest import NAME, House
 from tests.support.callers import caller
+from tests.support.together import together
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("cluster")]
 
 VALUES = {"house": "no 7"}
-
-
-def together(*calls: Callable[[], Any]) -> list[Any]:
-    """The results of calls that start at once."""
-    results: list[Any] = []
-    start = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], Any]) -> None:
-        start.wait()
-        try:
-            results.append(call())
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 def test_one_key_at_the_same_moment_is_carried_out_once(house: House, ann: AbstractUser) -> None:

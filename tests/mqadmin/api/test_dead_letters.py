@@ -16,7 +16,7 @@ from django.test import Client
 
 from mqadmin.api.views.dead_letters import DeadLetterExport
 from mqadmin.clusters.models import Cluster
-from mqadmin.deadletters import archive_marks
+from mqadmin.deadletters import archive_marks, matching_rows
 from mqadmin.deadletters.models import Failure
 from mqadmin.people.masking import read_rules
 from remoting.wire.properties import Property
@@ -67,6 +67,21 @@ def test_those_of_one_failure_come_page_by_page(http: Client) -> None:
     second = get(http, "dead-letters", failure=failure, limit=2, cursor=first["next_cursor"])
     assert [row["queue_offset"] for row in [*first["items"], *second["items"]]] == [2, 1, 0]
     assert second["next_cursor"] is None
+
+
+def test_a_page_may_end_before_it_is_full_and_says_where_to_go_on(
+    http: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOOKED_UP_AT_FIRST", "LOOKED_UP_AT_ONCE", "JUDGED_MAX"):
+        monkeypatch.setattr(matching_rows, name, 2)
+    monkeypatch.setattr(matching_rows, "FEW", 0)
+    wanted = {"q": "orders", "until": "2023-11-14T22:15:00.001Z", "limit": 50}
+    found, cursor, pages = [], "", 0
+    while cursor is not None:
+        page = get(http, "dead-letters", **wanted, cursor=cursor)
+        found += [row["queue_offset"] for row in page["items"]]
+        cursor, pages = page["next_cursor"], pages + 1
+    assert (found, pages) == ([0, 0], 3)
 
 
 def test_one_comes_with_its_properties_and_its_body(http: Client) -> None:

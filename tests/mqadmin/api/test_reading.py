@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from mqadmin.clusters.models import Cluster, Group
+from mqadmin.clusters.held_queues import HeldQueue
+from mqadmin.clusters.models import Cluster, Group, MemberProgress
+from remoting.wire.bodies.message_queue import MessageQueue
 from tests.support import console_rows as seed
 
 CLIENT = "10.0.3.7@2211#1"
@@ -48,6 +50,27 @@ def get(http: Client, path: str, **query: Any) -> Any:
     return answer.json()
 
 
+def test_what_is_in_flight_is_shown_apart_from_lag_by_queue_and_member(
+    http: Client, group: Group, now: datetime
+) -> None:
+    told_at = now - timedelta(seconds=9)
+    assert get(http, "clusters/local/groups/billing/queues")["items"][0]["in_flight"] == {
+        "value": None,
+        "seen_at": None,
+    }
+    held = [
+        HeldQueue(MessageQueue("orders", "broker-a", 0), 120_331, 0, 32).as_row(),
+        HeldQueue(MessageQueue("%RETRY%billing", "broker-a", 0), 4, 0, 1).as_row(),
+        HeldQueue(MessageQueue("orders", "broker-a", 1), None, 0).as_row(),
+    ]
+    MemberProgress.objects.create(member=group.members.get(), told_at=told_at, queues=held)
+    (queue,) = get(http, "clusters/local/groups/billing/queues")["items"]
+    assert (queue["lag"], queue["in_flight"]["value"]) == (12_049, 32)
+    assert queue["in_flight"]["seen_at"]
+    (member,) = get(http, "clusters/local/groups/billing/members")["items"]
+    assert member["in_flight"]["value"] == 33, "what was not told is not counted"
+
+
 def test_a_cluster_is_shown_with_the_sums_over_what_is_in_it(http: Client, group: Group) -> None:
     (listed,) = get(http, "clusters")["items"]
     shown = get(http, "clusters/local")
@@ -83,7 +106,7 @@ def test_a_group_is_shown_with_its_verdict_and_figures(http: Client, group: Grou
     assert shown["lag"]["value"] == 12_049
     assert shown["lag"]["seen_at"]
     assert shown["behind"]["is_at_least"] is True
-    assert shown["drain"] == {"when": "never", "seconds": None}
+    assert shown["drain"] == {"when": "never", "seconds": None, "confidence": "few_samples", "per_s": 0.0}
 
 
 def test_what_is_in_a_group_has_its_own_addresses(http: Client, group: Group) -> None:
@@ -98,10 +121,22 @@ def test_what_is_in_a_group_has_its_own_addresses(http: Client, group: Group) ->
     (moved,) = get(http, f"{here}/rebalances")["items"]
     assert (moved["kind"], moved["details"]["moves"][0]["to"]) == ("queues_moved", CLIENT)
     assert get(http, "clusters/local/rebalances")["items"] == [moved]
+    calm = get(http, f"{here}/churn")
+    assert (calm["restlessness"], calm["day"]) == ("calm", {"rebalance_count": 1, "lost_count": 0, "score": 1})
     assert get(http, f"{here}/lag-history")["items"][-1]["lag"] == 12_049
     curve = get(http, f"{here}/curve?minutes=15")["items"]
     assert {point["lag"] for point in curve} == {None}, "nothing was sampled"
     assert get(http, "clusters/local/lag-history")["items"] == []
+
+
+def test_times_without_samples_are_listed_the_latest_first(http: Client, cluster: Cluster, now: datetime) -> None:
+    now_s = int(now.timestamp())
+    for state, since, until in (("complete", -900, -600), ("failed", -570, -300), ("complete", -270, 0)):
+        note = "the cluster does not answer" if state == "failed" else ""
+        cluster.sampled_spans.create(state=state, note=note, since_s=now_s + since, until_s=now_s + until)
+    (gap,) = get(http, "clusters/local/gaps")["items"]
+    assert (gap["state"], gap["note"]) == ("failed", "the cluster does not answer")
+    assert datetime.fromisoformat(gap["until"]) - datetime.fromisoformat(gap["since"]) == timedelta(seconds=270)
 
 
 def test_what_is_not_known_is_null(http: Client, cluster: Cluster, now: datetime) -> None:

@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.django_db(transaction=True), pyte
 
 EXAMPLES = 12
 # No further operation is begun afterwards; each was asked something before, in the first round.
-ENDS_AFTER_S = 240
+ENDS_AFTER_S = 100
 ANSWERS_WITHIN_S = 120
 KEPT = Path(__file__).parents[3] / "docs" / "openapi.yaml"
 CLIENT = "10.0.3.7@2211#1"

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group
+from mqadmin.lag.models import GroupSample
+from mqadmin.lag.packing import QueueSample, Sampled, pack
 from tests.support import console_rows as seed
 
 HERE = "/api/v1/clusters/local/groups/readers/subscriptions"
@@ -40,6 +43,20 @@ def test_members_are_compared(http: Client, readers: Group) -> None:
         ("c@1", "heartbeat"),
     ]
     assert found["members"][2]["topics"][0]["expression"] == "B"
+
+
+def test_a_conflict_says_what_it_may_have_skipped(http: Client, readers: Group) -> None:
+    (finding,) = http.get(f"{HERE}/comparison").json()["findings"]
+    assert finding["skipped"] == {"method": "not_known", "at_most": None, "since": None}, "nothing was sampled"
+    seed.make_queue_offset(readers, "orders", 0, now=timezone.now(), lag=5, committed_offset=900)
+    since = datetime.fromisoformat(finding["since"])
+    packed = pack(Sampled(40, 3, 0, (QueueSample("broker-a", 0, 600, 1000),)))
+    at_s = int(since.timestamp()) - 20
+    GroupSample.objects.create(cluster=readers.cluster, group=readers, topic_name="orders", at_s=at_s, packed=packed)
+    readers.save()
+    (finding,) = http.get(f"{HERE}/comparison").json()["findings"]
+    assert (finding["skipped"]["method"], finding["skipped"]["at_most"]) == ("progress_passed", 300)
+    assert finding["skipped"]["since"] == finding["since"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ CSS = Path(__file__).parents[3] / "static" / "console.css"
 THEMES = ("light", "dark")
 TEXT = 4.5
 SHAPE = 3.0
-STATUS = ("ok", "slow", "stalled", "stopped", "rewound", "quiet")
+STATUS = ("ok", "slow", "stalled", "stopped", "rewound", "busy", "quiet")
 SURFACES = ("background", "background-side", "background-hover", "background-raised")
 
 PAIRS = [

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 
 from mqadmin.clusters.models import Topic, TopicQueue
+from mqadmin.deadletters import matching_rows
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure
 from mqadmin.people.masking import read_rules
 from remoting.wire.properties import Property
@@ -53,6 +56,20 @@ def test_the_tab_of_a_group_shows_its_own(http, dead, now):
 )
 def test_dead_letters_are_found_by_id_key_topic_and_error(http, dead, text, found):
     assert len(names_in(http.get("/clusters/local/deadletters/", {"q": text}))) == found
+
+
+def test_a_page_that_could_not_look_through_all_says_so_and_goes_on(http, dead, monkeypatch):
+    for name in ("LOOKED_UP_AT_FIRST", "LOOKED_UP_AT_ONCE", "JUDGED_MAX"):
+        monkeypatch.setattr(matching_rows, name, 2)
+    monkeypatch.setattr(matching_rows, "FEW", 0)
+    DeadLetter.objects.filter(queue_offset=0).update(dead_at=DeadLetter.objects.all()[0].dead_at - timedelta(days=3))
+    day = DeadLetter.objects.get(queue_offset=0).dead_at.date().isoformat()
+    page = http.get("/clusters/local/deadletters/", {"q": "orders", "until": day})
+    assert "No dead letter matches so far" in text_of(page)
+    older = re.search(r'<a href="([^"]+)" rel="next">', page.content.decode())[1]
+    page = http.get(f"/clusters/local/deadletters/{unescape(older)}")
+    assert len(names_in(page)) == 1
+    assert "Older” goes on" in text_of(page)
 
 
 def test_a_failure_shows_its_messages_page_by_page(http, dead, now):

@@ -10,6 +10,7 @@ from django.test import Client
 
 from mqadmin.clusters.models import Cluster, Group
 from mqadmin.console.views import group as group_views
+from mqadmin.deadletters.models import DeadLetter
 from mqadmin.observing.gateway import RetriesOnBroker, RetryQueue
 from mqadmin.retries import standing
 from mqadmin.retries.models import DelayQueue, FailedAttempt
@@ -107,10 +108,11 @@ def test_a_dead_letter_shows_the_attempts_that_led_to_it(
     died = round(now.timestamp() * 1000)
     dead = dead_message(0, properties={"UNIQ_KEY": one.message_id}, store_timestamp_ms=died)
     seed.make_dead_letters(cluster, "billing", [dead], now=now)
-    said = text_of(http.get("/clusters/local/deadletters/1/"))
+    number = DeadLetter.objects.get().pk
+    said = text_of(http.get(f"/clusters/local/deadletters/{number}/"))
     assert (
         "attempt 6 failed: PaymentTimeout: the gateway did not answer within 20 s; the next one came 4 m 00 s later"
         in said
     )
-    (attempt,) = http.get("/api/v1/clusters/local/dead-letters/1").json()["attempts"]
+    (attempt,) = http.get(f"/api/v1/clusters/local/dead-letters/{number}").json()["attempts"]
     assert attempt["attempt_count"] == 6

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from html import unescape
+from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 import pytest
 from django.test import Client
 from django.urls import get_resolver, resolve, reverse
 
-from mqadmin.clusters.models import Cluster, Group
+from consumer.models import DeliveryHour
+from mqadmin.clusters.held_queues import HeldQueue
+from mqadmin.clusters.models import Cluster, Group, MemberProgress
+from mqadmin.clusters.models.member import ADDRESS_CHARS_MAX
 from mqadmin.lag import sampling
+from remoting.wire.bodies.message_queue import MessageQueue
 from tests.support import console_rows as seed
 
 HOSTILE = "<script>alert(1)</script>\"'&{{ 7|add:7 }}"
@@ -61,10 +68,10 @@ ARGUMENTS = {
 }
 
 
-def address_of(name: str) -> str:
+def address_of(name: str, arguments: Mapping[str, object] = MappingProxyType(ARGUMENTS)) -> str:
     """Returns the address of that name."""
     wanted = get_resolver().reverse_dict[name][0][0][1]
-    return reverse(name, kwargs={key: ARGUMENTS[key] for key in wanted})
+    return reverse(name, kwargs={key: arguments[key] for key in wanted})
 
 
 def text_of(response) -> str:
@@ -139,7 +146,7 @@ def test_names_from_strangers_are_text_everywhere(http, cluster, now, name):
     seed.make_topic(cluster, name, now=now)
     group = seed.make_group(cluster, name, now=now, verdict="stalled", lag=1, verdict_rule="offset_stands")
     difference = seed.make_difference(name, name, since=now, others=[name])
-    seed.make_member(group, name, now=now, address=name, language="JAVA", differences=[difference])
+    seed.make_member(group, name, now=now, address=name[:ADDRESS_CHARS_MAX], language="JAVA", differences=[difference])
     seed.make_queue_offset(group, name, 0, now=now, owner=name)
     seed.make_subscription(group, name, name, now=now, client_id=name)
     seed.make_event(group, "joined", at=now, client_id=name, member_count=1)
@@ -315,6 +322,16 @@ class TestGroup:
         text = text_of(http.get(reverse("group", args=["local", "fresh"])))
         assert "No queues yet" in text
 
+    def test_says_what_is_in_flight_where_a_member_told_it(self, http, group, now):
+        pages = [reverse(name, args=["local", "billing"]) for name in ("group", "group_members")]
+        untold = '<td class="number" data-cell="in-flight"><span class="unknown">unknown</span></td>'
+        assert all(untold in http.get(page).content.decode() for page in pages)
+        held = HeldQueue(MessageQueue("orders", "broker-a", 0), 120_331, 0, 32).as_row()
+        told_at = now - timedelta(seconds=9)
+        MemberProgress.objects.create(member=group.members.get(), told_at=told_at, queues=[held])
+        for page in pages:
+            assert '<td class="number" data-cell="in-flight">32 <span' in http.get(page).content.decode()
+
     def test_members_are_shown_with_their_queues(self, http, group):
         html = http.get(reverse("group_members", args=["local", "billing"])).content.decode()
         assert '<span>orders</span><span class="chip">0</span>' in html
@@ -357,6 +374,21 @@ class TestGroup:
         text = text_of(http.get(reverse("group_rebalances", args=["local", "billing"])))
         assert "1 queue moved" in text
         assert "+ orders 0" in text
+
+    def test_rebalances_show_how_restless_the_group_is_and_what_was_not_sampled(self, http, group, now):
+        for minutes in range(2, 22, 2):
+            seed.make_event(group, "lost", at=now - timedelta(minutes=minutes), client_id=f"c{minutes}")
+        now_s = int(now.timestamp())
+        for since, until in ((-3600, -900), (-300, 0)):
+            group.cluster.sampled_spans.create(state="complete", since_s=now_s + since, until_s=now_s + until)
+        text = text_of(http.get(reverse("group_rebalances", args=["local", "billing"])))
+        assert "Churning: " in text
+        assert "10 members were lost" in text
+        assert "(10 m 00 s) nothing was sampled" in text
+        assert "reported by the broker" in text
+        of_cluster = text_of(http.get(reverse("rebalances", args=["local"])))
+        assert "billing : Churning" in of_cluster.replace("billing:", "billing :")
+        assert "(10 m 00 s) nothing was sampled" in of_cluster
 
     def test_older_rebalances_are_linked(self, http, group, now):
         for minutes in range(60):
@@ -413,3 +445,16 @@ def test_lag_of_a_range_that_is_over_is_drawn_and_has_its_way_back(http, group, 
     assert "Later" not in text_of(http.get(page, {"range": "1h"}))
     for nonsense in ("yesterday", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-11-23"):
         assert http.get(page, {"range": "48h", "until": nonsense}).status_code == 200
+
+
+def test_a_group_of_ours_tells_its_delivery_latency(http: Client, group: Group, now: Any, settings: Any) -> None:
+    settings.MQADMIN_NAMESRV = group.cluster.namesrv
+    address = f"/clusters/{group.cluster.name}/groups/{group.name}/"
+    assert "Delivery latency" not in http.get(address).content.decode()
+    hour_s = int(now.timestamp()) // 3600 * 3600
+    told = {"group": group.name, "topic": HOSTILE, "member": "me", "hour_s": hour_s}
+    DeliveryHour.objects.create(**told, counts=[[10, 95], [63, 4], [120, 1]])
+    page = http.get(address).content.decode()
+    assert "Delivery latency in this hour and the last one" in page
+    assert ">10 ms<" in page
+    assert "<script>alert" not in page

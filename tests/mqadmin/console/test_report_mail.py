@@ -1,7 +1,11 @@
 """The mail about a night's report: asked for once, in each language, tried again; and its link opens that day alone."""
 
+# ruff: noqa: F811 - a fixture is imported and asked for by the same name
+
 from __future__ import annotations
 
+import email
+import email.policy
 import re
 import time
 from collections.abc import Callable
@@ -16,8 +20,11 @@ from django.test import Client
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.console import report_mail, tasks
+from mqadmin.people.roles import Role
 from mqadmin.reports import mailing
 from mqadmin.reports.models import DayReport, GroupDay, MailRecipients, ReportMail, ReportRun, RunState
+from tests.support.mail_server import MailServer, mail_server  # noqa: F401 - a fixture
+from tests.support.people import make_person
 
 DAY = date(2026, 11, 20)
 NIGHT = datetime(2026, 11, 21, 1, 5, tzinfo=UTC)
@@ -118,6 +125,50 @@ def test_each_language_has_its_own_mail(cluster: Cluster, run: ReportRun) -> Non
     assert "got worse" in str(by_person["ann@example.com"].body)
 
 
+@pytest.mark.parametrize(
+    ("language", "subject", "worse", "opens"),
+    [
+        (
+            "en",
+            "local: 1 group missed its objective on Nov. 20, 2026: billing, for 41 m 00 s",
+            "billing got worse: over its objective for 41 m 00 s, a week before for 1 m 00 s.",
+            "without logging in",
+        ),
+        ("zh-hans", "2026年11月20日", "billing", "无需登录"),
+    ],
+    ids=["English", "Chinese"],
+)
+def test_a_real_mail_server_gets_text_and_html_whose_link_opens_that_day_alone(
+    cluster: Cluster,
+    run: ReportRun,
+    mail_server: MailServer,
+    language: str,
+    subject: str,
+    worse: str,
+    opens: str,
+) -> None:
+    recipients(cluster, language)
+    mailing.ask(run, cluster, DAY, NIGHT)
+    assert deliver_due() == ["sent"]
+    assert [line.split("<")[1] for line in mail_server.recipients] == ["ann@example.com>", "bob@example.com>"]
+    (taken,) = mail_server.texts
+    read = email.message_from_bytes(taken, policy=email.policy.default)
+    assert (read.get_content_type(), read["From"]) == ("multipart/alternative", "mqadmin@example.com")
+    assert subject in read["Subject"]
+    plain, rich = (part.get_content() for part in read.iter_parts())
+    addresses = [set(re.findall(r"https://mq\.example\.com(/[^\s\"<]+)", part)) for part in (plain, rich)]
+    assert addresses[0] == addresses[1]
+    signed, whole = sorted(addresses[0], key=lambda one: "mailed-reports" not in one)
+    for words in (worse, opens):
+        assert words in plain
+        assert words in rich
+    page = Client().get(signed)
+    assert page.status_code == 200
+    assert f'<html lang="{language}"' in page.content.decode()
+    assert Client().get(whole).status_code == 302
+    assert Client().get("/clusters/local/reports/2026-11-20/groups.parquet").status_code == 302
+
+
 def test_a_night_is_mailed_once_however_often_its_report_is_made(cluster: Cluster, run: ReportRun) -> None:
     mailed(cluster, run)
     again = ReportRun.objects.create(since=DAY, until=DAY, is_nightly=True, asked_at=NIGHT)
@@ -138,6 +189,30 @@ def test_a_mail_is_handed_out_once_and_a_late_attempt_does_nothing(cluster: Clus
     assert mailing.deliver(pk, 1, later, report_mail.send) is None
     assert mailing.deliver(pk, 2, later, report_mail.send) == "sent"
     assert len(outbox.outbox) == 1
+
+
+def test_who_may_set_recipients_sees_to_whom_a_mail_went_and_others_how_many(
+    cluster: Cluster, run: ReportRun, http: Client
+) -> None:
+    mailed(cluster, run)
+    recipients_of_later = "later@example.com"
+    MailRecipients.objects.update(addresses=recipients_of_later)
+    (one,) = ReportMail.objects.all()
+    assert one.addresses == ["ann@example.com", "bob@example.com"]
+    reader = Client()
+    reader.force_login(make_person("reader", Role.VIEWER))
+    for client, shown in ((http, True), (reader, False)):
+        for headers in ({}, {"HX-Request": "true"}):
+            page = client.get("/clusters/local/reports/", headers=headers).content.decode()
+            assert "to 2 addresses" in page
+            assert ("ann@example.com" in page) is shown
+    assert recipients_of_later not in reader.get("/clusters/local/reports/").content.decode()
+
+
+def test_a_name_without_blanks_breaks_in_the_mail(cluster: Cluster, run: ReportRun) -> None:
+    mailed(cluster, run)
+    _one, page = written()
+    assert re.search(r"body \{[^}]*overflow-wrap: anywhere", page)
 
 
 def test_without_recipients_nothing_is_mailed_and_those_of_later_get_the_next_night(

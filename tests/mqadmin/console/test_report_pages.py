@@ -45,7 +45,8 @@ def report(cluster: Cluster) -> DayReport:
     GroupDay.objects.create(
         report=report, group_name="billing", over_s=2460, over_s_before=60, lag_p95=80, lag_last=5, worst_hour=14,
         produced=450, retried=12, dead=3, members=2, is_quiet=False, is_abandoned=False, hot_queue="orders/a/1",
-        skew=4.0, failures=[["shop.PaymentTimeout", "orders", 3]], **figures,
+        skew=4.0, failures=[["shop.PaymentTimeout", "orders", 3]], delivered=350, delivery_p50_s=0.08,
+        delivery_p95_s=1.5, delivery_p99_s=95.0, deliveries=[["orders", 350, 0.08, 1.5, 95.0]], **figures,
     )  # fmt: skip
     GroupDay.objects.create(
         report=report, group_name="</script><b>", over_s=0, lag_p95=1, lag_last=0, produced=450, retried=0, dead=0,
@@ -71,6 +72,39 @@ def test_a_day_is_told_in_words_made_from_its_figures(http: Client, cluster: Clu
         assert words in page
 
 
+def test_delivery_latency_is_shown_beside_the_age_of_the_oldest_message(
+    http: Client, cluster: Cluster, report: DayReport
+) -> None:
+    day = text(http.get(f"/clusters/{cluster.name}/reports/2026-11-20/"))
+    assert day.index("oldest message") < day.index("delivery latency, 95 %")
+    page = text(http.get(f"/clusters/{cluster.name}/reports/2026-11-20/groups/billing/"))
+    assert page.count("80 ms, 1.5 s, 1 m 35 s") == 2, "of the group and of its topic"
+    assert "age of the oldest message not consumed" in page
+    unknown = text(http.get(f"/clusters/{cluster.name}/reports/2026-11-20/groups/%3C%2Fscript%3E%3Cb%3E/"))
+    assert "no member told it" in unknown
+    row = http.get(f"/api/v1/clusters/{cluster.name}/reports/2026-11-20").json()["items"][0]
+    assert (row["delivered"], row["delivery_p95_s"]) == (350, 1.5)
+    assert row["deliveries"] == [{"topic": "orders", "delivered": 350, "p50_s": 0.08, "p95_s": 1.5, "p99_s": 95.0}]
+
+
+def test_what_is_not_known_is_a_dash_below_the_titles_of_the_table(
+    http: Client, cluster: Cluster, report: DayReport
+) -> None:
+    page = text(http.get(f"/clusters/{cluster.name}/reports/2026-11-20/"))
+    table = page.partition('id="groups"')[2].partition("</table>")[0]
+    titles = re.findall(r'<th scope="col" class="number">([^<]*)</th>', table)
+    first = table.partition('data-row="billing"')[2].partition("</tr>")[0]
+    figures = dict(zip(titles, re.findall(r"<td[^>]*>([^<]*)</td>", first), strict=True))
+    wanted = {
+        "over its objective": "41 m 00 s",
+        "worst hour": "14:00",
+        "drains in": "never",
+        "growth": "–",
+        "dead": "3",
+    }
+    assert figures | wanted == figures
+
+
 def test_each_figure_has_its_table_and_names_cannot_leave_their_json(
     http: Client, cluster: Cluster, report: DayReport
 ) -> None:
@@ -78,16 +112,20 @@ def test_each_figure_has_its_table_and_names_cannot_leave_their_json(
     figures = dict(re.findall(r'<script id="(\w+)" type="application/json">(.*?)</script>', page, re.DOTALL))
     assert {"hours", "lag", "retries", "skew"} == set(figures)
     heat = json.loads(figures["hours"])["data"][0]
-    assert heat["y"] == ["billing", "</script><b>"]
+    assert heat["y"] == ["billing"], "who met the objective all day has no colour in it"
+    assert json.loads(figures["lag"])["data"][0]["y"] == ["billing", "</script><b>"]
     assert (heat["z"][0][14], heat["z"][0][15]) == (41.0, None)
     assert page.count('<figure class="chart"') == page.count("<details>") == 4
 
 
-def test_only_pages_with_charts_may_set_style_attributes(http: Client, cluster: Cluster, report: DayReport) -> None:
+def test_only_pages_with_charts_may_set_style_attributes_and_make_images(
+    http: Client, cluster: Cluster, report: DayReport
+) -> None:
     day = http.get(f"/clusters/{cluster.name}/reports/2026-11-20/")
     days = http.get(f"/clusters/{cluster.name}/reports/")
     assert "style-src-attr 'unsafe-inline'" in day["Content-Security-Policy"]
-    assert "unsafe-inline" not in days["Content-Security-Policy"]
+    assert "img-src 'self' data: blob:" in day["Content-Security-Policy"]
+    assert not any(word in days["Content-Security-Policy"] for word in ("unsafe-inline", "blob:"))
     assert "plotly" in text(day)
     assert "plotly" not in text(days)
 
@@ -101,6 +139,23 @@ def test_the_list_shows_days_and_why_a_run_failed(http: Client, cluster: Cluster
     assert "There is no Java &lt;17&gt;" in page
     assert http.get(f"/clusters/{cluster.name}/reports/never/").status_code == 404
     assert http.get(f"/clusters/{cluster.name}/reports/2026-01-01/").status_code == 404
+
+
+def test_a_run_under_way_is_told_first_with_its_progress_and_a_failed_one_with_its_reason(
+    http: Client, cluster: Cluster
+) -> None:
+    at = datetime(2026, 11, 21, 1, tzinfo=UTC)
+    days = {"since": DAY, "until": DAY, "asked_at": at}
+    ReportRun.objects.create(state="failed", problem="The disk with /srv is full", **days)
+    ReportRun.objects.create(state="running", stage="computing", percent=47, **days)
+    figures = {"tasks": 412, "input_bytes": 3_000_000, "shuffle_bytes": 2_000}
+    ReportRun.objects.create(state="done", figures=figures, started_at=at, ended_at=at + timedelta(seconds=47), **days)
+    page = text(http.get(f"/clusters/{cluster.name}/reports/")).replace("\xa0", " ")
+    first, log = page.split('id="runs"')
+    for words in ('class="run-progress"', 'value="47"', "47 %", "computing the figures"):
+        assert words in first
+    for words in ("The disk with /srv is full", "412", "2.9 MB", "2.0 KB", "47 s"):
+        assert words in log
 
 
 def test_making_a_report_puts_a_run_behind_those_that_wait(
@@ -152,7 +207,8 @@ def test_a_week_is_told_beside_the_week_before(http: Client, cluster: Cluster, w
         "1 group missed its objective: billing, for 41 m 00 s; week 2026-W47 (2026-11-16 to 2026-11-22)",
         "What got worse first: billing was over its objective for 41 m 00 s a day, before for 1 m 00 s.",
         "150% more messages came in a day than in the period before.",
-        "5 days of it have no report; sums are of the others.",
+        "3 days of it have no report; sums are of the others.",
+        "Its last report is that of 2026-11-20.",
     ):
         assert words in page
     figures = dict(re.findall(r'<script id="(\w+)" type="application/json">(.*?)</script>', page, re.DOTALL))
@@ -164,8 +220,11 @@ def test_a_week_is_told_beside_the_week_before(http: Client, cluster: Cluster, w
 
 def test_a_month_has_its_neighbours_and_its_days(http: Client, cluster: Cluster, weeks: None) -> None:
     page = text(http.get(f"/clusters/{cluster.name}/reports/2026-11/"))
-    for address in ("2026-10/", "2026-12/", "2026-11-20/", "2026-11-11/"):
-        assert f"/clusters/{cluster.name}/reports/{address}" in page
+    for address, is_there in {"2026-10/": False, "2026-12/": False, "2026-11-20/": True, "2026-11-11/": True}.items():
+        assert (f"/clusters/{cluster.name}/reports/{address}" in page) is is_there
+    week = text(http.get(f"/clusters/{cluster.name}/reports/2026-W46/"))
+    assert f"/clusters/{cluster.name}/reports/2026-W47/" in week
+    assert f"/clusters/{cluster.name}/reports/2026-W45/" not in week
     assert http.get(f"/clusters/{cluster.name}/reports/2026-10/").status_code == 404
     assert http.get(f"/clusters/{cluster.name}/reports/2026-W60/").status_code == 404
 

@@ -29,7 +29,12 @@ def matrix(table: Mapping[str, str], **members: Mapping[str, str] | None) -> Sub
     ]
     return subscription_matrix(
         ComparedGroup(
-            view=GroupView(views, wanted(table)), findings=(), reasons={"silent": "timed out"}, history=(), elsewhere=()
+            view=GroupView(views, wanted(table)),
+            findings=(),
+            skipped=(),
+            reasons={"silent": "timed out"},
+            history=(),
+            elsewhere=(),
         )
     )
 

@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mqadmin.console.timeline import event_text, queue_changes, timeline
+from mqadmin.console.timeline import churn_text, event_text, queue_changes, timeline
+from mqadmin.lag.hot_window import Gap
+from mqadmin.rebalances.churn import Churn, Tally
 from mqadmin.rebalances.models import RebalanceKind
 from mqadmin.rebalances.selectors import RebalanceRow
 
@@ -31,6 +33,17 @@ def move(queue_id: int, giver: str, taker: str) -> dict[str, object]:
         (event("queues_moved", moves=[move(0, "a", "b")]), "1 queue moved"),
         (event("queues_moved", moves=[move(0, "a", "b"), move(1, "a", "a")]), "1 queue moved"),
         (event("queues_moved", moves=[move(0, "a", "a")]), "1 queue went back to the member that had it"),
+        (event("instance_started", worker="loops@a"), "started on loops@a"),
+        (
+            event("instance_stopped", worker="loops@a", reason="its worker stopped"),
+            "stopped on loops@a: its worker stopped",
+        ),
+        (
+            event("instance_died", worker="loops@a", reason="its process is gone"),
+            "died on loops@a: its process is gone",
+        ),
+        (event("scaled", wanted=3, is_stopped=False), "3 instances are to run from now on"),
+        (event("scaled", wanted=3, is_stopped=True), "All instances of this project are to stop"),
         (
             event("subscription_changed", topics=[{"topic": "orders", "before": "", "after": "A || B"}]),
             "changed its subscription: orders: nothing → A || B",
@@ -40,6 +53,14 @@ def move(queue_id: int, giver: str, taker: str) -> dict[str, object]:
 )
 def test_an_event_is_said_in_words(row, words):
     assert event_text(row) == words
+
+
+def test_what_members_said_themselves_has_its_doubt():
+    row = event("queues_moved", source="poll", moves=[move(0, "a", "b")], since="2026-03-01T11:59:30+00:00")
+    (entry,) = timeline([row])
+    assert entry.source == "by the members' own word, since 11:59:30 at the earliest"
+    (first,) = timeline([event("queues_moved", source="poll", moves=[move(0, "a", "b")], since=None)])
+    assert first.source == "by the members' own word"
 
 
 def test_every_kind_has_words_of_its_own():
@@ -68,6 +89,62 @@ def test_a_day_is_written_once():
     assert [entry.day for entry in entries] == ["Sunday, 1 March 2026", "", "Saturday, 28 February 2026"]
 
 
-def test_what_was_found_between_samples_says_so():
-    assert timeline([event("gone", source="poll")])[0].note == "noticed between two samples"
-    assert timeline([event("left")])[0].note == ""
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (event("left"), "reported by the broker"),
+        (event("gone", source="poll"), "noticed between two samples"),
+        (event("instance_died", source="runtime"), "by this project’s runtime"),
+    ],
+    ids=["watch", "poll", "runtime"],
+)
+def test_every_entry_says_how_it_is_known(row, words):
+    assert timeline([row])[0].source == words
+
+
+@pytest.mark.parametrize(
+    ("at_least_s", "at_most_s", "is_over", "words"),
+    [
+        (75, 165, True, "Consumption of orders 3 stood for 1 m 15 s at least, 2 m 45 s at most."),
+        (0, 75, True, "Consumption was not seen to stand: for 1 m 15 s at most."),
+        (75, None, True, "Consumption of orders 3 stood for 1 m 15 s at least."),
+        (825, None, False, "Consumption of orders 3 stood for 13 m 45 s at least, and had not gone on by then."),
+        (0, 0, True, "No message waited in these queues."),
+    ],
+)
+def test_pause_is_said_with_its_doubt(at_least_s, at_most_s, is_over, words):
+    pause = {"at_least_s": at_least_s, "at_most_s": at_most_s, "is_over": is_over}
+    row = event("queues_moved", moves=[], pause={**pause, "topic": "orders", "broker": "a", "queue_id": 3})
+    assert timeline([row])[0].pause == words
+
+
+def test_pause_that_is_not_judged_yet_is_not_said():
+    assert timeline([event("queues_moved", moves=[])])[0].pause == ""
+    assert "not known" in timeline([event("queues_moved", moves=[], pause=None)])[0].pause
+
+
+def test_gap_stands_where_it_ended():
+    noon_s = int(NOON.timestamp())
+    gaps = [Gap(noon_s - 700, noon_s - 600, "late", ""), Gap(noon_s - 90_000, noon_s - 86_000, "failed", "no answer")]
+    found = timeline([event("joined"), event("left", NOON - timedelta(seconds=800))], gaps)
+    assert [entry.event.kind if entry.event else "gap" for entry in found] == ["joined", "gap", "left", "gap"]
+    assert found[1].text == ("From 11:48:20 to 11:50:00 (1 m 40 s) nothing was sampled: what happened may be missing.")
+    assert found[3].text == "From 11:00:00 to 12:06:40 (1 h 06 m) nothing could be sampled: no answer."
+    assert found[3].day == "Saturday, 28 February 2026"
+
+
+@pytest.mark.parametrize(
+    ("hour", "day", "words"),
+    [
+        (Tally(), Tally(), "Calm: 0 rebalances in the last hour, 0 in the last 24 hours."),
+        (
+            Tally(1, 1, 3),
+            Tally(9, 2, 24),
+            "Restless: 1 rebalance in the last hour, 9 in the last 24 hours; 2 members were lost. "
+            "Weighed: 3 in the hour, 24 in the day.",
+        ),
+    ],
+    ids=["calm", "restless"],
+)
+def test_churn_is_said_with_its_numbers(hour, day, words):
+    assert churn_text(Churn(hour, day)) == words

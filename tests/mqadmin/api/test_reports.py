@@ -1,0 +1,153 @@
+"""Reports over REST: what their pages show, as docs/REST.md says it with curl."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AbstractUser
+from django.http import FileResponse
+from django.test import Client
+
+from mqadmin.clusters.models import Cluster
+from mqadmin.reports.models import DayReport, GroupDay, MailRecipients, ReportMail, ReportRun
+
+DAY = date(2026, 11, 22)
+NIGHT = datetime(2026, 11, 23, 1, tzinfo=UTC)
+CLUSTER = "/api/v1/clusters/local"
+PAGE = Path(__file__).parents[3] / "docs" / "REST.md"
+
+
+@pytest.fixture
+def run(cluster: Cluster) -> ReportRun:
+    """A night's run that took 47 s; its English mail was sent, its Chinese one waits for another attempt."""
+    figures = {"tasks": 412, "input_bytes": 3_000_000, "shuffle_bytes": 2_000, "garbage_ms": 80}
+    run = ReportRun.objects.create(
+        since=DAY, until=DAY, is_nightly=True, state="done", asked_at=NIGHT, started_at=NIGHT, row_count=96,
+        ended_at=NIGHT + timedelta(seconds=47), percent=100, figures=figures,
+    )  # fmt: skip
+    mail = {"cluster": cluster, "day": DAY, "run": run, "due_at": NIGHT}
+    recipients = "ann@example.com cho@example.com"
+    ReportMail.objects.create(
+        language="en", state="sent", attempt_count=1, ended_at=NIGHT, recipients=recipients, **mail
+    )
+    ReportMail.objects.create(language="zh-hans", attempt_count=2, error="the mail server cannot be reached", **mail)
+    MailRecipients.objects.create(cluster=cluster, language="en", addresses="ann@example.com bob@example.com")
+    return run
+
+
+@pytest.fixture
+def report(cluster: Cluster, tmp_path: Path, settings: Any) -> DayReport:
+    """billing missed its objective for 41 minutes; its Parquet is there."""
+    settings.MQADMIN_DATA = tmp_path
+    totals = {"over_s": 2460, "produced": 900, "consumed": 700, "retried": 12, "dead": 3}
+    report = DayReport.objects.create(
+        cluster=cluster, day=DAY, made_at=NIGHT, is_whole=True, digest="", folder="run-1", group_count=1, over_count=1,
+        **totals,
+    )  # fmt: skip
+    GroupDay.objects.create(
+        report=report, group_name="billing", known_s=86_400, lag_p50=0, lag_p95=80, lag_p99=90, lag_max=100, lag_last=5,
+        is_quiet=False, is_abandoned=False, **totals,
+    )  # fmt: skip
+    groups = tmp_path / "reports" / "v1" / "run-1" / "groups"
+    groups.mkdir(parents=True)
+    (groups / "part-0.parquet").write_bytes(b"PAR1 and so on")
+    return report
+
+
+def get(http: Client, path: str, **query: Any) -> Any:
+    answer = http.get(f"{CLUSTER}/{path}", query)
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def test_the_log_of_runs_has_durations_rows_sparks_figures_and_mails(http: Client, run: ReportRun) -> None:
+    failed = ReportRun.objects.create(
+        cluster_name="local", since=DAY, until=DAY, state="failed", asked_at=NIGHT + timedelta(hours=1), problem="full"
+    )
+    ReportRun.objects.create(cluster_name="other", since=DAY, until=DAY, asked_at=NIGHT)
+    latest, night = get(http, "report-runs")["items"]
+    assert (latest["run"], latest["problem"], latest["spark"]["tasks"]) == (failed.pk, "full", 0)
+    assert (night["took_s"], night["row_count"], night["spark"]["shuffle_bytes"]) == (47.0, 96, 2_000)
+    assert [(mail["language"], mail["state"], mail["error"]) for mail in night["mails"]] == [
+        ("en", "sent", ""),
+        ("zh-hans", "waiting", "the mail server cannot be reached"),
+    ]
+    assert get(http, f"report-runs/{run.pk}") == night
+    assert get(http, "report-runs", limit=1)["next_cursor"]
+    other = ReportRun.objects.get(cluster_name="other")
+    assert http.get(f"{CLUSTER}/report-runs/{other.pk}").status_code == 404
+
+
+def test_mails_say_what_became_of_them_and_not_to_whom_they_go(http: Client, run: ReportRun) -> None:
+    answer = http.get(f"{CLUSTER}/report-mails")
+    assert [(mail["day"], mail["language"], mail["attempt_count"], mail["run"]) for mail in answer.json()["items"]] == [
+        ("2026-11-22", "en", 1, run.pk),
+        ("2026-11-22", "zh-hans", 2, run.pk),
+    ]
+    assert [mail["recipient_count"] for mail in answer.json()["items"]] == [2, 0]
+    assert b"example.com" not in answer.content
+
+
+@pytest.mark.parametrize(("role", "status"), [("admin", 200), ("operator", 403), ("viewer", 403)])
+def test_who_gets_the_mail_is_told_to_those_who_may_set_it(
+    run: ReportRun, ann: AbstractUser, token_of: Callable[..., Client], role: str, status: int
+) -> None:
+    answer = token_of(ann, role=role).get(f"{CLUSTER}/report-mail-recipients")
+    assert answer.status_code == status
+    if status == 200:
+        assert answer.json()["items"] == [
+            {"language": "en", "recipients": ["ann@example.com", "bob@example.com"]},
+            {"language": "zh-hans", "recipients": []},
+        ]
+
+
+@pytest.mark.parametrize(("role", "status"), [("admin", 200), ("operator", 403), ("viewer", 403)])
+def test_who_got_the_mail_of_a_night_is_told_to_those_who_may_set_it(
+    run: ReportRun, ann: AbstractUser, token_of: Callable[..., Client], role: str, status: int
+) -> None:
+    client = token_of(ann, role=role)
+    answer = client.get(f"{CLUSTER}/report-mails/2026-11-22/recipients")
+    assert (answer.status_code, "ETag" in answer) == (status, False)
+    if status == 200:
+        assert answer.json()["items"] == [
+            {"language": "en", "recipients": ["ann@example.com", "cho@example.com"]},
+            {"language": "zh-hans", "recipients": []},
+        ]
+        assert client.get(f"{CLUSTER}/report-mails/never/recipients").status_code == 404
+
+
+def test_a_file_that_is_not_on_this_machine_is_not_found(http: Client, report: DayReport) -> None:
+    DayReport.objects.update(folder="elsewhere")
+    for path in ("reports/2026-11-22/groups.parquet", "reports/never/groups.parquet", "reports/periods/never"):
+        assert http.get(f"{CLUSTER}/{path}").status_code == 404, path
+
+
+def test_every_curl_of_the_page_is_answered(
+    report: DayReport, run: ReportRun, ann: AbstractUser, token_of: Callable[..., Client], monkeypatch: Any
+) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("mqadmin.reports.tasks.wake", lambda: None)
+    monkeypatch.setattr("mqadmin.reports.make_report.missing_packages", list)
+    section = PAGE.read_text(encoding="utf-8").split("### Reports")[1].split("```")[1]
+    calls = re.findall(r"^curl .*$", section, re.MULTILINE)
+    assert len(calls) == 11
+    client = token_of(ann)
+    for call in calls:
+        words = shlex.split(call)
+        address = next(word for word in words if word.startswith("$API/")).replace("$API", CLUSTER)
+        if "-d" in words:
+            body = words[words.index("-d") + 1]
+            answer = client.post(address, body, content_type="application/json")
+        else:
+            answer = client.get(address)
+        assert answer.status_code == 200, call
+        if isinstance(answer, FileResponse):
+            # Read to its end, it is closed as the client closes answers: without the connection to the database.
+            assert b"".join(answer) == b"PAR1 and so on"
+    assert ReportRun.objects.filter(cluster_name="local", since=DAY, state="waiting").exists()
