@@ -26,6 +26,7 @@ NAMES = (
     "following",
     "cycles",
     "sampling",
+    "alerts",
     "metrics",
     "lists",
     "live",

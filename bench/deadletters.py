@@ -1,181 +1,357 @@
-"""The index of dead letters at size: how many a second are indexed, and how long the first page of a search takes.
+"""The dead letters at size: how many a second are indexed, and how long pages, REST and searches take.
 
-Messages of 1 KiB of JSON, of 200 groups and some 1,000 failures, are written as the index writes them. Searches are
-asked of the selectors, as pages and REST ask them: by indexed fields, and by body text, each with words that one
-message has, that few have and that all have, and with filters. LETTERS (1,000,000) on SQLite; with BENCH_FULL=1
-10,000,000 on PostgreSQL, too (POSTGRES_LETTERS says another number and implies it).
+Entries are made in bulk (`dead_letter_rows.py`): LETTERS (1,000,000) on SQLite; with BENCH_FULL=1 10,000,000 on
+PostgreSQL, too (POSTGRES_LETTERS says another number and implies it). Each page and its twin of REST is asked of the
+whole application, ROUNDS times; then what works on very many: counting and freezing a selection, a pass of the
+retention. How many a second are indexed is measured with INDEXED (50,000) that are pulled from our broker.
+
+    python -m bench.deadletters ask        asks again of what MQADMIN_DATA and DATABASE_URL have
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+if TYPE_CHECKING:
+    from mqadmin.clusters.models import Cluster
 
 LETTERS = int(os.environ.get("LETTERS", "1000000"))
 POSTGRES_LETTERS = int(os.environ.get("POSTGRES_LETTERS", "10000000" if os.environ.get("BENCH_FULL") else "0"))
-GROUP_COUNT = 200
-BATCH = 1000
-BODY_BYTES = 1024
+INDEXED = int(os.environ.get("INDEXED", "50000"))
 # The slowest twentieth of so many is two.
-ROUNDS = 40
+ROUNDS = int(os.environ.get("ROUNDS", "20"))
 FIELDS_BAR_MS = 200
 BODY_BAR_MS = 1000
+PAGES, REST = "/clusters/prod", "/api/v1/clusters/prod"
 
 
 def main() -> None:
-    if "MQADMIN_DATA" in os.environ and len(sys.argv) > 2 and sys.argv[1] == "measure":
-        _measure(int(sys.argv[2]))
+    if len(sys.argv) > 1 and "MQADMIN_DATA" in os.environ:
+        _in_process(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
         return
     from tests.support.postgres import PostgresServer  # not for the process that measures
 
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        print(f"SQLite, {LETTERS:,} dead letters", flush=True)
-        _in_process(Path(folder), LETTERS)
+    _beside("SQLite", LETTERS)
     if POSTGRES_LETTERS:
-        with PostgresServer() as server, tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            print(f"PostgreSQL, {POSTGRES_LETTERS:,} dead letters", flush=True)
-            _in_process(Path(folder), POSTGRES_LETTERS, DATABASE_URL=server.url)
+        with PostgresServer() as server:
+            _beside("PostgreSQL", POSTGRES_LETTERS, DATABASE_URL=server.url)
 
 
-def _in_process(folder: Path, count: int, **environment: str) -> None:
-    given = {**os.environ, "MQADMIN_DATA": str(folder), "DJANGO_SETTINGS_MODULE": "mqadmin.settings", **environment}
-    subprocess.run([sys.executable, "-m", "bench.deadletters", "measure", str(count)], env=given, check=True)
+def _beside(database: str, count: int, **environment: str) -> None:
+    """Measures in a process of its own: a process has one set of settings."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        print(f"{database}, {count:,} dead letters", flush=True)
+        settings = {"MQADMIN_DATA": folder, "DJANGO_SETTINGS_MODULE": "mqadmin.settings", **environment}
+        subprocess.run(
+            [sys.executable, "-m", "bench.deadletters", "all", str(count)], env={**os.environ, **settings}, check=True
+        )
 
 
-def _measure(count: int) -> None:
+def _in_process(what: str, count: int) -> None:
     import django  # needs the settings
 
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
     django.setup()
     from django.core.management import call_command  # needs the settings
-    from django.db import connection  # needs the settings
+
+    if what in ("all", "make"):
+        call_command("migrate", verbosity=0)
+        _make(count)
+    if what in ("all", "ask"):
+        _ask()
+    if what in ("all", "work"):
+        _work()
+    if what in ("all", "index"):
+        _index()
+
+
+def _make(count: int) -> None:
     from django.utils import timezone  # needs the settings
 
-    from mqadmin.deadletters.models import DeadLetter, Failure  # needs the settings
-    from mqadmin.deadletters.selectors import (  # needs the settings
-        DeadLetterFilter,
-        FailureFilter,
-        dead_letters,
-        failures,
-    )
-    from mqadmin.people.roles import Role  # needs the settings
-    from tests.support import console_rows as seed  # needs the settings
+    from bench.dead_letter_rows import fill  # needs the settings
+    from tests.support.console_rows import make_broker, make_cluster, make_group  # needs the settings
 
-    call_command("migrate", verbosity=0)
     now = timezone.now()
-    cluster = seed.make_cluster("prod", now=now)
-    _fill(cluster, count)
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("VACUUM ANALYZE")
-    choice = random.Random(7)
-    failure_ids = list(Failure.objects.values_list("pk", flat=True)[:500])
-    latest = DeadLetter.objects.order_by("-dead_at").values_list("dead_at", flat=True)[0]
-
-    def search(**wanted: object) -> None:
-        rows = dead_letters(cluster, DeadLetterFilter(role=Role.ADMIN, **wanted))  # type: ignore[arg-type]
-        rows.page("")
-
-    def one() -> int:
-        return choice.randrange(count)
-
-    fields: dict[str, Callable[[], object]] = {
-        "failures": lambda: failures(cluster, FailureFilter()).page(""),
-        "all, newest": lambda: search(),
-        "of a group": lambda: search(group=f"group-{choice.randrange(GROUP_COUNT)}"),
-        "of a failure": lambda: search(failure_id=choice.choice(failure_ids)),
-        "of one hour": lambda: search(until=latest - timedelta(hours=choice.randrange(1, 20))),
-        "by id": lambda: search(text=f"UNIQ{one():09d}"),
-        "by key": lambda: search(text=f"order-{one():09d}"),
-        "by key, of another group": lambda: search(text=f"order-{one():09d}", group="group-x"),
-        "by error that many have": lambda: search(text="no answer"),
-        "by tag of few": lambda: search(text="rare-tag"),
-        "by nothing that is there": lambda: search(text=f"absent-{one()}"),
-    }
-    bodies: dict[str, Callable[[], object]] = {
-        "one body": lambda: search(body=f"customer-{one():09d}"),
-        "few bodies": lambda: search(body="needle in it"),
-        "half of the bodies": lambda: search(body='"currency": "EUR"'),
-        "half of them, of a group": lambda: search(body='"currency": "EUR"', group="group-7"),
-        "no body": lambda: search(body=f"absent-{one()}"),
-    }
-    _report("indexed fields", fields, FIELDS_BAR_MS)
-    _report("body text", bodies, BODY_BAR_MS)
+    cluster, staging = make_cluster("prod", now=now), make_cluster("staging", now=now)
+    make_broker(cluster, now=now)
+    filled = fill(cluster, staging, count, now)
+    for name in filled.groups:
+        make_group(cluster, name, now=now)
+    print(f"  made in {filled.seconds:,.0f} s, their indexes in {filled.index_seconds:,.0f} s", flush=True)
 
 
-def _fill(cluster: object, count: int) -> None:
+# asking
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One row of the table: a page, its twin, and the bar of both."""
+
+    name: str
+    page: str = ""
+    rest: str = ""
+    bar_ms: int = FIELDS_BAR_MS
+
+
+def _ask() -> None:
+    from django.contrib.auth import get_user_model  # needs the settings
+    from django.test import Client  # needs the settings
     from django.utils import timezone  # needs the settings
 
-    from mqadmin.deadletters.indexing import write  # needs the settings
-    from mqadmin.deadletters.models import DeadLetterQueue  # needs the settings
-    from mqadmin.observing.gateway import QueueReading  # needs the settings
-    from remoting.wire.properties import Property  # needs the settings
-    from tests.support.dead_letter_brokers import dead_message  # needs the settings
+    from mqadmin.api import throttles  # needs the settings
+    from mqadmin.tokens.models import ApiToken, digest_of, new_secret  # needs the settings
 
-    choice = random.Random(7)
-    queues = [
-        DeadLetterQueue.objects.create(
-            cluster=cluster, topic_name=f"%DLQ%group-{number}", broker_name="broker-a", queue_id=0
-        )
-        for number in range(GROUP_COUNT)
+    throttles.READS_PER_MIN = 10**9
+    ann, _ = get_user_model().objects.get_or_create(username="ann", is_superuser=True, is_staff=True)
+    secret = new_secret()
+    ApiToken.objects.update_or_create(
+        person=ann,
+        name="all",
+        defaults={
+            "digest": digest_of(secret),
+            "role": "admin",
+            "expires_at": timezone.now() + timedelta(days=1),
+        },
+    )
+    page = Client(SERVER_NAME="127.0.0.1")
+    page.force_login(ann)
+    rest = Client(SERVER_NAME="127.0.0.1", headers={"Authorization": f"Bearer {secret}"})
+    print(f"  {'':<40}{'page p50':>9}{'p95':>7}{'REST p50':>10}{'p95':>7} ms", flush=True)
+    over = 0
+    for search in _searches():
+        shown = _times_ms(page, search.page)
+        told = _times_ms(rest, search.rest)
+        is_over = max(shown[1], told[1]) > search.bar_ms
+        over += is_over
+        figures = "".join(f"{one:>8.0f}" if one else f"{'–':>8}" for one in (*shown, *told))
+        print(f"  {search.name:<40}{figures}{'  OVER' if is_over else ''}", flush=True)
+    print(f"  over the bars of {FIELDS_BAR_MS} and, by body, {BODY_BAR_MS} ms: {over}", flush=True)
+
+
+def _times_ms(client: Any, path: str) -> tuple[float, float]:
+    """Returns the median and the 95th percentile of ROUNDS requests, after one that is not counted."""
+    if not path:
+        return 0.0, 0.0
+    choice, taken = random.Random(7), []
+    for number in range(ROUNDS + 1):
+        # Another dead letter each time, so that none is asked for twice.
+        asked = path.replace("NUMBER", f"{choice.randrange(_newest()):09d}")
+        began = time.perf_counter()
+        answer = client.get(asked)
+        if answer.status_code != 200:
+            raise RuntimeError(f"{asked}: {answer.status_code}")
+        if number:
+            taken.append((time.perf_counter() - began) * 1000)
+    taken.sort()
+    return taken[len(taken) // 2], taken[min(len(taken) - 1, len(taken) * 95 // 100)]
+
+
+def _newest() -> int:
+    from mqadmin.deadletters.models import DeadLetter  # needs the settings
+
+    return DeadLetter.objects.order_by("-pk").values_list("pk", flat=True)[0] - 2000
+
+
+def _searches() -> list[Search]:
+    from bench.dead_letter_rows import BIG_GROUP, LOST_TOPIC, OLD_GROUP, RARE_TAG  # needs the settings
+    from mqadmin.deadletters.models import DeadLetter, Failure  # needs the settings
+
+    latest = DeadLetter.objects.order_by("-dead_at").values_list("dead_at", flat=True)[0]
+    day, last_day = (latest - timedelta(days=30)).date(), latest.date()
+    big = Failure.objects.filter(cluster__name="prod", group_name=BIG_GROUP).values_list("pk", flat=True)[0]
+    of_big = f"{PAGES}/deadletters/failures/{big}/"
+    of_cluster = Failure.objects.filter(cluster__name="prod", dead_count__gt=100)
+    some = of_cluster.order_by("dead_count").values_list("pk", flat=True)[0]
+    middle = DeadLetter.objects.filter(cluster__name="prod", archived_at=None, dead_at__lt=latest - timedelta(days=40))
+    row = middle.order_by("-dead_at", "-pk").only("dead_at")[0]
+    behind = quote(f"{row.dead_at.isoformat()}_{row.pk}")
+
+    def by(name: str, bar_ms: int = FIELDS_BAR_MS, **words: str) -> Search:
+        # The page has no filter of its own for them, and lists failures where nothing is looked for.
+        has_page = bool(words) and not {"group", "failure"} & set(words)
+        told = {what: "true" if what == "archived" else value for what, value in words.items()}
+        told |= {what: f"{told[what]}T00:00:00Z" for what in ("since", "until") if what in told}
+        page = f"{PAGES}/deadletters/?{urlencode(words)}" if has_page else ""
+        return Search(name, page, f"{REST}/dead-letters?{urlencode({'limit': 50, **told})}", bar_ms)
+
+    return [
+        Search("overview", "/", "/api/v1/clusters"),
+        Search("the cluster", f"{PAGES}/", REST),
+        Search("failures", f"{PAGES}/deadletters/", f"{REST}/failures?limit=50"),
+        *(
+            Search(
+                f"failures by {what}", f"{PAGES}/deadletters/?by={what}", f"{REST}/failures/grouped?limit=50&by={what}"
+            )
+            for what in ("group", "topic", "tag", "class")
+        ),
+        Search("the tab of a group", f"{PAGES}/groups/{BIG_GROUP}/deadletters/", f"{REST}/failures?group={BIG_GROUP}"),
+        Search("a failure of a tenth of all", of_big, f"{REST}/dead-letters?failure={big}"),
+        Search("its messages of 40 days ago", f"{of_big}?before={behind}"),
+        by("all, newest"),
+        by("of a group", group=OLD_GROUP),
+        by("of a day", since=f"{day}", until=f"{day + timedelta(days=1)}"),
+        by("archived", since=f"{day}", archived="1"),
+        by("by id", q="7F0000010B2C18B4AAC2000NUMBER"),
+        by("by key", q="order-NUMBER"),
+        by("by key of 100", q="customer-000777"),
+        by("by group of a tenth", q=BIG_GROUP),
+        by("by group, old", q=OLD_GROUP),
+        by("by group, old, two words", q=f"{OLD_GROUP} batch"),
+        by("by topic of few", q=LOST_TOPIC),
+        by("by topic of a tenth", q="orders"),
+        by("by tag", q="tag7"),
+        by("by rare tag", q=RARE_TAG),
+        by("by exception", q="KeyError"),
+        by("by exception, old", q="LedgerClosedException"),
+        by("by member", q="10.2.3.13@1013"),
+        by("by host", q="10.1.1.13"),
+        by("by two that many have", q="KeyError orders"),
+        by("by nothing that is there", q="absent-NUMBER"),
+        by("old exception, of yesterday", q="LedgerClosed", since=f"{last_day - timedelta(days=1)}"),
+        by("old exception, archived", q="LedgerClosed", archived="1"),
+        by("exception that others have, archived", q="KeyError", archived="1", until=f"{day}"),
+        by("by key, of a failure", q="customer-000777", failure=f"{some}"),
+        by("by exception, of a group", q="KeyError", group=BIG_GROUP),
+        by("body: one", BODY_BAR_MS, body="order-NUMBER"),
+        by("body: few", BODY_BAR_MS, body="needle in it"),
+        by("body: a customer's", BODY_BAR_MS, body="customer-000777"),
+        by("body: half of all", BODY_BAR_MS, body='"currency": "EUR"'),
+        by("body: a word of many", BODY_BAR_MS, body="kettle"),
+        by("body: none", BODY_BAR_MS, body="absent-NUMBER"),
+        by("body: many, old", BODY_BAR_MS, body="ledger-2019"),
+        by("body: many, old, of yesterday", BODY_BAR_MS, body="ledger-2019", since=f"{last_day - timedelta(days=1)}"),
+        by("body: half, of a group", BODY_BAR_MS, body='"currency": "EUR"', group=OLD_GROUP),
+        by("body: half, archived", BODY_BAR_MS, body='"currency": "EUR"', archived="1"),
+        by("body and word", BODY_BAR_MS, body="kettle", q="KeyError"),
+        Search("first rows of an export", "", f"{REST}/dead-letters/export?limit=50"),
+        Search("first rows, by body", "", f"{REST}/dead-letters/export?limit=50&body=kettle", BODY_BAR_MS),
     ]
-    filler = "".join(choice.choices("abcdefghijklmnopqrstuvwxyz      ", k=BODY_BYTES * 64))
-    began_ms = int((time.time() - 86_400) * 1000)
-    spent_s, reported = 0.0, time.monotonic()
-    for first in range(0, count, BATCH):
-        queue = queues[(first // BATCH) % GROUP_COUNT]
-        offset = queue.next_offset
-        messages = []
-        for number in range(first, min(first + BATCH, count)):
-            at = choice.randrange(len(filler) - BODY_BYTES)
-            body = (
-                f'{{"customer": "customer-{number:09d}", "currency": "{"EUR" if number % 2 else "USD"}", '
-                f'"text": "{filler[at : at + BODY_BYTES - 100]}{"needle in it" if number % 50_000 == 7 else ""}"}}'
-            )
-            messages.append(
-                dead_message(
-                    offset + number - first,
-                    topic=queue.topic_name,
-                    commit_log_offset=number * 2000,
-                    store_timestamp_ms=began_ms + number * 86_400_000 // count,
-                    body=body.encode(),
-                    properties={
-                        Property.UNIQ_KEY: f"UNIQ{number:09d}",
-                        Property.KEYS: f"order-{number:09d}",
-                        Property.TAGS: "rare-tag" if number % 50_000 == 7 else f"tag-{number % 5}",
-                        Property.FAILURE_CLASS: "PaymentTimeout",
-                        Property.FAILURE_TEXT: "no answer after 30 s",
-                    },
-                )
-            )
-        end = offset + len(messages)
-        began = time.monotonic()
-        write(cluster, queue, QueueReading(tuple(messages), end, end), timezone.now())  # type: ignore[arg-type]
-        spent_s += time.monotonic() - began
-        queue.next_offset = end
-        if time.monotonic() - reported > 60:
-            reported = time.monotonic()
-            print(f"  {first + BATCH:,} indexed, {(first + BATCH) / spent_s:,.0f} a second so far", flush=True)
-    print(f"  indexed: {count / spent_s:,.0f} a second", flush=True)
 
 
-def _report(what: str, searches: dict[str, Callable[[], object]], bar_ms: int) -> None:
-    print(f"  first page by {what}, ms (bar of p95: {bar_ms})", flush=True)
-    for name, search in searches.items():
-        took = []
-        for _ in range(ROUNDS):
-            began = time.perf_counter()
-            search()
-            took.append((time.perf_counter() - began) * 1000)
-        took.sort()
-        p95 = took[int(len(took) * 0.95)]
-        print(f"    {name:28} p50 {took[len(took) // 2]:8.1f}  p95 {p95:8.1f}{'  OVER' if p95 > bar_ms else ''}")
+# working on many
+
+
+def _work() -> None:
+    from django.utils import timezone  # needs the settings
+
+    from bench.dead_letter_rows import BIG_GROUP  # needs the settings
+    from mqadmin.clusters.models import Cluster  # needs the settings
+    from mqadmin.deadletters import retention  # needs the settings
+    from mqadmin.deadletters.models import DeadLetter  # needs the settings
+    from mqadmin.replays import choosing  # needs the settings
+
+    cluster = Cluster.objects.get(name="prod")
+    newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True)[0]
+    began = time.monotonic()
+    chosen = choosing.chosen_of_index(cluster, BIG_GROUP, {}, until_id=newest)
+    print(f"  counting a selection of {chosen.count:,}: {time.monotonic() - began:.1f} s", flush=True)
+    _freeze(cluster, BIG_GROUP, newest)
+    began = time.monotonic()
+    oldest = DeadLetter.objects.order_by("dead_at").values_list("dead_at", flat=True)[0]
+    # As if all but the oldest days were new.
+    count = retention.remove_old(oldest + timedelta(days=retention.settings.MQADMIN_DEAD_LETTER_DAYS + 2))
+    print(f"  one pass of the retention: {count:,} in {time.monotonic() - began:.1f} s", flush=True)
+    began = time.monotonic()
+    retention.has_old(timezone.now())
+    print(f"  one that finds nothing: {retention.remove_old(timezone.now())} in {time.monotonic() - began:.2f} s")
+
+
+def _freeze(cluster: Cluster, group: str, until_id: int) -> None:
+    from django.utils import timezone  # needs the settings
+
+    from mqadmin.replays import freezing, ledger  # needs the settings
+    from mqadmin.replays.models import ReplayJob  # needs the settings
+    from mqadmin.replays.states import Target  # needs the settings
+
+    job = ReplayJob.objects.create(
+        cluster=cluster,
+        identity=f"bench {time.time()}",
+        group_name=group,
+        until_id=until_id,
+        target=Target.GROUP,
+        rate_per_s=1,
+        stop_percent=0,
+        created_at=timezone.now(),
+    )
+    token = ledger.take(job.pk, timezone.now(), lease_s=3600)
+    assert token is not None
+    began, longest_s = time.monotonic(), 0.0
+    while job.frozen_at is None:
+        chunk_began = time.monotonic()
+        freezing.freeze(job, token)
+        longest_s = max(longest_s, time.monotonic() - chunk_began)
+    took_s = time.monotonic() - began
+    job.refresh_from_db()
+    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(
+        f"  freezing {job.total_count:,}: {took_s:.0f} s, {job.total_count / took_s:,.0f} a second, "
+        f"the longest chunk {longest_s * 1000:.0f} ms, {memory_mb} MB resident at most",
+        flush=True,
+    )
+
+
+# indexing
+
+
+def _index() -> None:
+    """Reads INDEXED dead letters of our broker, beside all that are there."""
+    from mqadmin.clusters.models import Broker, Cluster  # needs the settings
+    from mqadmin.deadletters.indexing import index_step  # needs the settings
+    from mqadmin.deadletters.models import DeadLetterQueue  # needs the settings
+    from tests.support.our_broker import OurBroker  # needs the settings
+
+    topic = f"%DLQ%indexed-{time.time():.0f}"
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, OurBroker(Path(folder) / "store", "async") as broker:
+        asyncio.run(_send(broker.namesrv, topic))
+        cluster = Cluster.objects.get(name="prod")
+        Cluster.objects.filter(pk=cluster.pk).update(namesrv=broker.namesrv)
+        cluster.refresh_from_db()
+        Broker.objects.filter(cluster=cluster).update(name="broker-a", address=broker.broker)
+        DeadLetterQueue.objects.create(
+            cluster=cluster, topic_name=topic, broker_name="broker-a", queue_id=0, end_offset=INDEXED
+        )
+        began, count = time.monotonic(), 0
+        while count < INDEXED and (done := index_step(cluster)):
+            count += done
+    print(f"  indexed from our broker: {count:,}, {count / (time.monotonic() - began):,.0f} a second", flush=True)
+
+
+async def _send(namesrv: str, topic: str) -> None:
+    """Sends messages to a dead-letter topic, 100 together. Why they failed only brokers may say of them."""
+    from remoting.client.outgoing import Message  # needs the settings
+    from remoting.client.producer import Producer  # needs the settings
+
+    producer = Producer(namesrv, "bench-dead-letters", timeout_ms=30_000)
+    await producer.start()
+    note = "kettle lamp window garden return exchange voucher partner branch north south station"
+    queue = None
+    for first in range(0, INDEXED, 100):
+        batch = [
+            Message(
+                f'{{"order": "order-x{number:09d}", "customer": {{"id": "customer-{number % 999:06d}"}}, "amount": '
+                f'{number * 7919 % 90_000}, "currency": "EUR", "note": "{note}", "trace": "{number:032x}"}}'.encode(),
+                "paid",
+                f"order-x{number:09d}",
+            )
+            for number in range(first, first + 100)
+        ]
+        if queue is None:
+            await producer.send(topic, batch[0].body)  # it makes the topic
+            queue = (await producer.publish_queues(topic))[0]
+        await producer.send_batch(topic, batch, queue=queue)
+    await producer.close()
 
 
 if __name__ == "__main__":
