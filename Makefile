@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 # Anything but "yes" leaves out what reports need: Spark, a Java, Plotly, half a gigabyte.
 REPORTS ?= yes
 
-# What needs nothing but Python and is over within half a second.
-UNIT := not (journey or crash or simulation or sweep or slow or java or postgres or browser or spark)
+# What needs nothing but Python and is over within half a second. Folders in which there is none are not even read.
+UNIT := -m "not (journey or crash or simulation or sweep or slow or java or postgres or browser or spark)" \
+	--ignore=tests/journeys --ignore=tests/crash --ignore=tests/simulation
 # tests/support/parallel.py says how many workers that are and what each gets.
 PARALLEL := -n auto --dist loadfile
 
@@ -51,7 +52,7 @@ lint: $(VENV)/dev.done
 	$(BIN)/mypy
 
 check: lint
-	$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile=quick -m "$(UNIT)"
+	$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile=quick $(UNIT)
 
 format: $(VENV)/dev.done
 	$(BIN)/ruff format .

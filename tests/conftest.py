@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -18,6 +18,10 @@ from pytest_django import DjangoDbBlocker
 from tests.support import parallel
 from tests.support.flushing import flushable_database
 from tests.support.migrated_database import migrated_once
+from tests.support.spark import small_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # A busy machine is no failure of what is tested; pytest's own time-out ends what hangs. `make check` takes "quick".
 hypothesis_settings.register_profile("quick", deadline=None, max_examples=10)
@@ -120,6 +124,13 @@ def _no_process_left_behind() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One for all tests that compute with Spark: starting it takes longer than most of them, and a process has one."""
+    with small_session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings: None) -> Iterator[None]:
     """Runs before the test database is made: the workers of a parallel run share one migration."""
     with migrated_once():
@@ -129,8 +140,9 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> Iterator
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Lets the tests' own clean-up empty the audit, which refuses every deletion."""
+    restoring = ExitStack()
     with django_db_blocker.unblock():
-        restoring = ExitStack()
         restoring.enter_context(flushable_database())
-    with restoring:
-        yield
+    yield
+    with django_db_blocker.unblock():
+        restoring.close()

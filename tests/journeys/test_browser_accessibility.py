@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT, AxeResults
 from playwright.sync_api import Locator, Page, expect
 
 from remoting.wire.bodies.document import write_body
@@ -16,12 +17,16 @@ from remoting.wire.bodies.groups import ProducerInfo, ProducerTable, Subscriptio
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode
 from remoting.wire.java_properties import write_properties
-from tests.support.browser import PASSWORD, Site, chromium, log_in, page, site  # noqa: F401 - fixtures
+from tests.support.browser import PASSWORD, Site, chromium, log_in, page, site, standing_site  # noqa: F401 - fixtures
 from tests.support.console_pages import ASKING, NO_PAGE, PAGES
 from tests.support.group_brokers import GroupBrokers
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(900)]
 
+VIOLATIONS = {"resultTypes": ["violations"]}
+# Another theme is other colours, and so of interest to the rules about them.
+OF_COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
+THEMES: dict[Any, dict[str, Any]] = {"light": VIOLATIONS, "dark": {**VIOLATIONS, "runOnly": OF_COLOURS}}
 WIDTHS = (1280, 390)
 # A page has fewer things to come to.
 TABS_MAX = 120
@@ -54,12 +59,13 @@ def console(brokers: GroupBrokers, site: Site, page: Page) -> Page:
 
 def violations(page: Page) -> str:
     """Returns what axe finds on the open page, in both themes and at both widths."""
-    axe, found = Axe(), []
+    found = []
+    page.evaluate(AXE_SCRIPT)
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        for theme in ("light", "dark"):
+        for theme, options in THEMES.items():
             page.emulate_media(color_scheme=theme)
-            result = axe.run(page)
+            result = AxeResults(page.evaluate("options => axe.run(options)", options))
             if result.violations_count:
                 found.append(f"{page.url} at {width}, {theme}: {result.generate_report()}")
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from remoting.wire.bodies.topics import TopicConfig
-from tests.support.browser import Site, chromium, log_in, page, site  # noqa: F401 - fixtures
+from tests.support.browser import Site, chromium, log_in, page, site, standing_site  # noqa: F401 - fixtures
 from tests.support.topic_brokers import TopicBrokers
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Site, chromium, log_in, page, site  # noqa: F401 - fixtures
+from tests.support.browser import Site, chromium, log_in, page, site, standing_site  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]
 

@@ -1,19 +1,26 @@
-"""A browser that asks for Chinese: no English is left on pages, all of it fits, and the choice goes with the person."""
+"""A browser that asks for Chinese: no English is left on pages, all of it fits, and the choice goes with the person.
+
+What a report becomes as a picture and on paper is seen on the same walk, which has it in both themes.
+"""
 
 # ruff: noqa: F811 - fixtures are imported and asked for by the same name
 
 from __future__ import annotations
 
 import re
+import struct
+import zlib
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import PASSWORD, Site, chromium, site  # noqa: F401 - fixtures
+from tests.support.browser import PASSWORD, Site, chromium, site, standing_site  # noqa: F401 - fixtures
 from tests.support.console_pages import ASKING, NO_PAGE, PAGES
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]
 
+REPORT = "/clusters/local/reports/2026-11-20/"
 # What a reader sees or hears: texts and attributes, without code and without what people typed.
 SHOWN = """() => {
   const found = [];
@@ -67,7 +74,50 @@ def test_every_page_is_chinese_and_fits(chromium: Browser, site: Site, width: in
         assert english_on(page) == [], address
         wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         assert wide[0] <= wide[1], f"{address} is wider than the window"
+    page.goto(REPORT)
+    assert_figure_is_saved(page, theme)
+    assert_report_is_printed(page)
     page.context.close()
+
+
+def assert_figure_is_saved(page: Page, theme: str) -> None:
+    """As a PNG of one width on every device, on the ground of the theme."""
+    expect(page.locator("#chart-lag .main-svg").first).to_be_visible()
+    with page.expect_download() as saved:
+        page.locator("[data-png=lag]").click()
+    assert saved.value.suggested_filename == "lag.png"
+    width, height, ground = read_png(Path(saved.value.path()))
+    assert (width, 296 <= height <= 900) == (1200, True)
+    assert min(ground) > 200 if theme == "light" else max(ground) < 60, ground
+
+
+def assert_report_is_printed(page: Page) -> None:
+    """Light, with the figures that are drawn and in the table, and without what can only be clicked."""
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    table = page.locator("#groups tr[data-row=billing]")
+    assert "41" in table.inner_text(), "minutes over the objective"
+    assert "billing" in page.locator("#chart-lag svg text").all_text_contents()
+    for clicked in ("button", "summary", ".sidebar"):
+        assert not any(one.is_visible() for one in page.locator(clicked).all()), clicked
+    written = page.pdf(format="A4")
+    assert written.startswith(b"%PDF-")
+    assert 1 <= len(re.findall(rb"/Type /Page\b", written)) <= 4
+
+
+def read_png(path: Path) -> tuple[int, int, tuple[int, ...]]:
+    """Returns width, height and the colour of the first pixel, which no filter of a row changes."""
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack_from(">II", data, 16)
+    place, packed = 8, b""
+    while place < len(data):
+        (length,) = struct.unpack_from(">I", data, place)
+        if data[place + 4 : place + 8] == b"IDAT":
+            packed += data[place + 8 : place + 8 + length]
+        place += 12 + length
+    return width, height, tuple(zlib.decompress(packed)[1:4])
 
 
 def test_ages_go_on_in_chinese_and_so_does_the_live_region(chromium: Browser, site: Site) -> None:

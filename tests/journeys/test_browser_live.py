@@ -9,7 +9,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.browser import Site, chromium, log_in, page, site  # noqa: F401 - fixtures
+from tests.support.browser import Site, chromium, log_in, page, site, standing_site  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]
 
@@ -136,9 +136,28 @@ def test_a_page_says_that_it_is_disconnected_and_catches_up(site: Site, shop: Pa
 def test_a_session_that_ended_leads_to_the_log_in(site: Site, shop: Page) -> None:
     shop.goto("/clusters/local/groups/billing/")
     is_live(shop)
-    shop.context.clear_cookies()
-    site.carry_out("lag_becomes", group="billing", lag=5)
+    site.carry_out("log_ins_end")
     expect(shop.get_by_role("heading", name="Log in")).to_be_visible()
+
+
+def test_what_changes_is_brought_by_the_socket_and_fetched_only_after_a_gap(site: Site, shop: Page) -> None:
+    fetched: list[str] = []
+    shop.on("request", lambda request: fetched.append(request.url) if "hx-request" in request.headers else None)
+    shop.goto("/clusters/local/groups/billing/")
+    is_live(shop)
+    for lag in (31, 32, 33):
+        site.carry_out("lag_becomes", group="billing", lag=lag)
+        expect(shop.locator("#figures [data-cell=lag]")).to_have_text(str(lag))
+    assert fetched == []
+    site.stop_web()
+    expect(shop.locator("#live-state")).to_have_attribute("data-state", "reconnecting")
+    with shop.expect_response(lambda answer: "hx-request" in answer.request.headers, timeout=120_000):
+        site.start_web()
+    is_live(shop)
+    fetched.clear()
+    site.carry_out("lag_becomes", group="billing", lag=34)
+    expect(shop.locator("#figures [data-cell=lag]")).to_have_text("34")
+    assert fetched == []
 
 
 def test_the_keyboard_reaches_the_page_past_the_navigation(shop: Page) -> None:
@@ -151,6 +170,8 @@ def test_the_keyboard_reaches_the_page_past_the_navigation(shop: Page) -> None:
 
 def test_the_overview_of_many_clusters_is_kept_fresh_through_one_socket(site: Site, shop: Page) -> None:
     site.carry_out("clusters", count=9)
+    # The page after the log-in has a socket, too: not one that opens only while the next page is counted.
+    is_live(shop)
     sockets: list[str] = []
     shop.on("websocket", lambda socket: sockets.append(socket.url))
     shop.goto("/")

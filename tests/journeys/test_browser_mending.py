@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import PASSWORD, Site, chromium, site  # noqa: F401 - fixtures
+from tests.support.browser import PASSWORD, Site, chromium, site, standing_site  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(600)]
 

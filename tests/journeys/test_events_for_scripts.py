@@ -17,7 +17,7 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import ClientConnection, connect
 
-from tests.support.browser import Site, site  # noqa: F401 - a fixture
+from tests.support.browser import Site, site, standing_site  # noqa: F401 - a fixture
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis]

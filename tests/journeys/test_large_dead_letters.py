@@ -26,7 +26,7 @@ from mqadmin.replays.states import EntryState, JobState
 from remoting.client.producer import Producer
 from remoting.wire.limits import BODY_BYTES_MAX
 from tests.journeys.acting import Act, act, java  # noqa: F401 - fixtures
-from tests.support.our_broker import OurBroker
+from tests.journeys.conftest import Cluster
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -35,10 +35,10 @@ pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(trans
 LARGE = BODY_BYTES_MAX - 64 * 1024
 
 
-@pytest.fixture
-def cluster(ours_rocketmq: OurBroker) -> OurBroker:
-    """Ours alone: the largest bodies take minutes on three brokers."""
-    return ours_rocketmq
+@pytest.fixture(params=["ours", "apache"])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """Ours and Apache's newest: on its oldest the largest bodies would take minutes more."""
+    return request.getfixturevalue(f"{request.param}_rocketmq")
 
 
 @pytest.fixture(autouse=True)

@@ -2,57 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from broker.engine.config import BrokerConfig
-from broker.engine.runtime import BrokerRuntime
 from broker.engine.sending import flush_waiting
 from broker.engine.sending.flush_waiting import FlushWaiting
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
+from tests.support.broker_in_thread import BrokerInThread
 from tests.support.java_client import JavaClient, JavaError
-from tests.support.waiting import WITHIN_S
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
 BUSY = "[OVERLOAD]system busy, start flow control for a while"
-
-
-class BrokerInThread:
-    """Ours, in this process, so that a test can make it slow."""
-
-    def __init__(self, store: Path) -> None:
-        self.runtime = BrokerRuntime(BrokerConfig(store=store, port=0, namesrv_port=0, flush="sync"))
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="broker")
-
-    def __enter__(self) -> BrokerInThread:
-        self._thread.start()
-        self.run(self.runtime.start())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.run(self.runtime.stop())
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-        self.loop.close()
-
-    def run(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(WITHIN_S)
-
-    @property
-    def namesrv(self) -> str:
-        return f"127.0.0.1:{self.runtime.config.namesrv_port}"
-
-    def stored(self, topic: str) -> int:
-        store = self.runtime.broker.store
-        return sum(store.max_offset(topic, queue_id) for queue_id in range(8))
 
 
 @pytest.fixture

@@ -1,10 +1,15 @@
-"""Dead letters sent again by a replay, on our broker and on Apache's."""
+"""Dead letters sent again by a replay, from the index and from a file, on our broker and on Apache's."""
 
 # ruff: noqa: F811 - fixtures are imported and asked for by the same name
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
+from asgiref.sync import async_to_sync
+from django.test import Client
 from django.utils import timezone
 
 from mqadmin.clusters import models
@@ -29,6 +34,12 @@ def _no_redis(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks.drive_replay, "apply_async", lambda *_, **__: None)
 
 
+def index(there: models.Cluster) -> None:
+    sampling.sample_once(there, timezone.now())
+    there.refresh_from_db()
+    indexing.index_step(there)
+
+
 def is_done(job: ReplayJob) -> bool:
     drive_step(job.pk)
     job.refresh_from_db()
@@ -45,9 +56,7 @@ def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(ja
     (sent,) = java.send(producer, topic, tag="paid", keys="order-1", body="bad-")
 
     def indexed() -> bool:
-        sampling.sample_once(there, timezone.now())
-        there.refresh_from_db()
-        indexing.index_step(there)
+        index(there)
         return DeadLetter.objects.filter(message_id=sent["msg_id"]).exists()
 
     wait_until(indexed, 90, "the dead letter in the index")
@@ -74,6 +83,72 @@ def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(ja
         (*_, got) = java.wait_consumed(healed_count, healed, within_s=90)
         assert (got["body"], got["topic"], got["tags"], got["reconsume_times"]) == (body, topic, "paid", 0)
         assert "order-10" in got["keys"].split()
+        java.wait_consumed(seen_count, bystander, within_s=90)
+        assert len(java.consumed(bystander)) == seen_count
+    for name in (bystander, healed, producer):
+        java.stop(name)
+
+
+def exported(http: Client, group: str) -> list[dict[str, Any]]:
+    """Returns the lines of the export, the first that was sent first."""
+    export = http.get(f"/api/v1/clusters/there/dead-letters/export?format=jsonl&group={group}")
+
+    async def whole() -> bytes:
+        return b"".join([chunk async for chunk in export.streaming_content])
+
+    return sorted((json.loads(line) for line in async_to_sync(whole)().splitlines()), key=lambda line: line["body"])
+
+
+def test_a_file_is_replayed_line_by_line_to_the_failed_group_alone_and_to_the_topic(
+    java, cluster, fresh, act: Act, admin_client: Client
+) -> None:
+    topic, group, other = fresh("failing"), fresh("failers"), fresh("others")
+    producer, failer, bystander, healed = fresh("sender"), fresh("failer"), fresh("bystander"), fresh("healed")
+    there = models.Cluster.objects.get(name="there")
+    java.producer(producer)
+    java.send(producer, topic, body="warm-up-")
+    java.consumer(failer, group, topic, fail_until=99, max_reconsume_times=0)
+    ids = {one["msg_id"] for one in java.send(producer, topic, count=3, tag="paid", keys="order-", body="bad-")}
+
+    def indexed() -> bool:
+        index(there)
+        return ids <= set(DeadLetter.objects.filter(group_name=group).values_list("message_id", flat=True))
+
+    wait_until(indexed, 90, "the dead letters in the index")
+    java.stop(failer)
+    java.consumer(bystander, other, topic)
+    java.consumer(healed, group, topic)
+    seen = len(java.wait_consumed(4, bystander, within_s=90))
+    lines = [line for line in exported(admin_client, group) if line["message_id"] in ids]
+    assert [line["body"] for line in lines] == ["bad-0", "bad-1", "bad-2"]
+    # As it was, changed outside, and three that are wrong: the last one died in another cluster.
+    lines[1]["body"] = "changed outside"
+    lines[2]["cluster"] = "elsewhere"
+    content = b"\n".join([json.dumps(lines[0]).encode(), b"{", json.dumps(lines[1]).encode(), b"\xff", b""])
+    content += json.dumps(lines[2]).encode()
+    answer = admin_client.post("/api/v1/clusters/there/replay-files", content, content_type="application/jsonl")
+    assert (answer.status_code, answer.json()["wrong_count"]) == (201, 3)
+    for target, healed_count, seen_count in (("group", 2, seen), ("origin", 4, seen + 2)):
+        result = act("start_replay", group=group, target=target, file=answer.json()["id"], skip_replayed="no")
+        assert result.outcome == "done", result
+        assert result.items[0].after is not None
+        job = ReplayJob.objects.get(pk=result.items[0].after["replay"])
+        wait_until(lambda job=job: is_done(job), 90, "the replay's end")
+        entries = ReplayEntry.objects.filter(job=job)
+        assert dict(entries.values_list("line", "state")) == {
+            1: EntryState.SENT,
+            2: EntryState.REFUSED,
+            3: EntryState.SENT,
+            4: EntryState.REFUSED,
+            5: EntryState.REFUSED,
+        }
+        assert all(entry.words for entry in entries.filter(state=EntryState.REFUSED))
+        assert (job.total_count, job.sent_count, job.refused_count) == (5, 2, 3)
+        got = java.wait_consumed(healed_count, healed, within_s=90)[-2:]
+        assert {(one["body"], one["topic"], one["tags"], one["reconsume_times"]) for one in got} == {
+            ("bad-0", topic, "paid", 0),
+            ("changed outside", topic, "paid", 0),
+        }
         java.wait_consumed(seen_count, bystander, within_s=90)
         assert len(java.consumed(bystander)) == seen_count
     for name in (bystander, healed, producer):

@@ -6,7 +6,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,7 +18,6 @@ from remoting.client.producer import Producer
 from remoting.wire.bodies.topics import TopicConfig
 from tests.support.apache import ApacheRocketMQ
 from tests.support.our_broker import OurBroker
-from tests.support.spark import small_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,13 +30,11 @@ MESSAGES = 120
 BODIES = (b"\x00", b"\xff\xfe not utf-8", b"x" * 100_000, random.Random(7).randbytes(70_000), "日本 💥".encode())
 
 
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+@pytest.fixture(scope="module", autouse=True)
+def _registered(spark: SparkSession) -> None:
     from remoting.spark import RocketmqDataSource  # only where pyspark is installed
 
-    with small_session(tmp_path_factory.mktemp("spark")) as session:
-        session.dataSource.register(RocketmqDataSource)
-        yield session
+    spark.dataSource.register(RocketmqDataSource)
 
 
 def on_cluster(cluster: Cluster, work: Callable[[ClientInstance], Any]) -> Any:

@@ -158,6 +158,10 @@ def test_lag_and_progress_move_on_the_open_page_of_a_group(shop: Shop, open_page
     assert_not_reloaded(page)
 
 
+# What our runtime says of the instance that comes, or goes, with that number.
+_OF_INSTANCE = {3: r"started on loops", 2: r"stopped on loops.*: it was asked to stop"}
+
+
 def test_an_instance_more_on_the_page_is_a_rebalance_on_it(shop: Shop, open_page: Callable[[str], Page]) -> None:
     shop.wait_settled()
     form, health = open_page(BILLING), open_page(BILLING)
@@ -173,6 +177,8 @@ def test_an_instance_more_on_the_page_is_a_rebalance_on_it(shop: Shop, open_page
         word = "joined" if wanted == 3 else "left"
         moved = timeline.get_by_text(re.compile(rf"{word}, {wanted} members after that")).first
         expect(moved).to_be_visible(timeout=LIVE_WITHIN_MS)
+        for words in (f"{wanted} instances are to run from now on", _OF_INSTANCE[wanted]):
+            expect(timeline.get_by_text(re.compile(words)).first).to_be_visible(timeout=LIVE_WITHIN_MS)
     assert_not_reloaded(*watching)
 
 

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from mqadmin.supervision.redis_server import NoRedis, find_redis_server, redis_command
 from tests.support.celery_worker import CeleryWorker
 from tests.support.children import Child, free_port
-from tests.support.migrated import bring_migrated_database
+from tests.support.migrated import FILE, bring_migrated_database, migrated_database
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
@@ -89,6 +92,8 @@ class Site:
     def start_web(self) -> None:
         """Returns when it answers."""
         command = [sys.executable, "-m", "uvicorn", self._application, "--port", str(self.port)]
+        # As mqadmin/web.py has it.
+        command += ["--ws", "mqadmin.answering_sockets:AnsweringWebSocket", "--ws-per-message-deflate", "False"]
         self._web = self._start("web", [*command, "--log-level", "warning", "--timeout-graceful-shutdown", "1"])
         wait_until(self._answers, READY_WITHIN_S, "the console's first answer")
 
@@ -96,6 +101,19 @@ class Site:
         assert self._web is not None
         self._web.stop()
         self._children.remove(self._web)
+
+    def begin_anew(self) -> None:
+        """Makes it the install that it was on entering; its processes go on."""
+        assert self._web is not None
+        if not self._web.is_running:
+            self.start_web()
+        with (
+            closing(sqlite3.connect(migrated_database())) as empty,
+            closing(sqlite3.connect(self.folder / FILE)) as own,
+        ):
+            empty.backup(own)
+        with closing(redis.Redis(unix_socket_path=str(self._socket))) as connected:
+            connected.flushall()
 
     def worker(self, queue: str) -> CeleryWorker:
         """Returns a worker of this install; enter it while the site runs."""
@@ -127,16 +145,23 @@ class Site:
             return False
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    """An install with an administrator and no cluster."""
+@pytest.fixture(scope="module")
+def standing_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Its processes take longer to start than most of what is tested on them takes."""
     try:
         find_redis_server()
     except NoRedis as error:
         require(None, str(error))
-    with Site(tmp_path) as running:
-        running.carry_out("admin", password=PASSWORD)
+    with Site(tmp_path_factory.mktemp("site")) as running:
         yield running
+
+
+@pytest.fixture
+def site(standing_site: Site) -> Site:
+    """An install with an administrator and no cluster."""
+    standing_site.begin_anew()
+    standing_site.carry_out("admin", password=PASSWORD)
+    return standing_site
 
 
 @pytest.fixture

@@ -235,7 +235,7 @@ def make_event(group: Group, kind: str, *, at: datetime, client_id: str = "", **
         client_id=client_id,
         details=details,
         source=RebalanceSource.WATCH,
-        source_key=f"{kind}:{client_id}:{at.timestamp()}",
+        source_key=f"{kind}:{client_id}:{at.timestamp()}"[:255],
     )
 
 

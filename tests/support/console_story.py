@@ -18,6 +18,7 @@ django.setup()
 
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model  # noqa: E402
 from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
+from django.contrib.sessions.models import Session  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
@@ -176,6 +177,11 @@ def reported(cluster: Cluster, now: datetime) -> None:
         produced_before=450,
         over_s_before=60,
         hours=[[14, 3_600, 2.5, 9, 2_460]],
+        delivered=480,
+        delivery_p50_s=0.08,
+        delivery_p95_s=1.5,
+        delivery_p99_s=95.0,
+        deliveries=[["orders", 400, 0.07, 1.4, 90.0], ["refunds", 80, 0.2, 3.0, 99.0]],
         **totals,
     )
 
@@ -266,6 +272,35 @@ def lag_becomes(group: str, lag: int, verdict: str = "ok") -> None:
     QueueOffset.objects.filter(group__name=group, queue_id=0).update(behind_since=moment, seen_at=now)
     _publish(ChangeKind.GROUP, group)
     _publish(ChangeKind.GROUPS)
+
+
+def groups(count: int) -> None:
+    """As many groups more, each with two members."""
+    now = timezone.now()
+    cluster = Cluster.objects.get(name="local")
+    for number in range(count):
+        group = seed.make_group(cluster, f"shop-{number:02}", now=now, lag=0)
+        for member in (1, 2):
+            seed.make_member(group, f"10.0.5.{number}@77#{member}", now=now)
+        for queue_id in range(4):
+            owner = f"10.0.5.{number}@77#{1 + queue_id // 2}"
+            seed.make_queue_offset(group, "orders", queue_id, now=now, owner=owner)
+    _publish(ChangeKind.GROUPS)
+
+
+def lags_become(lag: int) -> None:
+    """The lag of all groups at once, as a sampling cycle finds it."""
+    now = timezone.now()
+    Group.objects.update(lag=lag, offsets_seen_at=now, seen_at=now)
+    names = Group.objects.values_list("name", flat=True)
+    publish([*(Change(ChangeKind.GROUP, "local", name) for name in names), Change(ChangeKind.GROUPS, "local")])
+
+
+def log_ins_end() -> None:
+    """Everybody is logged out, elsewhere."""
+    Session.objects.all().delete()
+    _publish(ChangeKind.CLUSTER)
+    _publish(ChangeKind.GROUP, "billing")
 
 
 def token(secret: str) -> None:
@@ -390,6 +425,9 @@ STEPS: dict[str, Callable[..., Any]] = {
         lag_becomes,
         token,
         sessions,
+        groups,
+        lags_become,
+        log_ins_end,
         flows,
         verdicts_turn,
         member_joins,

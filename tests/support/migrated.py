@@ -18,12 +18,12 @@ def bring_migrated_database(data: Path) -> None:
     """Puts one into the data folder of an install, which it makes; one that has a database keeps it."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (data / FILE).exists():
-        shutil.copyfile(_made(), data / FILE)
+        shutil.copyfile(migrated_database(), data / FILE)
 
 
 @functools.cache
-def _made() -> Path:
-    """In the data folder of the test run, which goes at its end."""
+def migrated_database() -> Path:
+    """Returns a file in the data folder of the test run, which goes at its end."""
     folder = Path(os.environ["MQADMIN_DATA"]) / "migrated"
     env = {**os.environ, "MQADMIN_DATA": str(folder), "DATABASE_URL": "", "MQADMIN_APPS": "", "REDIS_URL": ""}
     command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]

@@ -1,8 +1,9 @@
 """How a parallel run (`pytest -n`) distributes the tests over its workers.
 
-A worker gets a whole file, so that what a file's tests share is started once. Files that share a cluster of Apache
-RocketMQ and its clients, or a Spark session, go to one worker together. Files that mostly wait are distributed first,
-so that no worker is still waiting when the others have ended.
+A worker gets a whole file, so that what a file's tests share is started once; of files whose tests share nothing and
+take minutes each, it gets a test. Files that share a cluster of Apache RocketMQ and its clients, or a Spark session, go
+to one worker together. Files that mostly wait are distributed first, so that no worker is still waiting when the others
+have ended.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ TOGETHER = (
     ("apache clients", ("tests/journeys/test_apache_clients", "tests/journeys/test_our_client_on_apache")),
     ("go client", ("tests/journeys/test_go_client",)),
     ("librocketmq", ("tests/journeys/test_librocketmq",)),
-    ("spark", ("tests/mqadmin/reports/spark/",)),
+    ("spark", ("tests/mqadmin/reports/spark/", "tests/journeys/test_spark_source")),
     ("consumer", ("tests/journeys/test_consumer.py", "tests/journeys/test_consumer_late")),
 )
+# Their tests go to any worker, one by one; they come before what is short.
+ALONE = ("tests/mqadmin/test_postgres.py",)
 # Then by room: journeys wait for processes, crash tests and simulations work for long, all else is short.
 ROOMS = ("tests/journeys/", "tests/crash/", "tests/simulation/", "tests/")
 
@@ -32,8 +35,10 @@ def workers() -> int:
 
 
 def scope_of(nodeid: str) -> str:
-    """Returns what must run in one worker together with the test: the name of its group, or its file."""
+    """Returns what must run in one worker together with the test: the name of its group, its file, or it alone."""
     file = nodeid.partition("::")[0]
+    if file in ALONE:
+        return nodeid
     for name, beginnings in TOGETHER:
         if file.startswith(beginnings):
             return name
@@ -46,7 +51,9 @@ def sort_key(nodeid: str) -> int:
     scope = scope_of(nodeid)
     if scope in groups:
         return groups.index(scope)
-    return len(groups) + next(number for number, room in enumerate(ROOMS) if scope.startswith(room))
+    if scope.startswith(ALONE):
+        return len(groups)
+    return len(groups) + 1 + next(number for number, room in enumerate(ROOMS) if scope.startswith(room))
 
 
 class FilesTogether(LoadScopeScheduling):

@@ -39,6 +39,8 @@ class RawServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        # An aborted connection gives its socket back in the loop's next turn.
+        await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -46,8 +48,10 @@ class RawServer:
         self._tasks.add(task)
         try:
             await self._behaviour(reader, writer)
+            writer.close()
+            await writer.wait_closed()
         except (OSError, asyncio.CancelledError):
             pass  # the other side had enough, or the test has
         finally:
             self._tasks.discard(task)
-            writer.close()
+            writer.transport.abort()

@@ -1,0 +1,139 @@
+"""Listeners that take long, in Java and in Python, on our broker and on Apache's: BUSY, and never STALLED.
+
+On Apache's, what their members say also tells which queues moved between them.
+"""
+
+# ruff: noqa: F811 - fixtures are imported and asked for by the same name
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from channels.db import database_sync_to_async
+from django.utils import timezone
+
+from consumer.engine.config import ConsumerConfig
+from consumer.engine.listening import Listener
+from consumer.engine.push_consumer import PushConsumer
+from consumer.engine.start_position import start_rule
+from mqadmin.clusters import models
+from mqadmin.clusters.models import ClusterKind, ClusterState, Group, MemberProgress, Verdict
+from mqadmin.lag import measuring, verdicts
+from mqadmin.observing import sampling
+from mqadmin.rebalances.models import RebalanceEvent
+from mqadmin.subscriptions import asking
+from mqadmin.subscriptions.models import MemberAnswer
+from remoting.client.producer import Producer
+from tests.journeys.acting import cluster, java  # noqa: F401 - fixtures
+from tests.support.waiting import eventually, wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
+
+# A minute is what people wait; the rule is the same. Longer than it takes until the members have said what they hold.
+STALLED_AFTER_S = 15
+WITHIN_S = 240
+QUEUE_COUNT = 4
+
+
+@pytest.fixture
+def observed(cluster, monkeypatch: Any) -> Callable[[], None]:
+    """One cycle of polling, and one round of questions to members: of ours, too, as if it could not be watched."""
+    for module in (verdicts, measuring):
+        monkeypatch.setattr(module, "STALLED_AFTER_S", STALLED_AFTER_S)
+    monkeypatch.setattr(asking, "WAITS_LONG", timedelta(0))
+    there = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv, kind=ClusterKind.APACHE)
+
+    def observe() -> None:
+        sampling.sample_once(there, timezone.now())
+        models.Cluster.objects.filter(pk=there.pk).update(kind=ClusterKind.APACHE, state=ClusterState.REACHABLE)
+        there.refresh_from_db()
+        MemberAnswer.objects.update(asked_at=None)
+        asking.ask_round(there, timezone.now())
+
+    return observe
+
+
+def words_until_busy(observed: Callable[[], None], group: str) -> list[str]:
+    """Returns the verdicts that the group had, up to BUSY."""
+    words: list[str] = []
+
+    def is_busy() -> bool:
+        observed()
+        found = Group.objects.filter(name=group).values_list("verdict", flat=True).first()
+        words.append(found or "")
+        return found == Verdict.BUSY
+
+    wait_until(is_busy, WITHIN_S, f"{group} is busy")
+    return words
+
+
+def test_a_java_listener_that_takes_long_is_busy_and_its_queues_are_seen_to_move(java, fresh, observed) -> None:
+    topic, group, producer, first, second = (fresh(word) for word in ("slow", "readers", "sender", "first", "second"))
+    outcomes = {"slow0": [{"do": "ok", "sleep_ms": 600_000}]}
+    java.producer(producer)
+    java.send(producer, topic, body="warm-up", count=8)
+    java.consumer(first, group, topic, outcomes=outcomes)
+    java.wait_events("consumed", 8, first)
+    wait_until(lambda: _lag_is_known(observed, group), WITHIN_S, "all committed offsets are known")
+    java.send(producer, topic, body="slow")
+    words = words_until_busy(observed, group)
+    assert Verdict.STALLED not in words
+    row = Group.objects.get(name=group)
+    assert row.verdict_rule == "listener_takes_long"
+    assert row.verdict_numbers["in_flight"] == 1
+    assert row.verdict_numbers["timeout_s"] == 15 * 60
+    java.consumer(second, group, topic, outcomes=outcomes)
+
+    def moved() -> set[int]:
+        observed()
+        found = RebalanceEvent.objects.filter(group__name=group, kind="queues_moved")
+        moves = [one for event in found for one in event.details["moves"] if one["topic"] == topic]
+        # Between the two, a queue may be seen with nobody.
+        given = {one["queue_id"] for one in moves if one["from"].endswith(f"@{first}")}
+        return given & {one["queue_id"] for one in moves if one["to"].endswith(f"@{second}")}
+
+    wait_until(lambda: len(moved()) == QUEUE_COUNT // 2, WITHIN_S, "half of the queues have moved")
+    java.stop(second)
+    java.stop(first)
+    java.stop(producer)
+
+
+async def test_a_python_listener_that_takes_long_is_busy(cluster, fresh, observed) -> None:
+    topic, group = fresh("slow"), fresh("readers")
+    goes_on, warm = threading.Event(), 0
+
+    async def consume(message: Any) -> None:
+        nonlocal warm
+        warm += 1
+        if message.body == b"slow":
+            await asyncio.to_thread(goes_on.wait)
+
+    producer = Producer(cluster.namesrv, fresh("sender"), timeout_ms=60_000)
+    await producer.start()
+    for _ in range(8):
+        await producer.send(topic, b"warm-up")
+    config = ConsumerConfig(cluster.namesrv, group, start=start_rule("first"))
+    member = PushConsumer(config, {topic: Listener(topic, consume, "*", is_async=True)})
+    await member.start()
+    try:
+        await eventually(lambda: warm == 8, WITHIN_S)
+        await eventually(database_sync_to_async(lambda: _lag_is_known(observed, group)), WITHIN_S)
+        await producer.send(topic, b"slow")
+        words = await database_sync_to_async(words_until_busy)(observed, group)
+        assert Verdict.STALLED not in words
+        held = await database_sync_to_async(lambda: MemberProgress.objects.get(member__group__name=group))()
+        assert sum(row[5] for row in held.queues) == 1
+    finally:
+        goes_on.set()
+        await member.stop()
+        await producer.close()
+
+
+def _lag_is_known(observed: Callable[[], None], group: str) -> bool:
+    observed()
+    return Group.objects.filter(name=group, lag=0, unknown_queue_count=0, queue_count__gte=QUEUE_COUNT).exists()
