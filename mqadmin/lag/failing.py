@@ -7,9 +7,13 @@ minute in which something failed.
     10:00:00 dead 7, retried 40      10:03:30 dead 7, retried 52      10:08:00 dead 9, retried 61
     at 10:09:00, of the last ten minutes: 2 died, 21 were retried, 9 of them in the later half
 
-A topic that is made anew, or seen with other queues than before, begins anew: what it held then came at no known time.
+What came at no known time is no news, but what is counted from: what a broker held when it was first asked, or asked
+again after it was gone; what a topic held that was made anew, or is seen with other queues than before. A topic of dead
+letters that brokers did not have when they were asked before is new, and so is all that it has. One of retries may be
+there for long before it is asked for.
 
     | 4 bytes: seconds | 8: dead | 8: retried | 8: consumed | 2: queues of dead letters | 2: queues of retries |
+    | 4: brokers |
 """
 
 from __future__ import annotations
@@ -24,19 +28,23 @@ WINDOW_S = 600
 BUCKET_S = 30
 # What counts is looked at again so often, for it ends by time alone.
 AGAIN_S = 60
-_SAMPLE = struct.Struct("<IQQQHH")
+_SAMPLE = struct.Struct("<IQQQHHI")
 QUEUES_MAX = 2**16 - 1
 TOTAL_MAX = 2**64 - 1
 
 
 class Totals(NamedTuple):
-    """What was ever written to the two topics, over how many queues; and what the group has consumed."""
+    """What was ever written to the two topics, over how many queues; and what the group has consumed.
+
+    `brokers`: a digest of those whose word that is.
+    """
 
     dead: int
     retried: int
     consumed: int
     dead_queue_count: int
     retry_queue_count: int
+    brokers: int = 0
 
 
 class FailingSample(NamedTuple):
@@ -63,14 +71,14 @@ NOTHING_FAILS = Failing()
 
 def appended(packed: bytes | memoryview, sample: FailingSample) -> bytes:
     """Returns the history with `sample` as its newest, where that says more; else the same bytes."""
-    samples = _unpack(packed)
-    if not samples or not _continues(samples[-1].totals, sample.totals):
+    samples = _comparable(_unpack(packed), sample.totals)
+    if not samples:
         return _pack([sample])
     newest = samples[-1]
     is_news = newest.totals[:2] != sample.totals[:2]
     is_room = newest.at_s // BUCKET_S < sample.at_s // BUCKET_S
-    if not is_news and not (is_room and counted(packed, sample.at_s).is_any):
-        return bytes(packed)
+    if not is_news and not (is_room and _counted(samples, sample.at_s).is_any):
+        return _pack(samples)
     if not is_room and len(samples) > 1:
         samples.pop()
     return _pack(_within_window([*samples, sample], sample.at_s))
@@ -78,7 +86,11 @@ def appended(packed: bytes | memoryview, sample: FailingSample) -> bytes:
 
 def counted(packed: bytes | memoryview, now_s: int) -> Failing:
     """Returns what failed within the window that ends at `now_s`."""
-    samples = _within_window(_unpack(packed), now_s)
+    return _counted(_unpack(packed), now_s)
+
+
+def _counted(kept: list[FailingSample], now_s: int) -> Failing:
+    samples = _within_window(kept, now_s)
     if not samples:
         return NOTHING_FAILS
     first, newest = samples[0].totals, samples[-1].totals
@@ -93,17 +105,32 @@ def counted(packed: bytes | memoryview, now_s: int) -> Failing:
     )
 
 
-def _continues(before: Totals, now: Totals) -> bool:
-    """Tells whether the totals can be compared; a topic that had no queue was not there, so all that it has is new."""
-    is_smaller = now.dead < before.dead or now.retried < before.retried
-    is_wider = any(
-        was not in (0, count)
-        for was, count in (
-            (before.dead_queue_count, now.dead_queue_count),
-            (before.retry_queue_count, now.retry_queue_count),
+def _comparable(samples: Sequence[FailingSample], now: Totals) -> list[FailingSample]:
+    """Returns the samples as if what is seen for the first time had been there: differences are what failed, as before.
+
+    >>> [one.totals.dead for one in _comparable([FailingSample(0, Totals(3, 0, 0, 1, 1))], Totals(9, 0, 0, 2, 1))]
+    [9]
+    """
+    if not samples:
+        return []
+    before = samples[-1].totals
+    is_same = before.brokers == now.brokers
+    is_dead_known = is_same and now.dead >= before.dead and before.dead_queue_count in (0, now.dead_queue_count)
+    is_retried_known = is_same and now.retried >= before.retried and before.retry_queue_count == now.retry_queue_count
+    dead = 0 if is_dead_known else now.dead - before.dead
+    retried = 0 if is_retried_known else now.retried - before.retried
+    consumed = 0 if is_same else now.consumed - before.consumed
+    return [
+        FailingSample(
+            one.at_s,
+            now._replace(
+                dead=max(0, one.totals.dead + dead),
+                retried=max(0, one.totals.retried + retried),
+                consumed=max(0, one.totals.consumed + consumed),
+            ),
         )
-    )
-    return not is_smaller and not is_wider
+        for one in samples
+    ]
 
 
 def _held_at(samples: Sequence[FailingSample], at_s: int) -> Totals:

@@ -114,7 +114,7 @@ class FollowedRows:
         cluster, now = self._loaded(), timezone.now()
 
         def note_position() -> None:
-            broker.boot, broker.revision = header.boot, header.revision
+            broker.boot, broker.revision, broker.has_told_topics = header.boot, header.revision, True
             broker.version, broker.seen_at, broker.last_error = body.version, now, ""
             if body.scheduler is not None:
                 _set_scheduler(broker, body.scheduler)

@@ -161,6 +161,9 @@ class _Application:
         )
         self._applied.has_changed_topics = bool(changed)
         self._upsert(Topic, changed, unique=("cluster", "name"))
+        if self._observation.is_complete:
+            new = self._cluster.brokers.filter(has_told_topics=False)
+            (new.filter(name=self._broker) if self._broker else new).update(has_told_topics=True)
 
     def _topic_queues(self) -> None:
         names = {queue.queue.topic for queue in self._observation.queues}

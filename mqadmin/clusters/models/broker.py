@@ -18,6 +18,8 @@ class Broker(models.Model):
     version = models.PositiveIntegerField(null=True, blank=True)
     boot = models.CharField(max_length=64, blank=True, default="")
     revision = models.BigIntegerField(default=0)
+    # Whether it was ever asked which topics it has: what it had by then is no news.
+    has_told_topics = models.BooleanField(default=False)
     # The scheduler as the broker reports it; driver "" when no driver holds the lease. Null on Apache's brokers.
     scheduler_driver = models.CharField(max_length=NAME_CHARS_MAX, null=True, blank=True)  # noqa: DJ001 - null is "unknown"
     scheduler_since = models.DateTimeField(null=True, blank=True)

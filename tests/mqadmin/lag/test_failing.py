@@ -9,8 +9,10 @@ from mqadmin.lag.failing import WINDOW_S, Failing, FailingSample, Totals, append
 START_S = 1_000_000_020
 
 
-def sample(at_s: int, dead: int = 0, retried: int = 0, consumed: int = 0, queues: int = 1) -> FailingSample:
-    return FailingSample(START_S + at_s, Totals(dead, retried, consumed, queues, queues))
+def sample(
+    at_s: int, dead: int = 0, retried: int = 0, consumed: int = 0, queues: int = 1, brokers: int = 1
+) -> FailingSample:
+    return FailingSample(START_S + at_s, Totals(dead, retried, consumed, queues, queues, brokers))
 
 
 def kept(*samples: FailingSample) -> bytes:
@@ -43,11 +45,33 @@ def test_first_dead_letter_of_a_group_counts_though_its_topic_is_new() -> None:
 
 @pytest.mark.parametrize(
     "later",
-    [sample(60, 400, queues=2), sample(60, 1), sample(60, 3, -0)],
-    ids=["seen with more queues", "made anew with fewer", "unchanged"],
+    [sample(60, 400, queues=2), sample(60, 1), sample(60, 3), sample(60, 400, brokers=2)],
+    ids=["seen with more queues", "made anew with fewer", "unchanged", "told by other brokers"],
 )
 def test_nothing_died_where_totals_cannot_be_compared(later: FailingSample) -> None:
     assert counted(kept(sample(0, 3), later), START_S + 60).died == 0
+
+
+@pytest.mark.parametrize("brokers", [1, 2], ids=["asked for later", "with a broker that came"])
+def test_retries_that_were_there_when_they_were_first_asked_for_are_no_news(brokers: int) -> None:
+    before = FailingSample(START_S, Totals(0, 0, 100, 0, 0, 1))
+    packed = kept(before, FailingSample(START_S + 60, Totals(0, 5000, 110, 0, 1, brokers)))
+    assert counted(packed, START_S + 60).retried == 0
+    packed = appended(packed, FailingSample(START_S + 120, Totals(0, 5003, 120, 0, 1, brokers)))
+    assert counted(packed, START_S + 120).retried == 3
+
+
+def test_topic_that_a_new_broker_brings_holds_no_news_until_it_grows() -> None:
+    before = FailingSample(START_S, Totals(0, 0, 0, 0, 0, 1))
+    packed = kept(before, FailingSample(START_S + 60, Totals(400, 0, 0, 1, 0, 2)))
+    assert counted(packed, START_S + 60).died == 0
+    packed = appended(packed, FailingSample(START_S + 90, Totals(401, 0, 0, 1, 0, 2)))
+    assert counted(packed, START_S + 90).died == 1
+
+
+def test_what_died_before_a_broker_came_counts_on() -> None:
+    packed = kept(sample(0, 3, 7, 50), sample(60, 5, 8, 70), sample(120, 405, 900, 9000, queues=2, brokers=2))
+    assert counted(packed, START_S + 120) == Failing(died=2, retried=1, retried_late=1, consumed=20)
 
 
 def test_consumed_counts_while_something_fails_alone() -> None:
@@ -63,5 +87,5 @@ def test_group_of_which_nothing_fails_is_not_written_again() -> None:
 
 def test_history_is_bounded_however_much_fails() -> None:
     packed = kept(*(sample(second, second, second, second) for second in range(0, 5000, 3)))
-    assert len(packed) <= 32 * (WINDOW_S // 30 + 2)
+    assert len(packed) <= 36 * (WINDOW_S // 30 + 2)
     assert 580 <= counted(packed, START_S + 4998).died <= WINDOW_S + 30
