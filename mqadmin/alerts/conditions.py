@@ -18,6 +18,7 @@ from typing import Any
 from django.db.models import TextChoices
 from django.utils.translation import pgettext_lazy
 
+from mqadmin.clusters.cluster_verdict import ClusterJudgement, ClusterVerdict
 from mqadmin.clusters.figures import Drain, DrainKind
 from mqadmin.clusters.models import Verdict
 
@@ -26,6 +27,7 @@ CLEAR_RATIO = 0.9
 DISK_CLEAR_POINTS = 2
 PATTERNS_REMEMBERED = 1024
 NOT_KNOWN = Drain(DrainKind.UNKNOWN)
+_NOTHING_ELSE_IS_KNOWN = frozenset({ClusterVerdict.UNREACHABLE, ClusterVerdict.UNKNOWN})
 
 
 class Subject(StrEnum):
@@ -50,13 +52,15 @@ class About(TextChoices):
     BROKER = "broker", pgettext_lazy("alert rule", "broker that does not answer")
     DISK = "disk", pgettext_lazy("alert rule", "disk of a broker, in percent used")
     CLUSTER = "cluster", pgettext_lazy("alert rule", "cluster that cannot be reached")
+    CLUSTER_VERDICT = "cluster_verdict", pgettext_lazy("alert rule", "verdict of a cluster")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """What a rule watches for, and of which things: `clusters` and `names` are patterns, `*` stands for any part.
 
-    `threshold` is in the unit of `about`; `window_minutes` is of DEAD_LETTERS alone.
+    `verdicts` are those of VERDICT and CLUSTER_VERDICT, `threshold` is in the unit of `about`, `window_minutes` is of
+    DEAD_LETTERS alone.
     """
 
     about: About
@@ -109,13 +113,14 @@ class BrokerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """`is_reachable` None: it has not been asked yet."""
+    """`is_reachable` None: it has not been asked yet. `judged` None: no rule asks for its verdict."""
 
     cluster: str
     name: str = ""
     is_known: bool = True
     is_reachable: bool | None = None
     error: str = ""
+    judged: ClusterJudgement | None = None
 
 
 Facts = GroupFacts | BrokerFacts | ClusterFacts
@@ -231,6 +236,21 @@ def _cluster(_condition: Condition, cluster: ClusterFacts, _is_firing: bool) -> 
     return UNKNOWN if cluster.is_reachable is None else Reading(not cluster.is_reachable, {"error": cluster.error})
 
 
+def _cluster_verdict(condition: Condition, cluster: ClusterFacts, _is_firing: bool) -> Reading:
+    """Takes all that somebody should look at: the worst alone would hide a broker that is away behind a group."""
+    judged = cluster.judged
+    if judged is None:
+        return UNKNOWN
+    if judged.verdict in _NOTHING_ELSE_IS_KNOWN and judged.verdict not in condition.verdicts:
+        return UNKNOWN
+    said = {
+        "verdict": judged.verdict.value,
+        "value": sum(one.count for one in judged.findings),
+        "findings": [{"verdict": one.verdict.value, "count": one.count} for one in judged.findings],
+    }
+    return Reading(not condition.verdicts.isdisjoint({judged.verdict, *(one.verdict for one in judged.findings)}), said)
+
+
 WATCHED: Mapping[About, Watched] = {
     About.VERDICT: Watched(Subject.GROUP, _verdict),
     About.LAG: Watched(Subject.GROUP, _lag, has_threshold=True),
@@ -243,4 +263,5 @@ WATCHED: Mapping[About, Watched] = {
     About.BROKER: Watched(Subject.BROKER, _broker),
     About.DISK: Watched(Subject.BROKER, _disk, has_threshold=True),
     About.CLUSTER: Watched(Subject.CLUSTER, _cluster),
+    About.CLUSTER_VERDICT: Watched(Subject.CLUSTER, _cluster_verdict),
 }

@@ -178,10 +178,16 @@ def is_notable(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Tells whether a reading says something else than before, or a figure that is a quarter off."""
     if any(before.get(name) != after.get(name) for name in ("verdict", "rule", "threshold", "error", "conflict")):
         return True
+    if _findings(before) != _findings(after):
+        return True
     was, value = before.get("value"), after.get("value")
     if was is None or value is None:
         return was is not value
     return bool(abs(value - was) > _NOTABLE * max(abs(was), 1))
+
+
+def _findings(reading: Mapping[str, Any]) -> list[str]:
+    return [one["verdict"] for one in reading.get("findings", ())]
 
 
 def _write(found: Found) -> None:

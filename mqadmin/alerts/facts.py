@@ -1,7 +1,7 @@
 """Reads what rules judge: a bounded number of queries, however many groups there are.
 
-One for all clusters, one for all groups, one for the conflicts between members, one for each window in which dead
-letters are counted, two for all brokers; what no rule asks for is not read.
+One for all clusters, two for their verdicts, one for all groups, one for the conflicts between members, one for each
+window in which dead letters are counted, two for all brokers; what no rule asks for is not read.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any
 from django.db.models import Count
 
 from mqadmin.alerts.conditions import About, BrokerFacts, ClusterFacts, Condition, Facts, GroupFacts, Subject, matches
+from mqadmin.clusters.cluster_verdict import ClusterJudgement
 from mqadmin.clusters.figures import Behind, DueKind, drain, stored_pace
 from mqadmin.clusters.models import POLLED_KINDS, Broker, Cluster, ClusterState, Group
+from mqadmin.clusters.selectors import judgements
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.metrics.models import FRESH_FOR, BrokerRuntime
 from mqadmin.subscriptions.models import GroupConflict
@@ -51,10 +53,15 @@ def observe(conditions: Collection[Condition], now: datetime) -> Observed:
     return Observed(clusters, found)
 
 
-def _clusters(here: Mapping[int, Cluster], _conditions: list[Condition], _now: datetime) -> Iterator[ClusterFacts]:
-    for cluster in here.values():
+def _clusters(here: Mapping[int, Cluster], conditions: list[Condition], _now: datetime) -> Iterator[ClusterFacts]:
+    judged: Mapping[int, ClusterJudgement] = {}
+    if any(one.about == About.CLUSTER_VERDICT for one in conditions):
+        judged = judgements(list(here.values()))
+    for pk, cluster in here.items():
         is_reachable = None if cluster.state == ClusterState.NEW else cluster.state != ClusterState.UNREACHABLE
-        yield ClusterFacts(cluster=cluster.name, is_reachable=is_reachable, error=cluster.last_error)
+        yield ClusterFacts(
+            cluster=cluster.name, is_reachable=is_reachable, error=cluster.last_error, judged=judged.get(pk)
+        )
 
 
 def _groups(here: Mapping[int, Cluster], conditions: list[Condition], now: datetime) -> Iterator[GroupFacts]:

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, override
 
-from mqadmin.alerts.conditions import About
+from mqadmin.alerts.conditions import WATCHED, About, Subject
 from mqadmin.alerts.noticing import NoticeKind
 from mqadmin.alerts.sentences import subject_words, what_words
 
@@ -100,9 +100,16 @@ def _title(kind: NoticeKind, rule: str, cluster: str, alerts: Sequence[Told], co
     values = {"rule": rule, "cluster": cluster, "n": count}
     if count == 1 and alerts:
         values["thing"] = subject_words(alerts[0].about, alerts[0].cluster, alerts[0].name)
+    is_cluster = bool(alerts) and WATCHED[alerts[0].about].subject == Subject.CLUSTER
     match kind:
         case NoticeKind.TEST:
             return _("Test: this channel works")
+        case NoticeKind.FIRED if is_cluster:
+            return _("FIRING %(rule)s: %(cluster)s") % values
+        case NoticeKind.RESOLVED if is_cluster:
+            return _("RESOLVED %(rule)s: %(cluster)s") % values
+        case NoticeKind.ESCALATED if is_cluster:
+            return _("NOT ACKNOWLEDGED %(rule)s: %(cluster)s") % values
         case NoticeKind.FIRED if count == 1:
             return _("FIRING %(rule)s: %(thing)s in %(cluster)s") % values
         case NoticeKind.FIRED:

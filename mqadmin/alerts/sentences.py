@@ -5,11 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from mqadmin.alerts.conditions import WATCHED, About, Subject
+from mqadmin.clusters.cluster_reasons import cluster_reason
+from mqadmin.clusters.cluster_verdict import ClusterJudgement, ClusterVerdict, Finding
 from mqadmin.lag import verdicts
+
+VERDICT_WORDS: Mapping[str, Promise] = {
+    "unreachable": gettext_lazy("UNREACHABLE"),
+    "stalled": gettext_lazy("STALLED"),
+    "partial": gettext_lazy("PARTIAL"),
+    "not_running": gettext_lazy("NOT RUNNING"),
+    "stopped": gettext_lazy("STOPPED"),
+    "failing": gettext_lazy("FAILING"),
+    "slow": gettext_lazy("SLOW"),
+    "rewound": gettext_lazy("REWOUND"),
+    "busy": gettext_lazy("BUSY"),
+    "unknown": gettext_lazy("UNKNOWN"),
+    "ok": gettext_lazy("OK"),
+    "quiet": gettext_lazy("QUIET"),
+}
 
 
 def subject_words(about: str, cluster: str, name: str) -> str:
@@ -22,15 +40,20 @@ def what_words(about: str, reading: Mapping[str, Any]) -> str:
     return _WORDS[About(about)](reading) if reading else ""
 
 
+def verdict_word(verdict: str) -> str:
+    """Returns a verdict of a group or cluster as pages write it."""
+    return str(VERDICT_WORDS.get(verdict, verdict))
+
+
 def rule_words(about: str, verdicts: Sequence[str], threshold: int, minutes: int) -> str:
     """Returns what a rule watches for, as one phrase."""
-    values = {"n": f"{threshold:,}", "minutes": minutes, "verdicts": ", ".join(one.upper() for one in verdicts)}
+    values = {"n": f"{threshold:,}", "minutes": minutes, "verdicts": ", ".join(verdict_word(one) for one in verdicts)}
     return _RULES[About(about)]() % values
 
 
 def _verdict(reading: Mapping[str, Any]) -> str:
     reason = verdicts.reason(str(reading.get("rule", "")), dict(reading.get("numbers") or {}))
-    return f"{str(reading.get('verdict', '')).upper()}. {reason}".strip()
+    return f"{verdict_word(str(reading.get('verdict', '')))}. {reason}".strip()
 
 
 def _lag(reading: Mapping[str, Any]) -> str:
@@ -91,6 +114,13 @@ def _cluster(reading: Mapping[str, Any]) -> str:
     return _("It cannot be reached: %(error)s") % {"error": error} if error else _("It cannot be reached.")
 
 
+def _cluster_verdict(reading: Mapping[str, Any]) -> str:
+    findings = tuple(Finding(ClusterVerdict(one["verdict"]), int(one["count"])) for one in reading["findings"])
+    judged = ClusterJudgement(ClusterVerdict(reading["verdict"]), findings)
+    words = _("%(verdict)s: %(reason)s.")
+    return words % {"verdict": verdict_word(judged.verdict), "reason": cluster_reason(judged)}
+
+
 def _count(value: Any) -> str:
     return "–" if value is None else f"{round(value):,}"
 
@@ -107,6 +137,7 @@ _WORDS: Mapping[About, Callable[[Mapping[str, Any]], str]] = {
     About.BROKER: _broker,
     About.DISK: _disk,
     About.CLUSTER: _cluster,
+    About.CLUSTER_VERDICT: _cluster_verdict,
 }
 
 _RULES: Mapping[About, Callable[[], str]] = {
@@ -121,4 +152,5 @@ _RULES: Mapping[About, Callable[[], str]] = {
     About.BROKER: lambda: _("broker does not answer"),
     About.DISK: lambda: _("%(n)s %% of a broker’s disk are used, or more"),
     About.CLUSTER: lambda: _("cluster cannot be reached"),
+    About.CLUSTER_VERDICT: lambda: _("something in a cluster is %(verdicts)s"),
 }

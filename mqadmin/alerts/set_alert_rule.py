@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -16,9 +16,11 @@ from django.utils.translation import gettext_lazy
 from mqadmin.actions.arguments import CountField
 from mqadmin.actions.asking import who_asks
 from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
-from mqadmin.alerts.conditions import WATCHED, About
+from mqadmin.alerts.conditions import WATCHED, About, Subject
 from mqadmin.alerts.fields import NameField, PatternField
 from mqadmin.alerts.models import RULE_NAME_CHARS_MAX, AlertChannel, AlertRule
+from mqadmin.alerts.sentences import VERDICT_WORDS, verdict_word
+from mqadmin.clusters.cluster_verdict import FINDINGS, ClusterVerdict
 from mqadmin.clusters.models import Verdict
 
 # Each is held against all groups at every look.
@@ -26,9 +28,9 @@ RULES_MAX = 100
 DURATION_S_MAX = 24 * 3600
 ESCALATE_MINUTES_MAX = 7 * 24 * 60
 WINDOWS = ((5, "5"), (15, "15"), (60, "60"), (1440, "1440"))
-VERDICTS = tuple(
-    (one.value, one.label)
-    for one in (
+# What a rule on the verdict of each may watch, and what it watches where none is chosen.
+VERDICTS: Mapping[Subject, tuple[str, ...]] = {
+    Subject.GROUP: (
         Verdict.STALLED,
         Verdict.STOPPED,
         Verdict.FAILING,
@@ -36,9 +38,32 @@ VERDICTS = tuple(
         Verdict.REWOUND,
         Verdict.BUSY,
         Verdict.UNKNOWN,
-    )
+    ),
+    Subject.CLUSTER: (*FINDINGS, ClusterVerdict.UNKNOWN),
+}
+WORST: Mapping[Subject, tuple[str, ...]] = {
+    Subject.GROUP: (Verdict.STALLED, Verdict.STOPPED),
+    Subject.CLUSTER: (
+        ClusterVerdict.UNREACHABLE,
+        ClusterVerdict.STALLED,
+        ClusterVerdict.PARTIAL,
+        ClusterVerdict.NOT_RUNNING,
+        ClusterVerdict.STOPPED,
+    ),
+}
+CHOICES = (
+    *(
+        (one.value, VERDICT_WORDS[one])
+        for one in (Verdict.STALLED, Verdict.STOPPED, Verdict.FAILING, Verdict.SLOW, Verdict.UNKNOWN)
+    ),
+    (Verdict.REWOUND.value, gettext_lazy("REWOUND (of a group)")),
+    (Verdict.BUSY.value, gettext_lazy("BUSY (of a group)")),
+    (ClusterVerdict.UNREACHABLE.value, gettext_lazy("UNREACHABLE (of a cluster)")),
+    (ClusterVerdict.PARTIAL.value, gettext_lazy("PARTIAL: a broker is away (of a cluster)")),
+    (ClusterVerdict.NOT_RUNNING.value, gettext_lazy("NOT RUNNING: no worker runs a scheduler (of a cluster)")),
 )
 
+_ABOUT_VERDICTS = frozenset({About.VERDICT, About.CLUSTER_VERDICT})
 _ALWAYS_SHOWN = frozenset({"for_s", "resolve_s", "channels"})
 
 
@@ -52,9 +77,12 @@ class SetAlertRule:
         tuple[str, ...],
         forms.MultipleChoiceField(
             label=gettext_lazy("Verdicts"),
-            choices=VERDICTS,
+            choices=CHOICES,
             widget=forms.CheckboxSelectMultiple,
-            help_text=gettext_lazy("Where it watches the verdict. None chosen: STALLED and STOPPED."),
+            help_text=gettext_lazy(
+                "Where it watches a verdict. None chosen: of a group STALLED and STOPPED; of a cluster UNREACHABLE, "
+                "STALLED, PARTIAL, NOT RUNNING and STOPPED."
+            ),
         ),
     ] = ()
     threshold: Annotated[
@@ -111,12 +139,22 @@ def preview(arguments: SetAlertRule) -> Preview[AlertRule | None]:
         raise ValidationError({"threshold": _("Say from how much on.")})
     if about == About.DISK and arguments.threshold > 100:
         raise ValidationError({"threshold": _("A disk is full at 100 percent.")})
+    _require_verdicts_of(about, arguments.verdicts)
     if arguments.escalate_minutes and not arguments.escalation_channels:
         raise ValidationError({"escalation_channels": _("Say who is told then.")})
     if arguments.escalate_minutes and not arguments.channels:
         raise ValidationError({"channels": _("Say who is told first.")})
     warnings = [] if arguments.channels else [_("Nobody is told; its alerts are shown on the pages alone.")]
     return Preview((Change("", _values(present), _shown(_after(arguments))),), present, tuple(warnings))
+
+
+def _require_verdicts_of(about: About, verdicts: Sequence[str]) -> None:
+    """Raises ValidationError where the rule could never hold: no group is PARTIAL."""
+    subject = WATCHED[about].subject
+    others = [one for one in verdicts if about in _ABOUT_VERDICTS and one not in VERDICTS[subject]]
+    if others:
+        words = _("No cluster is %(verdict)s.") if subject == Subject.CLUSTER else _("No group is %(verdict)s.")
+        raise ValidationError({"verdicts": [words % {"verdict": verdict_word(one)} for one in others]})
 
 
 def carry_out(arguments: SetAlertRule, preview: Preview[AlertRule | None]) -> Iterator[ItemOutcome]:
@@ -170,12 +208,11 @@ def require_rule(name: str) -> AlertRule:
 
 def _after(arguments: SetAlertRule) -> dict[str, Any]:
     about = About(arguments.about)
-    is_verdict = about == About.VERDICT
     return {
         "about": arguments.about,
         "clusters": arguments.clusters,
         "names": arguments.names,
-        "verdicts": sorted(arguments.verdicts or (Verdict.STALLED, Verdict.STOPPED)) if is_verdict else [],
+        "verdicts": sorted(arguments.verdicts or WORST[WATCHED[about].subject]) if about in _ABOUT_VERDICTS else [],
         "threshold": arguments.threshold if WATCHED[about].has_threshold else 0,
         "window_minutes": arguments.window_minutes if about == About.DEAD_LETTERS else 0,
         "for_s": arguments.for_s,

@@ -20,6 +20,7 @@ from mqadmin.actions.declaration import Values
 from mqadmin.alerts.channels.kinds import ChannelKind
 from mqadmin.alerts.conditions import About
 from mqadmin.alerts.fields import WEEKDAYS
+from mqadmin.alerts.sentences import verdict_word
 from mqadmin.console.figures import count_text
 from mqadmin.console.stored_words import in_viewers_language
 from mqadmin.console.templatetags.numbers import permission
@@ -242,7 +243,7 @@ def _channel_kind(value: Any) -> str:
 
 
 def _verdicts(value: Any) -> str:
-    return ", ".join(str(one).upper() for one in value) or gettext("none")
+    return ", ".join(verdict_word(str(one)) for one in value) or gettext("none")
 
 
 def _weekdays(value: Any) -> str:

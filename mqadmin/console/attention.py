@@ -9,6 +9,7 @@ from datetime import datetime
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
+from mqadmin.alerts.conditions import Subject
 from mqadmin.alerts.delivering import place_of
 from mqadmin.alerts.models import Alert
 from mqadmin.alerts.sentences import subject_words, what_words
@@ -106,12 +107,13 @@ def alert_lines(alerts: Iterable[Alert]) -> Iterator[AttentionLine]:
     """Yields what fires and nobody looks after yet."""
     for one in alerts:
         cluster = one.cluster.name
+        is_cluster = one.subject == Subject.CLUSTER
         yield AttentionLine(
             key=f"alert:{one.pk}",
             status="firing",
             url=place_of(one),
             name=subject_words(one.rule.about, cluster, one.name),
-            cluster=cluster,
+            cluster="" if is_cluster else cluster,
             reason=what_words(one.rule.about, one.reading),
             note=one.rule.name,
             since=one.fired_at,

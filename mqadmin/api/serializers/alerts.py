@@ -52,7 +52,9 @@ class AlertRuleSerializer(serializers.Serializer[Any]):
     about = serializers.ChoiceField(choices=[(one.value, one.value) for one in About])
     clusters = serializers.CharField(help_text="A pattern; * stands for any part.")
     names = serializers.CharField(help_text="A pattern of groups or brokers.")
-    verdicts = serializers.ListField(child=serializers.CharField())
+    verdicts = serializers.ListField(
+        child=serializers.CharField(), help_text="Those that it watches, of a group or of a cluster."
+    )
     threshold = serializers.IntegerField()
     window_minutes = serializers.IntegerField(help_text="In which dead letters are counted.")
     for_s = serializers.IntegerField(help_text="For so long it must hold before it fires.")

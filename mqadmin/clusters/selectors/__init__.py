@@ -17,6 +17,7 @@ from mqadmin.clusters.selectors.of_clusters import (
     cluster_names,
     cluster_page,
     existing,
+    judgements,
     overview,
 )
 from mqadmin.clusters.selectors.of_groups import (
@@ -66,6 +67,7 @@ __all__ = [
     "group_page",
     "group_rows",
     "groups",
+    "judgements",
     "overview",
     "sorted_by",
     "topic_head",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -136,12 +136,39 @@ def _cards(clusters: Sequence[Cluster]) -> tuple[ClusterCard, ...]:
         count=Count("pk"),
         in_per_s=Sum("in_per_s"),
     )
-    brokers: defaultdict[int, list[Broker]] = defaultdict(list)
-    for broker in Broker.objects.filter(cluster__in=clusters):
-        brokers[broker.cluster_id].append(broker)
+    brokers = _brokers_by_cluster(clusters)
     return tuple(
         _card(cluster, group_sums.get(cluster.pk, {}), topic_sums.get(cluster.pk, {}), brokers[cluster.pk])
         for cluster in clusters
+    )
+
+
+def judgements(clusters: Sequence[Cluster]) -> dict[int, ClusterJudgement]:
+    """Returns cluster's primary key → its verdict, as its page has it. Two queries."""
+    groups: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    found = Group.objects.filter(cluster__in=clusters, is_system=False).order_by().values_list("cluster", "verdict")
+    for cluster_id, verdict, count in found.annotate(count=Count("pk")):
+        groups[cluster_id][verdict] = count
+    brokers = _brokers_by_cluster(clusters)
+    return {one.pk: _judged(one, brokers[one.pk], groups[one.pk]) for one in clusters}
+
+
+def _brokers_by_cluster(clusters: Sequence[Cluster]) -> defaultdict[int, list[Broker]]:
+    brokers: defaultdict[int, list[Broker]] = defaultdict(list)
+    for broker in Broker.objects.filter(cluster__in=clusters):
+        brokers[broker.cluster_id].append(broker)
+    return brokers
+
+
+def _judged(cluster: Cluster, brokers: Sequence[Broker], groups: Mapping[str, int]) -> ClusterJudgement:
+    return judge_cluster(
+        ClusterInput(
+            state=cluster.state,
+            broker_count=len(brokers),
+            away_count=sum(bool(broker.last_error) for broker in brokers),
+            undriven_count=sum(broker.scheduler is not None and not broker.scheduler.driver for broker in brokers),
+            groups=groups,
+        )
     )
 
 
@@ -165,15 +192,7 @@ def _card(
         lag=Figure(group_sums.get("lag"), until),
         in_per_s=Figure(topic_sums.get("in_per_s"), until),
         out_per_s=Figure(group_sums.get("out_per_s"), until),
-        judgement=judge_cluster(
-            ClusterInput(
-                state=cluster.state,
-                broker_count=len(brokers),
-                away_count=sum(bool(broker.last_error) for broker in brokers),
-                undriven_count=sum(broker.scheduler is not None and not broker.scheduler.driver for broker in brokers),
-                groups={verdict: group_sums.get(f"is_{verdict}", 0) for verdict in Verdict},
-            )
-        ),
+        judgement=_judged(cluster, brokers, {verdict: group_sums.get(f"is_{verdict}", 0) for verdict in Verdict}),
     )
 
 

@@ -183,6 +183,10 @@ def _offers(present: Set[str]) -> list[tuple[str, str]]:
         (gettext("a broker does not answer"), {"rule": "broker-away", "about": "broker", "for_s": "30"}),
         (gettext("a disk fills up"), {"rule": "disk", "about": "disk", "threshold": "80"}),
         (gettext("a cluster cannot be reached"), {"rule": "cluster-away", "about": "cluster", "for_s": "30"}),
+        (
+            gettext("something in a cluster is not all right"),
+            {"rule": "cluster-verdict", "about": "cluster_verdict", "for_s": "120"},
+        ),
     )
     return [
         (words, f"{reverse('set_alert_rule')}?{_query(**values)}")

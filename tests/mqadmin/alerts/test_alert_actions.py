@@ -65,6 +65,8 @@ def test_a_rule_is_made_changed_and_taken_back(ann: AbstractUser, hook: AlertCha
         ({"about": "disk", "threshold": 101}, "threshold"),
         ({"about": "weather"}, "about"),
         ({"rule": "a/b"}, "rule"),
+        ({"about": "verdict", "verdicts": ["stalled", "partial"]}, "verdicts"),
+        ({"about": "cluster_verdict", "verdicts": ["busy"]}, "verdicts"),
         ({"channels": ["nobody"]}, "channels"),
         ({"escalate_minutes": 5, "channels": ["hook"]}, "escalation_channels"),
         ({"escalate_minutes": 5, "escalation_channels": ["hook"]}, "channels"),
@@ -84,6 +86,13 @@ def test_a_rule_on_verdicts_watches_the_worst_unless_others_are_chosen(ann: Abst
     assert AlertRule.objects.get().verdicts == ["stalled", "stopped"]
     set_rule(ann, about="verdict", threshold=0, verdicts=["slow"])
     assert AlertRule.objects.get().verdicts == ["slow"]
+    set_rule(ann, about="cluster_verdict", threshold=0)
+    worst = ["not_running", "partial", "stalled", "stopped", "unreachable"]
+    assert AlertRule.objects.get().verdicts == worst
+    changed = set_rule(ann, about="cluster_verdict", threshold=0, verdicts=["partial", "failing"])
+    assert AlertRule.objects.get().verdicts == ["failing", "partial"]
+    take_back(ann, changed)
+    assert AlertRule.objects.get().verdicts == worst
 
 
 def test_a_rule_is_paused_and_goes_on(ann: AbstractUser) -> None:

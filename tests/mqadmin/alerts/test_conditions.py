@@ -15,7 +15,9 @@ from mqadmin.alerts.conditions import (
     matches,
     read,
 )
+from mqadmin.clusters.cluster_verdict import ClusterInput, judge_cluster
 from mqadmin.clusters.figures import Drain, DrainKind
+from mqadmin.clusters.models import ClusterState
 
 
 def group(**values: object) -> GroupFacts:
@@ -24,6 +26,15 @@ def group(**values: object) -> GroupFacts:
 
 def broker(**values: object) -> BrokerFacts:
     return BrokerFacts(cluster="prod", name="a", **values)  # type: ignore[arg-type]
+
+
+def watching(*verdicts: str) -> Condition:
+    return Condition(about=About.CLUSTER_VERDICT, verdicts=frozenset(verdicts))
+
+
+def judged(state: str = ClusterState.REACHABLE, away_count: int = 0, **groups: int) -> ClusterFacts:
+    found = judge_cluster(ClusterInput(state=state, away_count=away_count, groups=groups))
+    return ClusterFacts(cluster="prod", judged=found)
 
 
 BAD = frozenset({"stalled", "stopped"})
@@ -100,6 +111,14 @@ CASES = [
     ("cluster away", Condition(about=About.CLUSTER), ClusterFacts(cluster="prod", is_reachable=False), True),
     ("cluster there", Condition(about=About.CLUSTER), ClusterFacts(cluster="prod", is_reachable=True), False),
     ("cluster never asked", Condition(about=About.CLUSTER), ClusterFacts(cluster="prod"), None),
+    ("cluster's worst is watched", watching("stalled"), judged(stalled=3, away_count=1), True),
+    ("behind the worst is watched", watching("partial"), judged(stalled=3, away_count=1), True),
+    ("cluster has others", watching("partial", "unreachable"), judged(stalled=3), False),
+    ("cluster is all right", watching("stalled"), judged(ok=3), False),
+    ("cluster does not answer", watching("stalled"), judged(ClusterState.UNREACHABLE), None),
+    ("that it does not is watched", watching("unreachable"), judged(ClusterState.UNREACHABLE), True),
+    ("nothing known of a cluster", watching("stalled"), judged(ClusterState.NEW), None),
+    ("that nothing is is watched", watching("unknown"), judged(ClusterState.NEW), True),
 ]
 
 
@@ -142,6 +161,12 @@ def test_a_full_disk_ends_two_points_below(percent: float, holds: bool) -> None:
 )
 def test_patterns(pattern: str, name: str, fits: bool) -> None:
     assert matches(pattern, name) is fits
+
+
+def test_the_reading_of_a_cluster_has_all_that_is_not_all_right() -> None:
+    reading = read(watching("partial"), judged(stalled=3, away_count=1), is_firing=False)
+    found = [{"verdict": "stalled", "count": 3}, {"verdict": "partial", "count": 1}]
+    assert reading.said == {"verdict": "stalled", "value": 4, "findings": found}
 
 
 def test_a_cluster_has_no_other_name_to_fit() -> None:

@@ -10,8 +10,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from mqadmin.alerts import evaluating
+from mqadmin.alerts.conditions import About
 from mqadmin.alerts.evaluating import evaluate
 from mqadmin.alerts.models import Alert, AlertDelivery, AlertNotice, AlertSilence, AlertTurn
+from mqadmin.alerts.sentences import what_words
 from mqadmin.clusters.models import Group
 from tests.mqadmin.alerts.conftest import make_rule
 from tests.support import console_rows as seed
@@ -125,6 +127,38 @@ def test_a_cluster_that_is_away_says_so_once_and_its_groups_keep_still(prod: Any
     assert Alert.objects.get().reading == {"error": "connection refused"}
 
 
+def test_the_verdict_of_a_cluster_fires_once_and_says_all(prod: Any, billing: Group, hook: Any, now: Any) -> None:
+    make_rule(hook, name="prod", about="cluster_verdict", verdicts=["stalled", "partial"], resolve_s=0)
+    evaluate(now)
+    (alert,) = Alert.objects.all()
+    assert (alert.name, alert.subject, alert.state) == ("", "cluster", "firing")
+    assert what_words(About.CLUSTER_VERDICT, alert.reading) == "STALLED: 1 group STALLED."
+    prod.brokers.update(last_error="connection refused")
+    evaluate(now + timedelta(seconds=10))
+    alert.refresh_from_db()
+    assert what_words(About.CLUSTER_VERDICT, alert.reading) == "STALLED: 1 group STALLED, 1 broker away."
+    Group.objects.update(verdict="ok")
+    evaluate(now + timedelta(seconds=20))
+    alert.refresh_from_db()
+    assert what_words(About.CLUSTER_VERDICT, alert.reading) == "PARTIAL: 1 broker away."
+    prod.brokers.update(last_error="")
+    evaluate(now + timedelta(seconds=30))
+    assert states() == [("", "resolved")]
+    assert kinds() == ["fired", "resolved"]
+
+
+def test_the_verdict_of_a_cluster_that_is_away_is_not_known_unless_that_is_watched(
+    prod: Any, billing: Group, now: Any
+) -> None:
+    make_rule(name="groups", about="cluster_verdict", verdicts=["stalled"], resolve_s=0)
+    make_rule(name="all", about="cluster_verdict", verdicts=["stalled", "unreachable"], resolve_s=0)
+    evaluate(now)
+    type(prod).objects.update(state="unreachable", last_error="connection refused")
+    evaluate(now + timedelta(seconds=10))
+    readings = {one.rule.name: (one.state, one.reading["verdict"]) for one in Alert.objects.select_related("rule")}
+    assert readings == {"groups": ("firing", "stalled"), "all": ("firing", "unreachable")}
+
+
 def test_patterns_choose_clusters_and_groups(prod: Any, billing: Group, now: Any) -> None:
     other = seed.make_cluster("test", now=now)
     for cluster in (prod, other):
@@ -218,6 +252,7 @@ def test_the_number_of_queries_does_not_grow_with_groups(prod: Any, billing: Gro
     make_rule(hook)
     make_rule(name="dead", about="dead_letters", verdicts=[], threshold=1, window_minutes=15)
     make_rule(name="conflict", about="conflict", verdicts=[])
+    make_rule(name="cluster", about="cluster_verdict")
 
     def queries(at: Any) -> int:
         with CaptureQueriesContext(

@@ -250,6 +250,17 @@ def test_overview_counts_and_puts_the_worst_first(cluster: Cluster) -> None:
     assert [(one.verdict, one.count) for one in card.judgement.findings] == [("stalled", 2), ("slow", 1)]
 
 
+def test_judgements_are_those_of_the_cards(cluster: Cluster, django_assert_num_queries: Any) -> None:
+    group(cluster, "a", "slow", lag=10)
+    group(cluster, "SYSTEM", "stalled", lag=9, is_system=True)
+    cluster.brokers.create(name="a", address="x:1", seen_at=NOW, scheduler_driver="", last_error="refused")
+    other = Cluster.objects.create(name="other", namesrv="127.0.0.1:1")
+    with django_assert_num_queries(2):
+        found = selectors.judgements([cluster, other])
+    assert found == {one.head.pk: one.judgement for one in selectors.overview().clusters}
+    assert found[cluster.pk].verdict == "partial"
+
+
 def test_cluster_page_says_which_broker_answers_and_who_drives(cluster: Cluster) -> None:
     cluster.brokers.create(name="a", address="x:1", seen_at=NOW, scheduler_driver="", scheduler_late_ms=12)
     cluster.brokers.create(name="b", address="x:2", seen_at=NOW, last_error="refused")

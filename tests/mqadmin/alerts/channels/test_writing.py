@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -51,6 +52,25 @@ def test_a_message_says_what_fires_where_and_links_to_it() -> None:
     assert found.lines[0].words == "1,200 messages wait; the rule allows 1,000."
     assert found.lines[0].url in found.text
     assert found.url in found.text
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "words"),
+    [
+        ("en", "FIRING clusters: prod", "STALLED: 3 groups STALLED, 1 broker away."),
+        ("zh-hans", "触发 clusters：prod", "停滞：3 个消费组停滞，1 个 Broker 离线。"),
+    ],
+)
+def test_a_message_about_a_cluster_names_it_once_and_says_all_that_is_not_right(
+    language: str, title: str, words: str
+) -> None:
+    findings = [{"verdict": "stalled", "count": 3}, {"verdict": "partial", "count": 1}]
+    reading = {"verdict": "stalled", "value": 4, "findings": findings}
+    alert = replace(told(1, ""), about=About.CLUSTER_VERDICT, reading=reading)
+    address = "https://mq.example.com/alerts/"
+    found = message(NoticeKind.FIRED, "clusters", "prod", [alert], 1, language=language, url=address, key="k-1")
+    assert (found.title, found.lines[0].name, found.lines[0].words) == (title, "prod", words)
+    assert found.document["alerts"][0]["reading"] == reading
 
 
 def test_a_message_in_chinese() -> None:
