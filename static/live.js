@@ -186,8 +186,10 @@
     if (hidden > 0) tabs.scrollLeft += Math.ceil(hidden);
   }
 
+  const scrollBoxes = (root) => root.querySelectorAll(".table-scroll, .tabs, .code-sample");
+
   function watchScroll(root) {
-    for (const box of root.querySelectorAll(".table-scroll, .tabs, .code-sample")) {
+    for (const box of scrollBoxes(root)) {
       if (box.matches(".tabs")) showCurrentTab(box);
       box.addEventListener("scroll", () => markScroll(box), { passive: true });
       resizes.observe(box); // calls back at once, and whenever the width changes
@@ -207,6 +209,9 @@
     }
     snapshots.set(target.id, snapshot(target));
   });
+
+  // at once, so that no box that scrolls is without its tab stop until the observer is called
+  document.addEventListener("htmx:afterSwap", (event) => scrollBoxes(event.target).forEach(markScroll));
 
   document.addEventListener("htmx:afterSettle", () => {
     for (const [id, seen] of snapshots) {
