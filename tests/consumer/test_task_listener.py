@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from consumer.engine.message import Message
 from consumer.listener import registry
 from consumer.task_listener import TaskListener, TaskSilent, task_listener
 from consumer.task_replies import TaskFailed
+from tests.support.waiting import wait_until
 
 RAN: list[Any] = []
 
@@ -42,6 +44,8 @@ def app() -> Iterator[Celery]:
             raise self.retry(countdown=0)
 
     yield made
+    # They end a moment after the loop of their test, and would write into the log of other tests.
+    wait_until(lambda: not any(thread.name == "task replies" for thread in threading.enumerate()))
     made.close()
 
 

@@ -7,7 +7,10 @@ import logging
 import pytest
 
 from remoting.complaints import ComplaintLog
+from tests.support.logged import lines_of, records_of
 from tests.support.manual_clock import ManualClock
+
+LOGGER = "remoting.complaints"
 
 
 @pytest.fixture
@@ -21,7 +24,7 @@ def complaints(clock: ManualClock) -> ComplaintLog:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    return lines_of(caplog, LOGGER, logging.WARNING)
 
 
 def test_the_first_complaint_is_written_at_once_and_its_repetitions_are_not(
@@ -102,7 +105,7 @@ def test_what_is_left_out_can_be_seen_at_debug_level(
     with caplog.at_level(logging.DEBUG, logger="remoting.complaints"):
         complaints.warn("10.0.0.1", "broken frame", "first")
         complaints.warn("10.0.0.1", "broken frame", "second")
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+    assert [(record.levelname, record.getMessage()) for record in records_of(caplog, LOGGER)] == [
         ("WARNING", "first"),
         ("DEBUG", "second"),
     ]
@@ -128,7 +131,7 @@ def test_the_traceback_of_the_same_mistake_is_written_once_in_the_interval(
             raise ValueError("ours")
         except ValueError:
             complaints.exception("SEND_MESSAGE", "failed request", "request %d failed", number)
-    written = [record for record in caplog.records if record.levelno == logging.ERROR]
+    written = records_of(caplog, LOGGER, logging.ERROR)
     assert [record.getMessage() for record in written] == [
         "request 0 failed",
         "request 2 failed; SEND_MESSAGE, failed request: 1 more in 60 s were not logged",

@@ -13,6 +13,7 @@ from remoting.wire.command import Command
 from remoting.wire.errors import FrameError
 from remoting.wire.frames import encode_frame
 from remoting.wire.limits import FRAME_BYTES_MAX
+from tests.support.logged import lines_of
 from tests.support.memory_network import Answering, Pipe, Recorder
 from tests.support.waiting import eventually
 
@@ -26,7 +27,7 @@ async def test_a_request_is_answered() -> None:
 async def test_both_ends_may_ask() -> None:
     pipe = Pipe(Answering(), Answering())
     answers = await asyncio.gather(
-        pipe.client.request(Command(code=34), 1000), pipe.server.request(Command(code=307), 60_000)
+        pipe.client.request(Command(code=34), 60_000), pipe.server.request(Command(code=307), 60_000)
     )
     assert [answer.code for answer in answers] == [0, 0]
 
@@ -57,7 +58,7 @@ async def test_a_broken_stream_closes_the_connection_and_says_so_once_with_the_p
     pipe.to_server.write(good + b"\xff\xff\xff\xff" + good)
     await eventually(lambda: server.lost)
     assert [request.code for request in server.requests] == [34]
-    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    warnings = lines_of(caplog, "remoting", logging.WARNING)
     assert len(warnings) == 1
     assert "127.0.0.1:50000: frame length -1" in warnings[0]
 

@@ -65,7 +65,7 @@ class Listening:
         await self.server.close()
 
     async def connect(self) -> ClientConnection:
-        return await connect("127.0.0.1", self.port, Recorder(), 1000)
+        return await connect("127.0.0.1", self.port, Recorder(), 60_000)
 
     async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.port)
@@ -76,10 +76,10 @@ def test_requests_are_answered_and_oneways_are_not(run: Run) -> None:
         async with Listening() as listening:
             client = await listening.connect()
             client.requester.send_oneway(Command(code=15))
-            answer = await client.request(Command(code=34, body=b"x" * 1_000_000), 5000)
+            answer = await client.request(Command(code=34, body=b"x" * 1_000_000), 60_000)
             assert len(answer.body) == 1_000_000
             assert [request.code for request in listening.echo.requests] == [15, 34]
-            await client.closed_within(1)
+            await client.closed_within(60)
 
     run(main())
 
@@ -104,8 +104,8 @@ def test_a_stream_that_is_not_ours_is_closed_and_others_are_served_on(run: Run, 
             writer.write(stream)
             assert await asyncio.wait_for(reader.read(), 60) == b""
             writer.close()
-            assert (await client.request(Command(code=34), 1000)).code == 0
-            await client.closed_within(1)
+            assert (await client.request(Command(code=34), 60_000)).code == 0
+            await client.closed_within(60)
 
     run(main())
 
@@ -114,8 +114,8 @@ def test_a_version_from_the_future_is_served(run: Run) -> None:
     async def main() -> None:
         async with Listening() as listening:
             client = await listening.connect()
-            assert (await client.request(Command(code=34, version=2_000_000_000), 1000)).code == 0
-            await client.closed_within(1)
+            assert (await client.request(Command(code=34, version=2_000_000_000), 60_000)).code == 0
+            await client.closed_within(60)
 
     run(main())
 
@@ -187,7 +187,7 @@ def test_an_idle_connection_is_closed_and_a_busy_one_is_not(run: Run) -> None:
                 assert (await busy.request(Command(code=34), 60_000)).code == 0
             await eventually(lambda: not idle.is_open)
             assert busy.is_open
-            await busy.closed_within(1)
+            await busy.closed_within(60)
 
     run(main())
 
@@ -231,13 +231,13 @@ def test_a_parked_request_is_answered_later_without_holding_up_others(run: Run) 
     async def main() -> None:
         async with Listening() as listening:
             client = await listening.connect()
-            parked = asyncio.ensure_future(client.request(Command(code=11), 5000))
-            assert (await client.request(Command(code=34), 1000)).code == 0
+            parked = asyncio.ensure_future(client.request(Command(code=11), 60_000))
+            assert (await client.request(Command(code=34), 60_000)).code == 0
             assert not parked.done()
             connection, request = listening.echo.parked[0]
             connection.send(response(request, 19))
             assert (await parked).code == 19
-            await client.closed_within(1)
+            await client.closed_within(60)
 
     run(main())
 
@@ -260,10 +260,10 @@ async def test_an_ipv6_peer_is_shown_with_brackets() -> None:
         port = await server.listen("::1", 0)
     except ListenError as error:
         pytest.skip(f"no IPv6 here: {error}")
-    client = await connect("::1", port, Recorder(), 1000)
+    client = await connect("::1", port, Recorder(), 60_000)
     await eventually(lambda: echo.connections)
     assert echo.connections[0].peer.startswith("[::1]:")
-    await client.closed_within(1)
+    await client.closed_within(60)
     await server.close()
 
 
@@ -276,12 +276,12 @@ def test_one_connection_too_many_is_closed_and_the_others_go_on(run: Run, caplog
                 with contextlib.suppress(ConnectionError):
                     assert await asyncio.wait_for(reader.read(), 60) == b""
                 writer.close()
-            assert (await first.request(Command(code=10, body=b"still here"), 1000)).body == b"still here"
+            assert (await first.request(Command(code=10, body=b"still here"), 60_000)).body == b"still here"
             assert len(listening.server.connections) == 2
             second.close()
             await eventually(lambda: len(listening.server.connections) == 1)
             third = await listening.connect()
-            assert (await third.request(Command(code=10, body=b"room again"), 1000)).body == b"room again"
+            assert (await third.request(Command(code=10, body=b"room again"), 60_000)).body == b"room again"
             first.close()
             third.close()
 

@@ -18,17 +18,27 @@ class BrokerInThread:
     def __init__(self, store: Path, **settings: Any) -> None:
         self.runtime = BrokerRuntime(BrokerConfig(store=store, port=0, namesrv_port=0, flush="sync", **settings))
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="broker")
+        # Of one that does not start or stop, the test fails, and the run goes on to its end.
+        self._thread = threading.Thread(target=self.loop.run_forever, name="broker", daemon=True)
 
     def __enter__(self) -> BrokerInThread:
         self._thread.start()
-        self.run(self.runtime.start())
+        try:
+            self.run(self.runtime.start())
+        except BaseException:
+            self._end_thread()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.run(self.runtime.stop())
+        try:
+            self.run(self.runtime.stop())
+        finally:
+            self._end_thread()
+
+    def _end_thread(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
+        self._thread.join(WITHIN_S)
         self.loop.close()
 
     def run(self, coroutine: Any) -> Any:

@@ -49,6 +49,13 @@ class BrokerProbe:
         mine = [item for item in self.watch().committed if (item.group, item.topic) == (group, topic)]
         return {item.queue_id: item.committed_offset for item in mine}
 
+    def progress(self, group: str, topic: str) -> dict[int, tuple[int, int]]:
+        """Queue id → committed offset, and one past the last message, of the same moment."""
+        told = self.watch()
+        ends = {queue.queue_id: queue.max_offset for queue in told.queues if queue.topic == topic}
+        mine = [item for item in told.committed if (item.group, item.topic) == (group, topic)]
+        return {item.queue_id: (item.committed_offset, ends[item.queue_id]) for item in mine}
+
     def max_offsets(self, topic: str) -> dict[int, int]:
         """Queue id → one past the last message."""
         return {queue.queue_id: queue.max_offset for queue in self.watch().queues if queue.topic == topic}

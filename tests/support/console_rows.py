@@ -226,7 +226,15 @@ def make_subscription(
     return Subscription.objects.create(group=group, topic_name=topic, expression=expression, **(fields | changes))
 
 
-def make_event(group: Group, kind: str, *, at: datetime, client_id: str = "", **details: Any) -> RebalanceEvent:
+def make_event(
+    group: Group,
+    kind: str,
+    *,
+    at: datetime,
+    client_id: str = "",
+    source: RebalanceSource = RebalanceSource.WATCH,
+    **details: Any,
+) -> RebalanceEvent:
     return RebalanceEvent.objects.create(
         cluster=group.cluster,
         group=group,
@@ -234,7 +242,7 @@ def make_event(group: Group, kind: str, *, at: datetime, client_id: str = "", **
         kind=kind,
         client_id=client_id,
         details=details,
-        source=RebalanceSource.WATCH,
+        source=source,
         source_key=f"{kind}:{client_id}:{at.timestamp()}"[:255],
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import django
@@ -43,12 +43,13 @@ from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
 from mqadmin.observing.sampling import sample_once  # noqa: E402
 from mqadmin.people.roles import Role  # noqa: E402
 from mqadmin.producers.models import SeenProducer  # noqa: E402
-from mqadmin.reports.models import DayReport, GroupDay, ReportRun  # noqa: E402
+from mqadmin.rebalances.models import RebalanceSource  # noqa: E402
 from mqadmin.retries import indexing as retry_indexing  # noqa: E402
 from mqadmin.tokens.models import ApiToken, digest_of  # noqa: E402
 from remoting.wire.properties import Property  # noqa: E402
 from remoting.wire.stored_message import StoredMessage  # noqa: E402
 from tests.support import console_rows as seed  # noqa: E402
+from tests.support.console_reports import reported  # noqa: E402
 from tests.support.dead_letter_brokers import dead_message  # noqa: E402
 from tests.support.people import make_person  # noqa: E402
 from tests.support.waiting import wait_until  # noqa: E402
@@ -147,42 +148,6 @@ def watched(cluster: Cluster, now: datetime) -> None:
         zone="Asia/Shanghai",
         note="night",
         made_by="admin",
-    )
-
-
-def reported(cluster: Cluster, now: datetime) -> None:
-    """A day on which billing missed its objective, and a run that failed."""
-    day = date(2026, 11, 20)
-    totals = {"over_s": 2_460, "produced": 900, "consumed": 700, "retried": 12, "dead": 3}
-    ReportRun.objects.create(
-        since=day, until=day, state="failed", asked_at=now, problem="Spark's JVM was not ready within 180 s."
-    )
-    report = DayReport.objects.create(
-        cluster=cluster, day=day, made_at=now, is_whole=True, group_count=1, over_count=1, **totals
-    )
-    GroupDay.objects.create(
-        report=report,
-        group_name="billing",
-        known_s=86_400,
-        lag_p50=0,
-        lag_p95=80,
-        lag_p99=90,
-        lag_max=100,
-        lag_last=5,
-        worst_hour=14,
-        is_quiet=False,
-        is_abandoned=False,
-        hot_queue="orders/broker-a/1",
-        skew=4.0,
-        produced_before=450,
-        over_s_before=60,
-        hours=[[14, 3_600, 2.5, 9, 2_460]],
-        delivered=480,
-        delivery_p50_s=0.08,
-        delivery_p95_s=1.5,
-        delivery_p99_s=95.0,
-        deliveries=[["orders", 400, 0.07, 1.4, 90.0], ["refunds", 80, 0.2, 3.0, 99.0]],
-        **totals,
     )
 
 
@@ -369,6 +334,63 @@ def member_joins(group: str, client_id: str) -> None:
     _publish(ChangeKind.REBALANCES)
 
 
+def rebalanced(group: str) -> None:
+    """Two days of rebalances, of each kind and source: pauses, gaps, a deployment, and a group that churns."""
+    now = timezone.now()
+    found = Group.objects.get(name=group)
+    first, second, long = "10.0.3.7@2211#1", "10.0.3.7@2211#2", "billing-worker-7f6c9d5b8-x2x9q@8812#1690000000000"
+    runtime, poll = RebalanceSource.RUNTIME, RebalanceSource.POLL
+
+    def happens(minutes: float, kind: str, client_id: str = "", **values: Any) -> None:
+        seed.make_event(found, kind, at=now - timedelta(minutes=minutes), client_id=client_id, **values)
+
+    def moves(giver: str, taker: str, *queue_ids: int, broker: str = "broker-a") -> list[dict[str, Any]]:
+        named = {"topic": "orders", "broker": broker, "from": giver, "to": taker}
+        return [{**named, "queue_id": queue_id} for queue_id in queue_ids]
+
+    def pause(least: int, most: int | None, *, is_over: bool = True) -> dict[str, Any]:
+        bounds = {"at_least_s": least, "at_most_s": most, "is_over": is_over}
+        return {**bounds, "topic": "orders", "broker": "broker-a", "queue_id": 3}
+
+    happens(1, "joined", long, member_count=3)
+    happens(0.98, "queues_moved", moves=[*moves(first, long, 1), *moves(second, long, 3)])
+    happens(1.2, "instance_started", long, source=runtime, worker="loops@shop-worker-1", reason="")
+    happens(1.3, "scaled", source=runtime, wanted=3, is_stopped=False)
+    happens(6, "queues_moved", moves=moves(long, first, 2, 3), pause=pause(825, None, is_over=False))
+    happens(6.1, "lost", long, member_count=2)
+    died = "its process is gone"
+    happens(6.2, "instance_died", long, source=runtime, worker="loops@shop-worker-1", reason=died)
+    for minutes in range(9, 40, 6):
+        happens(minutes, "lost", f"10.0.3.9@{minutes}#1", member_count=2)
+        happens(minutes - 2, "joined", f"10.0.3.9@{minutes}#1", member_count=3)
+    happens(44, "queues_moved", moves=moves(first, second, 0, 1), pause=pause(75, 165))
+    happens(50, "queues_moved", moves=moves(first, first, 2), pause=pause(0, 0))
+    changed = [{"topic": "orders", "before": "*", "after": "paid || refunded"}, {"topic": "stock", "before": "*"}]
+    happens(52, "subscription_changed", second, topics=changed)
+    happens(160, "gone", second, source=poll, member_count=1)
+    told = (now - timedelta(minutes=163)).isoformat()
+    here, there = moves(second, first, *range(16)), moves(second, first, *range(16), broker="broker-b")
+    happens(161, "queues_moved", source=poll, since=told, moves=[*here, *there], pause=pause(0, 75))
+    happens(1_500, "queues_moved", moves=moves("", first, 0, 1, 2, 3), pause=None)
+    happens(1_501, "joined", first, member_count=1)
+    happens(1_502, "instance_stopped", second, source=runtime, worker="loops@shop-1", reason="its worker stopped")
+    now_s = int(now.timestamp())
+    # What is between is a gap.
+    for state, note, since, until in (
+        ("complete", "", 1_600, 700),
+        ("complete", "", 640, 170),
+        ("failed", "the cluster does not answer: 127.0.0.1:9876", 170, 120),
+        ("complete", "", 120, 55),
+        ("partial", "no answer from broker-b", 55, 54),
+        ("complete", "", 54, 0),
+    ):
+        found.cluster.sampled_spans.create(
+            state=state, note=note, since_s=now_s - 60 * since, until_s=now_s - 60 * until
+        )
+    _publish(ChangeKind.REBALANCE, group)
+    _publish(ChangeKind.REBALANCES)
+
+
 def real_cluster(namesrv: str) -> None:
     """A cluster "here" whose broker is really there."""
     here = Cluster.objects.create(name="here", namesrv=namesrv)
@@ -431,6 +453,7 @@ STEPS: dict[str, Callable[..., Any]] = {
         flows,
         verdicts_turn,
         member_joins,
+        rebalanced,
         real_cluster,
         indexed,
         rules_applied,

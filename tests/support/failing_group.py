@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 from consumer.engine.message import Message
@@ -26,14 +26,16 @@ class PaymentTimeout(Exception):
 class FailingGroup:
     """Joins on entering, leaves on leaving. What it fails on is dead after `retries`, of which it wants none by itself.
 
-    `consumed` are the bodies that it took, once `heal` was called.
+    With `is_orderly` its members consume in order. `consumed` are the bodies that it took, once `heal` was called.
     """
 
-    def __init__(self, cluster: OurBroker, topic: str, group: str, *, retries: int = 0) -> None:
+    def __init__(
+        self, cluster: OurBroker, topic: str, group: str, *, retries: int = 0, is_orderly: bool = False
+    ) -> None:
         self.shop = Shop(cluster, topic, group)
         self.consumed: list[str] = []
         self.failed: list[str] = []
-        self._retries = retries
+        self._config = {"max_reconsume_times": retries, "is_orderly": is_orderly}
         self._is_healed = False
         self._member: PushConsumer | None = None
         self._loop = asyncio.new_event_loop()
@@ -52,7 +54,7 @@ class FailingGroup:
         self._loop.close()
 
     def join(self) -> None:
-        self._member = self._run(self.shop.join(self._listen, max_reconsume_times=self._retries))
+        self._member = self._run(self.shop.join(self._listen, **self._config))
 
     def leave(self) -> None:
         assert self._member is not None
@@ -64,13 +66,19 @@ class FailingGroup:
     def sicken(self) -> None:
         self._is_healed = False
 
-    def send_and_fail(self, *bodies: str) -> None:
+    def send_and_fail(self, *bodies: str, properties: Mapping[str, str] | None = None) -> None:
         """Returns when the listener has failed on all of them."""
-        self._run(self.shop.send(*bodies, tags="paid"))
+        self._run(self.shop.send(*bodies, tags="paid", properties=properties))
         wait_until(lambda: set(bodies) <= set(self.failed), WITHIN_S, "the failures of the listener")
 
     def wait_consumed(self, *bodies: str) -> None:
         wait_until(lambda: set(bodies) <= set(self.consumed), WITHIN_S, "what the healed group consumes")
+
+    def wait_consumed_times(self, times: int, *bodies: str) -> None:
+        """Returns when it has consumed each of them so often."""
+        wait_until(
+            lambda: all(self.consumed.count(body) >= times for body in bodies), WITHIN_S, "what it consumes again"
+        )
 
     async def _listen(self, message: Message) -> None:
         if message.text == WARM_UP:

@@ -29,7 +29,8 @@ def follower_thread(*, stopped_within_s: float, pace: Pace = PACE) -> Iterator[t
         finally:
             connections.close_all()
 
-    thread = threading.Thread(target=run)
+    # One that does not stop fails its test, and the run goes on to its end.
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
         yield thread

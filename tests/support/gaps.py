@@ -1,4 +1,4 @@
-"""How long a group stood still, as the broker's committed offsets say."""
+"""How long a group stood still while messages waited, as the broker's committed offsets say."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class CommittedOffsets:
 
     def _watch(self) -> None:
         while not self._ended.wait(POLL_S):
-            offsets = self._probe.committed(self._group, self._topic)
+            offsets = self._probe.progress(self._group, self._topic)
             now_s = time.monotonic()
-            for queue_id, offset in offsets.items():
+            for queue_id, (offset, end) in offsets.items():
                 before = self._offsets.get(queue_id, -1)
                 if offset < before:
                     self.backwards.append((queue_id, before, offset))
-                if offset != before:
+                if offset != before or offset == end:
                     self._moved_s[queue_id] = now_s
                 self._offsets[queue_id] = offset
                 self.longest_gap_s = max(self.longest_gap_s, now_s - self._moved_s[queue_id])

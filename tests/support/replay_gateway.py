@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import StrEnum
 from types import SimpleNamespace
 
@@ -22,6 +23,7 @@ from tests.support.virtual_time import VirtualLoop, VirtualTime
 
 ADDRESS, BROKER = "broker:1", "broker-a"
 QUEUES = 2
+READ_MAX = 320
 HOST = ("127.0.0.1", 1)
 
 
@@ -42,6 +44,7 @@ class Reads(StrEnum):
     ALL = "all"
     REFUSED = "refused"
     SILENT = "silent"
+    REMOVED = "removed"
 
 
 @dataclasses.dataclass
@@ -59,6 +62,7 @@ class ReplayBroker:
     queues_held: defaultdict[tuple[str, int], list[StoredMessage]] = dataclasses.field(
         default_factory=lambda: defaultdict(list)
     )
+    commit_log_offsets: Iterator[int] = dataclasses.field(default_factory=itertools.count)
 
     @property
     def sending(self) -> ReplayBroker:
@@ -104,30 +108,53 @@ class ReplayBroker:
             case Sent.AWAY:
                 return SendOutcome(Fate.NOT_SENT, "not reached", is_away=True)
 
-    async def read(self, places: Collection[QueuePlace], failures: Failures) -> dict[QueuePlace, QueueReading]:
-        (place,) = places
+    async def read(
+        self, places: Collection[QueuePlace], failures: Failures, *, count: int = READ_MAX
+    ) -> dict[QueuePlace, QueueReading]:
+        return {place: self._read(place, count) for place in places}
+
+    def _read(self, place: QueuePlace, count: int) -> QueueReading:
         held = self.queues_held[place.topic, place.queue_id]
         if self.reads == Reads.REFUSED:
-            return {place: QueueReading((), place.queue_offset, len(held), "no permission")}
-        return {place: QueueReading(tuple(held[place.queue_offset :]), len(held), len(held))}
+            return QueueReading((), place.queue_offset, len(held), "no permission")
+        if self.reads == Reads.REMOVED:
+            return QueueReading((), len(held), len(held), begin_offset=len(held))
+        found = tuple(held[place.queue_offset : place.queue_offset + count])
+        # One beyond the end goes on at the end, as a broker's answer says.
+        return QueueReading(found, min(place.queue_offset + count, len(held)), len(held))
+
+    def make_anew(self, topic: str, counts: Collection[int]) -> None:
+        """Deletes the topic, and makes it again, with so many messages of others in each queue."""
+        for queue_id, count in enumerate(counts):
+            self.queues_held[topic, queue_id].clear()
+            self.grow(topic, queue_id, count)
+
+    def grow(self, topic: str, queue_id: int, count: int) -> None:
+        """Stores messages of others."""
+        for _ in range(count):
+            self._keep(TargetQueue(ADDRESS, BROKER, queue_id), topic, b"another's", {})
 
     async def by_key(self, address: str, topics: Iterable[str], key: str, failures: Failures) -> list[StoredMessage]:
         return []
 
     def _store(self, entry: int, queue: TargetQueue, topic: str, body: bytes, properties: dict[str, str]) -> StoredAt:
+        message = self._keep(queue, topic, body, properties)
+        self.stored.append((entry, self.clock.now_s))
+        return StoredAt(message.offset_message_id, queue.queue_id, message.queue_offset, SendStatus.SEND_OK)
+
+    def _keep(self, queue: TargetQueue, topic: str, body: bytes, properties: dict[str, str]) -> StoredMessage:
         held = self.queues_held[topic, queue.queue_id]
         message = StoredMessage(
             topic=topic,
             queue_id=queue.queue_id,
             queue_offset=len(held),
-            commit_log_offset=len(self.stored),
+            commit_log_offset=next(self.commit_log_offsets),
             store_host=HOST,
             body=body,
             properties_text=encode_properties(properties),
         )
         held.append(message)
-        self.stored.append((entry, self.clock.now_s))
-        return StoredAt(message.offset_message_id, queue.queue_id, message.queue_offset, SendStatus.SEND_OK)
+        return message
 
 
 def in_place(monkeypatch: pytest.MonkeyPatch, broker: ReplayBroker) -> None:

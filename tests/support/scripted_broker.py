@@ -1,7 +1,7 @@
 """A broker and name server that say what a test tells them to, over real sockets, on a thread of their own.
 
 As `WATCHED` it is like ours: `tell` changes what a watch answers. As `POLLED` it is like Apache's: it refuses the watch
-and answers 21, 201, 43, 202 and 203 from `tables`.
+and answers 21, 201, 43, 202, 203 and 11 from `tables`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from remoting.wire.bodies.topics import TopicConfig, TopicOffset, TopicTable, wr
 from remoting.wire.bodies.watch import WatchBody
 from remoting.wire.codes import RequestCode, ResponseCode, request_name
 from remoting.wire.command import Command, response
+from remoting.wire.headers.pull import PullMessageHeader, PullMessageResponseHeader
 from remoting.wire.headers.typed import read_header, write_header
 from remoting.wire.headers.watch import WatchHeader, WatchResponseHeader
+from remoting.wire.stored_message import StoredMessage, encode_message
 
 CLUSTER_NAME = "DefaultCluster"
 BROKER_NAME = "broker-a"
@@ -40,6 +42,10 @@ class Tables:
     committed: CommittedOffsets = field(default_factory=dict)
     ends: dict[MessageQueue, TopicOffset] = field(default_factory=dict)
     members: dict[str, ConsumerConnection] = field(default_factory=dict)
+    # By topic, queue id and queue offset.
+    stored_at_ms: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    # By the same: what is answered instead of a message; None: no answer comes.
+    odd_answers: dict[tuple[str, int, int], bytes | None] = field(default_factory=dict)
 
 
 class ScriptedBroker:
@@ -118,8 +124,8 @@ class ScriptedBroker:
             self.asked.append(request_name(request.code))
             if request.code == RequestCode.WATCH and self._is_watched:
                 self._watch(connection, request)
-            else:
-                connection.send(self._answer(request))
+            elif (answer := self._answer(request)) is not None:
+                connection.send(answer)
 
     def _watch(self, connection: Connection, request: Command) -> None:
         header = read_header(WatchHeader, request.ext_fields)
@@ -137,7 +143,7 @@ class ScriptedBroker:
         fields = WatchResponseHeader(boot=self._boot, revision=len(self._bodies), is_snapshot=is_snapshot)
         return response(request, ResponseCode.SUCCESS, ext_fields=write_header(fields), body=write_body(body))
 
-    def _answer(self, request: Command) -> Command:
+    def _answer(self, request: Command) -> Command | None:
         answers: dict[int, Callable[[Command], bytes | None]] = {
             RequestCode.GET_BROKER_CLUSTER_INFO: lambda _: write_body(self._cluster_info()),
             RequestCode.GET_ALL_TOPIC_CONFIG: lambda _: write_body(TopicTable(topic_config_table=self.tables.topics)),
@@ -148,6 +154,8 @@ class ScriptedBroker:
             RequestCode.GET_TOPIC_STATS_INFO: self._topic_stats,
             RequestCode.GET_CONSUMER_CONNECTION_LIST: self._members,
         }
+        if request.code == RequestCode.PULL_MESSAGE:
+            return self._pulled(request)
         answer = answers.get(request.code)
         if answer is None:
             remark = f" request type {request.code} not supported"
@@ -166,6 +174,25 @@ class ScriptedBroker:
             },
             cluster_addr_table={CLUSTER_NAME: list(masters)},
         )
+
+    def _pulled(self, request: Command) -> Command | None:
+        asked = read_header(PullMessageHeader, request.ext_fields)
+        offset = asked.queue_offset
+        at = (asked.topic, asked.queue_id, offset)
+        stored_at_ms, odd = self.tables.stored_at_ms.get(at), self.tables.odd_answers.get(at, b"")
+        if odd is None:
+            return None
+        place = PullMessageResponseHeader(
+            suggest_which_broker_id=0, next_begin_offset=offset + 1, min_offset=0, max_offset=offset + 1
+        )
+        if odd:
+            return response(request, ResponseCode.SUCCESS, ext_fields=write_header(place), body=odd)
+        if stored_at_ms is None:
+            return response(request, ResponseCode.PULL_NOT_FOUND, ext_fields=write_header(place))
+        message = StoredMessage(
+            topic=asked.topic, queue_id=asked.queue_id, queue_offset=offset, store_timestamp_ms=stored_at_ms
+        )
+        return response(request, ResponseCode.SUCCESS, ext_fields=write_header(place), body=encode_message(message))
 
     def _topic_stats(self, request: Command) -> bytes:
         topic = request.ext_fields["topic"]

@@ -12,7 +12,7 @@ from typing import Any, Generic, Self, TypeVar
 from remoting.connection import Connection
 from remoting.wire.bodies.consume_stats import ConsumeStats, QueueProgress, write_consume_stats
 from remoting.wire.bodies.document import write_body
-from remoting.wire.bodies.groups import GroupList
+from remoting.wire.bodies.groups import GroupList, ProducerInfo, ProducerTable
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.route import BrokerData, ClusterInfo
 from remoting.wire.bodies.topics import TopicConfig, TopicOffset, TopicTable, write_topic_stats
@@ -27,12 +27,16 @@ CLUSTER = "DefaultCluster"
 
 @dataclass
 class TopicBroker:
-    """`lag` by group, of every topic. A change is refused with the words `refusal`, or costs the connection."""
+    """`lag` by group, of every topic; `producers`: client ids by producer group.
+
+    A change is refused with the words `refusal`, or costs the connection.
+    """
 
     name: str
     topics: dict[str, TopicConfig] = field(default_factory=dict)
     message_count: int = 0
     lag: dict[str, int] = field(default_factory=dict)
+    producers: dict[str, list[str]] = field(default_factory=dict)
     refusal: str = ""
     hangs_up: bool = False
     server: AnsweringServer = field(default_factory=AnsweringServer)
@@ -47,6 +51,7 @@ class TopicBroker:
             code.GET_TOPIC_STATS_INFO: self._stats,
             code.QUERY_TOPIC_CONSUME_BY_WHO: self._readers,
             code.GET_CONSUME_STATS: self._progress,
+            code.GET_ALL_PRODUCER_INFO: self._producers,
         }
 
     def _config(self, _: Connection, request: Command) -> Command:
@@ -93,6 +98,10 @@ class TopicBroker:
 
     def _readers(self, _: Connection, request: Command) -> Command:
         return response(request, ResponseCode.SUCCESS, body=write_body(GroupList(group_list=list(self.lag))))
+
+    def _producers(self, _: Connection, request: Command) -> Command:
+        table = {group: [ProducerInfo(client_id=one) for one in clients] for group, clients in self.producers.items()}
+        return response(request, ResponseCode.SUCCESS, body=write_body(ProducerTable(data=table)))
 
     def _progress(self, _: Connection, request: Command) -> Command:
         lag = self.lag[request.ext_fields["consumerGroup"]]

@@ -40,17 +40,28 @@ def test_an_hours_row_is_replaced_by_all_that_is_known() -> None:
     assert rows() == [("orders", "me", 0, [[3, 3], [5, 1]]), ("refunds", "me", 0, [[0, 1]])]
 
 
-def test_the_next_hour_has_a_row_of_its_own_and_the_one_before_is_forgotten_once_written() -> None:
+def test_the_next_hour_has_a_row_of_its_own_and_the_one_before_is_forgotten_an_hour_after_it_was_written() -> None:
     counts = DeliveryCounts()
     counts("orders", NOW_MS, [3])
     counts("orders", NOW_MS + HOUR_MS, [4])
     write(counts, NOW_MS + HOUR_MS)
     assert rows() == [("orders", "me", 0, [[3, 1]]), ("orders", "me", 3600, [[4, 1]])]
-    assert counts.changed(NOW_MS + HOUR_MS) == []
+    assert counts.changed(NOW_MS + 2 * HOUR_MS) == []
     DeliveryHour.objects.all().delete()
+    counts("orders", NOW_MS, [3])
     counts("orders", NOW_MS + HOUR_MS, [4])
+    write(counts, NOW_MS + 2 * HOUR_MS)
+    assert rows() == [("orders", "me", 0, [[3, 1]]), ("orders", "me", 3600, [[4, 2]])]
+
+
+def test_what_is_counted_just_after_the_hour_was_written_is_added_to_it() -> None:
+    counts = DeliveryCounts()
+    counts("orders", NOW_MS, [3, 3, 3])
     write(counts, NOW_MS + HOUR_MS)
-    assert rows() == [("orders", "me", 3600, [[4, 2]])]
+    write(counts, NOW_MS + HOUR_MS)
+    counts("orders", NOW_MS, [5])
+    write(counts, NOW_MS + HOUR_MS)
+    assert rows() == [("orders", "me", 0, [[3, 3], [5, 1]])]
 
 
 def test_what_the_database_did_not_take_comes_with_the_next_write_for_some_hours(

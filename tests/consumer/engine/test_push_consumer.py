@@ -23,6 +23,7 @@ from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.running_info import read_running_info
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
+from tests.support.logged import records_of
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_members import GROUP, Members, listener_into, order_queues
 from tests.support.waiting import eventually
@@ -61,7 +62,7 @@ async def test_a_body_that_does_not_decode_comes_again_and_the_log_has_one_line_
     await members.start(listen, decode=decode, max_reconsume_times=1)
     await eventually(lambda: broker.queues.get(MessageQueue(DLQ, "memory", 0)))
     assert seen == [8]
-    lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    lines = records_of(caplog, "consumer.engine", logging.WARNING)
     assert [record.getMessage().split(": ", 2)[2] for record in lines] == ["NotDecoded: no number: seven"] * 2
     assert not any(record.exc_info for record in lines)
 

@@ -10,6 +10,9 @@ from consumer.hosting import loops_worker
 from consumer.hosting.declared import Difference, declared, differences, differences_now, write_down
 from consumer.hosting.leases import Worker
 from consumer.listener import Declaration, GroupSpec, Registry
+from tests.support.logged import lines_of
+
+LOGGER = "consumer.hosting.declared"
 
 
 def bill(message: object) -> None: ...
@@ -69,10 +72,10 @@ def test_a_worker_whose_code_differs_is_named_in_the_log(caplog: pytest.LogCaptu
         loops_worker.register(worker, slots=4)
     write_down(workers[0], specs())
     write_down(workers[1], specs())
-    assert not caplog.records
+    assert lines_of(caplog, LOGGER) == []
     with caplog.at_level(logging.WARNING):
         write_down(workers[2], specs(tags="*"))
-    assert [record.getMessage() for record in caplog.records] == [
+    assert lines_of(caplog, LOGGER) == [
         "group billing is declared differently: invoices (*), orders (paid) on loops-0@here, loops-1@here;"
         " invoices (*), orders (*) on loops-2@here; deploy the same code to all of them"
     ]

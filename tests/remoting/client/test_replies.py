@@ -58,7 +58,7 @@ class Broker(AnsweringServer):
 
     def push(self, connection: Connection, command: Command) -> None:
         async def pushing() -> None:
-            self.pushed.append(await connection.request(command, 3000))
+            self.pushed.append(await connection.request(command, 60_000))
 
         task = asyncio.create_task(pushing())
         self._pushing.add(task)

@@ -12,8 +12,10 @@ from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import BodyError, HeaderError, MessageError
 from tests.support.broker_parts import Wire
+from tests.support.logged import lines_of, records_of
 
 CODE = 34
+LOGGER = "remoting.complaints"
 
 
 def table_with(processor) -> RequestTable:
@@ -60,7 +62,7 @@ def test_a_mistake_of_ours_becomes_a_system_error_and_the_next_request_is_answer
     first, second = ask(table_with(fail), Command(code=CODE, opaque=1), Command(code=CODE, opaque=2))
     assert (first.code, first.remark) == (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: ours")
     assert second.code == ResponseCode.SUCCESS
-    (record,) = caplog.records
+    (record,) = records_of(caplog, LOGGER)
     assert record.levelno == logging.ERROR
     assert record.exc_info is not None
     assert Wire.peer in record.getMessage()
@@ -113,10 +115,10 @@ def test_the_same_complaint_about_the_same_host_is_logged_once_a_minute_with_its
     for _ in range(10):  # of ten connections
         ask(table, *[Command(code=29_999)] * 10, *[Command(code=code) for code in range(20_000, 20_010)])
         ask(table, *[Command(code=CODE)] * 10)
-    assert len(caplog.records) == 2
+    assert len(records_of(caplog, LOGGER)) == 2
     now_s[0] = 60.0
     ask(table, Command(code=29_998), Command(code=CODE))
-    unknown, body = [record.getMessage() for record in caplog.records[2:]]
+    unknown, body = lines_of(caplog, LOGGER)[2:]
     assert unknown.startswith("broker: 127.0.0.1:40000: unknown request code 29998; ")
     assert "199 more" in unknown
     assert "no JSON" in body
