@@ -40,6 +40,7 @@ ENTRIES = (
     Entry("forget old counts of rules", "mqadmin.deadletter_rules.tasks.forget_old_rule_counts", 3600, "jobs"),
     Entry("ask members", "mqadmin.subscriptions.tasks.ask_members", 15, "jobs"),
     Entry("remove old subscriptions", "mqadmin.subscriptions.tasks.remove_old_subscriptions", 3600, "jobs"),
+    Entry("ask for producers", "mqadmin.producers.tasks.ask_for_producers", 60, "jobs"),
     Entry("look at rules for alerts", "mqadmin.alerts.tasks.look_at_rules", 10, "jobs"),
     Entry("deliver alerts", "mqadmin.alerts.tasks.hand_out_deliveries", 5, "jobs"),
     Entry("remove old alerts", "mqadmin.alerts.tasks.remove_old_alerts", 3600, "jobs"),

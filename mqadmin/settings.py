@@ -314,6 +314,7 @@ SPECTACULAR_SETTINGS = {
         "RebalanceSource": "mqadmin.rebalances.models.RebalanceSource",
         "FindingKind": "mqadmin.api.serializers.subscriptions.FINDING_KINDS",
         "AlertDeliveryStateEnum": "mqadmin.delivery.DeliveryState",
+        "ReplayEntryStateEnum": "mqadmin.api.serializers.replays.ENTRY_STATES",
         "ReportRunState": "mqadmin.reports.models.RunState",
     },
     "PATH_CONVERTER_OVERRIDES": {"name": {"type": "string"}},

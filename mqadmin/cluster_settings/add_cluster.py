@@ -12,6 +12,7 @@ from typing import Annotated
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -32,6 +33,8 @@ class AddCluster:
             label=gettext_lazy("Name"),
             help_text=gettext_lazy("Letters, digits, - and _. It stands in the addresses of pages, and stays."),
             max_length=CLUSTER_NAME_CHARS_MAX,
+            # Its files in the history have its name, and Spark passes over files whose name begins with "_".
+            validators=[RegexValidator(r"^[^_]")],
         ),
     ]
     namesrv: Annotated[str, AddressesField()]

@@ -67,12 +67,19 @@ class Drain:
     per_s: float | None = None
 
 
+class BehindMethod(StrEnum):
+    """Whether a waiting time is the store time of the message, or follows from samples of the queue's end."""
+
+    EXACT = "exact"
+    FROM_SAMPLES = "from_samples"
+
+
 @dataclass(frozen=True, slots=True)
 class Behind:
     """Since when the next message has been waiting. `method`: "store_time" is exact, "observed" means at least.
 
-    `until`: the sample up to which that was seen, where the cluster is sampled. What came with the newest sample has
-    not been seen to wait: how old the sample is says nothing of the message.
+    `until`: the sample up to which that was seen, where the cluster is sampled: how old the sample is says nothing of
+    the message, which may be consumed by now.
     """
 
     since: datetime | None
@@ -83,9 +90,16 @@ class Behind:
     def is_at_least(self) -> bool:
         return self.method == "observed"
 
+    @property
+    def told_method(self) -> BehindMethod | None:
+        """Returns how it is known, in the word for people and scripts; None where nothing waits, or it is not known."""
+        if self.since is None:
+            return None
+        return BehindMethod.FROM_SAMPLES if self.is_at_least else BehindMethod.EXACT
+
     def seen_until(self, now: datetime) -> datetime:
         """Returns up to when the message is known to have waited."""
-        return min(now, self.until) if self.is_at_least and self.until is not None else now
+        return min(now, self.until) if self.until is not None else now
 
     @property
     def is_just_seen(self) -> bool:

@@ -28,7 +28,7 @@ GROUPS_OF_TOPIC_MAX = 6
 GROUPS_ALONE_MAX = 40
 PRODUCER_GROUPS_MAX = 20
 NAMES_TOLD_MAX = 10
-# A producer that nobody has been shown for so long is not taken for one that sends.
+# A producer that has not been seen for so long is not taken for one that sends.
 PRODUCER_SEEN_WITHIN = timedelta(days=1)
 
 

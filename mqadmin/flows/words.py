@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.flows.selectors import producer_groups, reader_names
+from mqadmin.flows.selectors import NAMES_TOLD_MAX, producer_groups, reader_names
 
 
 def readers_words(cluster: Cluster, topic: str) -> str:
@@ -30,10 +30,29 @@ def readers_words(cluster: Cluster, topic: str) -> str:
     return ngettext("%(groups)s reads %(topic)s.", "%(groups)s read %(topic)s.", len(names)) % values
 
 
-def producers_words(cluster: Cluster) -> Iterator[str]:
-    """Yields who may send to it: brokers do not tell to which topics a producer sends."""
-    producers = producer_groups(cluster, timezone.now())
-    if producers:
-        yield _("Seen connected within a day, and perhaps sending to it: %(producers)s.") % {
-            "producers": ", ".join(one.name for one in producers)
+def producers_words(cluster: Cluster, connected: Mapping[str, int], untold: Mapping[str, str]) -> Iterator[str]:
+    """Yields who may send to a topic: brokers do not tell to which topics a producer sends.
+
+    `connected`: producer groups, and how many of their clients its brokers have now; `untold`: brokers that did not say
+    so, and why.
+    """
+    if connected:
+        yield _("Connected to its brokers now, and perhaps sending to it: %(producers)s.") % {
+            "producers": _names([f"{name} ({count:,})" for name, count in sorted(connected.items())])
         }
+    elif not untold:
+        yield _("No producer is connected to its brokers now.")
+    for broker, why in sorted(untold.items()):
+        yield _("Which producers are connected to %(broker)s is not known: %(why)s") % {"broker": broker, "why": why}
+    before = [one.name for one in producer_groups(cluster, timezone.now()) if one.name not in connected]
+    if before:
+        yield _("Seen connected within a day, and perhaps sending to it: %(producers)s.") % {
+            "producers": _names(before)
+        }
+
+
+def _names(names: Sequence[str]) -> str:
+    told, more = ", ".join(names[:NAMES_TOLD_MAX]), len(names) - NAMES_TOLD_MAX
+    if more <= 0:
+        return told
+    return ngettext("%(names)s and %(n)d more", "%(names)s and %(n)d more", more) % {"names": told, "n": more}

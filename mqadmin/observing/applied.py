@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from mqadmin.clusters.models import Cluster
@@ -44,8 +45,8 @@ class Applied:
     changed_groups: set[int] = field(default_factory=set)
     committed_groups: set[int] = field(default_factory=set)
     memberships: dict[str, MembershipChange] = field(default_factory=dict)
-    # Groups whose members were observed before: only these can be compared with now.
-    had_members_seen: set[str] = field(default_factory=set)
+    # When the members of groups were observed before: only these can be compared with now.
+    had_members_seen: dict[str, datetime] = field(default_factory=dict)
     # Client ids that other brokers know to be online.
     elsewhere: dict[str, set[str]] = field(default_factory=dict)
 

@@ -124,15 +124,21 @@ class ClusterFollower:
     async def _watch(self, broker: Broker) -> None:
         """Watches until the broker does not answer any more: then raises GatewayError."""
         async with Gateway(self._namesrv, self._costs) as gateway:
+            wait_ms = self._pace.watch_wait_ms
             while True:
                 header, body = await gateway.watch(
-                    broker.address, boot=broker.boot, since=broker.revision, wait_ms=self._pace.watch_wait_ms
+                    broker.address, boot=broker.boot, since=broker.revision, wait_ms=wait_ms
                 )
                 row_count = await self._database.run(self._rows.write, broker, header, body)
                 self._failures[broker.name] = self._failures[""] = 0
                 now_s = time.monotonic()
                 self._rested_s = max(now_s, self._rested_s) + row_count / self._pace.rows_per_s_max
-                await asyncio.sleep(max(self._pace.cycle_s_min, self._rested_s - now_s))
+                rest_s, wait_ms = max(self._pace.cycle_s_min, self._rested_s - now_s), self._pace.watch_wait_ms
+                if rest_s > self._pace.tick_s:
+                    # What is true now is true no longer while it rests, and is again with the next answer.
+                    await self._database.run(self._rows.rest, broker.name)
+                    wait_ms = min(wait_ms, self._pace.rested_wait_ms)
+                await asyncio.sleep(rest_s)
 
     async def _note_ended(self, name: str) -> None:
         """Writes why the watch of a broker ended, and asks the name servers again. Raises what is not the broker's."""

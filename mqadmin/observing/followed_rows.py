@@ -44,6 +44,8 @@ class FollowedRows:
         # Those that answered on the present connection, and when they did last; why the others do not.
         self._answering: set[str] = set()
         self._true_until: dict[str, datetime] = {}
+        # Those that are not asked for a while, by the moment of their last answer.
+        self._resting: dict[str, datetime] = {}
         self._away: dict[str, str] = {}
         self._silent: dict[str, str] = {}
         # Brokers that are not listed any more, whose rows go once the others have told what is theirs.
@@ -99,7 +101,7 @@ class FollowedRows:
         named = rows.keys() if self._answering else rows.keys() | attributing.brokers_of(cluster)
         self._gone |= named - self._masters
         synchroniser.apply_brokers(cluster, observed, now)
-        for known_names in (self._away, self._true_until):
+        for known_names in (self._away, self._true_until, self._resting):
             for name in known_names.keys() - self._masters:
                 del known_names[name]
         self._answering &= self._masters
@@ -130,9 +132,15 @@ class FollowedRows:
         )
         return 0 if header.is_snapshot else row_count
 
+    def rest(self, name: str) -> None:
+        """Writes that a broker is not asked again soon: its rows are as old as its last answer until the next."""
+        self._resting[name] = self._true_until[name]
+        self._write_rest()
+
     def note_away(self, name: str, reason: str) -> None:
         """Writes that a broker does not answer, and up to when its rows are true."""
         self._answering.discard(name)
+        self._end_rest(name)
         self._away[name] = reason
         self._loaded().brokers.filter(name=name, broker_id=int(MASTER_ID)).update(last_error=reason)
         self._note_state(timezone.now())
@@ -141,17 +149,25 @@ class FollowedRows:
         """Writes that nothing of the cluster answers. Raises Cluster.DoesNotExist."""
         cluster = self._load()
         self._answering.clear()
+        self._resting.clear()
+        self._write_rest()
         note_unreachable(cluster, reason, timezone.now(), true_until=self._last_true())
 
     def leave_to_polling(self, kind: ClusterKind) -> None:
         """Writes that the cluster is polled."""
-        Cluster.objects.filter(pk=self._cluster_id, namesrv=self._namesrv).update(kind=kind, brokers_away={})
+        Cluster.objects.filter(pk=self._cluster_id, namesrv=self._namesrv).update(
+            kind=kind, brokers_away={}, resting_since=None
+        )
 
     def tick(self) -> int:
-        """Publishes that time passed, where any broker answers; returns how many rows that wrote."""
+        """Publishes that time passed, where any broker answers; returns how many rows that wrote.
+
+        For a cluster that rests no time passes: a queue that moves meanwhile would be judged as one that stands.
+        """
         if not self._answering:
             return 0
-        return publish(ticked, Ticked(self._loaded(), timezone.now(), is_watched=True))
+        cluster = self._loaded()
+        return publish(ticked, Ticked(cluster, cluster.resting_since or timezone.now(), is_watched=True))
 
     def note_costs(self, taken: Mapping[str, Cost]) -> None:
         """Writes what following has cost the servers since the last call."""
@@ -181,10 +197,22 @@ class FollowedRows:
     def _note_answer(self, name: str, now: datetime) -> None:
         """Writes that the broker answers, once per connection: after that the renewed lease says it."""
         self._true_until[name] = now
+        self._end_rest(name)
         if name not in self._answering:
             self._answering.add(name)
             self._away.pop(name, None)
             self._note_state(now)
+
+    def _end_rest(self, name: str) -> None:
+        self._resting.pop(name, None)
+        self._write_rest()
+
+    def _write_rest(self) -> None:
+        """Writes up to when all rows are true, where that is otherwise than before."""
+        cluster, since = self._loaded(), min(self._resting.values(), default=None)
+        if cluster.resting_since != since:
+            cluster.resting_since = since
+            cluster.save(update_fields=["resting_since"])
 
     def _note_state(self, now: datetime) -> None:
         """Writes the cluster's state, once each of its brokers has answered or not."""

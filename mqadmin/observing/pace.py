@@ -11,6 +11,8 @@ class Pace:
 
     # As long as our broker lets a watch wait.
     watch_wait_ms: int = 30_000
+    # The first after a rest: one without news ends the rest, too.
+    rested_wait_ms: int = 500
     # Between two answers, so that a storm of changes costs a bounded number of transactions.
     cycle_s_min: float = 0.1
     rows_per_s_max: float = 500.0

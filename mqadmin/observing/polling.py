@@ -2,9 +2,9 @@
 
 A cycle asks the name servers once (106), every master for its tables (21, 201, and 43 with all committed offsets), then
 topics for their ends (202) and groups for their members (203), in turn, as far as the budget reaches; the next cycle
-goes on where it stopped. Groups are as many as topics and masters, or GROUPS_MIN: so a cycle costs in the order of
-brokers and topics, however many groups there are. Groups that somebody looks at or that are in trouble are asked in
-every cycle, with their topics, in half of what there is; the other half is everybody's in turn.
+goes on where it stopped. Whose turn it is `turns.py` says. Of groups that matter the next message of each queue that
+has messages waiting is read (11), for its store time (`exact_waiting.py`): last and not for long, and one that cannot
+be read says nothing of its broker.
 
 Committed offsets are read before the ends: the other way round, a lag could come out negative. What was not asked keeps
 its older rows, with their age.
@@ -19,6 +19,8 @@ from datetime import datetime
 from hashlib import blake2b
 
 from mqadmin.clusters.moments import moment_or_none
+from mqadmin.observing import turns
+from mqadmin.observing.exact_waiting import READS_PER_CYCLE_MAX, NextMessage, to_read, waiting_messages
 from mqadmin.observing.gateway import BrokerTables, Failures, Gateway, PartialError
 from mqadmin.observing.observation import (
     BrokerObserved,
@@ -32,6 +34,7 @@ from mqadmin.observing.observation import (
     SubscriptionKey,
     TopicObserved,
 )
+from mqadmin.observing.turns import Cursors, Urgent
 from remoting.wire.bodies.groups import ConsumerConnection
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.route import BrokerData
@@ -39,28 +42,8 @@ from remoting.wire.bodies.topics import TopicConfig, TopicOffset
 from remoting.wire.names import is_retry_topic
 
 REQUESTS_PER_CYCLE_MAX = 400
-# Of what the tables leave over, so much goes to ends of queues and the rest to members of groups.
-TOPIC_SHARE = 2 / 3
-# Groups that are asked in a cycle even where there are fewer topics.
-GROUPS_MIN = 50
-# Of topics, and of groups, that may be asked out of turn.
-URGENT_SHARE = 1 / 2
-
-
-@dataclass(frozen=True, slots=True)
-class Cursors:
-    """The last topic and the last group that were asked."""
-
-    topic: str = ""
-    group: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Urgent:
-    """Groups, and the topics that they read, that are asked in every cycle, the most urgent first."""
-
-    groups: Sequence[str] = ()
-    topics: Sequence[str] = ()
+# All reads of next messages: a broker may have to fetch old ones from its disk, and a cycle comes every 15 s.
+STORE_TIMES_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +66,13 @@ async def sample(
     expected: Collection[str] = (),
     urgent: Urgent | None = None,
     digests: Mapping[str, int] | None = None,
+    already_read: Collection[NextMessage] = (),
 ) -> Sample:
     """Asks for one cycle's share. Raises GatewayError when no name server answers.
 
     `expected`: names of brokers that were listed before; where a name server is silent, a missing one may be its.
     `digests`: by group, of what is committed as the rows have it; a group of which nothing moved is not told again.
+    `already_read`: next messages whose store time the rows have.
     """
     urgent = urgent or Urgent()
     failures = Failures()
@@ -99,11 +84,15 @@ async def sample(
     tables = await gateway.tables(masters, failures)
     left = max(0, budget - gateway.request_count)
 
-    topic_pairs, topic_cursor = _pairs(_topic_homes(tables), cursors.topic, int(left * TOPIC_SHARE), urgent.topics)
-    stats = await gateway.topic_stats(topic_pairs, failures)
-    group_count = min(left - len(topic_pairs), max(GROUPS_MIN, len(topic_pairs) + len(masters)))
-    group_pairs, group_cursor = _pairs(_group_homes(tables), cursors.group, max(0, group_count), urgent.groups)
-    connections = _whole_answers(group_pairs, await gateway.consumer_connections(group_pairs, failures))
+    read_count = min(READS_PER_CYCLE_MAX, left // 8) if urgent.groups else 0
+    turn = turns.turn(_topic_homes(tables), _group_homes(tables), len(masters), left - read_count, cursors, urgent)
+    stats = await gateway.topic_stats(turn.topics, failures)
+    ends = {queue: end for queues in stats.values() for queue, end in queues.items()}
+    waiting = dict(waiting_messages(masters, tables, ends, frozenset(urgent.groups)))
+    places = {one: waiting[one] for one in to_read(waiting, urgent, already_read, read_count)}
+    connections = _whole_answers(turn.groups, await gateway.consumer_connections(turn.groups, failures))
+    unread = Failures(dict(failures.reasons))  # a broker that failed is not asked again
+    stored_at = await gateway.messages.store_times(places.values(), unread, timeout_s=STORE_TIMES_TIMEOUT_S)
 
     return Sample(
         rocketmq_name=next((broker.cluster for broker in known), ""),
@@ -111,28 +100,17 @@ async def sample(
         observation=_observation(
             masters,
             tables,
-            stats,
+            ends,
             connections,
             digests or {},
+            [(one, moment) for one, place in places.items() if (moment := stored_at.get(place)) is not None],
             now,
             is_complete=not failures.reasons and bool(masters),
         ),
-        cursors=Cursors(topic_cursor, group_cursor),
+        cursors=turn.cursors,
         request_count=gateway.request_count,
         error=failures.error(),
     )
-
-
-def in_turn(names: Iterable[str], cursor: str, count: int) -> list[str]:
-    """Returns up to `count` of the names, those after `cursor` first, then from the beginning: everyone's turn comes.
-
-    >>> in_turn(["a", "b", "c", "d"], "b", 3)
-    ['c', 'd', 'a']
-    """
-    ordered = sorted(names)
-    after = [name for name in ordered if name > cursor]
-    before = [name for name in ordered if name <= cursor]
-    return (after + before)[: max(0, count)]
 
 
 def _topic_homes(tables: Mapping[str, BrokerTables]) -> dict[str, list[str]]:
@@ -153,28 +131,6 @@ def _group_homes(tables: Mapping[str, BrokerTables]) -> dict[str, list[str]]:
         for group in table.groups:
             homes[group].append(address)
     return homes
-
-
-def _pairs(
-    homes: Mapping[str, Sequence[str]], cursor: str, count: int, urgent: Sequence[str]
-) -> tuple[list[tuple[str, str]], str]:
-    """Returns (address, name) to ask, and the last name whose turn it was.
-
-    As many whole names as the count allows: half a topic would be read as a shrunken one.
-    """
-    pairs: list[tuple[str, str]] = []
-    asked: set[str] = set()
-    for name in urgent:
-        if name in homes and len(pairs) + len(homes[name]) <= count * URGENT_SHARE:
-            pairs += [(address, name) for address in homes[name]]
-            asked.add(name)
-    for name in in_turn(homes, cursor, count):
-        if name not in asked:
-            if len(pairs) + len(homes[name]) > count:
-                break
-            pairs += [(address, name) for address in homes[name]]
-        cursor = name
-    return pairs, cursor
 
 
 def _whole_answers(
@@ -201,9 +157,10 @@ def _brokers(known: Sequence[BrokerData], failures: Failures) -> tuple[BrokerObs
 def _observation(
     masters: Mapping[str, str],
     tables: Mapping[str, BrokerTables],
-    stats: Mapping[tuple[str, str], Mapping[MessageQueue, TopicOffset]],
+    ends: Mapping[MessageQueue, TopicOffset],
     connections: Mapping[tuple[str, str], ConsumerConnection | None],
     digests: Mapping[str, int],
+    stored_at: Sequence[tuple[NextMessage, datetime]],
     now: datetime,
     *,
     is_complete: bool,
@@ -211,23 +168,25 @@ def _observation(
     moved = {
         group: digest for group, digest in committed_digests(masters, tables).items() if digest != digests.get(group, 0)
     }
+    # A queue that is told twice is what was told last.
+    committed = [
+        CommitObserved(group, MessageQueue(topic, masters[address], queue_id), committed_offset)
+        for address, table in tables.items()
+        for (topic, group), queues in table.committed.items()
+        if group in moved
+        for queue_id, committed_offset in queues.items()
+    ]
+    committed += [CommitObserved(*one, behind_since=moment) for one, moment in stored_at]
     return Observation(
         at=now,
         is_complete=is_complete,
         topics=_topics(tables.values()) if is_complete else (),
         queues=tuple(
             QueueObserved(queue, offset.min_offset, offset.max_offset, moment_or_none(offset.last_update_timestamp))
-            for queues in stats.values()
-            for queue, offset in queues.items()
+            for queue, offset in ends.items()
         ),
         groups=tuple(_groups(tables.values(), connections)),
-        committed=tuple(
-            CommitObserved(group, MessageQueue(topic, masters[address], queue_id), committed_offset)
-            for address, table in tables.items()
-            for (topic, group), queues in table.committed.items()
-            if group in moved
-            for queue_id, committed_offset in queues.items()
-        ),
+        committed=tuple(committed),
         digests=moved,
     )
 

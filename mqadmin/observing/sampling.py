@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db.models import Q
 
 from mqadmin.clusters.looking import looked_at_groups
-from mqadmin.clusters.models import NEEDS_ATTENTION, Cluster, ClusterKind, ClusterState, QueueOffset
+from mqadmin.clusters.models import (
+    NEEDS_ATTENTION,
+    Cluster,
+    ClusterKind,
+    ClusterState,
+    QueueOffset,
+    WaitingMethod,
+)
 from mqadmin.observing import costs, synchroniser
+from mqadmin.observing.exact_waiting import NextMessage
 from mqadmin.observing.gateway import Costs, GatewayError, ask
-from mqadmin.observing.polling import Cursors, Urgent, sample
+from mqadmin.observing.polling import sample
 from mqadmin.observing.reachability import note_reachable, note_resumed, note_unreachable
 from mqadmin.observing.signals import Ticked, publish, ticked
+from mqadmin.observing.turns import Cursors, Urgent
+from remoting.wire.bodies.message_queue import MessageQueue
 
 POLL_INTERVAL_S = 15
 # More than a cycle asks out of turn.
@@ -37,7 +48,20 @@ def urgent(cluster: Cluster, now: datetime) -> Urgent:
     of_group: dict[str, list[str]] = {}
     for group, topic in topics.values_list("group__name", "topic_name").distinct().order_by("topic_name"):
         of_group.setdefault(group, []).append(topic)
-    return Urgent(tuple(names), tuple(dict.fromkeys(topic for name in names for topic in of_group.get(name, ()))))
+    read = tuple(dict.fromkeys(topic for name in names for topic in of_group.get(name, ())))
+    return Urgent(tuple(names), read, len(looked_at))
+
+
+def known_store_times(cluster: Cluster, groups: Collection[str]) -> set[NextMessage]:
+    """Returns the next messages of these groups of which the rows have the store time."""
+    rows = QueueOffset.objects.filter(group__cluster=cluster, group__name__in=groups)
+    exact = rows.filter(behind_method=WaitingMethod.STORE_TIME, committed_offset__isnull=False)
+    return {
+        NextMessage(group, MessageQueue(topic, broker, queue_id), committed_offset or 0)
+        for group, topic, broker, queue_id, committed_offset in exact.values_list(
+            "group__name", "topic_name", "broker_name", "queue_id", "committed_offset"
+        )
+    }
 
 
 def sample_once(cluster: Cluster, now: datetime) -> None:
@@ -45,12 +69,15 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     cursors = Cursors(cluster.topic_cursor, cluster.group_cursor)
     expected = set(cluster.brokers.values_list("name", flat=True))
     first = urgent(cluster, now)
+    known = known_store_times(cluster, first.groups)
     digests = dict(cluster.groups.values_list("name", "committed_digest"))
     spent, began_s = Costs(), time.monotonic()
     try:
         found = ask(
             cluster.namesrv,
-            lambda gateway: sample(gateway, cursors, now, expected=expected, urgent=first, digests=digests),
+            lambda gateway: sample(
+                gateway, cursors, now, expected=expected, urgent=first, digests=digests, already_read=known
+            ),
             spent,
         )
     except GatewayError as error:

@@ -77,10 +77,14 @@ class GroupsCommitted(Applied):
 
 @dataclass(frozen=True, slots=True)
 class MembershipChange:
-    """What the rows of one group say. `subscriptions`: client id → [{"topic", "before", "after"}]."""
+    """What the rows of one group say. `subscriptions`: client id → [{"topic", "before", "after"}].
+
+    `since`: of a sampled group, when it was seen before; the change came after that.
+    """
 
     group_id: int
     member_count: int | None = None
+    since: datetime | None = None
     subscriptions: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
     joined: Sequence[str] = ()
     gone: Sequence[str] = ()

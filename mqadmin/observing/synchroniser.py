@@ -211,7 +211,9 @@ class _Application:
                 if plan.is_settled(named[name], plan.GroupWord(*word), self._broker):
                     in_question.remove(name)
         rows = {group.name: group for group in _by_name(Group, self._cluster, in_question)}
-        self._applied.had_members_seen = {name for name, group in rows.items() if self._had_seen_members(group)}
+        self._applied.had_members_seen = {
+            name: at for name, group in rows.items() if (at := self._members_seen_at(group)) is not None
+        }
         self._applied.elsewhere = self._members_elsewhere(rows.values())
         observed = [named[name] for name in named if name in in_question]
         changed = plan.groups(self._cluster.pk, rows, observed, self._at, self._broker, self._applied.elsewhere)
@@ -225,9 +227,10 @@ class _Application:
         self._applied.changed_groups |= {rows[group.name].pk for group in changed}
         return ids | {name: group.pk for name, group in rows.items()}
 
-    def _had_seen_members(self, group: Group) -> bool:
+    def _members_seen_at(self, group: Group) -> datetime | None:
+        """Returns when its members were observed last, as far as this broker knows them; None: never."""
         is_of_this_broker = not self._is_shared or self._broker in group.of_brokers
-        return group.members_seen_at is not None and is_of_this_broker
+        return group.members_seen_at if is_of_this_broker else None
 
     def _members_elsewhere(self, groups: Iterable[Group]) -> dict[str, set[str]]:
         found: defaultdict[str, set[str]] = defaultdict(set)
@@ -264,6 +267,7 @@ class _Application:
             self._applied.memberships[group.name] = MembershipChange(
                 group_id=group_id,
                 member_count=groups[group.name].member_count,
+                since=None if self._is_watched else self._applied.had_members_seen.get(group.name),
                 subscriptions=_subscription_diff(group, of_members, of_subscriptions, before),
                 joined=of_members.joined,
                 gone=of_members.gone,
@@ -314,7 +318,7 @@ class _Application:
         if kept:
             nobody = [GroupObserved(name=row.name, members=()) for row in kept]
             elsewhere = self._members_elsewhere(kept)
-            self._applied.had_members_seen |= {row.name for row in kept}
+            self._applied.had_members_seen |= {row.name: row.members_seen_at or self._at for row in kept}
             of_name = {row.name: row for row in kept}
             plan.groups(self._cluster.pk, of_name, nobody, self._at, self._broker, elsewhere)
             fields = [

@@ -1,4 +1,6 @@
-"""Asks a topic's brokers for the producers that are connected to them, and remembers since when each is seen.
+"""Asks brokers for the producers that are connected to them, and remembers since when each is seen.
+
+All brokers of a cluster are asked once a minute, by one request each; those of a topic when somebody opens its page.
 
 A broker does not know which topics a producer sends to: those of a topic are all that are connected to the brokers
 that have it. GET_ALL_PRODUCER_INFO (328) tells them with their last heartbeat; brokers that do not know it answer for
@@ -11,10 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster, Topic
+from django.db.models import Max
+
+from mqadmin.clusters.bulk import CHUNK, chunks
+from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster, ClusterState, Topic
 from mqadmin.clusters.moments import moment_or_none
 from mqadmin.clusters.versions import version_name
-from mqadmin.observing.gateway import ConnectedProducer, Failures, Gateway, GatewayError, ask
+from mqadmin.observing import costs
+from mqadmin.observing.gateway import ConnectedProducer, Costs, Failures, Gateway, GatewayError, ask
 from mqadmin.producers.models import SeenProducer
 
 # All answers: a person waits for the page.
@@ -23,6 +29,10 @@ ASK_TIMEOUT_S = 6.0
 PRODUCERS_MAX = 500
 # A client of that name which comes back later counts as new.
 SEEN_KEPT_FOR = timedelta(days=7)
+# Of one cluster, remembered in a round.
+REMEMBERED_MAX = 5_000
+# Asked for by their names where a broker has no list of producers: those that were seen, the latest first.
+GROUPS_BY_NAME_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +88,37 @@ def producers_of(cluster: Cluster, topic: Topic, group: str, now: datetime) -> P
     )
 
 
+def ask_round(cluster: Cluster, now: datetime) -> int:
+    """Asks every master of a cluster that answers; returns how many producers are remembered."""
+    if cluster.state not in (ClusterState.REACHABLE, ClusterState.PARTIAL):
+        return 0
+    addresses = list(cluster.brokers.filter(broker_id=0).order_by("name").values_list("address", flat=True))
+    groups, spent = seen_groups(cluster), Costs()
+
+    async def call(gateway: Gateway) -> dict[str, list[ConnectedProducer]]:
+        return await gateway.clients.all_producers(addresses, groups, Failures())
+
+    try:
+        found = ask(cluster.namesrv, call, spent)
+    except GatewayError:
+        found = {}  # what the cluster's state says already
+    costs.write(cluster, spent.take(), now)
+    return len(remember(cluster, found, now))
+
+
+def seen_groups(cluster: Cluster) -> list[str]:
+    """Returns the producer groups that were seen, the latest first, GROUPS_BY_NAME_MAX at most."""
+    seen = SeenProducer.objects.filter(cluster=cluster).values("group").annotate(latest=Max("seen_at"))
+    return list(seen.order_by("-latest", "group").values_list("group", flat=True)[:GROUPS_BY_NAME_MAX])
+
+
+def remember(cluster: Cluster, found: Mapping[str, Iterable[ConnectedProducer]], now: datetime) -> Sequence[_Identity]:
+    """Notes who is there by the word of each broker; returns them, REMEMBERED_MAX at most."""
+    identities = sorted(_by_client(found))[:REMEMBERED_MAX]
+    _remember(cluster, identities, now)
+    return identities
+
+
 _Identity = tuple[str, str]
 _Told = dict[str, ConnectedProducer]
 
@@ -116,9 +157,13 @@ def _remember(cluster: Cluster, identities: Sequence[_Identity], now: datetime) 
         update_conflicts=True,
         unique_fields=["cluster", "group", "client_id"],
         update_fields=["seen_at"],
+        batch_size=CHUNK,
     )
-    rows = SeenProducer.objects.filter(cluster=cluster, client_id__in={client_id for _group, client_id in kept})
-    return {(row.group, row.client_id): row.first_seen_at for row in rows}
+    rows = (
+        SeenProducer.objects.filter(cluster=cluster, client_id__in=client_ids)
+        for client_ids in chunks({client_id for _group, client_id in kept})
+    )
+    return {(row.group, row.client_id): row.first_seen_at for found in rows for row in found}
 
 
 def _is_rememberable(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""One row for a producer that somebody has been shown: brokers tell who is connected, and not since when."""
+"""One row for a producer that was seen: brokers tell who is connected, and not since when."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 
 
 class SeenProducer(models.Model):
-    """A client of a producer group. It is dropped when nobody has been shown it for `SEEN_KEPT_FOR`."""
+    """A client of a producer group. It is dropped when it has not been seen for `SEEN_KEPT_FOR`."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="seen_producers")
     group = models.CharField(max_length=NAME_CHARS_MAX)

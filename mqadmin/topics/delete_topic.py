@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -18,7 +19,8 @@ from mqadmin.actions.brokers import ask_cluster, outcomes_by_address, refuse_whe
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, ItemState, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.flows.words import producers_words
-from mqadmin.observing.gateway import Failures, Gateway, Master, TopicOnBroker
+from mqadmin.observing.gateway import ConnectedProducer, Failures, Gateway, Master, TopicOnBroker
+from mqadmin.producers.asking import ASK_TIMEOUT_S, remember, seen_groups
 from mqadmin.topics.rules import TopicField, config_values, refuse_system_topic
 
 
@@ -40,17 +42,26 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The answers of brokers and name servers by address; `failures` names those that gave none."""
+    """The answers of brokers and name servers by address; `failures` names those that gave none.
+
+    `producers`: of the brokers that have the topic; `untold` names those of them that did not say which they have.
+    """
 
     masters: Sequence[Master]
     on_brokers: Mapping[str, TopicOnBroker | None]
     routes: Mapping[str, list[str]]
     failures: Mapping[str, str]
+    producers: Mapping[str, Sequence[ConnectedProducer]]
+    untold: Mapping[str, str]
 
 
 def preview(cluster: Cluster, arguments: DeleteTopic) -> Preview[Plan]:
-    """Asks every broker what it has of the topic, and who reads it. Raises ActionRefused, ActionUnavailable."""
-    found = ask_cluster(cluster, lambda gateway: _ask(gateway, arguments.topic))
+    """Asks every broker what it has of the topic, who reads it, and which producers are connected.
+
+    Raises ActionRefused, ActionUnavailable.
+    """
+    known = seen_groups(cluster)
+    found = ask_cluster(cluster, lambda gateway: _ask(gateway, arguments.topic, known))
     refuse_system_topic(arguments.topic, found.masters)
     refuse_when_none_answers(found.masters, found.failures)
     plan = Plan(found.masters[0].cluster, _on_brokers(found), _on_name_servers(found))
@@ -60,7 +71,8 @@ def preview(cluster: Cluster, arguments: DeleteTopic) -> Preview[Plan]:
             _("No broker of %(cluster)s has a topic %(topic)s (any more).")
             % {"cluster": cluster.name, "topic": arguments.topic}
         )
-    warnings = (*_warnings(found), *producers_words(cluster))
+    remember(cluster, found.producers, timezone.now())
+    warnings = (*_warnings(found), *_producer_words(cluster, found))
     return Preview(changes, plan, warnings, rests_on=_rests_on(found))
 
 
@@ -81,12 +93,14 @@ def carry_out(cluster: Cluster, arguments: DeleteTopic, preview: Preview[Plan]) 
     yield from outcomes_by_address(plan.on_name_servers, failures)
 
 
-async def _ask(gateway: Gateway, topic: str) -> _Found:
-    failures = Failures()
+async def _ask(gateway: Gateway, topic: str, producer_groups: Sequence[str]) -> _Found:
+    failures, untold = Failures(), Failures()
     masters = await gateway.masters()
     on_brokers = await gateway.topics.on_brokers([one.address for one in masters], topic, failures)
     routes = await gateway.topics.routes(topic, failures)
-    return _Found(masters, on_brokers, routes, failures.reasons)
+    having = [address for address, there in on_brokers.items() if there is not None]
+    producers = await gateway.clients.all_producers(having, producer_groups, untold, timeout_s=ASK_TIMEOUT_S)
+    return _Found(masters, on_brokers, routes, failures.reasons, producers, untold.reasons)
 
 
 def _on_brokers(found: _Found) -> dict[str, Change]:
@@ -150,6 +164,13 @@ def _warnings(found: _Found) -> Iterator[str]:
             "Whoever goes on sending to it creates it anew, with the broker's own settings, where brokers create topics"
             " on first use."
         )
+
+
+def _producer_words(cluster: Cluster, found: _Found) -> Iterator[str]:
+    clients = {(one.group, one.client_id) for told in found.producers.values() for one in told}
+    names = {master.address: master.name for master in found.masters}
+    untold = {names.get(address, address): why for address, why in found.untold.items()}
+    return producers_words(cluster, Counter(group for group, _client in clients), untold)
 
 
 def _reader_words(group: str, lag: int, *, is_known: bool) -> str:

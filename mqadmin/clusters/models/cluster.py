@@ -62,6 +62,8 @@ class Cluster(models.Model):
     # Of a followed cluster, the brokers that do not answer: name → up to when their rows are true, in milliseconds
     # since the epoch; null where that is not known.
     brokers_away = models.JSONField(default=dict, blank=True)
+    # Of a followed cluster whose answers are large: up to when its rows are true while it is not asked; null: it is.
+    resting_since = models.DateTimeField(null=True, blank=True)
     # How many requests the last polling cycle cost, and how long it took; null where the cluster is watched.
     cycle_request_count = models.PositiveIntegerField(null=True, blank=True)
     cycle_seconds = models.FloatField(null=True, blank=True)
@@ -83,7 +85,7 @@ class Cluster(models.Model):
         self.brokers.all().delete()
         self.namesrv, self.rocketmq_name, self.kind, self.state = namesrv, "", ClusterKind.UNKNOWN, ClusterState.NEW
         self.last_synced_at, self.last_error, self.topic_cursor, self.group_cursor = None, "", "", ""
-        self.brokers_away = {}
+        self.brokers_away, self.resting_since = {}, None
         self.save(
             update_fields=[
                 "namesrv",
@@ -95,12 +97,13 @@ class Cluster(models.Model):
                 "topic_cursor",
                 "group_cursor",
                 "brokers_away",
+                "resting_since",
             ]
         )
 
     @property
     def followed_until(self) -> datetime | None:
-        """Returns up to when the present follower vouches for this cluster's rows; known `with_freshness`."""
+        """Returns up to when the present follower was at work; known `with_freshness`."""
         renewed_at: datetime | None = self.__dict__.get("lease_renewed_at")
         return renewed_at
 
@@ -108,7 +111,8 @@ class Cluster(models.Model):
     def observed_until(self) -> datetime | None:
         """Returns up to when the rows of this cluster are true; None before the first answer.
 
-        A watch reports all changes, so the rows of a followed cluster that answers are as fresh as the follower's word.
+        A watch reports all changes, so the rows of a followed cluster that answers are as fresh as the follower's word,
+        and while it rests between two large answers as the one before.
         Where a broker of several does not answer, it is the moment up to which all rows are.
         """
         away = self._away_since(self.brokers_away)
@@ -128,6 +132,11 @@ class Cluster(models.Model):
     @property
     def _vouched_until(self) -> datetime | None:
         """Returns up to when the rows of brokers that answer are true."""
+        return _later(self.last_synced_at, self.resting_since) if self.resting_since else self.observing_until
+
+    @property
+    def observing_until(self) -> datetime | None:
+        """Returns up to when somebody observed the cluster, whose rows may be older while it rests."""
         is_followed = self.kind == ClusterKind.OURS and self.state in (ClusterState.REACHABLE, ClusterState.PARTIAL)
         return _later(self.last_synced_at, self.followed_until) if is_followed else self.last_synced_at
 
@@ -143,7 +152,8 @@ def _later(first: datetime | None, second: datetime | None) -> datetime | None:
 class FollowerLease(models.Model):
     """Which process follows the clusters: one row, `NAME`, taken by conditional update; expires unless it is renewed.
 
-    `renewed_at` is the holder's word that the rows of the clusters that it finds reachable are true up to then.
+    `renewed_at` is the holder's word that the rows of the clusters that it finds reachable are true up to then, but for
+    those that rest (`Cluster.resting_since`).
     """
 
     NAME = "follower"

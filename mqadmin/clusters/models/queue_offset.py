@@ -86,6 +86,6 @@ class QueueOffset(models.Model):
             return figures.NOT_BEHIND
         told = Behind(self.behind_since, self.behind_method)
         found = figures.behind(self.lag, self.committed_offset, told, self.end.max_history, self.end.last_stored_at)
-        if not found.is_at_least or self.group_id is None or self.group.sampled_until is None:
+        if self.group_id is None or self.group.sampled_until is None:
             return found
         return replace(found, until=self.end.seen_at)

@@ -98,16 +98,17 @@ def topic_page(cluster_name: str, topic_name: str) -> TopicPage:
     topic = cluster.topics.get(name=topic_name)
     _count_groups(cluster, [topic])
     found = cluster.groups.filter(queue_offsets__topic_name=topic_name).distinct().order_by("verdict_rank", "name")
-    reading = list(found[:TOPIC_GROUPS_MAX])
+    reading = {group.pk: group for group in found[:TOPIC_GROUPS_MAX]}
     offsets: defaultdict[int, list[QueueOffset]] = defaultdict(list)
     for row in attach_ends(cluster.pk, QueueOffset.objects.filter(group__in=reading, topic_name=topic_name)):
+        row.group = reading[row.group_id]
         offsets[row.group_id].append(row)
     return TopicPage(
         now=timezone.now(),
         cluster=cluster,
         topic=topic,
         queues=tuple(topic.queues.order_by("broker_name", "queue_id")),
-        readers=tuple(_reader(cluster, group, offsets[group.pk]) for group in reading),
+        readers=tuple(_reader(cluster, group, offsets[group.pk]) for group in reading.values()),
     )
 
 

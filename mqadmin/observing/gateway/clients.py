@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqadmin.observing.gateway.failures import Failures
 from mqadmin.observing.gateway.fan_out import SAMPLE_TIMEOUT_S, fan_out
 from remoting.client.admin import Admin
+from remoting.client.errors import NotSupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,24 @@ class ClientRequests:
         """Returns by address the producers of a group (204), or of all groups (328) where `group` is ""."""
         calls = dict.fromkeys(addresses, self._of_all if not group else lambda address: self._of_group(address, group))
         return await fan_out(calls, str, failures, timeout_s=timeout_s)
+
+    async def all_producers(
+        self,
+        addresses: Iterable[str],
+        groups: Sequence[str],
+        failures: Failures,
+        *,
+        timeout_s: float = SAMPLE_TIMEOUT_S,
+    ) -> dict[str, list[ConnectedProducer]]:
+        """Returns by address all producers (328); where a broker has no list of them, those of `groups` (204 each)."""
+
+        async def ask(address: str) -> list[ConnectedProducer]:
+            try:
+                return await self._of_all(address)
+            except NotSupported:
+                return [one for group in groups for one in await self._of_group(address, group)]
+
+        return await fan_out(dict.fromkeys(addresses, ask), str, failures, timeout_s=timeout_s)
 
     async def _of_group(self, address: str, group: str) -> list[ConnectedProducer]:
         found = await self._admin.clients.producers(address, group)

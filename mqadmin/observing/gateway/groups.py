@@ -86,14 +86,20 @@ class GroupRequests:
 
         return {one for found in (await fan_out(dict.fromkeys(addresses, of), str, failures)).values() for one in found}
 
-    async def is_ordered(self, members: Mapping[str, str], group: str) -> bool:
-        """Returns whether one of the members, by the address of its broker, says that it consumes in order."""
+    async def is_ordered(self, members: Mapping[str, str], group: str) -> bool | None:
+        """Returns whether one of the members, by the address of its broker, says that it consumes in order.
+
+        None where none says so, and not all have answered.
+        """
 
         async def told(address: str) -> bool:
             info = await self._admin.clients.running_info(address, group, members[address])
             return info.properties.get(PROP_CONSUMEORDERLY, "").lower() == "true"
 
-        return any((await fan_out(dict.fromkeys(members, told), str, Failures())).values())
+        answers = await fan_out(dict.fromkeys(members, told), str, Failures())
+        if any(answers.values()):
+            return True
+        return False if len(answers) == len(members) else None
 
     async def create(self, wanted: Mapping[str, SubscriptionGroupConfig]) -> dict[str, ChangeFailure]:
         """Creates the group at each address; returns where that failed."""

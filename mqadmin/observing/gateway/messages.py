@@ -5,14 +5,17 @@ Brokers are asked in the name of the group that each of them keeps for tools, so
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
+from mqadmin.clusters.moments import moment_or_none
 from mqadmin.observing.gateway.failures import Failures
-from mqadmin.observing.gateway.fan_out import fan_out
+from mqadmin.observing.gateway.fan_out import SAMPLE_TIMEOUT_S, fan_out
 from remoting.client.admin import Admin
 from remoting.client.errors import BrokerRefused
+from remoting.wire.errors import WireError
 from remoting.wire.limits import PULL_MESSAGES_MAX
 from remoting.wire.stored_message import StoredMessage
 
@@ -32,12 +35,16 @@ class QueuePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueueReading:
-    """Messages in order, and the queue offset to go on at. `refusal`: why the broker does not let it be read."""
+    """Messages in order, and the queue offset to go on at. `refusal`: why the broker does not let it be read.
+
+    `begin_offset`: of the first message that the broker still had; what lay before was removed.
+    """
 
     messages: tuple[StoredMessage, ...]
     next_offset: int
     end_offset: int
     refusal: str = ""
+    begin_offset: int = 0
 
 
 class MessageRequests:
@@ -56,19 +63,38 @@ class MessageRequests:
 
         return await fan_out(dict.fromkeys(places, read), lambda place: place.address, failures)
 
+    async def store_times(
+        self, places: Iterable[QueuePlace], failures: Failures, *, timeout_s: float = SAMPLE_TIMEOUT_S
+    ) -> dict[QueuePlace, datetime]:
+        """Returns when the message at each place was stored, by one request each.
+
+        Those that are not there, may not be read or cannot be decoded lack.
+        """
+        calls = dict.fromkeys(places, self._stored_at)
+        found = await fan_out(calls, lambda place: place.address, failures, timeout_s=timeout_s)
+        return {place: moment for place, moment in found.items() if moment is not None}
+
+    async def _stored_at(self, place: QueuePlace) -> datetime | None:
+        try:
+            page = await self._admin.messages.pull(place.address, place.topic, place.queue_id, place.queue_offset, 1)
+        except (BrokerRefused, WireError):
+            return None
+        found = (one.store_timestamp_ms for one in page.messages if one.queue_offset == place.queue_offset)
+        return moment_or_none(next(found, 0))
+
     async def _read(self, place: QueuePlace, count: int) -> QueueReading:
         found: list[StoredMessage] = []
-        offset, end, read_bytes = place.queue_offset, place.queue_offset, 0
+        offset, end, begin, read_bytes = place.queue_offset, place.queue_offset, 0, 0
         while len(found) < count and read_bytes < READ_BYTES_MAX:
             wanted = min(count - len(found), PULL_MESSAGES_MAX)
             try:
                 page = await self._admin.messages.pull(place.address, place.topic, place.queue_id, offset, wanted)
             except BrokerRefused as error:
-                return QueueReading(tuple(found), offset, end, str(error))
+                return QueueReading(tuple(found), offset, end, str(error), begin)
             found += page.messages
             read_bytes += sum(message.total_bytes for message in page.messages)
-            end, is_stuck = page.max_offset, page.next_offset == offset
+            begin, end, is_stuck = page.min_offset, page.max_offset, page.next_offset == offset
             offset = page.next_offset
             if is_stuck or offset >= end:
                 break
-        return QueueReading(tuple(found), offset, end)
+        return QueueReading(tuple(found), offset, end, begin_offset=begin)

@@ -110,6 +110,7 @@ def test_a_name_that_is_taken_is_refused_at_its_field(brokers, act) -> None:
         ("cluster", "a b"),
         ("cluster", "<b>"),
         ("cluster", "prod\u202e"),
+        ("cluster", "_prod"),
         ("cluster", "x" * 101),
         ("cluster", ""),
         ("namesrv", ""),

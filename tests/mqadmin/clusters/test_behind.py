@@ -44,5 +44,12 @@ def test_it_counts_up_to_now_where_that_is_known_or_no_sample_can_say(changes: d
     assert not group(SAMPLED, **changes).behind.is_just_seen
 
 
+def test_what_is_exact_of_a_sampled_group_counts_up_to_the_sample_too() -> None:
+    found = group(SAMPLED - timedelta(seconds=15))
+    found.behind_method = "store_time"
+    assert (found.behind.told_method, found.behind.is_at_least) == ("exact", False)
+    assert found.behind.seen_until(NOW) == SAMPLED, "whether it waits still is not known"
+
+
 def test_sample_that_is_newer_than_now_changes_nothing() -> None:
     assert Behind(SAMPLED, "observed", NOW).seen_until(SAMPLED) == SAMPLED

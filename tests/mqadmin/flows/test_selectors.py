@@ -122,7 +122,7 @@ def test_queries_do_not_grow_with_groups(cluster: Cluster, now: datetime) -> Non
 
 def test_who_is_concerned_is_said_in_words(cluster: Cluster, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     assert readers_words(cluster, "orders") == "No group is known to read orders."
-    assert list(producers_words(cluster)) == []
+    assert list(producers_words(cluster, {}, {})) == ["No producer is connected to its brokers now."]
     for name in ("a", "b", "c"):
         reads(cluster, name, "orders", now=now)
     assert readers_words(cluster, "orders") == "a, b, c read orders."
@@ -131,4 +131,12 @@ def test_who_is_concerned_is_said_in_words(cluster: Cluster, now: datetime, monk
     assert readers_words(cluster, "orders") == "a, b and 1 more group read orders."
     for group, seen_at in (("shop", now), ("old", now - timedelta(days=2))):
         SeenProducer.objects.create(cluster=cluster, group=group, client_id="c", first_seen_at=seen_at, seen_at=seen_at)
-    assert list(producers_words(cluster)) == ["Seen connected within a day, and perhaps sending to it: shop."]
+    before = "Seen connected within a day, and perhaps sending to it: shop."
+    assert list(producers_words(cluster, {}, {"broker-a": "away"})) == [
+        "Which producers are connected to broker-a is not known: away",
+        before,
+    ]
+    connected = "Connected to its brokers now, and perhaps sending to it: "
+    assert list(producers_words(cluster, {"web": 2, "shop": 1}, {})) == [f"{connected}shop (1), web (2)."]
+    many = {f"p{number:02}": 1 for number in range(12)}
+    assert "p09 (1) and 2 more." in next(producers_words(cluster, many, {}))

@@ -1,16 +1,32 @@
-"""Polling a real Apache RocketMQ that a Java client uses."""
+"""Polling a real Apache RocketMQ that Java clients use."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 from django.utils import timezone
 
-from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
+from mqadmin.clusters import held_queues
+from mqadmin.clusters.models import (
+    Cluster,
+    ClusterKind,
+    Group,
+    Member,
+    MemberProgress,
+    QueueOffset,
+    Subscription,
+    Topic,
+)
 from mqadmin.clusters.progress import attach_ends
 from mqadmin.observing import sampling
+from mqadmin.rebalances.models import RebalanceEvent
+from mqadmin.subscriptions import asking
 from tests.support.apache import BROKER_NAME, CLUSTER, ApacheRocketMQ
 from tests.support.follower import follow_one
 from tests.support.java import require_apache, require_driver
@@ -20,18 +36,33 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.java, pytest.mark.journey, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture
-def apache(tmp_path: Path) -> Iterator[ApacheRocketMQ]:
+# Two minutes for other brokers: twenty heartbeats of these members, so that a busy machine loses none of them.
+EXPIRY_MS = 20_000
+HEARTBEATS = {"heartbeatBrokerInterval": 1000}
+QUEUES = {0, 1, 2, 3}
+
+
+@pytest.fixture(scope="module")
+def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheRocketMQ]:
     require_apache()
-    with ApacheRocketMQ(tmp_path / "apache") as apache:
+    settings = {"channelExpiredTimeout": str(EXPIRY_MS)}
+    with ApacheRocketMQ(tmp_path_factory.mktemp("apache") / "apache", settings=settings) as apache:
         yield apache
 
 
-@pytest.fixture
-def java(tmp_path: Path, apache: ApacheRocketMQ) -> Iterator[JavaClient]:
+@pytest.fixture(scope="module")
+def java(tmp_path_factory: pytest.TempPathFactory, apache: ApacheRocketMQ) -> Iterator[JavaClient]:
     require_driver("5.4.0")
-    with JavaClient("5.4.0", tmp_path / "java", apache.namesrv) as java:
+    with JavaClient("5.4.0", tmp_path_factory.mktemp("java"), apache.namesrv) as java:
         yield java
+
+
+@pytest.fixture
+def paused(tmp_path: Path, apache: ApacheRocketMQ) -> Iterator[JavaClient]:
+    """A process of its own: a signal stops all members of one."""
+    require_driver("5.4.0")
+    with JavaClient("5.4.0", tmp_path / "paused", apache.namesrv) as client:
+        yield client
 
 
 def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClient) -> None:
@@ -42,7 +73,7 @@ def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClien
 
     java.producer("p")
     java.send("p", "orders", count=10)
-    member = java.consumer("c", "billing", "orders")
+    member = java.consumer("c", "billing", "orders", set=HEARTBEATS)
     java.send("p", "orders", count=10)
     wait_until(lambda: len(java.consumed("c")) >= 10, what="ten consumed messages")
     java.stop("c")
@@ -57,7 +88,7 @@ def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClien
     assert (group.member_count, group.is_system) == (0, False)
     assert Group.objects.get(name="TOOLS_CONSUMER").is_system
 
-    member = java.consumer("d", "billing", "orders", expression="A || B")
+    member = java.consumer("d", "billing", "orders", expression="A || B", set=HEARTBEATS)
     # A Java client's start does not wait for its first heartbeat where its timer sends one at that moment.
     wait_until(lambda: sampled(cluster).groups.get(name="billing").member_count == 1, what="a member seen")
     assert Member.objects.get(left_at=None).client_id == member
@@ -66,7 +97,9 @@ def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClien
     assert in_force.get(topic_name="orders").expression == "A || B"
     java.stop("d")
 
+    sent_from = timezone.now()
     java.send("p", "orders", count=8)
+    sent_until = timezone.now()
     wait_until(lambda: stored(java) == 28, what="all messages that can be read")
     wait_until(lambda: sampled(cluster).groups.get(name="billing").member_count == 0, what="no member any more")
     group.refresh_from_db()
@@ -75,6 +108,70 @@ def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClien
     assert group.lag is not None
     assert group.lag >= 8
     assert (group.verdict, group.behind_method != "") == ("stopped", True)
+
+    committed = list(QueueOffset.objects.filter(group=group).order_by("pk").values_list("pk", "committed_offset"))
+    wait_until(lambda: sampled(cluster).groups.get(name="billing").behind_method == "store_time", what="store times")
+    group.refresh_from_db()
+    assert group.behind_since is not None
+    assert sent_from - timedelta(milliseconds=1) <= group.behind_since <= sent_until, "of a message of the last eight"
+    after = list(QueueOffset.objects.filter(group=group).order_by("pk").values_list("pk", "committed_offset"))
+    assert (after, group.member_count) == (committed, 0), "reading commits nothing and joins nothing"
+
+
+def test_paused_member_is_missed_its_queues_are_taken_over_and_it_comes_back(
+    apache: ApacheRocketMQ, java: JavaClient, paused: JavaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on our broker (tests/journeys/test_paused_member.py), but for what two samples cannot tell: how it went."""
+    monkeypatch.setattr(asking, "YOUNG", timedelta(0))
+    cluster = Cluster.objects.create(name="prod", namesrv=apache.namesrv, kind=ClusterKind.APACHE)
+    java.producer("sender")
+    java.send("sender", "invoices", count=8)
+    staying = java.consumer("staying", "clerks", "invoices", set=HEARTBEATS)
+    leaving = paused.consumer("leaving", "clerks", "invoices", set=HEARTBEATS)
+    sampled_at: list[datetime] = []
+
+    def look() -> dict[str, set[int]]:
+        """Runs a cycle, and a round of questions to members; returns which queues each of those online holds."""
+        sampled_at.append(timezone.now())
+        sampling.sample_once(cluster, sampled_at[-1])
+        cluster.refresh_from_db()
+        asking.ask_round(cluster, timezone.now())
+        rows = MemberProgress.objects.filter(member__group__name="clerks", member__left_at=None)
+        held = {row.member.client_id: held_queues.read(row.queues) for row in rows.select_related("member")}
+        return {one: {queue.queue_id for queue in queues if queue.topic == "invoices"} for one, queues in held.items()}
+
+    wait_until(lambda: [len(held) for held in look().values()] == [2, 2], what="two queues each")
+    shared = look()
+    its_queues = shared[leaving]
+    before = set(RebalanceEvent.objects.values_list("pk", flat=True))
+
+    os.kill(paused.child.process.pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: look() == {staying: QUEUES}, what="its queues taken over")
+    finally:
+        os.kill(paused.child.process.pid, signal.SIGCONT)
+    wait_until(lambda: look() == shared, what="two queues each again")
+
+    events = list(RebalanceEvent.objects.exclude(pk__in=before).order_by("at", "pk"))
+    assert {(event.source, event.group.name) for event in events} == {("poll", "clerks")}
+    facts = [event for event in events if event.kind != "queues_moved"]
+    assert [(event.kind, event.client_id) for event in facts] == [("gone", leaving), ("joined", leaving)]
+    assert [event.details["member_count"] for event in facts] == [1, 2]
+    for event in facts:
+        assert event.details["since"] == sampled_at[sampled_at.index(event.at) - 1].isoformat(), "the sample before"
+    holders = {queue_id: [client_id] for client_id, held in shared.items() for queue_id in held}
+    for event in events:
+        for move in event.details.get("moves", ()):
+            assert datetime.fromisoformat(event.details["since"]) < event.at
+            if move["topic"] == "invoices" and move["to"]:
+                holders[move["queue_id"]].append(move["to"])
+    told = {queue_id: [one for one, _ in groupby(seen)] for queue_id, seen in holders.items()}
+    # A Java client may give up a queue of its own for a while; nobody else gets it.
+    back = {queue_id: [leaving, staying, leaving] if queue_id in its_queues else [staying] for queue_id in QUEUES}
+    assert told == back
+    paused.stop("leaving")
+    java.stop("staying")
+    java.stop("sender")
 
 
 def sampled(cluster: Cluster) -> Cluster:

@@ -168,7 +168,9 @@ def test_follower_that_takes_over_goes_on_at_the_revision_of_the_rows(cluster: C
 
 @pytest.mark.slow
 def test_idle_cluster_costs_one_waiting_request_and_no_row(cluster: Cluster, broker: ScriptedBroker) -> None:
-    with follower_thread(stopped_within_s=STOPPED_WITHIN_S, pace=Pace(tick_s=0.02, cycle_s_min=0.01)):
+    with follower_thread(
+        stopped_within_s=STOPPED_WITHIN_S, pace=Pace(watch_wait_ms=600_000, tick_s=0.02, cycle_s_min=0.01)
+    ):
         wait_until(lambda: Group.objects.filter(due_at=None).exists() or broker.asked.count("WATCH") == 2)
         wait_until(lambda: broker.asked.count("WATCH") == 2)
         Group.objects.update(due_at=None)

@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mqadmin.observing import polling
 from mqadmin.observing.gateway import GatewayError, ask
 from mqadmin.observing.observation import CommitObserved, SubscriptionKey, TopicObserved
-from mqadmin.observing.polling import REQUESTS_PER_CYCLE_MAX, Cursors, Sample, Urgent, in_turn, sample
+from mqadmin.observing.polling import REQUESTS_PER_CYCLE_MAX, Sample, sample
+from mqadmin.observing.turns import TURN_CYCLES, Cursors, Urgent
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -37,14 +39,6 @@ def give(broker: ScriptedBroker, *topics: str, groups: tuple[str, ...] = ()) -> 
         broker.tables.ends[MessageQueue(topic, BROKER_NAME, 0)] = TopicOffset(min_offset=1, max_offset=9)
     for group in groups:
         broker.tables.groups[group] = SubscriptionGroupConfig(group_name=group)
-
-
-def test_everybody_gets_a_turn() -> None:
-    names = ["a", "b", "c", "d"]
-    assert in_turn(names, "", 2) == ["a", "b"]
-    assert in_turn(names, "b", 3) == ["c", "d", "a"]
-    assert in_turn(names, "d", 9) == ["a", "b", "c", "d"]
-    assert in_turn(names, "a", 0) == []
 
 
 def test_answers_become_facts(broker: ScriptedBroker) -> None:
@@ -90,15 +84,10 @@ def test_cycle_stays_within_its_budget_and_the_next_goes_on(broker: ScriptedBrok
     first = sampled(broker, budget=16)
     assert first.request_count <= 16
     assert len(broker.asked) == first.request_count
-    assert first.cursors == Cursors(topic="t07", group="g03")
+    assert first.cursors == Cursors(topic="t05", group="g05")
     second = sampled(broker, first.cursors, budget=16)
-    assert second.observation.queues[0].queue.topic == "t08"
-    assert {group.name for group in second.observation.groups if group.members is not None} == {
-        "g04",
-        "g05",
-        "g06",
-        "g07",
-    }
+    assert second.observation.queues[0].queue.topic == "t06"
+    assert asked_groups(second) == {f"g{number:02}" for number in range(6, 12)}
 
 
 def test_broker_that_does_not_answer_is_named_and_the_rest_counts(broker: ScriptedBroker) -> None:
@@ -143,8 +132,10 @@ def asked_groups(cycle: Sample) -> set[str]:
     return {group.name for group in cycle.observation.groups if group.members is not None}
 
 
-@pytest.mark.parametrize(("group_count", "cycle_count"), [(100, 2), pytest.param(1000, 14, marks=pytest.mark.sweep)])
-def test_cycle_costs_in_the_order_of_brokers_and_topics_however_many_groups_there_are(
+@pytest.mark.parametrize(
+    ("group_count", "cycle_count"), [(100, 2), pytest.param(1000, TURN_CYCLES, marks=pytest.mark.sweep)]
+)
+def test_cycle_costs_in_the_order_of_brokers_and_topics_and_all_groups_have_their_turn_in_90_s(
     broker: ScriptedBroker, group_count: int, cycle_count: int
 ) -> None:
     topics = [f"topic-{number}" for number in range(70)]
@@ -152,11 +143,12 @@ def test_cycle_costs_in_the_order_of_brokers_and_topics_however_many_groups_ther
     give(broker, *topics, groups=groups)
     for group in groups:
         broker.tables.committed[("topic-0", group)] = {0: 5}
-    cycles = in_cycles(broker, cycle_count + 1)
+    cycles = in_cycles(broker, cycle_count)
     names = Counter(broker.asked)
     tables = names["GET_ALL_TOPIC_CONFIG"] + names["GET_ALL_SUBSCRIPTIONGROUP_CONFIG"]
     assert (tables, names["GET_ALL_CONSUMER_OFFSET"]) == (2 * len(cycles), len(cycles)), "offsets are one request"
-    assert max(cycle.request_count for cycle in cycles) <= 1 + 3 + 2 * len(topics) + 1
+    of_groups = max(len(topics) + 1, -(-group_count // TURN_CYCLES))
+    assert max(cycle.request_count for cycle in cycles) <= 1 + 3 + len(topics) + of_groups
     assert all(len(cycle.observation.committed) == group_count for cycle in cycles)
     assert set().union(*(asked_groups(cycle) for cycle in cycles)) == set(groups), "everybody's turn came"
 
@@ -177,3 +169,34 @@ def test_groups_that_matter_and_their_topics_are_asked_in_every_cycle_and_the_ot
     everything = Urgent(groups=groups, topics=topics)
     turns = [asked_groups(cycle) for cycle in in_cycles(broker, 3, everything, budget=46)]
     assert len(set.intersection(*turns)) < len(turns[0]), "the half that is not urgent goes on"
+
+
+@pytest.mark.parametrize("odd", [None, b"\0\0\0\7no message"], ids=["does not come", "cannot be decoded"])
+def test_next_message_that_cannot_be_read_costs_no_more_than_its_own_store_time(
+    broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch, odd: bytes | None
+) -> None:
+    monkeypatch.setattr(polling, "STORE_TIMES_TIMEOUT_S", 0.3)
+    give(broker, "orders", groups=("billing",))
+    broker.tables.committed[("orders", "billing")] = {0: 5}
+    broker.tables.odd_answers["orders", 0, 5] = odd
+    broker.tables.members["billing"] = ConsumerConnection(connection_set=[ClientConnection(client_id="c1")])
+    urgent = Urgent(groups=("billing",), topics=("orders",))
+    found = ask(broker.address, lambda gateway: sample(gateway, Cursors(), NOW, urgent=urgent))
+    assert broker.asked[-1] == "PULL_MESSAGE", "members are asked before"
+    assert found.error is None
+    assert found.observation.is_complete
+    assert [row.error for row in found.brokers] == [""]
+    assert asked_groups(found) == {"billing"}
+
+
+def test_next_message_that_cannot_be_decoded_leaves_the_others_of_its_broker_their_store_times(
+    broker: ScriptedBroker,
+) -> None:
+    give(broker, "orders", groups=("billing",))
+    broker.tables.committed[("orders", "billing")] = {0: 5, 1: 6}
+    broker.tables.ends[MessageQueue("orders", BROKER_NAME, 1)] = TopicOffset(min_offset=1, max_offset=9)
+    broker.tables.odd_answers["orders", 0, 5] = b"\0\0\0\7no message"
+    broker.tables.stored_at_ms["orders", 1, 6] = 1_700_000_000_000
+    urgent = Urgent(groups=("billing",), topics=("orders",))
+    found = ask(broker.address, lambda gateway: sample(gateway, Cursors(), NOW, urgent=urgent))
+    assert [one.queue.queue_id for one in found.observation.committed if one.behind_since is not None] == [1]

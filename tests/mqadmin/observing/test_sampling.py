@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.utils import timezone
@@ -12,8 +13,10 @@ from mqadmin.clusters.looking import LOOKED_AT_FOR, note_looked_at
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic
 from mqadmin.lag import history
 from mqadmin.lag.models import LagHistory
+from mqadmin.lag.verdicts import STALLED_AFTER_S
 from mqadmin.observing import sampling
-from mqadmin.observing.polling import Urgent
+from mqadmin.observing.polling import sample
+from mqadmin.observing.turns import Urgent
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
@@ -71,7 +74,7 @@ def test_groups_that_are_looked_at_come_before_those_in_trouble_with_their_topic
     make_queue_offset(make_group(cluster, "fine", now=now), "bills", 0, now=now)
     note_looked_at(cluster.groups.get(name="looked-at"), now)
     found = sampling.urgent(cluster, now + timedelta(seconds=40))
-    assert found == Urgent(groups=("looked-at", "stalled"), topics=("refunds", "orders"))
+    assert found == Urgent(groups=("looked-at", "stalled"), topics=("refunds", "orders"), looked_at_count=1)
     assert sampling.urgent(cluster, now + LOOKED_AT_FOR).groups == ("stalled",)
 
 
@@ -89,6 +92,68 @@ def test_lag_that_appears_between_two_samples_waits_at_least_since_the_second(
     assert abs(group.behind_since - second_at) < timedelta(seconds=1)
     assert group.in_per_s == 1.0
     assert group.out_per_s == 0
+
+
+def test_next_message_of_a_group_that_somebody_looks_at_is_read_once_for_its_store_time(
+    cluster: Cluster, broker: ScriptedBroker
+) -> None:
+    first_at = timezone.now()
+    sampling.sample_once(cluster, first_at)
+    note_looked_at(Group.objects.get(), first_at)
+    broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=25)
+    stored_at = [first_at.replace(microsecond=0) + timedelta(seconds=3, milliseconds=ms) for ms in (120, 470)]
+    for queue_offset, moment in zip((10, 12), stored_at, strict=True):
+        broker.tables.stored_at_ms["orders", 0, queue_offset] = round(moment.timestamp() * 1000)
+
+    def read(seconds: int) -> tuple[object, str, int]:
+        sampling.sample_once(cluster, first_at + timedelta(seconds=seconds))
+        group = Group.objects.get()
+        return group.behind_since, group.behind_method, broker.asked.count("PULL_MESSAGE")
+
+    assert read(15) == (stored_at[0], "store_time", 1)
+    assert read(30) == (stored_at[0], "store_time", 1), "what was read holds while the offset stands"
+    broker.tables.committed[("orders", "billing")] = {0: 12}
+    assert read(45) == (stored_at[1], "store_time", 2)
+    assert Group.objects.get().behind.told_method == "exact"
+
+
+def test_next_message_that_the_broker_does_not_give_waits_as_samples_say(
+    cluster: Cluster, broker: ScriptedBroker
+) -> None:
+    first_at = timezone.now()
+    sampling.sample_once(cluster, first_at)
+    note_looked_at(Group.objects.get(), first_at)
+    broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=25)
+    sampling.sample_once(cluster, first_at + timedelta(seconds=15))
+    cluster.refresh_from_db()
+    assert Group.objects.get().behind.told_method == "from_samples"
+    assert cluster.state == "reachable"
+
+
+@pytest.mark.parametrize(("budget", "turn_s"), [(400, 15), (8, 60)], ids=["every cycle", "every fourth cycle"])
+def test_group_whose_offset_stands_and_whose_member_says_nothing_is_stalled_two_turns_after_the_limit(
+    cluster: Cluster, broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch, budget: int, turn_s: int
+) -> None:
+    monkeypatch.setattr(sampling, "sample", partial(sample, budget=budget))
+    for number in range(9):
+        broker.tables.topics[f"other-{number}"] = TopicConfig(topic_name=f"other-{number}")
+    begun = timezone.now()
+
+    def verdict(seconds: int) -> str:
+        cluster.refresh_from_db()
+        sampling.sample_once(cluster, begun + timedelta(seconds=seconds))
+        return Group.objects.get().verdict
+
+    came_s = 2 * turn_s
+    before = [verdict(seconds) for seconds in range(0, came_s, 15)]
+    assert "stalled" not in before
+    broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=25)
+    after = {seconds: verdict(came_s + seconds) for seconds in range(0, STALLED_AFTER_S + 2 * turn_s + 1, 15)}
+    assert after[STALLED_AFTER_S + 2 * turn_s] == "stalled"
+    assert not [seconds for seconds, word in after.items() if word == "stalled" and seconds < STALLED_AFTER_S]
+    broker.tables.committed[("orders", "billing")] = {0: 25}
+    mended = [verdict(came_s + STALLED_AFTER_S + 2 * turn_s + seconds) for seconds in range(15, 2 * turn_s + 16, 15)]
+    assert mended[-1] == "ok", "nothing waits any more"
 
 
 def test_unchanged_rows_are_seen_again(cluster: Cluster) -> None:

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from mqadmin.clusters.models import Cluster, Topic
-from mqadmin.producers.asking import PRODUCERS_MAX, SEEN_KEPT_FOR, producers_of
+from mqadmin.clusters.models import Cluster, ClusterState, Topic
+from mqadmin.producers.asking import PRODUCERS_MAX, SEEN_KEPT_FOR, ask_round, producers_of
 from mqadmin.producers.models import SeenProducer
 from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.groups import ClientConnection, ProducerConnection, ProducerInfo, ProducerTable
@@ -126,6 +126,33 @@ def test_of_very_many_the_first_are_shown_and_all_are_counted(brokers, prod, ord
     answer = producers_of(prod, orders, "", NOW)
     assert len(answer.producers) == PRODUCERS_MAX
     assert answer.total_count == PRODUCERS_MAX + 3
+
+
+def test_a_round_asks_each_master_once_and_remembers_who_is_there(brokers, prod):
+    connects(brokers["broker-a"], producer())
+    connects(brokers["broker-b"], producer(), producer("10.0.0.8@1"))
+    assert ask_round(prod, NOW) == 2
+    assert {row.client_id: row.seen_at for row in SeenProducer.objects.all()} == {"10.0.0.7@1": NOW, "10.0.0.8@1": NOW}
+    assert [one.server.asked_codes() for one in brokers.brokers.values()] == [[ALL], [ALL]]
+    assert sum(prod.request_costs.values_list("request_count", flat=True)) == 2
+
+
+def test_a_broker_without_a_list_is_asked_for_the_groups_that_were_seen_before(brokers, prod):
+    connects(brokers["broker-a"], producer())
+    brokers["broker-b"].server.refuse(ALL, ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
+    brokers["broker-b"].server.succeed(
+        OF_GROUP,
+        write_body(ProducerConnection(connection_set=[ClientConnection(client_id="10.0.0.9@1", client_addr="h:4")])),
+    )
+    assert ask_round(prod, NOW) == 1, "of whom it has nobody knows yet"
+    assert ask_round(prod, NOW + timedelta(minutes=1)) == 2
+    assert brokers["broker-b"].server.of_code(OF_GROUP)[0].ext_fields["producerGroup"] == "shop"
+
+
+def test_a_cluster_that_does_not_answer_is_not_asked(brokers, prod):
+    prod.state = ClusterState.UNREACHABLE
+    assert ask_round(prod, NOW) == 0
+    assert not brokers["broker-a"].server.asked
 
 
 def test_a_cluster_without_brokers_asks_nobody(prod, orders):

@@ -8,6 +8,7 @@ from mqadmin.actions import runner
 from mqadmin.actions.declaration import ActionRefused, Preview
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
+from mqadmin.producers.models import SeenProducer
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode
 from tests.support.callers import caller
@@ -49,11 +50,15 @@ def test_brokers_forget_it_and_then_the_name_server(brokers, ann) -> None:
 
 
 def test_the_preview_says_what_is_lost_and_who_reads_it(brokers, ann) -> None:
-    messages, billing, index, anew = preview(ann).warnings
+    brokers["broker-a"].producers = {"shop": ["10.0.0.7@1", "10.0.0.8@1"]}
+    brokers["broker-b"].producers = {"shop": ["10.0.0.7@1"], "web": ["10.0.0.9@1"]}
+    messages, billing, index, anew, senders = preview(ann).warnings
     assert "1,200 messages" in messages
     assert "billing reads it and never gets the 80 messages" in billing
     assert "index reads it and has consumed all" in index
     assert "creates it anew" in anew
+    assert senders == "Connected to its brokers now, and perhaps sending to it: shop (2), web (1)."
+    assert SeenProducer.objects.count() == 3, "the map of flows has them, too"
     assert brokers["broker-a"].topics
 
 
