@@ -14,6 +14,9 @@ from consumer.delivery.buckets import BUCKET_COUNT, bucket_of
 HOUR_MS = 3_600_000
 # While the database is away: what is older is dropped.
 HOURS_WAITING_MAX = 3
+# An hour that is written is kept for one more: what is counted of it after it was forgotten (the clock was set back, or
+# the two threads read it to either side of the hour) would replace its row by next to nothing.
+_KEPT_HOURS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class DeliveryCounts:
             counts[bucket_of(duration_ms)] += 1
 
     def changed(self, now_ms: int) -> list[HourCounts]:
-        """Returns the hours of which more is known than was written, and forgets those that are over and written."""
+        """Returns the hours of which more is known than was written; forgets those that are written and long over."""
         present = now_ms // HOUR_MS
         found = []
         for key, counts in list(self._hours.items()):
@@ -55,7 +58,7 @@ class DeliveryCounts:
             )
             if seen.total != self._written.get(key, 0) and hour > present - HOURS_WAITING_MAX:
                 found.append(seen)
-            elif hour < present:
+            elif hour <= present - _KEPT_HOURS:
                 del self._hours[key]
                 self._written.pop(key, None)
         return found

@@ -17,6 +17,7 @@ from django.db.models import Q, QuerySet
 
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, Group, Verdict
 from mqadmin.lag import packing, sampling
+from mqadmin.lag.lateness import LATE_AFTER_S
 from mqadmin.lag.models import GroupSample, SampledSpan, SpanState
 from mqadmin.lag.packing import QueueSample
 
@@ -64,7 +65,7 @@ def group_samples(group: Group, since: datetime, until: datetime) -> Iterator[To
     since_s, until_s = _seconds(since, until)
     of_group = GroupSample.objects.filter(group=group)
     # The first cycle of every hour has each topic, but for those that are gone by then.
-    earlier = of_group.filter(at_s__lt=since_s, at_s__gte=since_s - sampling.WHOLE_EVERY_S - sampling.LATE_AFTER_S)
+    earlier = of_group.filter(at_s__lt=since_s, at_s__gte=since_s - sampling.WHOLE_EVERY_S - LATE_AFTER_S)
     last = {sample.topic: sample for sample in map(_unpacked, _values(earlier))}
     rows = _in_chunks(of_group, since_s, until_s)
     return _with_gaps(merge(sorted(last.values()), rows, key=itemgetter(0)), gaps(group.cluster, since, until))
@@ -75,12 +76,12 @@ def gaps(cluster: Cluster, since: datetime, until: datetime) -> list[Gap]:
     since_s, until_s = _seconds(since, until)
     found, last_s = [], None
     for span in _spans(cluster, since_s, until_s):
-        if last_s is not None and span.since_s - last_s > sampling.LATE_AFTER_S:
+        if last_s is not None and span.since_s - last_s > LATE_AFTER_S:
             found.append(Gap(last_s, span.since_s, LATE, ""))
         if span.state != SpanState.COMPLETE:
             found.append(Gap(span.since_s, span.until_s, span.state, span.note))
         last_s = span.until_s
-    if last_s is not None and until_s - last_s > sampling.LATE_AFTER_S:
+    if last_s is not None and until_s - last_s > LATE_AFTER_S:
         found.append(Gap(last_s, until_s, LATE, ""))
     return [gap for gap in found if gap.until_s >= since_s and gap.at_s < until_s]
 

@@ -25,6 +25,7 @@ from django.db.models import Q
 from mqadmin.clusters.bulk import CHUNK, chunks
 from mqadmin.clusters.models import POLLED_KINDS, VERDICT_RANKS, Cluster, ClusterState, TopicKind, Verdict
 from mqadmin.lag import broadcasting, packing, sampled_queues, sums, written
+from mqadmin.lag.lateness import LATE_AFTER_S
 from mqadmin.lag.models import SPAN_NOTE_CHARS_MAX, GroupSample, SampledSpan, SamplingState, SpanState
 from mqadmin.lag.packing import QueueSample, Sampled
 from mqadmin.lag.sums import QueueEnd
@@ -35,8 +36,6 @@ from remoting.wire.names import dlq_topic
 logger = logging.getLogger(__name__)
 
 CYCLE_S = 30
-# A cycle that begins later than this after the last one leaves a gap: one and a half.
-LATE_AFTER_S = 45
 # Beat may be a little early.
 _CLAIM_AFTER = timedelta(seconds=CYCLE_S - 5)
 # A worker that was killed in the midst of a cycle keeps others from it for so long.
@@ -91,7 +90,7 @@ def quality(cluster: Cluster, now: datetime) -> Quality:
         return Quality(SpanState.FAILED, f"the cluster does not answer: {cluster.last_error}")
     # A polled cluster of which a broker is silent was asked, and not synced.
     is_asked = cluster.state == ClusterState.PARTIAL and cluster.kind in POLLED_KINDS
-    until = cluster.last_tried_at if is_asked else cluster.true_until(cluster.last_synced_at)
+    until = cluster.last_tried_at if is_asked else cluster.observing_until
     if until is None or now - until > FRESH_FOR:
         return Quality(SpanState.FAILED, "nothing follows the cluster")
     if cluster.brokers_away:

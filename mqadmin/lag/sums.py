@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from django.db.models import Max, Min
 
-from mqadmin.clusters import figures
+from mqadmin.clusters import figures, waiting
 from mqadmin.clusters.bulk import chunks
 from mqadmin.clusters.figures import Behind
-from mqadmin.clusters.models import QueueOffset, TopicQueue
+from mqadmin.clusters.models import QueueOffset, TopicQueue, WaitingMethod
 from mqadmin.lag.in_flight import Standing as StandingQueue
 from remoting.wire.bodies.message_queue import MessageQueue
 
@@ -72,7 +72,8 @@ class Sums:
     `standings`: the queues of brokers that answer with messages waiting, and since when each has stood.
     `standing_since`: since when the longest-standing queue with messages waiting has neither moved nor been empty, of
     brokers that answer. `waiting`: by the primary key of a row that does not say so itself, since when its next message
-    has been waiting. `of_member`: as of the rows. A sum is as old as its oldest part: `seen_at`.
+    has been waiting. `may_wait_since`: the earliest moment at which the next message may have come of a queue whose
+    time follows from samples. `of_member`: as of the rows. A sum is as old as its oldest part: `seen_at`.
     """
 
     queue_count: int = 0
@@ -90,6 +91,7 @@ class Sums:
     fingerprint: int = 0
     of_member: str = ""
     waiting: list[tuple[int, Behind]] = field(default_factory=list)
+    may_wait_since: datetime | None = None
 
 
 def read(cluster_id: int, group_ids: Collection[int]) -> dict[int, GroupRows]:
@@ -102,10 +104,10 @@ def read(cluster_id: int, group_ids: Collection[int]) -> dict[int, GroupRows]:
     for group_id, *values in of_groups.values_list("group_id", *QueueRow._fields):
         rows[group_id].append(QueueRow(*values))
     ends = ends_of(cluster_id, {row.topic_name for of_group in rows.values() for row in of_group})
-    waiting = [row.pk for of_group in rows.values() for row in of_group if _lag(row, ends)]
+    with_lag = [row.pk for of_group in rows.values() for row in of_group if _lag(row, ends)]
     standings = {
         pk: Standing(*values)
-        for pks in chunks(waiting)
+        for pks in chunks(with_lag)
         for pk, *values in QueueOffset.objects.filter(pk__in=pks).values_list("pk", *Standing._fields)
     }
     bounds = of_groups.values_list("group_id").annotate(Max("moved_at"), Min("seen_at")).order_by()
@@ -138,6 +140,7 @@ def sums(of_group: GroupRows, away: Container[str]) -> Sums:
             _add_waiting(total, row, standing, end, lag, is_away=is_away)
     total.known_count = len(known)
     total.lag = total_lag if known else None
+    total.behind = _longest(total)
     total.fingerprint = crc32("\n".join((*sorted(known), *filter(None, [of_group.of_member]))).encode())
     return total
 
@@ -151,6 +154,20 @@ def _lag(row: QueueRow, ends: Mapping[MessageQueue, QueueEnd]) -> int | None:
     return figures.lag(row.committed_offset, end.max_offset) if end is not None else None
 
 
+def _longest(total: Sums) -> Behind:
+    """Returns the longest wait; exact only where no queue can have waited longer whose time follows from samples."""
+    behind = total.behind
+    if behind.since is None or total.may_wait_since is None or total.may_wait_since >= behind.since:
+        return behind
+    return replace(behind, method=WaitingMethod.OBSERVED.value)
+
+
+def _may_wait_since(committed_offset: int | None, end: QueueEnd) -> datetime:
+    """Returns the last sample that did not have the message; the beginning of time where all of them had it."""
+    without_s = waiting.seen_without_s(end.max_history, committed_offset or 0)
+    return datetime.fromtimestamp(without_s or 0, UTC)
+
+
 def _add_waiting(total: Sums, row: QueueRow, standing: Standing, end: QueueEnd, lag: int, *, is_away: bool) -> None:
     told = Behind(standing.behind_since, standing.behind_method)
     behind = figures.behind(lag, row.committed_offset, told, end.max_history, end.last_stored_at)
@@ -158,6 +175,9 @@ def _add_waiting(total: Sums, row: QueueRow, standing: Standing, end: QueueEnd, 
         return
     if total.behind.since is None or behind.since < total.behind.since:
         total.behind = behind
+    if behind.is_at_least:
+        since = _may_wait_since(row.committed_offset, end)
+        total.may_wait_since = min(since, total.may_wait_since or since)
     if standing.committed_since is not None and not is_away:
         since = max(standing.committed_since, behind.since)
         total.standings.append(StandingQueue(MessageQueue(row.topic_name, row.broker_name, row.queue_id), since))
