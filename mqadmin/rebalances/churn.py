@@ -13,7 +13,7 @@ Tally(rebalance_count=1, lost_count=1, score=3)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -43,10 +43,10 @@ class Restlessness(StrEnum):
 
 # The first whose score of an hour, or of a day, is reached. Three deployments in an hour are nothing unusual; more than
 # one rebalance in five minutes leaves members little time in between.
-_THRESHOLDS: tuple[tuple[Restlessness, int, int], ...] = (
-    (Restlessness.CHURNING, 12, 96),
-    (Restlessness.RESTLESS, 5, 24),
-)
+THRESHOLDS: Mapping[Restlessness, tuple[int, int]] = {
+    Restlessness.CHURNING: (12, 96),
+    Restlessness.RESTLESS: (5, 24),
+}
 
 
 class Tally(NamedTuple):
@@ -64,7 +64,7 @@ class Churn:
 
     @property
     def restlessness(self) -> Restlessness:
-        for name, of_hour, of_day in _THRESHOLDS:
+        for name, (of_hour, of_day) in THRESHOLDS.items():
             if self.hour.score >= of_hour or self.day.score >= of_day:
                 return name
         return Restlessness.CALM

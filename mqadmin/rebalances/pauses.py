@@ -19,8 +19,8 @@ from math import inf
 from typing import NamedTuple
 
 from mqadmin.lag.hot_window import LATE, Gap, TopicSample
+from mqadmin.lag.lateness import LATE_AFTER_S
 from mqadmin.lag.packing import QueueSample
-from mqadmin.lag.sampling import LATE_AFTER_S
 from remoting.wire.bodies.message_queue import MessageQueue
 
 

@@ -53,6 +53,8 @@ def record_wanted(instance: HostedGroup, update_fields: Collection[str] | None, 
 
 
 def _record_by_cluster(events: Sequence[RebalanceEvent]) -> None:
+    if not events:
+        return  # on SQLite a transaction takes the only writer's turn, also for nothing
     by_cluster: defaultdict[Cluster, list[RebalanceEvent]] = defaultdict(list)
     for one in events:
         by_cluster[one.group.cluster].append(one)

@@ -52,16 +52,20 @@ def events_of_watch(
 
 
 def events_of_samples(cluster_id: int, changes: Iterable[MembershipChange], at: datetime) -> list[RebalanceEvent]:
-    """Returns which members came and went between two samples, and whose subscription changed."""
+    """Returns which members came and went between two samples, and whose subscription changed.
+
+    `details` name the earlier sample, where it is known when that was.
+    """
     events = []
     for change in changes:
+        doubt = {"since": change.since.isoformat()} if change.since is not None else {}
         for kind, client_ids in ((RebalanceKind.JOINED, change.joined), (RebalanceKind.GONE, change.gone)):
             for client_id in client_ids:
-                details: dict[str, Any] = {"member_count": change.member_count}
+                details: dict[str, Any] = {"member_count": change.member_count, **doubt}
                 events.append(_sampled_event(cluster_id, change.group_id, kind, client_id, details, at))
         for client_id, topics in change.subscriptions.items():
             kind = RebalanceKind.SUBSCRIPTION_CHANGED
-            details = {"topics": [dict(topic) for topic in topics]}
+            details = {"topics": [dict(topic) for topic in topics], **doubt}
             events.append(_sampled_event(cluster_id, change.group_id, kind, client_id, details, at))
     return events
 

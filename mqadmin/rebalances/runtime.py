@@ -37,7 +37,7 @@ def events_of_wanted(row: HostedGroup, at: datetime) -> list[RebalanceEvent]:
     for group in _shown(row):
         last = group.rebalance_events.filter(kind=RebalanceKind.SCALED).order_by("-at", "-pk").first()
         if last is None or last.details != details:
-            events.append(_event(group, at, RebalanceKind.SCALED, "", details, f"scaled:{at.timestamp():.3f}"))
+            events.append(_event(group, at, RebalanceKind.SCALED, "", details, f"scaled:{at.isoformat()}"))
     return events
 
 

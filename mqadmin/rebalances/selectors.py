@@ -40,8 +40,8 @@ class RebalanceRow:
     "before", "after"}]}, "" for "not subscribed"; queues_moved: {"moves": [{"topic", "broker", "queue_id", "from",
     "to"}]} with client ids, "" for none, and once judged "pause": {"at_least_s", "at_most_s", "is_over", "topic",
     "broker", "queue_id"}, null where the queues were not sampled (`pauses.Pause`); instance_…: {"worker", "reason"};
-    scaled: {"wanted", "is_stopped"}. `source`: watch (reported by the broker), poll (found between two samples) or
-    runtime.
+    scaled: {"wanted", "is_stopped"}. What was sampled has "since", too, where it is known: it came after that moment.
+    `source`: watch (reported by the broker), poll (found between two samples) or runtime.
     """
 
     id: int
@@ -64,6 +64,11 @@ class RebalancePage:
 def of_group(cluster_id: int, group_name: str, *, before: str = "", size: int = PAGE_SIZE) -> RebalancePage:
     events = RebalanceEvent.objects.filter(cluster_id=cluster_id, group__name=group_name)
     return _page(events, before, size)
+
+
+def are_kept(since: datetime, now: datetime) -> bool:
+    """Tells whether events of that moment have not been removed for their age."""
+    return since >= now - KEPT_FOR
 
 
 def moments(group: Group, since: datetime, until: datetime) -> list[datetime]:

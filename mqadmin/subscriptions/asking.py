@@ -1,9 +1,11 @@
 """Asks members of groups what they want and what they have: whose turn it is, within a budget, and writes the answers.
 
 On Apache's brokers a group has one table of subscriptions, which always looks consistent, so members are asked
-themselves. Members of groups that somebody looks at come first, then those that are new or whose group changed, then
-those whose answer is oldest; one that does not answer waits as if it had. A member alone in its group is asked only
-when somebody looks at it, or it is in trouble: there is nobody whom it could contradict. Where each keeps its own
+themselves. Members of groups whose messages begin to wait come first, before these are judged, then those of groups
+that somebody looks at or that are in trouble, each in a share of their own, so that they take nobody's turn; then
+those that are new or whose group changed, then those whose answer is oldest; one that does not answer waits as if it
+had. A member alone in its group is asked only when somebody looks at it, or it is in trouble: there is nobody whom it
+could contradict; and when somebody has just left the group, whose queues it takes over. Where each keeps its own
 offsets, all are asked in turn: nobody else knows how far they are.
 """
 
@@ -27,16 +29,18 @@ from mqadmin.subscriptions import judging
 from mqadmin.subscriptions.models import REASON_CHARS_MAX, MemberAnswer, OwnSubscription
 from mqadmin.subscriptions.progress import write_progress
 
-# Of a polled cluster in one round, every 15 s: two members of each of 1,000 groups have their turn in 2 minutes.
-MEMBERS_PER_ROUND = 250
-# Of a cluster of our brokers, which tell what members subscribe to: only who is looked at or in trouble is asked.
-WATCHED_PER_ROUND = 50
+# In one round, every 15 s: two members of each of 1,000 groups have their turn in 105 s, and answer within two minutes.
+IN_TURN_PER_ROUND = 300
+# And of those that somebody looks at, or whose groups are in trouble.
+URGENT_PER_ROUND = 100
 # An answer that is younger is good enough, also of a group that somebody looks at.
 YOUNG = timedelta(seconds=12)
 # Whose next message has waited for so long is asked what it has in flight, before its group is called STALLED (60 s).
 WAITS_LONG = timedelta(seconds=20)
-# Who was looked at, is new or is in trouble has at most this share; the others come in turn.
-URGENT_SHARE = 1 / 2
+# So many of these in one round: two rounds come before that minute is over, so 1,000 may begin to wait together.
+WAITING_PER_ROUND = 500
+# Who is alone since others left is asked for so long: members hear of that at once, or notice it within 20 s.
+LEFT_LATELY = timedelta(seconds=60)
 
 
 def ask_round(cluster: Cluster, now: datetime) -> int:
@@ -62,19 +66,20 @@ def turn(cluster: Cluster, now: datetime) -> list[Member]:
     """Returns whom to ask now, the most urgent first."""
     if cluster.state not in (ClusterState.REACHABLE, ClusterState.PARTIAL):
         return []
-    is_watched = cluster.kind == ClusterKind.OURS
-    count = WATCHED_PER_ROUND if is_watched else MEMBERS_PER_ROUND
     online = Member.objects.filter(group__cluster=cluster, group__is_system=False, left_at=None).select_related("group")
     old = Q(answer=None) | Q(answer__asked_at=None) | Q(answer__asked_at__lt=now - YOUNG)
     by_age = F("answer__asked_at").asc(nulls_first=True)
-    urgent = Q(group__name__in=looked_at_groups(cluster, now)) | Q(group__verdict__in=NEEDS_ATTENTION)
-    urgent |= Q(group__behind_since__lt=now - WAITS_LONG)
-    found = list(online.filter(old, urgent).order_by(by_age, "pk")[: int(count * URGENT_SHARE)])
+    in_trouble = Q(group__verdict__in=NEEDS_ATTENTION)
+    waiting = Q(group__behind_since__lt=now - WAITS_LONG) & ~in_trouble
+    found = list(online.filter(old, waiting).order_by(by_age, "pk")[:WAITING_PER_ROUND])
+    urgent = (Q(group__name__in=looked_at_groups(cluster, now)) | in_trouble) & ~waiting
+    found += online.filter(old, urgent).order_by(by_age, "pk")[:URGENT_PER_ROUND]
     in_turn = Q(group__message_model=BROADCASTING)
-    if not is_watched:
-        in_turn |= Q(group__member_count__gt=1)
+    if cluster.kind != ClusterKind.OURS:
+        left_lately = Member.objects.filter(group__cluster=cluster, left_at__gte=now - LEFT_LATELY)
+        in_turn |= Q(group__member_count__gt=1) | Q(group__in=left_lately.values("group"))
     others = online.filter(old, in_turn).exclude(pk__in=[member.pk for member in found])
-    return found + list(others.order_by(by_age, "pk")[: count - len(found)])
+    return found + list(others.order_by(by_age, "pk")[:IN_TURN_PER_ROUND])
 
 
 def make_due(group_ids: Iterable[int]) -> int:

@@ -100,7 +100,8 @@ class FindingKind(StrEnum):
 class Finding:
     """Members that differ from the others in one respect.
 
-    `odd` are the fewer ones; of equally many, those that joined later. `by_odd` and `by_rest` are what they say: an
+    `odd` are the fewer ones; of equally many, those that joined later. `marked` are the odd ones where most members say
+    the same, and all that are compared where no word has a majority. `by_odd` and `by_rest` are what they say: an
     expression ("" for "not subscribed"), or the word of the model, order or start. `in_force`: the expression that the
     broker keeps for the topic, `winner` the member that it comes from; "" where that is not known.
     """
@@ -108,12 +109,18 @@ class Finding:
     kind: FindingKind
     topic: str = ""
     odd: tuple[str, ...]
+    marked: tuple[str, ...]
     member_count: int
     by_odd: str
     by_rest: str
     in_force: str = ""
     winner: str = ""
     since: datetime | None = None
+
+    @property
+    def is_tie(self) -> bool:
+        """Tells whether no word has more members than each other, so that numbers accuse nobody."""
+        return len(self.marked) > len(self.odd)
 
 
 def findings(members: Sequence[MemberView], table: Mapping[str, Wanted]) -> list[Finding]:
@@ -157,6 +164,7 @@ def _finding(
         kind=kind,
         topic=topic,
         odd=_client_ids(odd),
+        marked=_marked(by_meaning, odd),
         member_count=len(members),
         by_odd=_expression(wanted[odd[0].client_id]),
         by_rest=_expression(wanted[rest[0].client_id]),
@@ -189,6 +197,7 @@ def _of_ways(members: Sequence[MemberView]) -> Iterable[Finding]:
         yield Finding(
             kind=kind,
             odd=_client_ids(odd),
+            marked=_marked(by_way, odd),
             member_count=len(told),
             by_odd=way(odd[0]),
             by_rest=most,
@@ -207,6 +216,12 @@ def _most(alike: Mapping[str, Collection[MemberView]]) -> str:
     """Returns what most members say; of equally many, those of which one was there first."""
     first = {word: _earliest(member.joined_at for member in some) or _LAST for word, some in alike.items()}
     return min(alike, key=lambda word: (-len(alike[word]), first[word], word))
+
+
+def _marked(alike: Mapping[str, Collection[MemberView]], odd: Iterable[MemberView]) -> tuple[str, ...]:
+    """Returns whom to mark: the odd ones, or everybody where two words have equally many members and none has more."""
+    first, second, *_ = sorted((len(some) for some in alike.values()), reverse=True)
+    return _client_ids(member for some in alike.values() for member in some) if first == second else _client_ids(odd)
 
 
 def _earliest(moments: Iterable[datetime | None]) -> datetime | None:

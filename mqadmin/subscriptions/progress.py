@@ -12,7 +12,7 @@ from mqadmin.clusters.bulk import update
 from mqadmin.clusters.held_queues import HeldQueue
 from mqadmin.clusters.models import BROADCASTING, ID_MAX, Member, MemberProgress
 from mqadmin.observing.gateway import MemberTold
-from mqadmin.observing.signals import GroupTold
+from mqadmin.observing.signals import GroupTold, QueueMove
 from mqadmin.subscriptions.queue_moves import moves
 from remoting.wire.bodies.message_queue import MessageQueue
 
@@ -32,8 +32,9 @@ def write_progress(told: Mapping[int, MemberTold], at: datetime) -> list[GroupTo
     """Writes what these members (by key) hold; returns their groups, each with what moved."""
     members = {row.pk: row for row in Member.objects.filter(pk__in=told)}
     known: defaultdict[int, dict[int, _Known]] = defaultdict(dict)
-    rows = MemberProgress.objects.filter(member__group__in={member.group_id for member in members.values()})
-    for row in rows.select_related("member"):
+    groups = {member.group_id for member in members.values()}
+    rows = list(MemberProgress.objects.filter(member__group__in=groups).select_related("member"))
+    for row in rows:
         said = _Known(row.member.client_id, row.told_at, held_queues.read(row.queues))
         known[row.member.group_id][row.pk] = said
     written, is_known = [], {row.pk for row in rows}
@@ -53,9 +54,29 @@ def write_progress(told: Mapping[int, MemberTold], at: datetime) -> list[GroupTo
     of_groups: defaultdict[int, dict[int, MemberTold]] = defaultdict(dict)
     for pk, member in members.items():
         of_groups[member.group_id][pk] = told[pk]
-    return [
+    said_now = [
         _group_told(group_id, known[group_id], of_group, members) for group_id, of_group in sorted(of_groups.items())
     ]
+    _forget_moved(said_now, [row for row in rows if row.pk not in told])
+    return said_now
+
+
+def _forget_moved(groups: Iterable[GroupTold], silent: Iterable[MemberProgress]) -> None:
+    """Takes queues that another member holds now from those that said nothing this time.
+
+    Some left, or are stopped in their tracks: when they come back and hold the same as before, that is a move, too.
+    """
+    moved: defaultdict[tuple[int, str], set[MessageQueue]] = defaultdict(set)
+    for group in groups:
+        for move in group.moves:
+            if move.to_client:
+                moved[group.group_id, move.from_client].add(move.queue)
+    changed = []
+    for row in silent:
+        if gone := moved.get((row.member.group_id, row.member.client_id)):
+            row.queues = [one.as_row() for queue, one in held_queues.read(row.queues).items() if queue not in gone]
+            changed.append(row)
+    update(MemberProgress, changed, ["queues"])
 
 
 def _group_told(
@@ -66,9 +87,13 @@ def _group_told(
         return GroupTold(group_id)
     before = {one.client_id: one.queues.keys() for one in known.values()}
     moved = moves(before, {members[pk].client_id: set(one.queues) for pk, one in told.items()})
-    # Since when it may have been so: nobody was asked in between.
-    since = min((known[pk].told_at for pk in told if pk in known), default=None)
-    return GroupTold(group_id, moved, since if moved else None)
+    told_at = {one.client_id: one.told_at for one in known.values()}
+    return GroupTold(group_id, moved, min((at for move in moved if (at := _seen_before(move, told_at))), default=None))
+
+
+def _seen_before(move: QueueMove, told_at: Mapping[str, datetime]) -> datetime | None:
+    """Returns when one of the two said last that the queue had not moved yet."""
+    return max((told_at[one] for one in (move.from_client, move.to_client) if one in told_at), default=None)
 
 
 def _held(one: MemberTold, at: datetime) -> Iterable[HeldQueue]:

@@ -81,6 +81,12 @@ def would_conflict(view: GroupView, wanted: MemberView) -> list[Finding]:
     return [found for found in findings([*view.members, wanted], view.table) if _concerns(found, wanted)]
 
 
+def clusters_with(group_name: str, seen: QuerySet[Cluster]) -> list[str]:
+    """Returns the names of the clusters that have a group of this name, ELSEWHERE_MAX and its own at most."""
+    rows = Group.objects.filter(name=group_name, cluster__in=seen).order_by("cluster__name")
+    return list(rows.values_list("cluster__name", flat=True)[: ELSEWHERE_MAX + 1])
+
+
 def conflicts(seen: QuerySet[Cluster]) -> list[GroupConflict]:
     """Returns those of the clusters, the longest lasting first, CONFLICTS_MAX at most."""
     rows = GroupConflict.objects.filter(group__cluster__in=seen).select_related("group", "group__cluster")
@@ -106,7 +112,8 @@ def _history(group: Group) -> list[SubscriptionChange]:
     own = OwnSubscription.objects.filter(recent, member__group=group).select_related("member")
     for said in own.order_by("-first_seen_at")[: HISTORY_MAX * 2]:
         changes += _changes(said, said.member.client_id, since)
-    changes.sort(reverse=True)
+    # Of what changed at one moment, what ended did so before the other began.
+    changes.sort(key=lambda one: (one.at, one.client_id, one.topic, not one.is_end), reverse=True)
     return changes[:HISTORY_MAX]
 
 

@@ -31,11 +31,15 @@ class SkippedMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """`at_most`: of PROGRESS_PASSED; `since`: from when on that was counted."""
+    """`at_most`: of PROGRESS_PASSED; `since`: from when on that was counted.
+
+    `moved_back_count`: how often an offset was moved back meanwhile. Progress of those cycles is not in the bound.
+    """
 
     method: SkippedMethod
     at_most: int | None = None
     since: datetime | None = None
+    moved_back_count: int = 0
 
 
 _METHODS: Mapping[FindingKind, SkippedMethod] = {
@@ -55,4 +59,4 @@ def skipped(group: Group, found: Finding) -> Skipped:
         return Skipped(method)
     if found.since is None or (passed := passed_since(group, found.topic, found.since)) is None:
         return Skipped(SkippedMethod.NOT_KNOWN)
-    return Skipped(method, passed.count, max(passed.since, found.since))
+    return Skipped(method, passed.count, max(passed.since, found.since), passed.moved_back_count)

@@ -15,9 +15,15 @@ logger = logging.getLogger(__name__)
 
 @shared_task
 def ask_members() -> None:
-    """Asks one round of each cluster; where nobody's turn it is, it reads one index."""
+    """Asks one round of each cluster; where nobody's turn it is, it reads one index.
+
+    A cluster that fails leaves the others their round.
+    """
     for cluster in Cluster.objects.order_by("pk"):
-        asking.ask_round(cluster, timezone.now())
+        try:
+            asking.ask_round(cluster, timezone.now())
+        except Exception:
+            logger.exception("the members of %s were not asked", cluster.name)
 
 
 @shared_task

@@ -49,6 +49,14 @@ def test_member_count_that_is_not_known_is_not_made_up() -> None:
     assert told(happened("member_left", 1, "c1"))[0].details == {"member_count": None}
 
 
+def test_what_polling_found_names_the_sample_before() -> None:
+    since = NOW - timedelta(seconds=15)
+    change = MembershipChange(group_id=7, member_count=1, since=since, gone=["c1"])
+    (event,) = recording.events_of_samples(1, [change], NOW)
+    assert (event.kind, event.at) == ("gone", NOW)
+    assert event.details == {"member_count": 1, "since": since.isoformat()}
+
+
 def test_queues_that_moved_together_are_one_event() -> None:
     (event,) = told(happened("assignment_changed", 1, queue_id=0), happened("assignment_changed", 2, queue_id=1))
     assert event.kind == "queues_moved"

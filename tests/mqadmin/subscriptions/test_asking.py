@@ -20,6 +20,7 @@ from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.running_info import ProcessQueueInfo
 from tests.support import console_rows as seed
 
+ROUND = timedelta(seconds=15)
 # As a member's answer: its group was deleted while it was asked.
 GONE = "gone"
 
@@ -63,6 +64,33 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, MemberTold | str]:
     return given
 
 
+def many_groups(
+    cluster: Cluster, now: datetime, verdicts: list[Verdict], *, member_count: int, **values: Any
+) -> tuple[list[Group], list[Member]]:
+    groups = Group.objects.bulk_create(
+        Group(
+            cluster=cluster,
+            name=f"group-{number:04}",
+            member_count=member_count,
+            verdict=verdict,
+            seen_at=now,
+            **values,
+        )
+        for number, verdict in enumerate(verdicts)
+    )
+    members = Member.objects.bulk_create(
+        Member(group=group, client_id=f"{number}@1", first_seen_at=now, seen_at=now)
+        for group in groups
+        for number in range(member_count)
+    )
+    return groups, members
+
+
+def were_asked(members: list[Member], at: datetime) -> None:
+    rows = [MemberAnswer(member=member, asked_at=at) for member in members]
+    MemberAnswer.objects.bulk_create(rows, update_conflicts=True, unique_fields=["member"], update_fields=["asked_at"])
+
+
 def names(members: list[Member]) -> list[str]:
     return [member.client_id for member in members]
 
@@ -87,6 +115,15 @@ def test_a_member_alone_is_asked_only_when_its_group_is_in_trouble(apache: Clust
     seed.make_member(alone, "a@1", now=now)
     seed.make_member(stalled, "b@1", now=now)
     assert names(asking.turn(apache, now)) == ["b@1"]
+
+
+def test_a_member_alone_is_asked_for_a_minute_after_another_one_left(apache: Cluster, now: datetime) -> None:
+    group = seed.make_group(apache, "was-two", now=now, member_count=1)
+    seed.make_member(group, "a@1", now=now)
+    gone = seed.make_member(group, "b@1", now=now)
+    Member.objects.filter(pk=gone.pk).update(left_at=now)
+    assert names(asking.turn(apache, now + timedelta(seconds=59))) == ["a@1"]
+    assert asking.turn(apache, now + timedelta(seconds=61)) == []
 
 
 def test_a_group_that_somebody_looks_at_comes_first(
@@ -185,6 +222,21 @@ def test_queues_that_moved_by_the_word_of_members_are_one_event_with_its_doubt(
     }
 
 
+def test_a_queue_that_goes_back_to_a_member_that_was_silent_meanwhile_is_a_move_each_time(
+    apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    stopped, other, _ = names(members)
+    queue = (MessageQueue("orders", "broker-a", 0),)
+    rounds = ({stopped: queue, other: ()}, {other: queue}, {stopped: queue, other: ()})
+    for number, held in enumerate(rounds):
+        answers.clear()
+        answers.update({client_id: told(queues=queues) for client_id, queues in held.items()})
+        asking.ask_round(apache, now + timedelta(minutes=number))
+        MemberAnswer.objects.update(asked_at=None)
+    moves = [move for event in RebalanceEvent.objects.order_by("at") for move in event.details["moves"]]
+    assert [(move["from"], move["to"]) for move in moves] == [(stopped, other), (other, stopped)]
+
+
 def test_a_broadcasting_group_has_no_moves(
     apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
 ) -> None:
@@ -213,6 +265,45 @@ def test_members_of_a_group_whose_messages_wait_are_asked_before_it_is_stalled(
     Group.objects.filter(pk=billing.pk).update(behind_since=now - asking.WAITS_LONG + timedelta(seconds=1))
     assert asking.turn(apache, now) == []
     assert names(asking.turn(apache, now + timedelta(seconds=2))) == names(members)
+
+
+def test_two_members_of_each_of_1000_groups_are_asked_within_two_minutes_however_many_are_in_trouble(
+    apache: Cluster, now: datetime
+) -> None:
+    verdicts = [Verdict.STALLED if number % 3 == 0 else Verdict.OK for number in range(1000)]
+    groups, members = many_groups(apache, now, verdicts, member_count=2)
+    longest, last = timedelta(), dict.fromkeys([member.pk for member in members], now - ROUND)
+    for number in range(16):
+        at = now + number * ROUND
+        found = asking.turn(apache, at)
+        assert len(found) <= asking.URGENT_PER_ROUND + asking.IN_TURN_PER_ROUND
+        were_asked(found, at)
+        asked = {member.pk for member in found}
+        longest = max([longest, *(at - last[pk] for pk in asked)])
+        last.update(dict.fromkeys(asked, at))
+    assert max(longest, now + 16 * ROUND - min(last.values())) <= timedelta(seconds=105)
+    joined = seed.make_member(groups[999], "new@1", now=now)
+    assert joined.client_id in names(asking.turn(apache, now + 16 * ROUND)), "who is new is asked in the next round"
+
+
+def test_1000_members_that_begin_to_wait_together_are_asked_before_any_of_their_groups_is_judged(
+    apache: Cluster, now: datetime
+) -> None:
+    Cluster.objects.update(kind=ClusterKind.OURS)
+    apache.refresh_from_db()
+    many_groups(apache, now, [Verdict.OK] * 100, member_count=10, behind_since=now)
+    stalled = seed.make_group(apache, "stalled", now=now, member_count=9, verdict=Verdict.STALLED)
+    Group.objects.filter(pk=stalled.pk).update(behind_since=now - timedelta(days=1))
+    seed.make_member(stalled, "x@1", now=now)
+    asked: set[int] = set()
+    # A round comes up to 15 s after the 20 s, the next one 15 s later, and takes up to 12 s.
+    for second in (35, 50):
+        at = now + timedelta(seconds=second)
+        found = asking.turn(apache, at)
+        assert "x@1" in names(found), "who is in trouble has a share, too"
+        were_asked(found, at)
+        asked |= {one.pk for one in found}
+    assert len(asked) == 1001
 
 
 def test_an_answer_that_says_the_same_begins_no_row_and_another_one_ends_the_former(

@@ -50,8 +50,27 @@ def test_the_fewer_ones_are_odd_whenever_they_joined() -> None:
     assert found.since == BEGAN
 
 
-def test_of_equally_many_those_are_odd_that_joined_later() -> None:
-    assert only([member("late", 9, orders="A"), member("early", 0, orders="B")]).odd == ("late",)
+def test_of_equally_many_those_are_odd_that_joined_later_and_all_are_marked() -> None:
+    found = only([member("late", 9, orders="A"), member("early", 0, orders="B")])
+    assert (found.odd, found.is_tie, found.marked) == (("late",), True, ("early", "late"))
+
+
+def test_where_most_say_the_same_the_others_alone_are_marked() -> None:
+    found = only([member("a", orders="*"), member("b", orders="*"), member("c", orders="A"), member("d", orders="B")])
+    assert (found.is_tie, found.marked) == (False, ("c", "d"))
+
+
+def test_members_that_do_not_read_a_topic_have_no_part_in_a_tie_of_its_expressions() -> None:
+    found = findings([member("a", orders="A"), member("b", 1, orders="B"), member("c", 2, stock="*")], {})
+    tied = {(one.kind, one.topic): one.marked for one in found if one.is_tie}
+    assert tied == {(FindingKind.EXPRESSION, "orders"): ("a", "b")}
+
+
+@pytest.mark.parametrize(("count", "is_tie"), [(1, True), (2, False)], ids=["as many", "fewer"])
+def test_a_way_of_consuming_that_as_many_have_marks_all(count: int, is_tie: bool) -> None:
+    orderly = [way(f"o{n}", is_orderly=True) for n in range(count)]
+    found = only([*orderly, way("x", 9, is_orderly=False)])
+    assert (found.odd, found.is_tie, "o0" in found.marked) == (("x",), is_tie, is_tie)
 
 
 def test_a_topic_that_one_member_lacks_is_found_on_the_one_that_lacks_it() -> None:

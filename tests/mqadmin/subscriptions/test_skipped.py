@@ -18,7 +18,14 @@ from tests.support import console_rows as seed
 def finding(kind: FindingKind, since: datetime | None) -> Finding:
     said = {FindingKind.ORDER: ("orderly", "concurrently")}.get(kind, ("B", "*"))
     return Finding(
-        kind=kind, topic="orders", odd=("c@1",), member_count=3, by_odd=said[0], by_rest=said[1], since=since
+        kind=kind,
+        topic="orders",
+        odd=("c@1",),
+        marked=("c@1",),
+        member_count=3,
+        by_odd=said[0],
+        by_rest=said[1],
+        since=since,
     )
 
 
@@ -65,7 +72,16 @@ def test_counted_from_the_first_sample_there_is_where_older_ones_are_gone(consum
 
 def test_offset_that_was_moved_back_skipped_nothing(consuming: Group, since: datetime) -> None:
     sampled(consuming, since, QueueSample("broker-a", 0, 2000, 2000), QueueSample("broker-a", 1, 50, 50))
-    assert skipped(consuming, finding(FindingKind.EXPRESSION, since)).at_most == 0
+    found = skipped(consuming, finding(FindingKind.EXPRESSION, since))
+    assert (found.at_most, found.moved_back_count) == (0, 1)
+
+
+def test_what_was_passed_before_and_after_an_offset_was_moved_back_counts(consuming: Group, since: datetime) -> None:
+    for minute, committed in enumerate((600, 2000, 100, 400)):
+        at = since + timedelta(minutes=minute)
+        sampled(consuming, at, QueueSample("broker-a", 0, committed, 2000), QueueSample("broker-a", 1, 50, 50))
+    found = skipped(consuming, finding(FindingKind.EXPRESSION, since))
+    assert found == Skipped(SkippedMethod.PROGRESS_PASSED, (2000 - 600) + (900 - 100), since, 1)
 
 
 @pytest.mark.parametrize(
@@ -92,3 +108,11 @@ def test_bound_is_said_to_be_one(since: datetime) -> None:
     found = finding(FindingKind.EXPRESSION, since)
     (line,) = conflict_lines([found], [Skipped(SkippedMethod.PROGRESS_PASSED, 12_400, since)])
     assert line.skipped.startswith("At most 12,400 messages of orders")
+    assert "moved back" not in line.skipped
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "An offset was moved back"), (3, "Offsets were moved back 3 times")])
+def test_offsets_that_were_moved_back_are_named_beside_the_bound(since: datetime, count: int, words: str) -> None:
+    found = finding(FindingKind.EXPRESSION, since)
+    (line,) = conflict_lines([found], [Skipped(SkippedMethod.PROGRESS_PASSED, 12_400, since, count)])
+    assert words in line.skipped
