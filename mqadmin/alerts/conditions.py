@@ -47,6 +47,7 @@ class About(TextChoices):
     OBJECTIVE = "objective", pgettext_lazy("alert rule", "objective of a group")
     DRAIN = "drain", pgettext_lazy("alert rule", "time until a group’s lag is gone, in minutes")
     DEAD_LETTERS = "dead_letters", pgettext_lazy("alert rule", "new dead letters of a group")
+    RAISED = "raised", pgettext_lazy("alert rule", "failures of a group that rules for dead letters raised")
     CONFLICT = "conflict", pgettext_lazy("alert rule", "subscriptions of a group’s members")
     SCHEDULER = "scheduler", pgettext_lazy("alert rule", "lateness of a broker’s scheduler, in seconds")
     BROKER = "broker", pgettext_lazy("alert rule", "broker that does not answer")
@@ -80,7 +81,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
-    """`is_known` False: its cluster does not answer, so nothing of it is. `dead_counts`: by window in minutes."""
+    """`is_known` False: its cluster does not answer, so nothing of it is. `dead_counts`: by window in minutes.
+
+    `raised_count`: failures that rules for dead letters show, of which `raised_dead_count` messages died.
+    """
 
     cluster: str
     name: str
@@ -94,6 +98,8 @@ class GroupFacts:
     allowed_lag: int | None = None
     drain: Drain = NOT_KNOWN
     dead_counts: Mapping[int, int] = field(default_factory=dict)
+    raised_count: int = 0
+    raised_dead_count: int = 0
     conflict: str = ""
 
 
@@ -211,6 +217,10 @@ def _dead_letters(condition: Condition, group: GroupFacts, _is_firing: bool) -> 
     return Reading(count >= condition.threshold, said)
 
 
+def _raised(_condition: Condition, group: GroupFacts, _is_firing: bool) -> Reading:
+    return Reading(group.raised_count > 0, {"value": group.raised_count, "dead": group.raised_dead_count})
+
+
 def _conflict(_condition: Condition, group: GroupFacts, _is_firing: bool) -> Reading:
     return Reading(bool(group.conflict), {"conflict": group.conflict})
 
@@ -258,6 +268,7 @@ WATCHED: Mapping[About, Watched] = {
     About.OBJECTIVE: Watched(Subject.GROUP, _objective),
     About.DRAIN: Watched(Subject.GROUP, _drain, has_threshold=True),
     About.DEAD_LETTERS: Watched(Subject.GROUP, _dead_letters, has_threshold=True),
+    About.RAISED: Watched(Subject.GROUP, _raised),
     About.CONFLICT: Watched(Subject.GROUP, _conflict),
     About.SCHEDULER: Watched(Subject.BROKER, _scheduler, has_threshold=True),
     About.BROKER: Watched(Subject.BROKER, _broker),

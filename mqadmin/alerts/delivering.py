@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.urls import reverse
@@ -16,6 +17,7 @@ from mqadmin.alerts.messages import Message, Told
 from mqadmin.alerts.models import ERROR_CHARS_MAX, Alert, AlertChannel, AlertDelivery, AlertNotice
 from mqadmin.alerts.noticing import NoticeKind
 from mqadmin.alerts.signals import AlertsChanged, alerts_changed
+from mqadmin.clusters.selectors.newest_first import write_cursor
 from mqadmin.delivery import Deliveries, DeliveryState, NotDelivered
 
 logger = logging.getLogger(__name__)
@@ -25,8 +27,10 @@ PAUSES_S = (10, 30, 60, 120, 300, 600, 1200)
 # Longer than a post may take, and than a task may wait for its worker.
 CLAIMED_FOR = timedelta(seconds=90)
 DELIVERIES = Deliveries(AlertDelivery, PAUSES_S, CLAIMED_FOR, ERROR_CHARS_MAX)
-# An hour's chart that ends so long after it fired has that moment in its middle.
-CHART_REACHES = timedelta(minutes=30)
+# An hour's chart that ends so long after it fired has that moment in its middle; so long after it a timeline begins.
+SHOWS_AFTER = timedelta(minutes=30)
+# When a broker or cluster was away stands in the cluster's timeline.
+_IN_TIMELINE = frozenset({About.BROKER, About.CLUSTER})
 
 _NO_CHANNEL = gettext_noop("the channel was deleted")
 
@@ -84,11 +88,17 @@ def told(row: Alert) -> Told:
 
 
 def place_of(row: Alert) -> str:
-    """Returns the address of the page that shows what happened: of a group its curves at that time."""
+    """Returns the address of the page that shows what happened: of a group its curves at that time.
+
+    Of a broker or cluster that was away it is the cluster's timeline at that time, which draws when it was not sampled
+    and why. Of a disk, a scheduler or a cluster's verdict nothing is kept: the page of the thing says what is so now.
+    """
     cluster = row.cluster.name
+    until = (row.fired_at or row.since).astimezone(UTC) + SHOWS_AFTER
+    if row.rule.about in _IN_TIMELINE:
+        return f"{reverse('rebalances', args=[cluster])}?{urlencode({'before': write_cursor(until, 0)})}"
     match Subject(row.subject):
         case Subject.GROUP:
-            until = (row.fired_at or row.since).astimezone(UTC) + CHART_REACHES
             return f"{reverse('group_lag', args=[cluster, row.name])}?range=1h&until={until:%Y-%m-%dT%H:%M:%SZ}"
         case Subject.BROKER:
             return reverse("broker", args=[cluster, row.name])

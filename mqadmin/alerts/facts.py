@@ -1,23 +1,26 @@
 """Reads what rules judge: a bounded number of queries, however many groups there are.
 
-One for all clusters, two for their verdicts, one for all groups, one for the conflicts between members, one for each
-window in which dead letters are counted, two for all brokers; what no rule asks for is not read.
+One for all clusters, two for their verdicts, one for all groups, one for the conflicts between members, one for the
+failures that were raised, one for each window in which dead letters are counted, two for all brokers; what no rule asks
+for is not read.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Max
 
 from mqadmin.alerts.conditions import About, BrokerFacts, ClusterFacts, Condition, Facts, GroupFacts, Subject, matches
 from mqadmin.clusters.cluster_verdict import ClusterJudgement
 from mqadmin.clusters.figures import Behind, DueKind, drain, stored_pace
 from mqadmin.clusters.models import POLLED_KINDS, Broker, Cluster, ClusterState, Group
 from mqadmin.clusters.selectors import judgements
+from mqadmin.deadletter_rules.models import RaisedFailure
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.metrics.models import FRESH_FOR, BrokerRuntime
 from mqadmin.subscriptions.models import GroupConflict
@@ -71,6 +74,7 @@ def _groups(here: Mapping[int, Cluster], conditions: list[Condition], now: datet
     conflicts: dict[int, str] = {}
     if About.CONFLICT in abouts:
         conflicts = dict(GroupConflict.objects.filter(group__cluster__in=here).values_list("group", "kind"))
+    raised = _raised(here) if About.RAISED in abouts else {}
     rows = Group.objects.filter(cluster__in=here, is_system=False).order_by("cluster", "name").values_list(
         "pk", "cluster", "name", "verdict", "verdict_rule", "verdict_numbers", "lag", "behind_since", "behind_method",
         "offsets_seen_at", "in_per_s", "out_per_s", "drains_per_s", "drain_confidence", "allowed_lag_s", "allowed_lag",
@@ -80,6 +84,7 @@ def _groups(here: Mapping[int, Cluster], conditions: list[Condition], now: datet
         seen_at, in_per_s, out_per_s, drains_per_s, confidence, allowed_lag_s, allowed_lag,
     ) in rows.iterator(_ROWS_AT_ONCE):  # fmt: skip
         cluster = here[cluster_id]
+        raised_count, raised_dead_count = raised.get((cluster_id, name), (0, 0))
         is_sampled = cluster.kind in POLLED_KINDS and cluster.state == ClusterState.REACHABLE
         yield GroupFacts(
             cluster=cluster.name,
@@ -94,6 +99,8 @@ def _groups(here: Mapping[int, Cluster], conditions: list[Condition], now: datet
             allowed_lag=allowed_lag,
             drain=drain(lag, in_per_s, out_per_s, stored_pace(drains_per_s, confidence)),
             dead_counts={minutes: counts.get((cluster_id, name), 0) for minutes, counts in dead.items()},
+            raised_count=raised_count,
+            raised_dead_count=raised_dead_count,
             conflict=conflicts.get(pk, ""),
         )
 
@@ -106,6 +113,18 @@ def _dead_counts(here: Mapping[int, Cluster], since: datetime) -> dict[tuple[int
     rows = DeadLetter.objects.filter(cluster__in=here, dead_at__gte=since)
     counted = rows.order_by().values_list("cluster", "group_name").annotate(count=Count("pk"))
     return {(cluster, group): count for cluster, group, count in counted}
+
+
+def _raised(here: Mapping[int, Cluster]) -> dict[tuple[int, str], tuple[int, int]]:
+    """Returns by group how many failures rules show that nobody has archived, and how many messages died of them."""
+    rows = RaisedFailure.objects.filter(failure__cluster__in=here, failure__archived_at=None)
+    by_failure = rows.order_by().values_list("failure__cluster", "failure__group_name", "failure")
+    found: defaultdict[tuple[int, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
+    # A failure that several rules show is one.
+    for cluster, group, _failure, dead in by_failure.annotate(dead=Max("dead_count")):
+        count, dead_before = found[cluster, group]
+        found[cluster, group] = count + 1, dead_before + dead
+    return found
 
 
 def _brokers(here: Mapping[int, Cluster], conditions: list[Condition], now: datetime) -> Iterator[BrokerFacts]:

@@ -90,6 +90,16 @@ def _dead_letters(reading: Mapping[str, Any]) -> str:
     return words % {"count": f"{count:,}", "minutes": _count(reading.get("minutes"))}
 
 
+def _raised(reading: Mapping[str, Any]) -> str:
+    count = int(reading.get("value") or 0)
+    words = ngettext(
+        "A rule for dead letters shows %(count)s failure; dead of it: %(dead)s.",
+        "Rules for dead letters show %(count)s failures; dead of them: %(dead)s.",
+        count,
+    )
+    return words % {"count": f"{count:,}", "dead": _count(reading.get("dead"))}
+
+
 def _conflict(_reading: Mapping[str, Any]) -> str:
     return _("Its members do not want the same, so messages are missed.")
 
@@ -132,6 +142,7 @@ _WORDS: Mapping[About, Callable[[Mapping[str, Any]], str]] = {
     About.OBJECTIVE: _objective,
     About.DRAIN: _drain,
     About.DEAD_LETTERS: _dead_letters,
+    About.RAISED: _raised,
     About.CONFLICT: _conflict,
     About.SCHEDULER: _scheduler,
     About.BROKER: _broker,
@@ -147,6 +158,7 @@ _RULES: Mapping[About, Callable[[], str]] = {
     About.OBJECTIVE: lambda: _("group misses its objective"),
     About.DRAIN: lambda: _("a late group’s lag is gone in %(n)s minutes at the earliest, or never"),
     About.DEAD_LETTERS: lambda: _("%(n)s dead letters of a group in %(minutes)s minutes, or more"),
+    About.RAISED: lambda: _("a rule for dead letters shows a failure of a group"),
     About.CONFLICT: lambda: _("members of a group do not want the same"),
     About.SCHEDULER: lambda: _("a broker’s scheduler is %(n)s s late, or nobody runs it"),
     About.BROKER: lambda: _("broker does not answer"),

@@ -96,6 +96,8 @@ CASES = [
         group(dead_counts={60: 9}),
         False,
     ),
+    ("failure raised", Condition(about=About.RAISED), group(raised_count=2, raised_dead_count=31), True),
+    ("no failure raised", Condition(about=About.RAISED), group(dead_counts={15: 3}), False),
     ("conflict", Condition(about=About.CONFLICT), group(conflict="topics"), True),
     ("no conflict", Condition(about=About.CONFLICT), group(), False),
     ("scheduler late", Condition(about=About.SCHEDULER, threshold=30), broker(late_s=30.0, is_driven=True), True),

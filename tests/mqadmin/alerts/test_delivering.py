@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
+from django.test import Client
 
 from mqadmin.alerts import delivering, tasks
 from mqadmin.alerts.channels.webhook import signature
 from mqadmin.alerts.delivering import DELIVERIES, PAUSES_S, deliver
 from mqadmin.alerts.evaluating import evaluate
-from mqadmin.alerts.models import AlertDelivery
+from mqadmin.alerts.models import Alert, AlertDelivery
+from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.selectors.newest_first import read_cursor
 from tests.mqadmin.alerts.conftest import Receiver, make_rule
+from tests.support import console_rows as seed
 
 pytestmark = pytest.mark.django_db
 
@@ -37,6 +42,32 @@ def test_a_webhook_gets_the_alert_signed(delivery: AlertDelivery, receiver: Rece
     assert alert["name"] == "billing"
     assert alert["words"].startswith("STALLED. Messages wait on a queue")
     assert alert["url"].startswith("http://127.0.0.1:8000/clusters/prod/groups/billing/lag/?range=1h&until=")
+
+
+@pytest.mark.parametrize("about", ["broker", "cluster"])
+def test_what_was_away_is_shown_in_the_timeline_of_its_cluster_at_that_time(
+    prod: Any, now: Any, admin_client: Client, about: str
+) -> None:
+    make_rule(name="away", about=about, verdicts=[])
+    prod.brokers.update(last_error="connection refused")
+    Cluster.objects.update(state="unreachable")
+    evaluate(now)
+    address = delivering.place_of(Alert.objects.select_related("rule", "cluster").get())
+    path, _, query = address.partition("?")
+    assert path == "/clusters/prod/rebalances/"
+    assert read_cursor(parse_qs(query)["before"][0]) == (now + timedelta(minutes=30), 0)
+    later, then = now + timedelta(minutes=40), now - timedelta(minutes=1)
+    group = seed.make_group(prod, "billing", now=now)
+    seed.make_event(group, "joined", at=later, client_id="later@1")
+    seed.make_event(group, "joined", at=then, client_id="then@1")
+    page = admin_client.get(address).content.decode()
+    assert ("then@1" in page, "later@1" in page) == (True, False)
+
+
+def test_of_a_disk_the_page_of_its_broker_is_shown(prod: Any, now: Any) -> None:
+    rule = make_rule(name="full", about="disk", verdicts=[], threshold=90)
+    row = Alert(rule=rule, cluster=prod, subject="broker", name="broker-a", since=now, fired_at=now)
+    assert delivering.place_of(row) == "/clusters/prod/brokers/broker-a/"
 
 
 def test_a_delivery_is_handed_out_once(delivery: AlertDelivery, now: Any) -> None:

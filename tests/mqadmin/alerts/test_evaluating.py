@@ -15,6 +15,8 @@ from mqadmin.alerts.evaluating import evaluate
 from mqadmin.alerts.models import Alert, AlertDelivery, AlertNotice, AlertSilence, AlertTurn
 from mqadmin.alerts.sentences import what_words
 from mqadmin.clusters.models import Group
+from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure
+from mqadmin.deadletters.models import Failure
 from tests.mqadmin.alerts.conftest import make_rule
 from tests.support import console_rows as seed
 
@@ -227,6 +229,37 @@ def test_a_rule_without_channels_fires_on_the_pages_alone(billing: Group, now: A
     evaluate(now)
     assert states() == [("billing", "firing")]
     assert kinds() == []
+
+
+def test_failure_that_a_rule_for_dead_letters_raised_fires_until_it_is_archived(
+    prod: Any, billing: Group, now: Any
+) -> None:
+    moments = {"first_dead_at": now, "last_dead_at": now}
+    failures = [
+        Failure.objects.create(cluster=prod, group_name="billing", identity=identity, **moments) for identity in "ab"
+    ]
+    rules = [
+        DeadLetterRule.objects.create(
+            cluster=prod, name=name, group_name="billing", does="raise", acts_for="ann", made_at=now
+        )
+        for name in ("first", "second")
+    ]
+    make_rule(name="raised", about="raised", verdicts=[])
+    evaluate(now)
+    assert states() == []
+    for rule, failure, dead_count in (
+        (rules[0], failures[0], 3),
+        (rules[1], failures[0], 2),
+        (rules[0], failures[1], 7),
+    ):
+        RaisedFailure.objects.create(rule=rule, failure=failure, raised_at=now, last_at=now, dead_count=dead_count)
+    evaluate(now + timedelta(seconds=10))
+    alert = Alert.objects.get()
+    assert (alert.name, alert.state, alert.reading) == ("billing", "firing", {"value": 2, "dead": 10})
+    assert what_words("raised", alert.reading) == "Rules for dead letters show 2 failures; dead of them: 10."
+    Failure.objects.update(archived_at=now)
+    evaluate(now + timedelta(seconds=20))
+    assert states() == [("billing", "resolved")]
 
 
 def test_broker_scheduler_and_disk_are_read(prod: Any, now: Any) -> None:

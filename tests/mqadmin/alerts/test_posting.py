@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from ipaddress import ip_network
 from typing import Any
 
@@ -14,6 +15,7 @@ from mqadmin.alerts import posting
 from mqadmin.alerts.posting import ANSWER_BYTES_MAX, Post, is_refused, post, target_of
 from mqadmin.delivery import NotDelivered
 from tests.mqadmin.alerts.conftest import Receiver
+from tests.support.children import free_port
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 
@@ -140,20 +142,19 @@ def trickling() -> Iterator[int]:
     ended = threading.Event()
 
     def serve() -> None:
-        connected, _ = listening.accept()
-        try:
-            connected.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
-            while not ended.wait(0.02):
-                connected.sendall(b"x")
-        except OSError:
-            pass
-        finally:
-            connected.close()
+        with suppress(OSError):
+            connected, _ = listening.accept()
+            with connected:
+                connected.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+                while not ended.wait(0.02):
+                    connected.sendall(b"x")
 
     thread = threading.Thread(target=serve)
     thread.start()
     yield listening.getsockname()[1]
     ended.set()
+    # Where nobody came: on a busy machine the time may be over before.
+    listening.shutdown(socket.SHUT_RDWR)
     thread.join()
     listening.close()
 
@@ -169,8 +170,7 @@ def test_a_handshake_that_never_ends_is_cut_off() -> None:
 
 
 def test_nobody_listening_and_no_such_name_are_told_by_the_host(monkeypatch: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     with pytest.raises(NotDelivered, match=r"^127\.0\.0\.1 cannot be reached: Connection refused$"):
         post(Post(f"http://127.0.0.1:{port}/key", b"{}"), LOOPBACK)
 
