@@ -1,8 +1,9 @@
 """Applies rules: looks at the dead letters that are new to each, decides, writes what it decided, and carries it out.
 
-What was decided, the counts by message and the place reached are written in one transaction, and only from the place
-where the look began: of two workers one decides. An action runs under the key of its turn: a worker that dies in it is
-followed by one that finds the same run, and nothing is done twice.
+What was decided, the counts by message and the place reached are written in one transaction, and only where no other
+look was written meanwhile: of two workers one decides. What shows below that place later is looked at then (`gaps.py`).
+An action runs under the key of its turn: a worker that dies in it is followed by one that finds the same run, and
+nothing is done twice.
 """
 
 from __future__ import annotations
@@ -11,19 +12,22 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils.translation import gettext_noop
 
 from mqadmin.actions import runner, runs
 from mqadmin.actions.caller import Caller, Way
 from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.audit.models import Outcome
-from mqadmin.deadletter_rules.deciding import Decision, Does, Fact, Rule, decide
+from mqadmin.deadletter_rules.deciding import Decision, Does, Fact, Rule, decide, is_within_hours
+from mqadmin.deadletter_rules.gaps import GAPS_MAX, Gap, gaps_after, gaps_of, looked_at
 from mqadmin.deadletter_rules.models import WORDS_CHARS_MAX, DeadLetterRule, RaisedFailure, RuleCount, RuleTurn
 from mqadmin.deadletter_rules.signals import FailureRaised, failure_raised
 from mqadmin.deadletters.models import DeadLetter, Failure
@@ -45,6 +49,8 @@ TURNS_AT_ONCE = 20
 # An action that was refused for what may pass (rights, a read-only cluster) is tried again after that.
 TRY_AGAIN = timedelta(minutes=10)
 FORGOTTEN_AT_ONCE = 1000
+# Gaps that one statement asks for.
+GAPS_AT_ONCE = 100
 
 # What may pass: the turn stays. Of anything else there is nothing to do.
 _PASSING = frozenset({Refusal.PERMISSION, Refusal.READ_ONLY, Refusal.BUSY})
@@ -67,23 +73,32 @@ def look(rule: DeadLetterRule, now: datetime) -> list[RuleTurn]:
         return []
     facts = _facts(rule)
     counts = _counts(rule, facts) if rule.does == Does.REPLAY else {}
-    decision = decide(_rule(rule), now, facts, counts, rule.reached_id)
+    decision = decide(_rule(rule), now, facts, counts, facts[0].id - 1 if facts else rule.reached_id)
     if decision.is_outside_hours:
         _note(rule, now, gettext_noop("waits for its hours"))
         return []
-    if decision.reached == rule.reached_id:
+    known = gaps_of(rule.gaps)
+    seen = {fact.id for fact in facts}
+    settled = {one for one in seen if one <= decision.reached}
+    gaps = gaps_after(known, rule.reached_id, settled, seen, now, is_whole=len(facts) < LOOKED_AT_MAX)
+    if not settled and gaps == known:
         _note(rule, now)
         return []
-    return _write(rule, decision, facts, now)
+    return _write(rule, decision, facts, max([rule.reached_id, *settled]), gaps, now)
 
 
-def _write(rule: DeadLetterRule, decision: Decision, facts: Sequence[Fact], now: datetime) -> list[RuleTurn]:
-    """Writes what was decided; nothing where another worker has decided, or the rule was paused, meanwhile."""
+def _write(
+    rule: DeadLetterRule, decision: Decision, facts: Sequence[Fact], reached: int, gaps: Sequence[Gap], now: datetime
+) -> list[RuleTurn]:
+    """Writes what was decided; nothing where another worker has decided, or the rule was paused, meanwhile.
+
+    `reached` is the last one that is settled: what lies between it and one that is not is no gap yet.
+    """
     taken = frozenset(decision.taken)
     message_ids = [fact.message_id for fact in facts if fact.id in taken]
     with transaction.atomic():
-        here = DeadLetterRule.objects.filter(pk=rule.pk, reached_id=rule.reached_id, is_running=True)
-        if not here.update(reached_id=decision.reached, last_at=now):
+        here = DeadLetterRule.objects.filter(pk=rule.pk, look_count=rule.look_count, is_running=True)
+        if not here.update(reached_id=reached, gaps=gaps, look_count=F("look_count") + 1, last_at=now):
             return []
         match Does(rule.does):
             case Does.REPLAY:
@@ -115,6 +130,10 @@ def _turn(rule: DeadLetterRule, action: str, arguments: Mapping[str, object], no
 def carry_out(turn: RuleTurn, now: datetime) -> bool:
     """Runs the action for whoever made the rule, with an operator's rights on its cluster; returns whether it ended."""
     rule = turn.rule
+    if not is_within_hours(_rule(rule), now):
+        _note(rule, now, gettext_noop("waits for its hours"))
+        RuleTurn.objects.filter(pk=turn.pk).update(due_at=now + TRY_AGAIN)
+        return False
     account = get_user_model()._default_manager.filter(username=rule.acts_for).first()
     bounds = Scope(role=Role.OPERATOR, clusters=frozenset({rule.cluster.name}))
     caller = Caller(
@@ -128,7 +147,10 @@ def carry_out(turn: RuleTurn, now: datetime) -> bool:
     if result.refusal in _PASSING or (result.refusal is None and result.outcome == Outcome.FAILED):
         RuleTurn.objects.filter(pk=turn.pk).update(due_at=now + TRY_AGAIN)
         return False
-    RuleTurn.objects.filter(pk=turn.pk).delete()
+    with transaction.atomic():
+        count, _ = RuleTurn.objects.filter(pk=turn.pk).delete()
+        if count and result.refusal is not None and turn.action == "start_replay":
+            _uncount(rule, [int(one) for one in str(turn.arguments["ids"]).split()])
     return True
 
 
@@ -157,7 +179,19 @@ def _rule(row: DeadLetterRule) -> Rule:
 
 
 def _facts(rule: DeadLetterRule) -> list[Fact]:
-    rows = DeadLetter.objects.filter(pk__gt=rule.reached_id).order_by("pk").values_list(
+    """Returns what became visible in the gaps, and what is new, in the order of their numbers."""
+    gaps = gaps_of(rule.gaps)
+    late: list[Fact] = []
+    for start in range(0, len(gaps), GAPS_AT_ONCE):
+        ranges = (Q(pk__range=(gap.first, gap.last)) for gap in gaps[start : start + GAPS_AT_ONCE])
+        late += _read_facts(rule, reduce(or_, ranges), LOOKED_AT_MAX - len(late))
+    new = _read_facts(rule, Q(pk__gt=rule.reached_id), LOOKED_AT_MAX - len(late))
+    count = len(looked_at(rule.reached_id, [fact.id for fact in new], GAPS_MAX - len(gaps)))
+    return [*late, *new[:count]]
+
+
+def _read_facts(rule: DeadLetterRule, which: Q, count_max: int) -> list[Fact]:
+    rows = DeadLetter.objects.filter(which).order_by("pk").values_list(
         "pk", "cluster", "group_name", "message_id", "dead_at", "failure__identity", "failure_class", "failure_text",
         "archived_at",
     )  # fmt: skip
@@ -174,7 +208,7 @@ def _facts(rule: DeadLetterRule) -> list[Fact]:
             is_archived=archived_at is not None,
         )
         for pk, cluster, group, message_id, dead_at, identity, failure_class, failure_text, archived_at in rows[
-            :LOOKED_AT_MAX
+            :count_max
         ]
     ]
 
@@ -198,6 +232,15 @@ def _count(rule: DeadLetterRule, message_ids: Sequence[str], now: datetime) -> N
     for many in set(times.values()):
         ids = [one for one, count in times.items() if count == many]
         RuleCount.objects.filter(rule=rule, message_id__in=ids).update(count=F("count") + many, last_at=now)
+
+
+def _uncount(rule: DeadLetterRule, dead_letter_ids: Sequence[int]) -> None:
+    """Takes back what was counted for a replay that was refused; what the index has removed meanwhile stays counted."""
+    rows = DeadLetter.objects.filter(pk__in=dead_letter_ids)
+    times = Counter(rows.order_by().values_list("message_id", flat=True))
+    for many in set(times.values()):
+        ids = [one for one, count in times.items() if count == many]
+        RuleCount.objects.filter(rule=rule, message_id__in=ids, count__gte=many).update(count=F("count") - many)
 
 
 def _failure_ids(dead_letter_ids: Sequence[int]) -> list[int]:

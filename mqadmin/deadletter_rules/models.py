@@ -18,8 +18,9 @@ WORDS_CHARS_MAX = 500
 class DeadLetterRule(models.Model):
     """A rule about the dead letters of one group: of one failure (`identity`), or of those that match the patterns.
 
-    `acts_for`: whoever made it. `reached_id`: dead letters up to that one are settled; it only ever moves in the
-    transaction that notes what was decided. `last_at`, `last_words`, `last_run`: what it did last.
+    `acts_for`: whoever made it. `reached_id`: dead letters up to that one are settled, but for those that show later in
+    `gaps` (gaps.py). Both only ever move in the transaction that notes what was decided, and counts it in `look_count`.
+    `last_at`, `last_words`, `last_run`: what it did last.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="dead_letter_rules")
@@ -37,6 +38,8 @@ class DeadLetterRule(models.Model):
     acts_for = models.CharField(max_length=PERSON_CHARS_MAX)
     is_running = models.BooleanField(default=False)
     reached_id = models.BigIntegerField(default=0)
+    gaps = models.JSONField(default=list, blank=True)
+    look_count = models.BigIntegerField(default=0)
     made_at = models.DateTimeField()
     last_at = models.DateTimeField(null=True, blank=True)
     last_words = models.CharField(max_length=WORDS_CHARS_MAX, blank=True, default="")
@@ -50,7 +53,10 @@ class DeadLetterRule(models.Model):
 
 
 class RuleCount(models.Model):
-    """How often a rule has replayed a message; counted before it is sent, so never too seldom."""
+    """How often a rule has replayed a message; counted before it is sent, so never too seldom.
+
+    What was counted for a replay that was refused is taken back.
+    """
 
     rule = models.ForeignKey(DeadLetterRule, on_delete=models.CASCADE, related_name="counts", db_index=False)
     message_id = models.CharField(max_length=NAME_CHARS_MAX)

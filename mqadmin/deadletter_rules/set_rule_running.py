@@ -8,6 +8,7 @@ from typing import Annotated
 
 from django import forms
 from django.db import transaction
+from django.db.models import F
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -50,7 +51,9 @@ def carry_out(_cluster: Cluster, arguments: SetRuleRunning, preview: Preview[Dea
     with transaction.atomic():
         if arguments.running == "yes":
             newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
-            DeadLetterRule.objects.filter(pk=rule.pk).update(is_running=True, reached_id=newest or 0)
+            DeadLetterRule.objects.filter(pk=rule.pk).update(
+                is_running=True, reached_id=newest or 0, gaps=[], look_count=F("look_count") + 1
+            )
         else:
             DeadLetterRule.objects.filter(pk=rule.pk).update(is_running=False)
             RuleTurn.objects.filter(rule=rule).delete()

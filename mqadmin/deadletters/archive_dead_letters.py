@@ -28,13 +28,17 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.deadletters.selection import (
     COUNTED_MAX,
+    AttemptsArgument,
     BodyArgument,
+    BornSinceArgument,
+    BornUntilArgument,
     FailureArgument,
     IdsArgument,
     Selected,
     SinceArgument,
     TextArgument,
     UntilArgument,
+    UserPropertyArgument,
     counted,
     selected,
     selection_of,
@@ -58,6 +62,10 @@ class ArchiveDeadLetters:
     body: BodyArgument = ""
     since: SinceArgument = None
     until: UntilArgument = None
+    user_property: UserPropertyArgument = ""
+    attempts: AttemptsArgument = None
+    born_since: BornSinceArgument = None
+    born_until: BornUntilArgument = None
     ids: IdsArgument = ""
 
 
@@ -166,7 +174,7 @@ def undo_restore(arguments: RestoreDeadLetters, outcomes: Sequence[ItemOutcome])
 
 def _said(arguments: ArchiveDeadLetters) -> dict[str, Any]:
     """Returns the arguments that say something, as plain JSON."""
-    return {name: value for name, value in arguments_json(arguments).items() if value}
+    return {name: value for name, value in arguments_json(arguments).items() if value not in (None, "")}
 
 
 ARCHIVE_DECLARATION: Action[ArchiveDeadLetters, Selected] = Action(

@@ -27,22 +27,37 @@ CHANGES_MAX = 50
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What happened between `since` and `until`, each kind oldest first."""
+    """What happened between `since` and `until`, each kind oldest first; the failure began at `began_at`.
+
+    `are_rebalances_kept`: those of that time have not been removed for their age, so that none means none.
+    """
 
     cluster: str
+    began_at: datetime
     since: datetime
     until: datetime
     rebalances: tuple[RebalanceRow, ...]
     actions: tuple[AuditEntry, ...]
+    are_rebalances_kept: bool
 
 
-def beginning_of(cluster: Cluster, failure: Failure, began_at: datetime, *, reads_audit: bool) -> Beginning:
+def beginning_of(
+    cluster: Cluster, failure: Failure, began_at: datetime, now: datetime, *, reads_audit: bool
+) -> Beginning:
     """Returns what changed around the moment; of the audit nothing where the viewer may not read it."""
     since, until = began_at - BEFORE, began_at + AFTER
     newest = rebalances.of_group(cluster.pk, failure.group_name, before=write_cursor(until, ID_MAX), size=CHANGES_MAX)
     events = [event for event in newest.rows if event.at >= since]
     actions = _actions(cluster, failure, since, until) if reads_audit else []
-    return Beginning(cluster.name, since, until, tuple(reversed(events)), tuple(actions))
+    return Beginning(
+        cluster=cluster.name,
+        began_at=began_at,
+        since=since,
+        until=until,
+        rebalances=tuple(reversed(events)),
+        actions=tuple(actions),
+        are_rebalances_kept=rebalances.are_kept(since, now),
+    )
 
 
 def _actions(cluster: Cluster, failure: Failure, since: datetime, until: datetime) -> list[AuditEntry]:

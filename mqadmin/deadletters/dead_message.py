@@ -85,9 +85,14 @@ class DeadMessage:
     @property
     def replay(self) -> tuple[str, int] | None:
         """Returns the replay that had sent it, by its token, and the entry of its ledger; None where none had."""
-        token, entry = self.properties.get(Property.REPLAY_JOB, ""), self.properties.get(Property.REPLAY_ENTRY, "")
-        is_one = token and entry.isascii() and entry.isdigit() and len(entry) <= ENTRY_DIGITS_MAX
-        return (token, int(entry)) if is_one else None
+        return replay_of(self.properties)
+
+
+def replay_of(properties: Mapping[str, str]) -> tuple[str, int] | None:
+    """Returns the replay that sent a message with these properties, and its entry; None where none did."""
+    token, entry = properties.get(Property.REPLAY_JOB, ""), properties.get(Property.REPLAY_ENTRY, "")
+    is_one = token and entry.isascii() and entry.isdigit() and len(entry) <= ENTRY_DIGITS_MAX
+    return (token, int(entry)) if is_one else None
 
 
 def read_dead_message(message: StoredMessage, *, kept_bytes_max: int) -> DeadMessage:

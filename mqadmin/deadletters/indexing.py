@@ -134,7 +134,7 @@ def _insert(cluster: Cluster, queue: DeadLetterQueue, reading: QueueReading) -> 
     )
     SearchText.objects.bulk_create(
         [
-            SearchText(dead_letter=row, words=words_text(row), body=searched_body(row, dead.body))
+            SearchText(dead_letter=row, words=words_text(row, dead.properties), body=searched_body(row, dead.body))
             for row, dead in zip(rows, new, strict=True)
         ],
         batch_size=CHUNK,

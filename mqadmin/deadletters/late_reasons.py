@@ -87,7 +87,7 @@ def _move(cluster: Cluster, group: str, ids: Sequence[int]) -> None:
     SearchText.objects.filter(pk__in=ids).delete()
     SearchText.objects.bulk_create(
         [
-            SearchText(dead_letter=row, words=words_text(row), body=searched_body(row, one.body))
+            SearchText(dead_letter=row, words=words_text(row, one.properties), body=searched_body(row, one.body))
             for row, one in zip(rows, dead, strict=True)
         ],
         batch_size=CHUNK,

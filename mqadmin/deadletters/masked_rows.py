@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Concat
@@ -20,13 +21,32 @@ def with_readable_body(
     """Returns the rows whose bodies are not hidden from the role; nobody's role sees none."""
     if role is None:
         return rows.none()
-    patterns = [as_regex(rule.pattern) for rule in rules if concerns(rule, role)]
-    if not patterns:
+    patterns = _patterns(rules, role)
+    return _with_own_topic(rows).exclude(_hidden(patterns)) if patterns else rows
+
+
+def with_hidden_body(rows: QuerySet[Any], rules: Sequence[MaskRule], role: Role | None) -> QuerySet[Any]:
+    """Returns the others: those whose bodies are hidden from the role. A row has `origin_topic` and `group_name`."""
+    if role is None:
         return rows
+    patterns = _patterns(rules, role)
+    return _with_own_topic(rows).filter(_hidden(patterns)) if patterns else rows.none()
+
+
+def _patterns(rules: Sequence[MaskRule], role: Role) -> list[str]:
+    return [as_regex(rule.pattern) for rule in rules if concerns(rule, role)]
+
+
+def _hidden(patterns: Iterable[str]) -> Q:
     hidden = Q()
     for pattern in patterns:
         hidden |= Q(origin_topic__regex=pattern) | Q(own_topic__regex=pattern)
-    return rows.alias(own_topic=Concat(Value(DLQ_PREFIX), "group_name")).exclude(hidden)
+    return hidden
+
+
+def _with_own_topic(rows: QuerySet[Any]) -> QuerySet[Any]:
+    named: QuerySet[Any] = rows.alias(own_topic=Concat(Value(DLQ_PREFIX), "group_name"))
+    return named
 
 
 def as_regex(pattern: str) -> str:

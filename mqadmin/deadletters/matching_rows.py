@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from mqadmin.clusters.bulk import chunks
-from mqadmin.clusters.selectors.newest_rows import PAGE_SIZE, Looked, Page
+from mqadmin.clusters.selectors.newest_rows import PAGE_SIZE, Looked, NewestRows, Page
 from mqadmin.deadletters.models import DeadLetter, SearchText
 from mqadmin.deadletters.search_index import LookUp, matching_ids
 
@@ -34,11 +34,11 @@ CURSOR_DIGITS_MAX = 18
 class MatchingRows:
     """The rows of a query that have what is looked up. A position is [primary key].
 
-    `indexed`: a query that an index of its own answers, and that has all of `rows`.
+    `indexed`: rows that an index of their own has in their order, with all of `rows` among them.
     """
 
     rows: QuerySet[DeadLetter]
-    indexed: QuerySet[DeadLetter]
+    indexed: NewestRows[DeadLetter]
     wanted: LookUp
 
     def after(self, position: Sequence[Any] | None, size: int) -> list[DeadLetter]:
@@ -61,8 +61,9 @@ class MatchingRows:
 
     def _few(self) -> list[int] | None:
         """Returns what the other filters let through, the newest first; None where that is more than FEW."""
-        # In the order of an index, which says at once where there are no more.
-        ids = list(self.indexed.order_by("-dead_at", "-pk").values_list("pk", flat=True)[: FEW + 1])
+        # In the order of the index, which says at once where there are no more.
+        ordered = self.indexed.rows.order_by(f"-{self.indexed.column}", "-pk")
+        ids = list(ordered.values_list("pk", flat=True)[: FEW + 1])
         return sorted(ids, reverse=True) if len(ids) <= FEW else None
 
     def _compare(self, few: Sequence[int], below: int | None, size: int) -> Looked[DeadLetter]:

@@ -86,6 +86,7 @@ class Failure(models.Model):
             models.Index(fields=["cluster", "-last_dead_at", "-id"], name="mq_failure_latest"),
             models.Index(fields=["cluster", "group_name", "-last_dead_at", "-id"], name="mq_failure_latest_of_group"),
             models.Index(fields=["cluster", "owner", "-last_dead_at", "-id"], name="mq_failure_latest_of_owner"),
+            models.Index(fields=["cluster", "origin_topic", "-last_dead_at", "-id"], name="mq_failure_latest_of_topic"),
         )
 
     def __str__(self) -> str:
@@ -106,9 +107,9 @@ class FailureHour(models.Model):
         return f"{self.failure_id} {self.hour} {self.dead_count}"
 
 
-def _latest_in(*fields: str, name: str) -> tuple[models.Index, models.Index]:
+def _latest_in(*fields: str, name: str, moment: str = "dead_at") -> tuple[models.Index, models.Index]:
     """Returns an index for each of the two lists, of what is shown and what is archived: none passes over the other."""
-    latest = [*fields, "-dead_at", "-id"]
+    latest = [*fields, f"-{moment}", "-id"]
     return (
         models.Index(fields=latest, name=name, condition=Q(archived_at=None)),
         models.Index(fields=latest, name=f"{name}_arch", condition=Q(archived_at__isnull=False)),
@@ -158,6 +159,9 @@ class DeadLetter(models.Model):
             *_latest_in("cluster", name="mq_dead_letter_latest"),
             *_latest_in("cluster", "group_name", name="mq_dead_letter_of_group"),
             *_latest_in("failure", name="mq_dead_letter_of_failure"),
+            *_latest_in("cluster", name="mq_dead_born", moment="born_at"),
+            *_latest_in("cluster", "group_name", name="mq_dead_born_of_group", moment="born_at"),
+            *_latest_in("failure", name="mq_dead_born_of_failure", moment="born_at"),
             models.Index(fields=["cluster", "message_id"], name="mq_dead_letter_by_id"),
             models.Index(fields=["dead_at"], name="mq_dead_letter_by_age"),
         )
@@ -183,8 +187,8 @@ class ArchiveMark(models.Model):
 class SearchText(models.Model):
     """The texts of a dead letter that can be searched (`search_texts.py`); the index of their trigrams hangs on it.
 
-    `words`: those of all that the row says, with a space before and after each; `body`: the beginning of a kept body,
-    where it is text, and the marks of its failure and its group.
+    `words`: those of all that the row and the sender's properties say, with a space before and after each; `body`: the
+    beginning of a kept body, where it is text, and the marks of its failure and its group.
     """
 
     dead_letter = models.OneToOneField(

@@ -1,7 +1,7 @@
 """Which dead letters of a group people mean: what the lists filter by, or single ones, frozen as JSON.
 
-A selection that has a text keeps the role of whoever made it: bodies are searched as far as that role may see them,
-whenever it is read.
+A selection that has a text, or whose bodies go to a topic of choice, keeps the role of whoever made it: bodies are
+searched, and sent, as far as that role may see them, whenever it is read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ TextArgument = Annotated[
     forms.CharField(
         label=gettext_lazy("Search"),
         max_length=TEXT_CHARS_MAX,
-        help_text=gettext_lazy("As on the list: an id, a key, or a part of topic, tag or error."),
+        help_text=gettext_lazy("As on the list: an id, a key, or a part of topic, tag, error or property."),
     ),
 ]
 BodyArgument = Annotated[
@@ -76,6 +76,20 @@ BodyArgument = Annotated[
 ]
 SinceArgument = Annotated[datetime | None, forms.DateTimeField(label=gettext_lazy("Died since"))]
 UntilArgument = Annotated[datetime | None, forms.DateTimeField(label=gettext_lazy("Died before"))]
+UserPropertyArgument = Annotated[
+    str,
+    forms.CharField(
+        label=gettext_lazy("Property of the sender"),
+        max_length=TEXT_CHARS_MAX,
+        help_text=gettext_lazy("name=value; case and signs do not count."),
+    ),
+]
+AttemptsArgument = Annotated[
+    int | None,
+    CountField(label=gettext_lazy("Attempts"), help_text=gettext_lazy("Those that failed exactly so often.")),
+]
+BornSinceArgument = Annotated[datetime | None, forms.DateTimeField(label=gettext_lazy("First sent since"))]
+BornUntilArgument = Annotated[datetime | None, forms.DateTimeField(label=gettext_lazy("First sent before"))]
 ArchivedArgument = Annotated[
     str, forms.ChoiceField(label=gettext_lazy("Those that are archived"), choices=YES_NO, widget=forms.RadioSelect)
 ]
@@ -103,6 +117,14 @@ class SaysWhich(Protocol):
     @property
     def until(self) -> datetime | None: ...
     @property
+    def user_property(self) -> str: ...
+    @property
+    def attempts(self) -> int | None: ...
+    @property
+    def born_since(self) -> datetime | None: ...
+    @property
+    def born_until(self) -> datetime | None: ...
+    @property
     def ids(self) -> str: ...
 
 
@@ -114,14 +136,18 @@ def selection_of(arguments: SaysWhich, role: Role | None, *, is_archived: bool) 
         "body": arguments.body,
         "since": arguments.since and arguments.since.isoformat(),
         "until": arguments.until and arguments.until.isoformat(),
-        "archived": is_archived,
+        "user_property": arguments.user_property,
+        "attempts": arguments.attempts,
+        "born_since": arguments.born_since and arguments.born_since.isoformat(),
+        "born_until": arguments.born_until and arguments.born_until.isoformat(),
+        "archived": is_archived or None,
         "ids": [int(one) for one in arguments.ids.split()],
-        "role": _limiting(role) if arguments.body else "",
+        "role": limiting(role) if arguments.body else "",
     }
-    return {name: value for name, value in said.items() if value}
+    return {name: value for name, value in said.items() if value not in (None, "", [])}
 
 
-def _limiting(role: Role | None) -> str:
+def limiting(role: Role | None) -> str:
     """Returns the role where bodies are hidden from it; else "": then all who select the same select the same."""
     if role is None:
         return Role.VIEWER.value
@@ -138,6 +164,10 @@ def selected(cluster: Cluster, group: str, selection: Mapping[str, Any], *, unti
         role=Role(selection.get("role", Role.ADMIN)),
         since=_moment(selection.get("since")),
         until=_moment(selection.get("until")),
+        user_property=selection.get("user_property", ""),
+        attempts=selection.get("attempts"),
+        born_since=_moment(selection.get("born_since")),
+        born_until=_moment(selection.get("born_until")),
         is_archived=selection.get("archived", False),
     )
     found = dead_letters(cluster, wanted)

@@ -15,7 +15,15 @@ from mqadmin.deadletters.masked_rows import with_readable_body
 from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure, FailureHour
 from mqadmin.deadletters.search_index import LookUp
-from mqadmin.deadletters.search_texts import as_word, failure_mark, failure_word, group_mark, wanted_words
+from mqadmin.deadletters.search_texts import (
+    as_word,
+    attempts_word,
+    failure_mark,
+    failure_word,
+    group_mark,
+    user_property_word,
+    wanted_words,
+)
 from mqadmin.people.roles import Role
 from remoting.wire.bodies.topics import PERM_READ
 from remoting.wire.names import dlq_topic
@@ -30,8 +38,9 @@ OWNERS_MAX = 200
 class DeadLetterFilter:
     """What is looked for; "" and None: anything. `text`: all its words are in the fields; `body` is in the body.
 
-    `body` has SEARCHED_CHARS_MIN characters at least, and is found only where `role` may see it. Found is what is
-    archived, or what is not: never both, since each has its own index.
+    `body` has SEARCHED_CHARS_MIN characters at least, and is found only where `role` may see it. `user_property` is
+    `name=value`, `attempts` the exact number. `since` and `until` are about when they died, the others about when they
+    were sent first. Found is what is archived, or what is not: never both, since each has its own index.
     """
 
     group: str = ""
@@ -41,7 +50,17 @@ class DeadLetterFilter:
     role: Role | None = None
     since: datetime | None = None
     until: datetime | None = None
+    user_property: str = ""
+    attempts: int | None = None
+    born_since: datetime | None = None
+    born_until: datetime | None = None
     is_archived: bool = False
+
+    @property
+    def moment(self) -> str:
+        """Returns the column that the list is ordered by: the one whose days are wanted, else that of the death."""
+        is_by_birth = self.born_since or self.born_until
+        return "born_at" if is_by_birth and not self.since and not self.until else "dead_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +89,11 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class FailureFilter:
-    """What is looked for; "": of any group, of any owner."""
+    """What is looked for; "": of any group, of any owner, first sent to any topic."""
 
     group: str = ""
     owner: str = ""
+    topic: str = ""
     is_archived: bool = False
 
 
@@ -84,7 +104,15 @@ def failures(cluster: Cluster, wanted: FailureFilter) -> NewestRows[Failure]:
         rows = rows.filter(group_name=wanted.group)
     if wanted.owner:
         rows = rows.filter(owner=wanted.owner)
+    if wanted.topic:
+        rows = rows.filter(origin_topic=wanted.topic)
     return NewestRows(rows, "last_dead_at")
+
+
+def dead_of_topic(cluster: Cluster, topic: str) -> int:
+    """Returns how many dead letters were first sent to the topic, archived failures left out."""
+    found = failures(cluster, FailureFilter(topic=topic)).rows.aggregate(dead=Sum("dead_count"))
+    return int(found["dead"] or 0)
 
 
 def owners(cluster: Cluster) -> list[str]:
@@ -94,7 +122,7 @@ def owners(cluster: Cluster) -> list[str]:
 
 
 def dead_letters(cluster: Cluster, wanted: DeadLetterFilter) -> NewestRows[DeadLetter] | MatchingRows:
-    """Returns dead letters, the latest first; those with a text, the last indexed first."""
+    """Returns dead letters, the latest first; those that are looked up by words or bodies, the last indexed first."""
     rows = DeadLetter.objects.filter(cluster=cluster, archived_at__isnull=not wanted.is_archived)
     if wanted.failure_id is not None:
         rows = rows.filter(failure_id=wanted.failure_id)
@@ -104,17 +132,32 @@ def dead_letters(cluster: Cluster, wanted: DeadLetterFilter) -> NewestRows[DeadL
         rows = rows.filter(dead_at__gte=wanted.since)
     if wanted.until is not None:
         rows = rows.filter(dead_at__lt=wanted.until)
-    if not wanted.text and not wanted.body:
-        return NewestRows(rows, "dead_at")
-    readable = with_readable_body(rows, settings.MQADMIN_MASKED, wanted.role) if wanted.body else rows
-    # A text of signs alone has no word that could be found.
-    has_words = not wanted.text or bool(wanted_words(wanted.text))
-    return MatchingRows(readable, rows, _look_up(wanted) if has_words else LookUp())
+    if wanted.born_since is not None:
+        rows = rows.filter(born_at__gte=wanted.born_since)
+    if wanted.born_until is not None:
+        rows = rows.filter(born_at__lt=wanted.born_until)
+    indexed = NewestRows(rows, wanted.moment)
+    if not wanted.text and not wanted.body and not wanted.user_property and wanted.attempts is None:
+        return indexed
+    if wanted.body:
+        rows = with_readable_body(rows, settings.MQADMIN_MASKED, wanted.role)
+    if wanted.attempts is not None:
+        rows = rows.filter(attempt_count=wanted.attempts)
+    return MatchingRows(rows, indexed, _look_up(wanted))
 
 
 def _look_up(wanted: DeadLetterFilter) -> LookUp:
     """Returns the texts, and what makes the dead letters of a group or failure few, in the index itself."""
     words, marks = wanted_words(wanted.text), []
+    # A text of signs alone has no word that could be found.
+    if wanted.text and not words:
+        return LookUp()
+    if wanted.user_property:
+        if not (word := user_property_word(wanted.user_property)):
+            return LookUp()
+        words.append(word)
+    if wanted.attempts is not None:
+        words.append(attempts_word(wanted.attempts))
     if wanted.group:
         words.append(as_word(wanted.group))
         marks.append(group_mark(wanted.group))

@@ -8,20 +8,24 @@ that dies, or is overtaken, neither loses an attempt nor writes one twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from mqadmin.clusters.bulk import CHUNK
 from mqadmin.clusters.models import Cluster, Topic
+from mqadmin.deadletters.dead_message import replay_of
 from mqadmin.deadletters.failing import reasons
 from mqadmin.observing.gateway import DelayReading, Failures, GatewayError, QueuePlace, ask
 from mqadmin.retries.attempts import read_attempt
-from mqadmin.retries.models import DelayQueue, FailedAttempt
+from mqadmin.retries.models import DelayQueue, DelayRead, FailedAttempt
+from mqadmin.retries.signals import ReplayedAttempt, ReplayedFailed, replayed_failed
 from remoting.wire.bodies.topics import TopicOffset
 from remoting.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC
+from remoting.wire.stored_message import StoredMessage
 
 # Read together; each may hold READ_BYTES_MAX until it is written.
 QUEUES_AT_ONCE = 8
@@ -43,7 +47,8 @@ def index_step(cluster: Cluster, *, step_s: float = STEP_S) -> int:
     """Reads what came to the cluster's delay queues, for `step_s` at most; returns how many attempts were new."""
     ends_s, count = time.monotonic() + step_s, 0
     masters = dict(cluster.brokers.filter(broker_id=0).values_list("name", "address"))
-    ends = _ends(cluster, masters)
+    asked_at = timezone.now()
+    ends, told = _ends(cluster, masters)
     behind = _behind(cluster, ends)
     while behind and time.monotonic() < ends_s:
         count += _read(cluster, masters, behind[:QUEUES_AT_ONCE])
@@ -51,24 +56,41 @@ def index_step(cluster: Cluster, *, step_s: float = STEP_S) -> int:
         behind = behind[QUEUES_AT_ONCE:] + [
             queue for queue in behind[:QUEUES_AT_ONCE] if not queue.problem and queue.next_offset < _end(ends, queue)
         ]
+    _note_read(cluster, ends, told, asked_at)
     return count
 
 
-def _ends(cluster: Cluster, masters: Mapping[str, str]) -> dict[Queue, TopicOffset]:
-    """Asks each master how far its delay queues reach; what does not answer is left out, and asked again next time."""
+def _note_read(cluster: Cluster, ends: Mapping[Queue, TopicOffset], told: Collection[str], asked_at: datetime) -> None:
+    """Notes of the brokers that told all their ends, and are read up to them, when they were asked."""
+    behind = {
+        row.broker_name
+        for row in cluster.delay_queues.all()
+        if row.problem
+        or ((key := (row.broker_name, row.topic_name, row.queue_id)) in ends and row.next_offset < ends[key].max_offset)
+    }
+    for name in sorted(set(told) - behind):
+        DelayRead.objects.update_or_create(cluster=cluster, broker_name=name, defaults={"read_until": asked_at})
+
+
+def _ends(cluster: Cluster, masters: Mapping[str, str]) -> tuple[dict[Queue, TopicOffset], set[str]]:
+    """Asks each master how far its delay queues reach, and returns which brokers told it of all of theirs.
+
+    What does not answer is left out, and asked again next time.
+    """
     has_timers = Topic.objects.filter(cluster=cluster, name=TIMER_TOPIC).exists()
     topics = (SCHEDULE_TOPIC, TIMER_TOPIC) if has_timers else (SCHEDULE_TOPIC,)
     wanted = [(address, topic) for address in masters.values() for topic in topics]
     try:
         told = ask(cluster.namesrv, lambda gateway: gateway.topic_stats(wanted, Failures()))
     except GatewayError:
-        return {}
+        return {}, set()
     names = {address: name for name, address in masters.items()}
+    whole = {name for name, address in masters.items() if all((address, topic) in told for topic in topics)}
     return {
         (names[address], topic, queue.queue_id): offsets
         for (address, topic), stats in told.items()
         for queue, offsets in stats.items()
-    }
+    }, whole
 
 
 def _behind(cluster: Cluster, ends: Mapping[Queue, TopicOffset]) -> list[DelayQueue]:
@@ -97,6 +119,9 @@ def _pass_over(row: DelayQueue, end_offset: int) -> None:
         began, skipped = row.next_offset, row.skipped_count + first - row.next_offset
         if DelayQueue.objects.filter(pk=row.pk, next_offset=began).update(next_offset=first, skipped_count=skipped):
             row.next_offset, row.skipped_count = first, skipped
+            DelayRead.objects.update_or_create(
+                cluster_id=row.cluster_id, broker_name=row.broker_name, defaults={"skipped_at": timezone.now()}
+            )
 
 
 def _end(ends: Mapping[Queue, TopicOffset], row: DelayQueue) -> int:
@@ -139,14 +164,31 @@ def write(cluster: Cluster, queue: DelayQueue, reading: DelayReading) -> int:
     for row in rows:
         row.cluster, row.broker_name = cluster, queue.broker_name
     _add_reasons(cluster, rows)
+    replayed = _of_replays(read.messages, found)
     with transaction.atomic():
         moved = DelayQueue.objects.filter(pk=queue.pk, next_offset=began).update(
             next_offset=next_offset, problem=read.refusal
         )
         if moved:
             FailedAttempt.objects.bulk_create(rows, ignore_conflicts=True, batch_size=CHUNK)
+            if replayed:
+                replayed_failed.send(sender=FailedAttempt, event=ReplayedFailed(cluster, replayed))
     queue.next_offset, queue.problem = next_offset, read.refusal
     return len(rows) if moved else 0
+
+
+def _of_replays(
+    messages: Sequence[StoredMessage], attempts: Sequence[FailedAttempt | None]
+) -> dict[tuple[str, int], ReplayedAttempt]:
+    """Returns by replay and entry the last of the attempts, of messages that a replay had sent."""
+    found: dict[tuple[str, int], ReplayedAttempt] = {}
+    for message, attempt in zip(messages, attempts, strict=True):
+        replay = replay_of(message.properties)
+        if replay is not None and attempt is not None and attempt.attempt_count > 0:
+            came = ReplayedAttempt(attempt.attempt_count, attempt.due_at)
+            if replay not in found or found[replay].attempt < came.attempt:
+                found[replay] = came
+    return found
 
 
 def _add_reasons(cluster: Cluster, rows: Sequence[FailedAttempt]) -> None:

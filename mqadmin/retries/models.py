@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
@@ -32,6 +34,29 @@ class DelayQueue(models.Model):
 
     def __str__(self) -> str:
         return f"{self.topic_name} {self.broker_name} {self.queue_id}"
+
+
+class DelayRead(models.Model):
+    """How far the delay queues of a broker are read together: what waited there at `read_until` is known.
+
+    `skipped_at`: when some that had waited were passed over, without being looked at; null: never.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="delay_reads", db_index=False)
+    broker_name = models.CharField(max_length=NAME_CHARS_MAX)
+    read_until = models.DateTimeField(null=True, blank=True)
+    skipped_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["cluster", "broker_name"], name="mq_delay_read_identity"),)
+
+    def __str__(self) -> str:
+        return f"{self.broker_name} {self.read_until}"
+
+    def has_seen(self, sent_at: datetime) -> bool:
+        """Returns whether a failed attempt of a message that was sent then would be known."""
+        is_read = self.read_until is not None and self.read_until > sent_at
+        return is_read and (self.skipped_at is None or self.skipped_at < sent_at)
 
 
 class FailedAttempt(models.Model):

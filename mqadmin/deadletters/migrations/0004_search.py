@@ -5,7 +5,7 @@ from django.apps.registry import Apps
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-from mqadmin.deadletters.search_texts import searched_body, words_text
+from mqadmin.deadletters.migrations._texts import searched_body, words_text
 
 ROWS_AT_ONCE = 1000
 
@@ -19,7 +19,7 @@ def write_texts(apps: Apps, _schema_editor: BaseDatabaseSchemaEditor) -> None:
         texts.objects.bulk_create(
             texts(
                 dead_letter_id=row.pk,
-                words=words_text(row.dead_letter),
+                words=words_text(row.dead_letter, row.properties),
                 body=searched_body(row.dead_letter, bytes(row.body) if row.body is not None else None),
             )
             for row in rows

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.db import connection, connections, transaction
 
 from mqadmin.actions import runner
+from mqadmin.actions.declaration import ActionRefused
 from mqadmin.audit.models import AuditEntry
+from mqadmin.clusters.models import Cluster
 from mqadmin.deadletter_rules import applying
+from mqadmin.deadletter_rules.gaps import LOOKED_BACK_FOR
 from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure, RuleCount, RuleTurn
 from mqadmin.deadletter_rules.signals import FailureRaised, failure_raised
-from mqadmin.deadletters.models import Failure
+from mqadmin.deadletters.indexing import write
+from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure
+from mqadmin.observing.gateway import QueueReading
 from mqadmin.people.models import ReadOnlyCluster
 from mqadmin.replays.models import ReplayJob
 from mqadmin.replays.states import JobState
+from remoting.wire.properties import Property
 from tests.mqadmin.deadletter_rules.conftest import die, later
 from tests.support.callers import caller
+from tests.support.dead_letter_brokers import dead_message
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -133,6 +147,26 @@ def test_what_may_pass_is_tried_again_without_being_counted_twice(
     assert (len(replays.ids), RuleCount.objects.get().count) == (1, 1)
 
 
+def test_a_turn_that_is_tried_again_waits_for_the_hours_of_its_rule(prod, now, make_rule, replays):
+    rule = make_rule()
+    dead = die(prod, 0, now)
+    assert len(applying.look(rule, later(now, 10))) == 1
+    hour = later(now, 11).astimezone(ZoneInfo(settings.MQADMIN_TIME_ZONE)).hour
+    DeadLetterRule.objects.update(from_hour=(hour + 2) % 24, to_hour=(hour + 3) % 24)
+    assert applying.apply_rules(later(now, 11)) == 0
+    assert (replays.ids, DeadLetterRule.objects.get().last_words) == ([], "waits for its hours")
+    assert applying.apply_rules(later(now, 11 + 120)) == 1
+    assert replays.ids == [[dead.pk]]
+
+
+def test_a_replay_that_was_refused_is_not_counted(prod, now, make_rule, replays):
+    make_rule()
+    die(prod, 0, now)
+    replays.error = ActionRefused("it may not be")
+    assert applying.apply_rules(later(now, 10)) == 1
+    assert (RuleTurn.objects.count(), RuleCount.objects.get().count) == (0, 0)
+
+
 def test_a_paused_rule_drops_what_it_had_decided(prod, now, make_rule, replays, ann):
     rule = make_rule()
     die(prod, 0, now)
@@ -191,3 +225,99 @@ def test_dead_letters_of_other_groups_are_passed_in_bounded_steps(prod, now, mak
     assert DeadLetterRule.objects.get().reached_id == max(
         Failure.objects.get().dead_letters.values_list("pk", flat=True)
     )
+
+
+def test_a_dead_letter_that_shows_below_the_place_reached_is_acted_on(prod, now, make_rule, replays):
+    make_rule()
+    shown = [die_as(prod, offset, now, pk=1_000_000 + 5 * offset) for offset in range(2)]
+    applying.apply_rules(later(now, 10))
+    # Written by a transaction that took its number before, and ended after the look.
+    late = die_as(prod, 2, later(now, 5), pk=1_000_002)
+    applying.apply_rules(later(now, 11))
+    assert replays.ids == [shown]
+    applying.apply_rules(later(now, 15))
+    applying.apply_rules(later(now, 16))
+    assert replays.ids == [shown, [late]]
+
+
+def test_numbers_that_nobody_used_are_not_looked_at_for_ever(prod, now, make_rule, replays):
+    make_rule()
+    die_as(prod, 0, now, pk=1_000_000)
+    applying.apply_rules(later(now, 10))
+    assert len(DeadLetterRule.objects.get().gaps) == 1
+    applying.apply_rules(later(now, 10) + LOOKED_BACK_FOR)
+    assert DeadLetterRule.objects.get().gaps == []
+    assert len(replays.ids) == 1
+
+
+def test_a_gap_that_ends_beside_one_that_is_too_young_leaves_what_shows_before_that_one(prod, now, make_rule, replays):
+    make_rule()
+    shown = die_as(prod, 0, now, pk=1_000_000)
+    applying.apply_rules(later(now, 10))
+    over = later(now, 10) + LOOKED_BACK_FOR
+    young = die_as(prod, 1, over, pk=1_000_005)
+    applying.apply_rules(over)
+    rule = DeadLetterRule.objects.get()
+    assert (rule.reached_id, rule.gaps) == (shown, [])
+    # Written by a transaction that took its number before, and ended after the look.
+    late = die_as(prod, 2, over, pk=1_000_002)
+    applying.apply_rules(later(over, 10))
+    assert replays.ids == [[shown], [late, young]]
+
+
+def test_of_two_workers_that_look_at_a_late_one_one_decides(prod, now, make_rule, replays):
+    make_rule()
+    die_as(prod, 0, now, pk=1_000_000)
+    applying.apply_rules(later(now, 10))
+    die_as(prod, 1, now, pk=999_999)
+    rule, again = (DeadLetterRule.objects.select_related("cluster").get() for _ in range(2))
+    assert len(applying.look(rule, later(now, 11))) == 1
+    assert applying.look(again, later(now, 11)) == []
+
+
+# SQLite has one writer: there, numbers show in their order.
+if connection.vendor == "postgresql":
+
+    def test_one_that_is_committed_after_a_later_one_was_looked_at_is_acted_on(prod, now, make_rule, replays):
+        make_rule()
+        with ThreadPoolExecutor(1) as other, _in_a_transaction(other):
+            below = other.submit(_die_in_queue, prod, 1, now).result()
+            above = _die_in_queue(prod, 2, now)
+            assert below < above
+            applying.apply_rules(later(now, 10))
+            assert replays.ids == [[above]]
+        applying.apply_rules(later(now, 11))
+        assert replays.ids == [[above], [below]]
+
+
+@contextmanager
+def _in_a_transaction(other: ThreadPoolExecutor) -> Iterator[None]:
+    """Opens a transaction of the thread's own connection, and commits it in the end."""
+    open_one = transaction.atomic()
+    other.submit(open_one.__enter__).result()
+    try:
+        yield
+    finally:
+        other.submit(open_one.__exit__, None, None, None).result()
+        other.submit(connections.close_all).result()
+
+
+def _die_in_queue(prod: Cluster, queue_id: int, now: datetime) -> int:
+    """Indexes a dead letter of a queue and a failure of its own, as workers do side by side; returns its number."""
+    queue = DeadLetterQueue.objects.create(
+        cluster=prod, topic_name="%DLQ%billing", broker_name="broker-a", queue_id=queue_id
+    )
+    properties = {Property.FAILURE_CLASS: f"Failure{queue_id}", Property.UNIQ_KEY: f"UNIQ{queue_id}"}
+    message = dead_message(0, queue_id=queue_id, properties=properties, store_timestamp_ms=int(now.timestamp() * 1000))
+    assert write(prod, queue, QueueReading((message,), 1, 1), now) == 1
+    return DeadLetter.objects.get(queue_id=queue_id).pk
+
+
+def die_as(prod: Cluster, offset: int, died_at: datetime, *, pk: int) -> int:
+    """Indexes a dead letter under that number."""
+    die(prod, offset, died_at)
+    dead = DeadLetter.objects.get(queue_offset=offset)
+    DeadLetter.objects.filter(pk=dead.pk).delete()
+    dead.pk = pk
+    dead.save(force_insert=True)
+    return pk

@@ -132,6 +132,23 @@ def test_what_a_search_finds_is_archived_and_restored_by_the_same_search(
     assert listed(prod) == [2, 1, 0]
 
 
+def test_what_is_found_by_attempts_properties_and_first_sending_is_archived_and_taken_back(
+    prod: Cluster, failure: Failure, ann: AbstractUser, now: datetime
+) -> None:
+    others = [dead_message(7, reconsume_times=0, properties={"tenant": "acme"})]
+    seed.make_dead_letters(prod, "billing", others, now=now)
+    for which in ({"attempts": 0}, {"user_property": "tenant=acme"}, {"attempts": 0, "born_since": "2000-01-01 00:00"}):
+        archived = run(ann, "archive_dead_letters", group="billing", **which)
+        assert listed(prod, is_archived=True) == [7]
+        restored = undo(ann, archived)
+        assert listed(prod, is_archived=True) == []
+        undo(ann, restored)
+        assert listed(prod, is_archived=True) == [7]
+        run(ann, "restore_dead_letters", group="billing")
+    empty = run(ann, "archive_dead_letters", group="billing", born_until="2000-01-01 00:00")
+    assert empty.outcome == Outcome.REFUSED
+
+
 def test_a_run_takes_so_many_and_says_that_there_may_be_more(
     prod: Cluster, failure: Failure, ann: AbstractUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from mqadmin.deadletters.beginning import beginning_of
 from mqadmin.deadletters.grouping import GROUPINGS, grouped, of_one_group
 from mqadmin.deadletters.models import Failure
 from mqadmin.deadletters.selectors import FailureFilter, failures
+from mqadmin.rebalances.recording import KEPT_FOR
 from remoting.wire.properties import Property
 from tests.support import console_rows as seed
 from tests.support.callers import caller
@@ -69,7 +70,10 @@ def test_what_changed_when_it_began(prod: Cluster, now: datetime, ann: AbstractU
         seed.make_event(group, "joined", at=at, client_id=f"member{minutes}")
     run = runner.run(caller(ann), "describe_group", "prod", {"group": "billing", "owner": "x"})
     runner.run(caller(ann), "describe_group", "prod", {"group": "other", "owner": "x"})
-    found = beginning_of(prod, failure, now, reads_audit=True)
+    found = beginning_of(prod, failure, now, now, reads_audit=True)
     assert [event.client_id for event in found.rebalances] == ["member-10", "member4"]
     assert [(entry.run, entry.subject) for entry in found.actions] == [(run.run_id, "billing")]
-    assert beginning_of(prod, failure, now, reads_audit=False).actions == ()
+    assert found.are_rebalances_kept
+    assert beginning_of(prod, failure, now, now, reads_audit=False).actions == ()
+    later = now + KEPT_FOR
+    assert not beginning_of(prod, failure, now, later, reads_audit=True).are_rebalances_kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter, dead_
 pytestmark = pytest.mark.sqlite
 
 
+SENT_LATELY = {"born_since": datetime(2026, 11, 1, tzinfo=UTC)}
+
+
 def plan(rows: QuerySet[Any], column: str) -> str:
     return rows.order_by(f"-{column}", "-pk")[:51].explain()
 
@@ -30,6 +34,10 @@ def plan(rows: QuerySet[Any], column: str) -> str:
         ({"is_archived": True}, "mq_dead_letter_latest_arch"),
         ({"group": "billing", "is_archived": True}, "mq_dead_letter_of_group_arch"),
         ({"failure_id": 1, "is_archived": True}, "mq_dead_letter_of_failure_arch"),
+        (SENT_LATELY, "mq_dead_born"),
+        ({"group": "billing", **SENT_LATELY}, "mq_dead_born_of_group"),
+        ({"failure_id": 1, **SENT_LATELY}, "mq_dead_born_of_failure"),
+        ({"is_archived": True, **SENT_LATELY}, "mq_dead_born_arch"),
     ],
     ids=str,
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters import matching_rows, search_index
@@ -14,7 +17,13 @@ from mqadmin.deadletters.masked_rows import as_regex
 from mqadmin.deadletters.models import DeadLetter, SearchText
 from mqadmin.deadletters.retention import remove_old
 from mqadmin.deadletters.search_index import LookUp
-from mqadmin.deadletters.search_texts import BODY_CHARS_MAX, body_text
+from mqadmin.deadletters.search_texts import (
+    BODY_CHARS_MAX,
+    USER_PROPERTIES_MAX,
+    USER_PROPERTY_CHARS_MAX,
+    body_text,
+    words_text,
+)
 from mqadmin.deadletters.selectors import DeadLetterFilter, dead_letters
 from mqadmin.people.masking import read_rules
 from mqadmin.people.roles import Role
@@ -30,6 +39,14 @@ def _dead(prod: Cluster, now: datetime) -> None:
     reason = {Property.FAILURE_CLASS: "shop.PaymentTimeout", Property.FAILURE_TEXT: "no answer after 30 s"}
     messages = [dead_message(offset, body=body, properties=reason) for offset, body in enumerate(BODIES)]
     seed.make_dead_letters(prod, "billing", messages, now=now)
+
+
+BORN_MS, DAY_MS = 1_700_000_000_000, 86_400_000
+
+
+def born(day: float) -> datetime:
+    """A moment after the first sending, in days."""
+    return datetime.fromtimestamp(BORN_MS / 1000, UTC) + timedelta(days=day)
 
 
 def found(prod: Cluster, **wanted: Any) -> list[int]:
@@ -74,6 +91,113 @@ def test_all_that_is_said_must_hold(prod: Cluster, now: datetime) -> None:
     assert found(prod, body="quoted", group="billing", failure_id=failure_id) == [2]
     assert found(prod, body="Miller", failure_id=failure_id) == []
     assert found(prod, body="quoted", group="mail") == []
+
+
+TENANTS = ({"tenant": "acme-EU"}, {"tenant": "acme-EU", "step": "2"}, {"step": "acme-EU"}, {"tenant": "acmeeu2"})
+
+
+@pytest.fixture
+def told(prod: Cluster, now: datetime) -> Cluster:
+    """Four more of another group, with properties of the sender, attempts of their own, sent on four days."""
+    messages = [
+        dead_message(
+            offset,
+            properties={Property.UNIQ_KEY: f"TOLD{offset}", **TENANTS[offset - 10]},
+            reconsume_times=offset - 10,
+            born_timestamp_ms=BORN_MS + (offset - 10) * DAY_MS,
+        )
+        for offset in range(10, 14)
+    ]
+    seed.make_dead_letters(prod, "mail", messages, now=now)
+    return prod
+
+
+@pytest.mark.parametrize(
+    ("wanted", "offsets"),
+    [
+        ({"user_property": "tenant=acme-EU"}, [11, 10]),
+        ({"user_property": "TENANT=acme eu"}, [11, 10]),
+        ({"user_property": "step=acme-EU"}, [12]),
+        ({"user_property": "tenant=acme"}, []),
+        ({"user_property": "tenant="}, []),
+        ({"user_property": "tenant"}, []),
+        ({"user_property": "*=acme"}, []),
+        ({"user_property": f"{Property.TAGS}=paid"}, []),
+        ({"user_property": "step=2", "text": "told11"}, [11]),
+        ({"user_property": "step=2", "body": '"id": 11'}, [11]),
+        ({"text": "acme"}, [12, 11, 10]),
+        ({"text": "tenantacmeeu"}, []),
+        ({"attempts": 0}, [10]),
+        ({"attempts": 3, "group": "mail"}, [13]),
+        ({"attempts": 3, "group": "billing"}, []),
+        ({"attempts": 16}, [3, 2, 1, 0]),
+        ({"attempts": 16, "body": "miller"}, [0]),
+        ({"born_since": 1, "born_until": 3}, [12, 11]),
+        ({"born_since": 3}, [13]),
+        ({"born_until": 1}, [10, 3, 2, 1, 0]),
+        ({"born_since": 1, "group": "mail", "user_property": "tenant=acme-EU"}, [11]),
+        ({"born_since": 1, "attempts": 2}, [12]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("few", [1000, 0])
+def test_attempts_properties_and_the_first_sending_are_found(
+    told: Cluster, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, Any], offsets: list[int], few: int
+) -> None:
+    monkeypatch.setattr(matching_rows, "FEW", few)
+    days = {name: born(value) for name, value in wanted.items() if name.startswith("born")}
+    assert found(told, **(wanted | days)) == offsets
+
+
+def test_what_was_first_sent_on_some_days_is_listed_by_that_time_unless_days_of_death_are_wanted(
+    told: Cluster,
+) -> None:
+    DeadLetter.objects.filter(queue_offset=11).update(born_at=born(3.5))
+    assert found(told, born_since=born(1)) == [11, 13, 12]
+    rows = dead_letters(told, DeadLetterFilter(born_since=born(1)))
+    first = rows.page("", size=1)
+    assert [row.queue_offset for row in rows.page(first.older, size=9).rows] == [13, 12]
+    assert found(told, born_since=born(1), since=born(0)) == [13, 12, 11]
+
+
+def test_properties_that_are_searched_are_bounded() -> None:
+    many = {f"p{number}": "x" * 500 for number in range(USER_PROPERTIES_MAX + 5)}
+    words = words_text(DeadLetter(failure_id=1), {Property.UNIQ_KEY: "u", **many}).split()
+    assert len([word for word in words if word.startswith("p")]) == USER_PROPERTIES_MAX
+    assert max(len(word) for word in words if not word.startswith("p")) == USER_PROPERTY_CHARS_MAX
+
+
+def test_what_was_indexed_before_is_found_by_attempts_and_properties(told: Cluster) -> None:
+    SearchText.objects.all().delete()
+    SearchText.objects.bulk_create(SearchText(dead_letter=row, words=" k ") for row in DeadLetter.objects.all())
+    assert found(told, attempts=2) == []
+    import_module("mqadmin.deadletters.migrations.0005_further_fields").write_words(apps, None)
+    assert (found(told, attempts=2), found(told, user_property="step=acme-eu")) == ([12], [12])
+
+
+def test_a_migration_of_words_touches_no_body_and_writes_nothing_twice(told: Cluster) -> None:
+    """Bodies are most of the data; a migration that was stopped goes on where it was."""
+    migration = import_module("mqadmin.deadletters.migrations.0005_further_fields")
+    bodies = dict(SearchText.objects.values_list("pk", "body"))
+    SearchText.objects.all().delete()
+    SearchText.objects.bulk_create(SearchText(dead_letter_id=pk, words=" k ", body=body) for pk, body in bodies.items())
+    for is_first in (True, False):
+        with CaptureQueriesContext(connection) as queries:
+            migration.write_words(apps, None)
+        told_of = [one["sql"] for one in queries]
+        assert not any('"body"' in one for one in told_of)
+        assert any("SET words" in one for one in told_of) == is_first
+    assert dict(SearchText.objects.values_list("pk", "body")) == bodies
+    assert migration.Migration.atomic is False
+
+
+def test_what_migrations_write_does_not_change_with_what_is_written_today() -> None:
+    texts = import_module("mqadmin.deadletters.migrations._texts")
+    dead = DeadLetter(failure_id=7, message_id="UNIQ-1", group_name="billing", keys=" order-7 ", attempt_count=3)
+    words = texts.words_text(dead, {Property.UNIQ_KEY: "UNIQ-1", "tenant": "acme-eu"})
+    assert words == (" uniq1 order7 billing order 7 attempts3 failure7 tenant\ue002acmeeu acmeeu acme eu ")
+    assert texts.searched_body(dead, b"paid").startswith("paid\n")
+    assert texts.searched_body(dead, None) == ""
 
 
 @pytest.fixture

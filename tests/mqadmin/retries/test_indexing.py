@@ -10,7 +10,7 @@ from consumer.models import MessageFailure
 from mqadmin.observing.gateway import DelayReading, QueueReading
 from mqadmin.retries import indexing, tasks
 from mqadmin.retries.indexing import KEPT_FOR, index_step, write
-from mqadmin.retries.models import DelayQueue, FailedAttempt
+from mqadmin.retries.models import DelayQueue, DelayRead, FailedAttempt
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import response
 from remoting.wire.headers.pull import COMMIT_OFFSET_FLAG
@@ -63,6 +63,24 @@ def test_of_too_many_the_oldest_are_passed_over_and_counted(prod, queues, monkey
     assert index_step(prod) == 10
     assert offsets() == list(range(15, 25))
     assert DelayQueue.objects.get().skipped_count == 15
+    assert DelayRead.objects.get().skipped_at is not None
+
+
+def test_up_to_when_a_broker_is_read_is_noted_where_it_told_its_ends_and_is_read_up_to_them(prod, queues):
+    index_step(prod)
+    assert not DelayRead.objects.exists()
+    queues.messages[SCHEDULE_TOPIC] = [retried(0)]
+    before = timezone.now()
+    # Behind: no time to read.
+    index_step(prod, step_s=-1)
+    assert not DelayRead.objects.exists()
+    index_step(prod)
+    read = DelayRead.objects.get()
+    assert read.read_until >= before
+    assert (read.broker_name, read.skipped_at) == ("broker-a", None)
+    del queues.messages[SCHEDULE_TOPIC]
+    index_step(prod)
+    assert DelayRead.objects.get().read_until == read.read_until
 
 
 def test_a_worker_that_was_overtaken_writes_nothing(prod, queues):
