@@ -62,7 +62,7 @@ def carry_out_verb(preview: Preview[ReplayJob]) -> Iterator[ItemOutcome]:
     if values["state"] in ENDED:
         values["ended_at"] = timezone.now()
     if job.state == JobState.STOPPED and values["state"] == JobState.RUNNING:
-        values |= {"judged_sent_count": job.sent_count, "judged_dead_count": job.dead_again_count}
+        values |= {"judged_sent_count": job.sent_count, "judged_failed_count": job.failed_count}
     if not ReplayJob.objects.filter(pk=job.pk, state=job.state).update(**values):
         yield change.failed(_("It has changed its state meanwhile: look again."))
         return

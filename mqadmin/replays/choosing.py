@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import Count, Q, QuerySet
@@ -22,12 +22,22 @@ from mqadmin.replays.states import EntryState
 SAMPLE_SIZE = 5
 # Origin topics of one group that are looked at.
 TOPICS_MAX = 20
+# Tags of them all.
+TAGS_MAX = 200
 SENT = (EntryState.SENDING, EntryState.SENT, EntryState.UNKNOWN)
+
+
+class OriginTag(NamedTuple):
+    """The tag of some of the messages, "" for none, and the topic that they were first sent to."""
+
+    topic: str
+    tag: str
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`count`: how many can be sent; with `has_more` there are more, uncounted. `origins`: where they came from.
+    """`count`: how many can be sent; with `has_more` there are more, uncounted. `origins`: where they came from,
+    `tags`: with which tags, TAGS_MAX at most; those of a file are not looked at.
 
     `sample`: message ids. `large_count`: bodies that are on the broker alone; `homeless_count`: the topic of these is
     not known. Of a file: `wrong_count` lines that cannot be sent, `changed_count` messages that are not known to be as
@@ -40,6 +50,7 @@ class Chosen:
     replayed_count: int
     large_count: int
     homeless_count: int
+    tags: tuple[OriginTag, ...] = ()
     has_more: bool = False
     wrong_count: int = 0
     changed_count: int = 0
@@ -61,10 +72,13 @@ def chosen_of_index(cluster: Cluster, group: str, selection: Mapping[str, Any], 
         large=Count("pk", filter=Q(body_bytes__gt=settings.MQADMIN_DEAD_LETTER_BODY_KIB * 1024)),
         homeless=Count("pk", filter=Q(origin_topic="")),
     )
+    named = _named(cluster, group, rows, selection)
+    topics = named.exclude(origin_topic="").values_list("origin_topic", flat=True).distinct().order_by("origin_topic")
     return Chosen(
         count=counts["all"],
         has_more=has_more,
-        origins=_origins(cluster, group, rows, selection),
+        origins=tuple(sorted(topics[:TOPICS_MAX])),
+        tags=_tags(named),
         sample=tuple(row.message_id for row in found.after(None, SAMPLE_SIZE)),
         replayed_count=_replayed(Q(dead_letter__in=rows.values("pk")), "dead_letter"),
         large_count=counts["large"],
@@ -114,12 +128,18 @@ def _replayed(which: Q, what: str) -> int:
     return int(sent.aggregate(n=Count(what, distinct=True))["n"])
 
 
-def _origins(cluster: Cluster, group: str, rows: QuerySet[DeadLetter], selection: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the origin topics: those of the failures, where these are what is selected."""
-    if set(selection) <= {"failure"}:
-        its_failures = Failure.objects.filter(cluster=cluster, group_name=group)
-        chosen = its_failures.filter(pk=selection["failure"]) if "failure" in selection else its_failures
-        names = set(chosen.values_list("origin_topic", flat=True))
-    else:
-        names = set(rows.order_by().values_list("origin_topic", flat=True).distinct()[:TOPICS_MAX])
-    return tuple(sorted(name for name in names if name)[:TOPICS_MAX])
+def _named(
+    cluster: Cluster, group: str, rows: QuerySet[DeadLetter], selection: Mapping[str, Any]
+) -> QuerySet[DeadLetter] | QuerySet[Failure]:
+    """Returns what names origin topics and tags: the few failures, where these are what is selected."""
+    if not set(selection) <= {"failure", "role"}:
+        return rows.order_by()
+    its_failures = Failure.objects.filter(cluster=cluster, group_name=group)
+    return its_failures.filter(pk=selection["failure"]) if "failure" in selection else its_failures
+
+
+def _tags(named: QuerySet[DeadLetter] | QuerySet[Failure]) -> tuple[OriginTag, ...]:
+    """Returns the tags of the origin topics, the first TAGS_MAX by name."""
+    fields = ("origin_topic", "tag")
+    found = named.exclude(origin_topic="").values_list(*fields).distinct().order_by(*fields)
+    return tuple(OriginTag(*one) for one in sorted(found[:TAGS_MAX]))

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 from django.utils import timezone
@@ -34,6 +34,7 @@ from mqadmin.replays.pacing import Pace
 from mqadmin.replays.routing import Routes
 from mqadmin.replays.sending import Batch, Claimed, Sender
 from mqadmin.replays.settling import Finding, Verdict, look_for
+from mqadmin.replays.sight import is_hidden
 from mqadmin.replays.signals import say_moved
 from mqadmin.replays.states import EntryState, JobState, Target, Verb, is_too_bad, next_state
 
@@ -42,12 +43,28 @@ SKIP_CHUNK = 1000
 LEFT_FOR_SENDING = ("file_message__body", "file_message__properties")
 CANCELLED = gettext_noop("the replay was cancelled before")
 UNAPPROVED = gettext_noop("it was mended after the replay was approved: replay it anew")
+HIDDEN = gettext_noop("its body is hidden from who started the replay")
 REMOVED = gettext_noop("the index has removed the dead letter meanwhile")
 FILE_REMOVED = gettext_noop("the file that it is in was removed meanwhile")
 LEFT_OUT = gettext_noop(
     "%(n)s of the %(selected)s selected ones were archived or removed before the ledger was written: they are not in it"
 )
+NEVER_STORED = gettext_noop("it was tried as often as a replay tries, and never stored")
 NOWHERE = gettext_noop("no broker takes messages for topic %(topic)s: it is gone, or may not be written to")
+# By the state of another replay's entry of the same message: why this one's is skipped, or waits.
+ELSEWHERE: Mapping[EntryState, str] = {
+    EntryState.SENT: gettext_noop("replay %(number)s has sent it"),
+    EntryState.SENDING: gettext_noop("replay %(number)s is sending it"),
+    EntryState.UNKNOWN: gettext_noop("replay %(number)s may have sent it: unknown"),
+}
+_CERTAINTY = (EntryState.UNKNOWN, EntryState.SENDING, EntryState.SENT)
+
+
+class _Elsewhere(NamedTuple):
+    """What another replay does with the same message."""
+
+    job_id: int
+    state: EntryState
 
 
 class Left(StrEnum):
@@ -91,6 +108,7 @@ class _Step:
         self._token = token
         self._limits = limits
         self._runner = runner
+        self._began_at = timezone.now()
         self._routes = Routes()
         self._job = self._read_job()
         self._pace = Pace(self._job.rate_per_s, time.monotonic() - behind_s)
@@ -119,9 +137,10 @@ class _Step:
     def _round(self) -> Left:
         """Does one bounded piece of work."""
         job = self._job = self._read_job()
-        settled = self._settle() if job.sending_count else 0
+        # Before a broker is asked, which may not answer.
         if job.state == JobState.CANCELLED and job.waiting_count:
             return self._skip_rest()
+        settled = self._settle() if job.sending_count else 0
         if job.state != JobState.RUNNING:
             return self._waits_for_settling(settled)
         if job.frozen_at is None:
@@ -150,10 +169,10 @@ class _Step:
         """Stops the replay where too many of those that were sent have failed again."""
         job, limits = self._job, self._limits
         sent = job.sent_count - job.judged_sent_count
-        dead = job.dead_again_count - job.judged_dead_count
-        if not is_too_bad(sent, dead, stop_percent=job.stop_percent, judged_from=limits.judged_from):
+        failed = job.failed_count - job.judged_failed_count
+        if not is_too_bad(sent, failed, stop_percent=job.stop_percent, judged_from=limits.judged_from):
             return False
-        words = gettext_noop("%(dead)s of %(sent)s sent messages failed again") % {"dead": dead, "sent": sent}
+        words = gettext_noop("%(dead)s of %(sent)s sent messages failed again") % {"dead": failed, "sent": sent}
         return self._change_state(Verb.STOP, problem=words)
 
     def _finish(self) -> Left:
@@ -168,7 +187,7 @@ class _Step:
         if job.frozen_at is None or job.selected_count is None:
             return
         total = ReplayJob.objects.values_list("total_count", flat=True).get(pk=self._job_id)
-        if lost := job.selected_count - total:
+        if (lost := job.selected_count - total) > 0:
             with self._held():
                 words = LEFT_OUT % {"n": lost, "selected": job.selected_count}
                 ReplayJob.objects.filter(pk=self._job_id).update(note=words)
@@ -203,7 +222,8 @@ class _Step:
         job, limits = self._job, self._limits
         self._pace.change(job.rate_per_s, time.monotonic())
         count = max(1, min(limits.batch, round(job.rate_per_s * limits.batch_s)))
-        due = Q(due_at=None) | Q(due_at__lte=timezone.now())
+        # What this step has put off is left to the next one: each step looks at an entry that must wait once.
+        due = Q(due_at=None) | Q(due_at__lte=self._began_at)
         waiting = ReplayEntry.objects.filter(due, job=job, state=EntryState.WAITING)
         # Bodies are read when they are sent: those of a batch have its limit.
         light = waiting.select_related("dead_letter", "file_message").defer(*LEFT_FOR_SENDING)
@@ -215,7 +235,7 @@ class _Step:
         claimed_s = time.monotonic()
         claimed = self._claim(entries)
         if not claimed:
-            return any(entry.state != EntryState.WAITING for entry in entries)
+            return True
         batch = Batch(claimed, contents_of([one.entry for one in claimed]), claimed_s)
         masters = dict(job.cluster.brokers.filter(broker_id=0).values_list("name", "address"))
         sender = Sender(self._gateway, job, self._routes, masters, limits.send_within_s)
@@ -246,11 +266,16 @@ class _Step:
                     ledger.move(self._job_id, [entry], EntryState.SKIPPED, FILE_REMOVED)
                 elif entry.dead_letter is None and not has_file_body(entry):
                     ledger.move(self._job_id, [entry], EntryState.SKIPPED, REMOVED)
+                elif is_hidden(self._job, entry):
+                    ledger.move(self._job_id, [entry], EntryState.SKIPPED, HIDDEN)
                 elif entry.dead_letter_id in unapproved and not has_file_body(entry):
                     ledger.move(self._job_id, [entry], EntryState.REFUSED, UNAPPROVED)
                 elif other := elsewhere.get(entry.pk):
-                    words = gettext_noop("replay %(number)s has sent it") % {"number": other}
-                    ledger.move(self._job_id, [entry], EntryState.SKIPPED, words)
+                    words = ELSEWHERE[other.state] % {"number": other.job_id}
+                    if other.state == EntryState.SENDING:
+                        self._wait(entry, words, now, is_attempt=False)
+                    else:
+                        ledger.move(self._job_id, [entry], EntryState.SKIPPED, words)
                 else:
                     claimed += self._claim_one(entry, now)
             ledger.save(
@@ -276,6 +301,7 @@ class _Step:
         return []
 
     def _claim_values(self, one: Claimed, now: datetime) -> dict[str, object]:
+        end = self._routes.ends[one.topic, one.queue]
         return {
             "words": "",
             "attempt_count": one.entry.attempt_count + 1,
@@ -285,14 +311,15 @@ class _Step:
             "topic": one.topic,
             "broker_name": one.queue.broker_name,
             "queue_id": one.queue.queue_id,
-            "queue_offset": self._routes.ends[one.topic, one.queue],
+            "queue_offset": end.queue_offset,
+            "before_id": end.before_id,
         }
 
     def _why_waiting(self, entries: Iterable[ReplayEntry]) -> str:
         return next((entry.words for entry in entries if entry.state == EntryState.WAITING), "")
 
-    def _replayed_elsewhere(self, entries: Iterable[ReplayEntry]) -> dict[int, int]:
-        """Returns by entry which other replay has sent it, or may have. Two replays never both claim one.
+    def _replayed_elsewhere(self, entries: Iterable[ReplayEntry]) -> dict[int, _Elsewhere]:
+        """Returns by entry which other replay has sent it, is sending it, or may have. Two never both claim one.
 
         A line of a file is the same as the dead letter that it is, and else as itself alone.
         """
@@ -306,12 +333,14 @@ class _Step:
         }
         list(DeadLetter.objects.select_for_update().filter(pk__in=dead).order_by("pk").values_list("pk"))
         list(FileMessage.objects.select_for_update().filter(pk__in=lines).order_by("pk").values_list("pk"))
-        sent = ReplayEntry.objects.filter(state__in=(EntryState.SENDING, EntryState.SENT, EntryState.UNKNOWN))
-        sent = sent.exclude(job=self._job_id)
-        found: dict[int, int] = {}
+        sent = ReplayEntry.objects.filter(state__in=list(ELSEWHERE)).exclude(job=self._job_id)
+        found: dict[int, _Elsewhere] = {}
         for own, name in ((dead, "dead_letter_id"), (lines, "file_message_id")):
             if own:
-                found |= {own[one]: job for one, job in sent.filter(**{f"{name}__in": own}).values_list(name, "job_id")}
+                rows = sent.filter(**{f"{name}__in": own}).values_list(name, "job_id", "state")
+                others = [(own[one], _Elsewhere(job_id, EntryState(state))) for one, job_id, state in rows]
+                # What is certain counts first: it is written last.
+                found |= dict(sorted(others, key=lambda one: _CERTAINTY.index(one[1].state)))
         return found
 
     def _wait(self, entry: ReplayEntry, words: str, now: datetime, *, is_attempt: bool) -> None:
@@ -329,6 +358,7 @@ class _Step:
         with self._held():
             changes = [change for one in claimed if (change := self._change(one, outcomes[one.entry.pk], now))]
             ledger.save(self._job_id, changes)
+            write(ReplayEntry, [Change(one.entry.pk, {"words": words}) for one, words in _lost(claimed, outcomes)])
             say_moved(self._job)
 
     def _change(
@@ -357,11 +387,15 @@ class _Step:
         entries = list(sending.order_by("pk")[: self._limits.batch])
         if not entries:
             return 0
+        # Looking takes a step, and one time-out more at most: less than the lease.
+        with self._held():
+            pass
         findings = self._runner.run(self._look_for(entries))
-        changes = [change for entry in entries if (change := self._settled(entry, findings[entry.pk], now))]
+        looked_for = [entry for entry in entries if entry.pk in findings]
+        changes = [change for entry in looked_for if (change := self._settled(entry, findings[entry.pk], now))]
         with self._held():
             ledger.save(self._job_id, changes)
-            open_ids = {entry.pk for entry in entries} - {entry.pk for entry, _, _ in changes}
+            open_ids = findings.keys() - {entry.pk for entry, _, _ in changes}
             later = now + timedelta(seconds=self._limits.retry_after_s)
             ReplayEntry.objects.filter(pk__in=open_ids).update(due_at=later)
             say_moved(self._job)
@@ -372,7 +406,15 @@ class _Step:
             masters = {one.name: one.address for one in await self._gateway.masters()}
         except GatewayError as error:
             return dict.fromkeys((entry.pk for entry in entries), Finding(Verdict.NOT_YET, str(error)))
-        return await look_for(self._gateway, self._job, entries, masters, scan_max=self._limits.scan_max)
+        until_s = time.monotonic() + self._limits.step_s
+        return await look_for(
+            self._gateway,
+            self._job,
+            entries,
+            masters,
+            scan_max=self._limits.scan_max,
+            is_over=lambda: time.monotonic() >= until_s,
+        )
 
     def _settled(
         self, entry: ReplayEntry, finding: Finding, now: datetime
@@ -384,11 +426,19 @@ class _Step:
             return entry, EntryState.SENT, {"words": "", "sent_at": now, "due_at": None, **place}
         claimed_at = entry.claimed_at
         if finding.verdict == Verdict.NOT_THERE:
-            return entry, EntryState.WAITING, {"words": "", "due_at": None}
+            if entry.attempt_count >= self._limits.attempts_max:
+                return entry, EntryState.REFUSED, {"words": entry.words or NEVER_STORED, "due_at": None}
+            return entry, EntryState.WAITING, {"words": entry.words, "due_at": None}
         is_given_up = claimed_at is None or (now - claimed_at).total_seconds() > self._limits.give_up_after_s
         if finding.verdict == Verdict.NEVER or is_given_up:
             return entry, EntryState.UNKNOWN, {"words": finding.words, "due_at": None}
         return None
+
+
+def _lost(claimed: Iterable[Claimed], outcomes: Mapping[int, SendOutcome]) -> list[tuple[Claimed, str]]:
+    """Returns what has no outcome, and why: it stands there until it is looked for."""
+    found = ((one, outcomes[one.entry.pk]) for one in claimed)
+    return [(one, outcome.words[:WORDS_CHARS_MAX]) for one, outcome in found if outcome.fate == Fate.LOST]
 
 
 def _light(entries: Sequence[ReplayEntry], bytes_max: int) -> list[ReplayEntry]:

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import ActionRefused
-from mqadmin.clusters.models import Cluster, Subscription
+from mqadmin.clusters.models import Cluster, Member, Subscription
 from mqadmin.flows.words import readers_words
 from mqadmin.observing.gateway import Failures, Gateway
 from mqadmin.replays.choosing import Chosen, chosen_of_file, chosen_of_index
+from mqadmin.replays.filtered import NOTHING_FILTERED, Expression, Filtered, filtered
 from mqadmin.replays.outgoing import NotToBeSent, destination
 from mqadmin.replays.states import Target
+
+# A lock that its member did not give back is free after a minute; that it left is observed some seconds later.
+LOCKS_LIVE_FOR = timedelta(seconds=90)
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
     """`chosen`: what would be sent; `topics`: where to; `closed`: those of them that no broker takes messages for.
 
-    `unsubscribed`: origin topics that the group does not subscribe to. `member_count` None: not known. `is_ordered`:
-    its members consume in order. `silent`: who did not answer. `readers`: who reads each topic, in words, unless it
-    goes to the group alone.
+    `gone`: origin topics of what goes to the group alone, to which nobody can write any more. Where a name server does
+    not answer, neither is known. `unsubscribed`: origin topics that the group does not subscribe to. `filtered`: tags
+    that it does not want. `member_count` None: not known.
+    `is_ordered`: its members consume in order; None: not known, as not all answered, or nobody is online and those that
+    left may hold locks.
+    `silent`: who did not answer. `readers`: who reads each topic, in words, unless it goes to the group alone.
     """
 
     selection: Mapping[str, Any]
@@ -33,9 +42,11 @@ class DryRun:
     chosen: Chosen
     topics: tuple[str, ...]
     closed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
     unsubscribed: tuple[str, ...] = ()
+    filtered: Filtered = NOTHING_FILTERED
     member_count: int | None = None
-    is_ordered: bool = False
+    is_ordered: bool | None = False
     silent: tuple[str, ...] = field(default=())
     readers: tuple[str, ...] = ()
 
@@ -51,8 +62,13 @@ def dry_run(
     )
     topics = sorted(set(_topics(chosen.origins, target, target_topic, group)))
     failures = Failures()
-    asked = ask_cluster(cluster, lambda gateway: _ask(gateway, group, topics, failures))
-    if asked.is_ordered and target == Target.GROUP:
+    # What goes to the group alone is read under the name of its origin.
+    origins = chosen.origins if target == Target.GROUP else ()
+    asked = ask_cluster(cluster, lambda gateway: _ask(gateway, group, topics, origins, failures))
+    wanted = _wanted(cluster, group)
+    # Who left cannot be asked any more.
+    is_ordered = None if asked.member_count == 0 and _left_lately(cluster, group) else asked.is_ordered
+    if is_ordered and target == Target.GROUP:
         raise ActionRefused(
             _(
                 "The members of %(group)s consume in order: what is sent to its retry topic comes back to the dead"
@@ -67,9 +83,11 @@ def dry_run(
         chosen=chosen,
         topics=tuple(topics),
         closed=asked.closed,
-        unsubscribed=_unsubscribed(cluster, group, chosen.origins),
+        gone=asked.gone,
+        unsubscribed=tuple(topic for topic in chosen.origins if topic not in wanted) if wanted else (),
+        filtered=filtered(chosen.tags, wanted) if target != Target.TOPIC else NOTHING_FILTERED,
         member_count=asked.member_count,
-        is_ordered=asked.is_ordered,
+        is_ordered=is_ordered,
         silent=tuple(failures.reasons.values()),
         readers=tuple(readers_words(cluster, topic) for topic in topics) if target != Target.GROUP else (),
     )
@@ -78,18 +96,35 @@ def dry_run(
 @dataclass(frozen=True, slots=True)
 class _Asked:
     closed: tuple[str, ...]
+    gone: tuple[str, ...]
     member_count: int | None
-    is_ordered: bool
+    is_ordered: bool | None
 
 
-async def _ask(gateway: Gateway, group: str, topics: list[str], failures: Failures) -> _Asked:
+async def _ask(
+    gateway: Gateway, group: str, topics: Sequence[str], origins: Sequence[str], failures: Failures
+) -> _Asked:
     addresses = [one.address for one in await gateway.masters()]
-    closed = [topic for topic in topics if not await gateway.sending.queues(topic, failures)]
+    closed = await _without_queues(gateway, topics, failures)
+    gone = await _without_queues(gateway, origins, failures)
     found = await gateway.groups.on_brokers(addresses, group, failures)
     members = {member for one in found.values() for member in one.members}
     where = {address: one.members[0] for address, one in found.items() if one.members}
     is_ordered = await gateway.groups.is_ordered(where, group)
-    return _Asked(tuple(closed), len(members) if found else None, is_ordered)
+    return _Asked(closed, gone, len(members) if found else None, is_ordered)
+
+
+async def _without_queues(gateway: Gateway, topics: Sequence[str], failures: Failures) -> tuple[str, ...]:
+    """Returns the topics that take no messages, as all name servers say; none from where one of them is silent.
+
+    `failures` are those of name servers alone until then.
+    """
+    found = []
+    for topic in topics:
+        queues = await gateway.sending.queues(topic, failures)
+        if not queues and not failures.reasons:
+            found.append(topic)
+    return tuple(found)
 
 
 def _topics(origins: Sequence[str], target: Target, target_topic: str, group: str) -> list[str]:
@@ -102,7 +137,16 @@ def _topics(origins: Sequence[str], target: Target, target_topic: str, group: st
     return found
 
 
-def _unsubscribed(cluster: Cluster, group: str, origins: Sequence[str]) -> tuple[str, ...]:
+def _left_lately(cluster: Cluster, group: str) -> bool:
+    """Returns whether a member left so shortly ago that locks of it may live still."""
+    since = timezone.now() - LOCKS_LIVE_FOR
+    return Member.objects.filter(group__cluster=cluster, group__name=group, left_at__gt=since).exists()
+
+
+def _wanted(cluster: Cluster, group: str) -> dict[str, list[Expression]]:
+    """Returns by topic what the group subscribes to, as brokers have it in force; of old and new members both."""
     there = Subscription.objects.filter(group__cluster=cluster, group__name=group, ended_at=None)
-    subscribed = set(there.values_list("topic_name", flat=True))
-    return tuple(topic for topic in origins if topic not in subscribed) if subscribed else ()
+    found: dict[str, list[Expression]] = {}
+    for topic, text, kind in there.values_list("topic_name", "expression", "expression_type"):
+        found.setdefault(topic, []).append(Expression(text, kind))
+    return found

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 
+TAGS_TOLD_MAX = 10
+
+
 @dataclass(frozen=True, slots=True)
 class DryRunWarning:
     """`holds` returns what the text is filled with: a number of messages, or names; 0 or "" where it does not hold."""
@@ -27,7 +30,14 @@ class DryRunWarning:
     def said_of(self, found: DryRun) -> str:
         """Returns the sentence; "" where it does not hold."""
         value = self.holds(found)
-        return str(self.text % dict.fromkeys(("n", "topics", "reasons"), value)) if value else ""
+        return str(self.text % dict.fromkeys(("n", "topics", "tags", "reasons"), value)) if value else ""
+
+
+def _tag_words(found: DryRun) -> str:
+    """Returns the tags that are not wanted, each with its topic, TAGS_TOLD_MAX at most."""
+    unwanted = found.filtered.unwanted
+    told = ", ".join(f"{one.tag or '–'} ({one.topic})" for one in unwanted[:TAGS_TOLD_MAX])
+    return f"{told} …" if len(unwanted) > TAGS_TOLD_MAX else told
 
 
 WARNINGS = (
@@ -95,10 +105,48 @@ WARNINGS = (
         gettext_lazy("No member of the group is online: they wait until one comes."),
     ),
     DryRunWarning(
+        "maybe_ordered",
+        lambda found: found.is_ordered is None and found.target == Target.GROUP,
+        gettext_lazy(
+            "Whether the group consumes in order is not known: not all members answered, or nobody is online and some"
+            " left within the last 90 s. If it does, what is sent to its retry topic comes back to the dead letters at"
+            " once."
+        ),
+    ),
+    DryRunWarning(
         "unsubscribed",
         lambda found: ", ".join(found.unsubscribed),
         gettext_lazy(
             "The group does not subscribe to %(topics)s any more: its members may not know what to do with them."
+        ),
+    ),
+    DryRunWarning(
+        "gone",
+        lambda found: ", ".join(found.gone),
+        gettext_lazy(
+            "Nobody can write to %(topics)s any more: the group gets what was first sent there under that name all the"
+            " same."
+        ),
+    ),
+    DryRunWarning(
+        "unwanted",
+        lambda found: _tag_words(found) if found.target == Target.ORIGIN else "",
+        gettext_lazy("The group's subscription filters these out, and it does not get them: %(tags)s."),
+    ),
+    DryRunWarning(
+        "unwanted_by_group",
+        lambda found: _tag_words(found) if found.target == Target.GROUP else "",
+        gettext_lazy(
+            "The group's subscription does not want these tags any more, and it gets them all the same, since the retry"
+            " topic is not filtered: %(tags)s."
+        ),
+    ),
+    DryRunWarning(
+        "unclear",
+        lambda found: ", ".join(found.filtered.unclear),
+        gettext_lazy(
+            "The group chooses from %(topics)s by an expression that brokers alone evaluate: how many of these match is"
+            " not known."
         ),
     ),
     DryRunWarning(

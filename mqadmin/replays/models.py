@@ -10,6 +10,8 @@ from django.db.models import F, Q
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 from mqadmin.deadletters.models import IDENTITY_CHARS, DeadLetter
 from mqadmin.replay_files.models import FileMessage
+from mqadmin.replays.becoming import Became
+from mqadmin.replays.outgoing import lookup_key
 from mqadmin.replays.states import ENDED, EntryState, JobState, Target
 
 # Of what a broker or the console said about one message.
@@ -34,8 +36,9 @@ class ReplayJob(models.Model):
 
     `approved_by` is "" where nobody had to. `lease_token` is who drives it until `lease_until`; only they write entries
     and counts. `problem` is why it does not go on at this moment, `note` what
-    the ledger lacks. `judged_sent_count` and `judged_dead_count`: what was
-    so when a person let it go on after it had stopped by itself.
+    the ledger lacks. `failed_count`: messages that failed again at least once; `dead_again_count`: those of them that
+    are dead letters again. `judged_sent_count` and `judged_failed_count`: what was so when a person let it go on after
+    it had stopped by itself.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="replays")
@@ -69,9 +72,10 @@ class ReplayJob(models.Model):
     skipped_count = models.BigIntegerField(default=0)
     refused_count = models.BigIntegerField(default=0)
     unknown_count = models.BigIntegerField(default=0)
+    failed_count = models.BigIntegerField(default=0)
     dead_again_count = models.BigIntegerField(default=0)
     judged_sent_count = models.BigIntegerField(default=0)
-    judged_dead_count = models.BigIntegerField(default=0)
+    judged_failed_count = models.BigIntegerField(default=0)
 
     class Meta:
         constraints = (
@@ -107,8 +111,15 @@ class ReplayEntry(models.Model):
     `words`: why it is skipped, refused, unknown, or waits. `due_at`: it is not touched before; of one that is being
     sent, when it is looked for. `claim_token` is the lease under which it was sent last. `topic`, `broker_name`,
     `queue_id`: where it goes; `queue_offset` is the message's own, once it is known, and before a queue offset below
-    which it cannot be. `new_id`: the broker's id of what was sent. `dead_again_id`: the dead letter that it became.
+    which it cannot be. `before_id`: the broker's id of the message before that, "" where it was not known. `new_id`:
+    that of what was sent. `failed_attempt`: which one failed last, from 1; 0 where it died and none was seen, null
+    where none is known to have failed. `retry_at`: when the next one comes, as far as the broker said so.
+    `dead_again_id`: the dead letter that it became.
     """
+
+    # What became of it after it was sent, and whether the group's committed offset is behind it; set by selectors.
+    became: Became | None = None
+    group_is_past: bool | None = None
 
     job = models.ForeignKey(ReplayJob, on_delete=models.CASCADE, related_name="entries", db_index=False)
     dead_letter = models.ForeignKey(DeadLetter, on_delete=models.SET_NULL, null=True, related_name="replay_entries")
@@ -126,8 +137,11 @@ class ReplayEntry(models.Model):
     broker_name = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     queue_id = models.PositiveIntegerField(null=True, blank=True)
     queue_offset = models.BigIntegerField(null=True, blank=True)
+    before_id = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     new_id = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     sent_at = models.DateTimeField(null=True, blank=True)
+    failed_attempt = models.PositiveIntegerField(null=True, blank=True)
+    retry_at = models.DateTimeField(null=True, blank=True)
     dead_again_id = models.BigIntegerField(null=True, blank=True)
 
     class Meta:
@@ -136,9 +150,18 @@ class ReplayEntry(models.Model):
             models.Index(fields=["job", "state", "-id"], name="mq_replay_entry_in_state"),
             models.Index(fields=["job", "-id"], name="mq_replay_entry_latest"),
             models.Index(
+                fields=["job", "-id"], name="mq_replay_entry_failed", condition=Q(failed_attempt__isnull=False)
+            ),
+            models.Index(
                 fields=["job", "-id"], name="mq_replay_entry_dead_again", condition=Q(dead_again_id__isnull=False)
             ),
         )
 
     def __str__(self) -> str:
         return f"{self.message_id or self.line}: {self.state}"
+
+    @property
+    def lookup_key(self) -> str:
+        """Returns the key by which brokers find what was sent of it; "" where nothing can have been sent."""
+        may_be_sent = self.state in (EntryState.SENDING, EntryState.SENT, EntryState.UNKNOWN)
+        return lookup_key(self.job.token, self.pk) if may_be_sent else ""

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import count
+from typing import NamedTuple
 
-from mqadmin.observing.gateway import Failures, Gateway, GatewayError, TargetQueue
+from mqadmin.observing.gateway import Failures, Gateway, GatewayError, QueuePlace, TargetQueue
+
+
+class End(NamedTuple):
+    """A queue offset below which nothing that is sent from now on can lie, and the broker's id of the message before.
+
+    `before_id` is "" where that message is not known: by it, a topic that was made anew meanwhile is told.
+    """
+
+    queue_offset: int
+    before_id: str = ""
 
 
 class Routes:
-    """Of one step of one replay. `ends` has a queue offset below which nothing that is sent from now on can lie."""
+    """Of one step of one replay."""
 
     def __init__(self) -> None:
-        self.ends: dict[tuple[str, TargetQueue], int] = {}
+        self.ends: dict[tuple[str, TargetQueue], End] = {}
         self.away: dict[str, str] = {}
         self.silent = ""
         self._queues: dict[str, list[TargetQueue]] = {}
@@ -36,9 +47,9 @@ class Routes:
             self.silent = "; ".join(failures.reasons.values())
             return
         unreached = Failures()
-        self.ends |= {
-            (topic, queue): end for queue, end in (await gateway.sending.ends(queues, topic, unreached)).items()
-        }
+        ends = await gateway.sending.ends(queues, topic, unreached)
+        before = await _ids_before(gateway, topic, ends)
+        self.ends |= {(topic, queue): End(end, before.get(queue, "")) for queue, end in ends.items()}
         self.away |= unreached.reasons
         self._queues[topic] = queues
 
@@ -53,13 +64,28 @@ class Routes:
         reasons = {self.away[one.address]: None for one in self._queues.get(topic, ()) if one.address in self.away}
         return "; ".join(reasons) or self.silent
 
-    def note_stored(self, topic: str, queue: TargetQueue, queue_offset: int) -> None:
+    def note_stored(self, topic: str, queue: TargetQueue, queue_offset: int, offset_message_id: str) -> None:
         """What is sent after this message lies behind it."""
-        known = self.ends.get((topic, queue), 0)
-        self.ends[topic, queue] = max(known, queue_offset + 1)
+        known, stored = self.ends.get((topic, queue)), End(queue_offset + 1, offset_message_id)
+        if known is None or known.queue_offset < stored.queue_offset:
+            self.ends[topic, queue] = stored
 
     def note_away(self, addresses: Collection[tuple[str, str]]) -> None:
         self.away |= dict(addresses)
 
     def _is_there(self, topic: str, queue: TargetQueue) -> bool:
         return queue.address not in self.away and (topic, queue) in self.ends
+
+
+async def _ids_before(gateway: Gateway, topic: str, ends: Mapping[TargetQueue, int]) -> dict[TargetQueue, str]:
+    """Returns the broker's id of the last message of each queue that can be read."""
+    places = {
+        QueuePlace(queue.address, topic, queue.queue_id, end - 1): queue for queue, end in ends.items() if end > 0
+    }
+    readings = await gateway.messages.read(places, Failures(), count=1)
+    return {
+        places[place]: message.offset_message_id
+        for place, reading in readings.items()
+        for message in reading.messages
+        if message.queue_offset == place.queue_offset
+    }

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
-from mqadmin.clusters.models import Cluster, QueueOffset
+from mqadmin.clusters.models import Cluster, Group, QueueOffset
 from mqadmin.clusters.selectors.newest_rows import NewestRows
+from mqadmin.replays.becoming import Seen, became
 from mqadmin.replays.models import ReplayEntry, ReplayJob
-from mqadmin.replays.states import ENDED
+from mqadmin.replays.states import ENDED, EntryState
+from mqadmin.retries.models import DelayQueue, DelayRead
 
 PAGE_SIZE = 50
 # Replays of one dead letter that its page names.
 OF_MESSAGE_MAX = 20
-# A filter of the ledger beside the states of its entries.
+# Filters of the ledger beside the states of its entries: what failed again at least once, what is a dead letter again.
+FAILED = "failed"
 DEAD_AGAIN = "dead_again"
+_NOT_NULL = {FAILED: "failed_attempt", DEAD_AGAIN: "dead_again_id"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +36,17 @@ class LedgerPage:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The entries of a replay in the order in which they are sent; a position is the primary key."""
+    """The entries of a replay in the order in which they are sent, with what became of each; a position is the key."""
 
+    job: ReplayJob
     rows: QuerySet[ReplayEntry]
 
     def after(self, position: Sequence[Any] | None, size: int) -> list[ReplayEntry]:
         """Returns at most `size` entries behind the position, None for the first ones."""
         rows = self.rows if position is None else self.rows.filter(pk__lt=position[0])
-        return list(rows.order_by("-pk")[:size])
+        found = list(rows.order_by("-pk")[:size])
+        judge(self.job, found, timezone.now())
+        return found
 
     def position(self, row: ReplayEntry) -> list[Any]:
         """Returns the position of an entry, as plain JSON."""
@@ -91,13 +100,14 @@ def cluster_of(number: int) -> Cluster | None:
 
 
 def ledger(job: ReplayJob, state: str = "") -> Ledger:
-    """Returns the entries in a state, those that failed again (DEAD_AGAIN), or all."""
-    rows = ReplayEntry.objects.filter(job=job)
-    if state == DEAD_AGAIN:
-        rows = rows.filter(dead_again_id__isnull=False)
+    """Returns the entries in a state, those that failed again (FAILED, DEAD_AGAIN), or all."""
+    # From the job, so that an entry knows it.
+    rows = job.entries.all()
+    if state in _NOT_NULL:
+        rows = rows.filter(**{f"{_NOT_NULL[state]}__isnull": False})
     elif state:
         rows = rows.filter(state=state)
-    return Ledger(rows)
+    return Ledger(job, rows)
 
 
 def of_dead_letter(dead_letter_id: int) -> list[ReplayEntry]:
@@ -106,11 +116,38 @@ def of_dead_letter(dead_letter_id: int) -> list[ReplayEntry]:
     return list(rows.order_by("-pk")[:OF_MESSAGE_MAX])
 
 
-def passed(job: ReplayJob, entries: Iterable[ReplayEntry]) -> dict[int, bool]:
-    """Returns of sent entries whether the group's committed offset is behind the message, where that is known.
+def judge(job: ReplayJob, entries: Sequence[ReplayEntry], now: datetime) -> None:
+    """Sets what became of each message that was sent."""
+    behind = _passed(job, entries)
+    failing = DelayQueue.objects.filter(cluster=job.cluster_id).exclude(problem="")
+    unread = set(failing.values_list("broker_name", flat=True))
+    reads = {one.broker_name: one for one in DelayRead.objects.filter(cluster=job.cluster_id)}
+    for entry in entries:
+        if entry.state == EntryState.SENT:
+            read = reads.get(entry.broker_name)
+            is_read = read is not None and entry.sent_at is not None and read.has_seen(entry.sent_at)
+            seen = Seen(
+                is_dead_again=entry.dead_again_id is not None,
+                failed_attempt=entry.failed_attempt,
+                retry_at=entry.retry_at,
+                has_passed=behind.get(entry.pk),
+                are_failures_seen=is_read and entry.broker_name not in unread,
+            )
+            entry.became = became(seen, now)
+            entry.group_is_past = seen.has_passed
 
-    Behind it: a member has consumed it, or sent it back; which of both is not told by offsets.
+
+def attempts_max(job: ReplayJob) -> int | None:
+    """Returns how often a message comes to a member, as the group is set up on brokers; None where that is not known.
+
+    Clients since 3.4.9 may have a number of their own.
     """
+    group = Group.objects.filter(cluster=job.cluster_id, name=job.group_name).first()
+    return group.retry_times_max + 1 if group is not None and group.retry_times_max is not None else None
+
+
+def _passed(job: ReplayJob, entries: Iterable[ReplayEntry]) -> dict[int, bool]:
+    """Returns of sent entries whether the group's committed offset is behind the message, where that is known."""
     sent = [entry for entry in entries if entry.new_id and entry.queue_offset is not None]
     known = QueueOffset.objects.filter(
         group__cluster=job.cluster_id,

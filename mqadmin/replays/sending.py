@@ -92,7 +92,8 @@ class Sender:
         if outcome.is_away:
             self._routes.away[one.queue.address] = outcome.words
         if outcome.stored is not None:
-            self._routes.note_stored(one.topic, one.queue, outcome.stored.queue_offset)
+            stored = outcome.stored
+            self._routes.note_stored(one.topic, one.queue, stored.queue_offset, stored.offset_message_id)
         return outcome
 
     async def _read(self, dead: DeadLetter | None) -> Content:

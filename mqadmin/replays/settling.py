@@ -1,13 +1,14 @@
 """Finds out what became of messages whose send has no outcome: after a crash, or where no answer came.
 
 The queue that each was to go to is read from where it could lie earliest; what is not found there is looked for by its
-key, too. Only what both do not have is not there, and may be sent again.
+key, too. Only what both do not have is not there, and may be sent again. The queue is still the one that was written to
+where the message before the earliest place is the one that was there when the send was written down.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,6 +21,8 @@ from mqadmin.replays.states import Target
 from remoting.wire.names import dlq_topic
 from remoting.wire.properties import Property
 from remoting.wire.stored_message import StoredMessage
+
+ANEW = gettext_noop("the topic was deleted and made anew meanwhile")
 
 
 class Verdict(StrEnum):
@@ -39,6 +42,14 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class _Queue:
+    """Where the earliest of the messages could lie, and by queue offset the broker's ids of messages before them."""
+
+    earliest: QueuePlace
+    before: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Scan:
     """`found` by entry; a queue that was not read to its end has in `hole` why, and whether that may change."""
 
@@ -47,34 +58,58 @@ class _Scan:
 
 
 async def look_for(
-    gateway: Gateway, job: ReplayJob, entries: Sequence[ReplayEntry], masters: Mapping[str, str], *, scan_max: int
+    gateway: Gateway,
+    job: ReplayJob,
+    entries: Sequence[ReplayEntry],
+    masters: Mapping[str, str],
+    *,
+    scan_max: int,
+    is_over: Callable[[], bool],
 ) -> dict[int, Finding]:
-    """Returns by primary key what became of each entry. `masters`: addresses by broker name."""
+    """Returns by primary key what became of each entry. `masters`: addresses by broker name.
+
+    A broker that did not answer is not asked again. Once `is_over`, further queues are left out: for the next time.
+    """
     by_queue: defaultdict[tuple[str, str, int], list[ReplayEntry]] = defaultdict(list)
     for entry in entries:
         by_queue[entry.broker_name, entry.topic, entry.queue_id or 0].append(entry)
     findings: dict[int, Finding] = {}
+    silent: dict[str, Finding] = {}
     for (broker_name, topic, queue_id), there in by_queue.items():
+        if findings and is_over():
+            break
         address = masters.get(broker_name)
+        if address in silent:
+            findings |= dict.fromkeys((entry.pk for entry in there), silent[address])
+            continue
         if address is None:
             gone = Finding(Verdict.NOT_YET, f"broker {broker_name} is not known any more")
             findings |= dict.fromkeys((entry.pk for entry in there), gone)
             continue
-        start = min(entry.queue_offset or 0 for entry in there)
-        scan = await _scan(gateway, job.token, QueuePlace(address, topic, queue_id, start), scan_max)
+        queue = _Queue(
+            QueuePlace(address, topic, queue_id, min(entry.queue_offset or 0 for entry in there)),
+            {entry.queue_offset - 1: entry.before_id for entry in there if entry.queue_offset and entry.before_id},
+        )
+        scan = await _scan(gateway, job.token, queue, scan_max)
+        if scan.hole is not None and scan.hole.verdict == Verdict.NOT_YET:
+            silent[address] = scan.hole
+        failures = Failures()
         for entry in there:
             found = scan.found.get(entry.pk)
-            findings[entry.pk] = (
-                Finding(Verdict.THERE, message=found)
-                if found is not None
-                else await _by_key(gateway, job, entry, address, scan.hole)
-            )
+            if found is not None:
+                findings[entry.pk] = Finding(Verdict.THERE, message=found)
+            elif address in silent:
+                findings[entry.pk] = silent[address]
+            else:
+                findings[entry.pk] = await _by_key(gateway, job, entry, address, scan.hole, failures)
     return findings
 
 
-async def _scan(gateway: Gateway, token: str, place: QueuePlace, scan_max: int) -> _Scan:
+async def _scan(gateway: Gateway, token: str, queue: _Queue, scan_max: int) -> _Scan:
     found: dict[int, StoredMessage] = {}
-    start, count = place.queue_offset, 0
+    unseen, count = dict(queue.before), 0
+    place = queue.earliest._replace(queue_offset=min((queue.earliest.queue_offset, *unseen)))
+    is_anew = False
     while True:
         failures = Failures()
         reading = (await gateway.messages.read([place], failures)).get(place)
@@ -84,10 +119,19 @@ async def _scan(gateway: Gateway, token: str, place: QueuePlace, scan_max: int) 
             return _Scan(found, Finding(Verdict.NEVER, reading.refusal))
         found |= _of_replay(token, reading.messages)
         count += len(reading.messages)
-        if reading.end_offset < start:
-            return _Scan(found, Finding(Verdict.NEVER, gettext_noop("the topic was deleted and made anew meanwhile")))
+        is_anew |= any(
+            before_id != one.offset_message_id
+            for one in reading.messages
+            if (before_id := unseen.pop(one.queue_offset, None))
+        )
+        if reading.end_offset < queue.earliest.queue_offset:
+            return _Scan(found, Finding(Verdict.NEVER, ANEW))
+        if reading.begin_offset > place.queue_offset:
+            return _Scan(
+                found, Finding(Verdict.NEVER, gettext_noop("the broker has removed what came there meanwhile"))
+            )
         if reading.next_offset >= reading.end_offset:
-            return _Scan(found)
+            return _Scan(found, Finding(Verdict.NEVER, ANEW) if is_anew or unseen else None)
         if count >= scan_max or reading.next_offset <= place.queue_offset:
             return _Scan(
                 found, Finding(Verdict.NEVER, gettext_noop("too many messages came behind it to read them all"))
@@ -104,10 +148,11 @@ def _of_replay(token: str, messages: Iterable[StoredMessage]) -> dict[int, Store
     }
 
 
-async def _by_key(gateway: Gateway, job: ReplayJob, entry: ReplayEntry, address: str, hole: Finding | None) -> Finding:
-    """A retry topic may have passed it on to the dead letters at once."""
+async def _by_key(
+    gateway: Gateway, job: ReplayJob, entry: ReplayEntry, address: str, hole: Finding | None, failures: Failures
+) -> Finding:
+    """A retry topic may have passed it on to the dead letters at once. `failures`: those of the queue's entries."""
     topics = [entry.topic, *([dlq_topic(job.group_name)] if job.target == Target.GROUP else [])]
-    failures = Failures()
     found = await gateway.sending.by_key(address, topics, lookup_key(job.token, entry.pk), failures)
     if found:
         return Finding(Verdict.THERE, message=found[0])

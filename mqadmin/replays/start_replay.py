@@ -25,12 +25,17 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.deadletters.selection import (
     ArchivedArgument,
+    AttemptsArgument,
     BodyArgument,
+    BornSinceArgument,
+    BornUntilArgument,
     FailureArgument,
     IdsArgument,
     SinceArgument,
     TextArgument,
     UntilArgument,
+    UserPropertyArgument,
+    limiting,
     selection_of,
 )
 from mqadmin.groups.rules import GroupField
@@ -42,11 +47,12 @@ from mqadmin.replays.dry_run import DryRun, dry_run
 from mqadmin.replays.dry_run_warnings import warnings_of
 from mqadmin.replays.models import ReplayJob
 from mqadmin.replays.selection import identity_of
+from mqadmin.replays.sight import has_hidden
 from mqadmin.replays.signals import say_moved
 from mqadmin.replays.states import ENDED, JobState, Target
 from remoting.wire.errors import MessageError
 from remoting.wire.limits import TOPIC_CHARS_MAX
-from remoting.wire.names import check_topic, dlq_topic
+from remoting.wire.names import check_topic
 
 RATE_MAX = 10_000
 RATE_DEFAULT = 100
@@ -97,6 +103,10 @@ class StartReplay:
     body: BodyArgument = ""
     since: SinceArgument = None
     until: UntilArgument = None
+    user_property: UserPropertyArgument = ""
+    attempts: AttemptsArgument = None
+    born_since: BornSinceArgument = None
+    born_until: BornUntilArgument = None
     archived: ArchivedArgument = "no"
     ids: IdsArgument = ""
     file: Annotated[
@@ -116,6 +126,8 @@ def preview(cluster: Cluster, arguments: StartReplay) -> Preview[DryRun]:
         if selection:
             raise ValidationError({"file": _("A file says by itself what is sent: leave the other filters empty.")})
         selection = {"file": arguments.file}
+    if arguments.target == Target.TOPIC and (role := limiting(who_asks().role_on(cluster))):
+        selection = {**selection, "role": role}
     newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
     found = dry_run(
         cluster,
@@ -223,9 +235,10 @@ def _check_target(arguments: StartReplay) -> None:
 
 def _check_sight(cluster: Cluster, arguments: StartReplay, found: DryRun) -> None:
     """Raises ActionRefused where bodies would go from a topic that is hidden from who asks to one that is not."""
-    role, rules = who_asks().role_on(cluster), settings.MQADMIN_MASKED
-    from_hidden = is_masked(rules, role, {dlq_topic(arguments.group), *found.chosen.origins})
-    if arguments.target == Target.TOPIC and from_hidden and not is_masked(rules, role, {arguments.target_topic}):
+    role = who_asks().role_on(cluster)
+    if arguments.target != Target.TOPIC or is_masked(settings.MQADMIN_MASKED, role, {arguments.target_topic}):
+        return
+    if has_hidden(cluster, arguments.group, found.selection, until_id=found.until_id, role=role):
         raise ActionRefused(
             _("Bodies of these messages are hidden from your role: they may not go to a topic where it sees them.")
         )

@@ -98,6 +98,6 @@ class Target(TextChoices):
     TOPIC = "topic", pgettext_lazy("replay target", "another topic")
 
 
-def is_too_bad(sent_count: int, dead_count: int, *, stop_percent: int, judged_from: int) -> bool:
+def is_too_bad(sent_count: int, failed_count: int, *, stop_percent: int, judged_from: int) -> bool:
     """Returns whether so many of the sent failed again that the replay stops by itself. 0 percent: it never does."""
-    return bool(stop_percent) and sent_count >= judged_from and dead_count * 100 > sent_count * stop_percent
+    return bool(stop_percent) and sent_count >= judged_from and failed_count * 100 > sent_count * stop_percent

@@ -226,7 +226,7 @@ def test_a_replay_stops_when_too_many_fail_again(broker: OurBroker, there: Clust
     drive_step(job.pk, ReplayLimits(step_s=2.5))
     job.refresh_from_db()
     assert job.sent_count >= 5
-    ReplayJob.objects.filter(pk=job.pk).update(dead_again_count=job.sent_count)
+    ReplayJob.objects.filter(pk=job.pk).update(failed_count=job.sent_count)
     drive_until(job, lambda job: job.state == JobState.STOPPED)
     assert "failed again" in job.problem
     assert states(job)["waiting"] > 0

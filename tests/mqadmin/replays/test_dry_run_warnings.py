@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from mqadmin.replays.choosing import Chosen
+from mqadmin.replays.choosing import Chosen, OriginTag
 from mqadmin.replays.dry_run import DryRun
 from mqadmin.replays.dry_run_warnings import WARNINGS, warnings_of
+from mqadmin.replays.filtered import Filtered
 from mqadmin.replays.states import Target
 
 NOTHING = DryRun(
@@ -30,7 +31,11 @@ CAUSES: dict[str, dict[str, Any]] = {
     "replayed": {"replayed_count": 2},
     "every_group": {"target": Target.ORIGIN},
     "nobody_online": {"member_count": 0},
+    "maybe_ordered": {"is_ordered": None},
     "unsubscribed": {"unsubscribed": ("orders",)},
+    "gone": {"gone": ("orders",)},
+    "unwanted_by_group": {"filtered": Filtered(unwanted=(OriginTag("orders", "paid"),))},
+    "unclear": {"filtered": Filtered(unclear=("orders",))},
     "large": {"large_count": 1},
     "silent": {"silent": ("10.0.0.1:10911 does not answer.",)},
 }
@@ -50,12 +55,25 @@ def test_nothing_is_said_where_nothing_is_to_be_known() -> None:
     assert warnings_of(NOTHING) == []
 
 
-@pytest.mark.parametrize("code", [one.code for one in WARNINGS])
+@pytest.mark.parametrize("code", CAUSES)
 def test_each_warning_has_one_cause_and_is_filled_in(code: str) -> None:
     run = found(**CAUSES[code])
     assert codes(run) == [code]
     (words,) = warnings_of(run)
     assert "%" not in words
+
+
+def test_each_warning_but_one_has_its_cause_here() -> None:
+    assert {one.code for one in WARNINGS} - set(CAUSES) == {"unwanted"}
+
+
+def test_what_goes_to_the_topic_is_filtered_and_said_to_be() -> None:
+    tags = tuple(OriginTag("orders", f"t{number}") for number in range(11))
+    run = replace(NOTHING, target=Target.ORIGIN, filtered=Filtered(unwanted=tags))
+    assert codes(run) == ["every_group", "unwanted"]
+    words = warnings_of(run)[1]
+    assert "t0 (orders), t1 (orders)" in words
+    assert words.endswith("t9 (orders) ….")
 
 
 def test_they_are_said_in_the_order_of_the_table_and_readers_at_the_end() -> None:

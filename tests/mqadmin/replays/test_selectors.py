@@ -40,7 +40,12 @@ def test_lists_are_served_by_indexes(job: ReplayJob) -> None:
     assert "mq_replay_latest" in plan(of_cluster)
     of_group = selectors.replays(job.cluster, "billing").rows.order_by("-created_at", "-pk")[:50]
     assert "mq_replay_latest_of_group" in plan(of_group)
-    for state, index in (("", "latest"), ("sent", "in_state"), (selectors.DEAD_AGAIN, "dead_again")):
+    for state, index in (
+        ("", "latest"),
+        ("sent", "in_state"),
+        (selectors.FAILED, "failed"),
+        (selectors.DEAD_AGAIN, "dead_again"),
+    ):
         rows = selectors.ledger(job, state).rows.filter(pk__lt=9).order_by("-pk")[:50]
         assert f"mq_replay_entry_{index}" in plan(rows), state
         assert "TEMP B-TREE" not in plan(rows), state
