@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from remoting.spark import RocketmqDataSource
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     history = spark.read.parquet(given.history)
     by_hour = beside(came(messages), behind(history, given.topic))
     by_hour.write.mode("overwrite").parquet(given.out)
-    spark.read.parquet(given.out).orderBy("hour", "tag", "consumer_group").show(100, truncate=False)
+    spark.read.parquet(given.out).orderBy("hour", "tag", "cluster", "consumer_group").show(100, truncate=False)
     spark.stop()
 
 
@@ -46,21 +46,29 @@ def came(messages: DataFrame) -> DataFrame:
 
 
 def behind(history: DataFrame, topic: str) -> DataFrame:
-    """The most messages of the topic that waited for each group, by hour. What is not known is left out."""
-    waiting = F.zip_with("ends", "committed", lambda end, committed: F.greatest(end - committed, F.lit(0)))
+    """The most messages of the topic that waited for each group of each cluster, by hour.
+
+    A sample with an offset that is not known is left out; a queue that never had a message has none, and needs none.
+    """
+
+    def waits(end: Column, committed: Column) -> Column:
+        # `greatest` would pass over what is null, and make it 0.
+        return F.when((end == 0) | (end < committed), F.lit(0)).otherwise(end - committed)
+
+    waiting = F.zip_with("ends", "committed", waits)
     lag = F.aggregate(waiting, F.lit(0).cast("long"), lambda total, one: total + one)
     return (
         history.where(F.col("topic") == topic)
-        .groupBy(F.date_trunc("hour", "at").alias("hour"), "consumer_group")
+        .groupBy(F.date_trunc("hour", "at").alias("hour"), "cluster", "consumer_group")
         .agg(F.max(lag).alias("lag_max"))
-        .select("hour", "consumer_group", "lag_max")
+        .select("hour", "cluster", "consumer_group", "lag_max")
     )
 
 
 def beside(messages: DataFrame, lag: DataFrame) -> DataFrame:
     """Every hour in which messages came, with each group that was sampled then."""
     joined = messages.join(lag, on="hour", how="left")
-    return joined.select("hour", "tag", "messages", "bytes", "consumer_group", "lag_max")
+    return joined.select("hour", "tag", "messages", "bytes", "cluster", "consumer_group", "lag_max")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,12 +1,12 @@
 """Appends the hot window to the history, hour by hour. Again it writes the same, or what is new of an open hour.
 
-A sample holds until the next one of its group and topic, until a gap begins, or until its hour is over, so each row of
-the history says from when to when it is true and can be read by itself.
+A sample holds until the next one of its group and topic, the first of the next hour included, or until a gap begins, so
+each row of the history says from when to when it is true and can be read by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,11 +16,9 @@ import pyarrow as pa
 from mqadmin.clusters.models import Cluster
 from mqadmin.lag.hot_window import Gap, TopicSample, gaps, samples
 from mqadmin.lag.models import GroupSample, SpanState
-from mqadmin.lag.sampling import LATE_AFTER_S
-from mqadmin.reports.history import GAPS, LAG, ROWS_PER_GROUP, History, hour_of
+from mqadmin.reports import late_data
+from mqadmin.reports.history import GAPS, LAG, NEXT_CYCLE, ROWS_PER_GROUP, History, hour_of
 
-# What comes in the first cycle of the next hour says until when the last of this one held.
-_NEXT_CYCLE = timedelta(seconds=LATE_AFTER_S)
 # The hot window reaches back no further.
 HOURS_MAX = 48
 # The state of a gap at the end of an hour that is not over.
@@ -34,31 +32,38 @@ class Span(NamedTuple):
     until_s: int
 
 
-def append_due(history: History, cluster: Cluster, now: datetime) -> int:
-    """Appends the hours that the history has not, the open one included; returns how many rows were written."""
+def unheard(_share: float) -> None:
+    """Is told how far an append is where nobody asks."""
+
+
+def append_due(history: History, cluster: Cluster, now: datetime, told: Callable[[float], None] = unheard) -> int:
+    """Appends the hours that the history has not, the open one included; returns how many rows were written.
+
+    `told` hears after each hour which share of them is there.
+    """
     first_s = GroupSample.objects.filter(cluster=cluster).order_by("at_s").values_list("at_s", flat=True).first()
     if first_s is None:
         return 0
     oldest = max(hour_of(datetime.fromtimestamp(first_s, UTC)), hour_of(now) - timedelta(hours=HOURS_MAX))
-    row_count = 0
-    for number in range(HOURS_MAX + 1):
+    row_count, hour_count = 0, (hour_of(now) - oldest) // timedelta(hours=1) + 1
+    for number in range(hour_count):
         hour = oldest + timedelta(hours=number)
-        if hour > now:
-            break
         if not history.is_complete(cluster.name, hour):
             row_count += append_hour(history, cluster, hour, now)
+        told((number + 1) / hour_count)
     return row_count
 
 
 def append_hour(history: History, cluster: Cluster, hour: datetime, now: datetime) -> int:
     """Writes the file of one hour anew; returns how many rows it has. An hour without any sample gets no file."""
     end = hour + timedelta(hours=1)
-    horizon = min(end + _NEXT_CYCLE, now)
-    is_complete = horizon == end + _NEXT_CYCLE
+    horizon = min(end + NEXT_CYCLE, now)
+    is_complete = horizon == end + NEXT_CYCLE
     found = spans(samples(cluster, hour, horizon), int(end.timestamp()), int(horizon.timestamp()))
     first = next(found, None)
     if first is None:
         return 0
+    late_data.note(cluster, hour.date(), now)
     missing = list(gaps(cluster, hour, min(end, now)))
     if now < end:
         missing.append(Gap(int(now.timestamp()), int(end.timestamp()), OPEN, ""))

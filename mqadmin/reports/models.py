@@ -72,6 +72,7 @@ class DayReport(models.Model):
     """The report of one cluster and one day (UTC). `revision` grows when a later run found other figures.
 
     `folder`: where its Parquet lies, below the reports' folder. `is_whole`: the day was over when it was made.
+    `late_at`: since when the history has more of the day; null: it has not.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="day_reports")
@@ -80,6 +81,7 @@ class DayReport(models.Model):
     digest = models.CharField(max_length=64)
     made_at = models.DateTimeField()
     is_whole = models.BooleanField()
+    late_at = models.DateTimeField(null=True, blank=True)
     folder = models.CharField(max_length=FOLDER_CHARS_MAX)
     group_count = models.PositiveIntegerField()
     over_count = models.PositiveIntegerField()
@@ -171,11 +173,6 @@ class GroupDay(models.Model):
     def top_failure(self) -> str:
         """What most of its messages died of; "" where none did."""
         return str(self.failures[0][0]) if self.failures else ""
-
-    @property
-    def is_short(self) -> bool:
-        """Tells whether more may come in a month from now than the group was ever seen to consume."""
-        return self.forecast_high_s is not None and self.forecast_high_s > (self.most_out_s or 0)
 
 
 class ConflictTime(models.Model):

@@ -13,9 +13,12 @@ from mqadmin.reports.period_figures import PeriodPage
 MEDIA_TYPE = "application/vnd.apache.parquet"
 
 
-def day_file(report: DayReport) -> Path | None:
-    """Returns the file with the groups of a day; None where it is not on this machine."""
-    folder = Path(settings.MQADMIN_DATA) / "reports" / "v1" / report.folder / "groups"
+GROUPS, QUEUES = "groups", "queues"
+
+
+def day_file(report: DayReport, table: str = GROUPS) -> Path | None:
+    """Returns the file with the groups of a day, or with its queues; None where it is not on this machine."""
+    folder = Path(settings.MQADMIN_DATA) / "reports" / "v1" / report.folder / table
     return next(iter(sorted(folder.glob("part-*.parquet"))), None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from django.db.models import Count, Max, QuerySet, Sum
@@ -91,6 +92,12 @@ class PeriodPage:
     @property
     def shown(self) -> Sequence[GroupPeriod]:
         return self.groups[:GROUPS_SHOWN]
+
+    def worst_days(self) -> dict[str, date]:
+        """Returns the day of each group that is shown on which it was over its objective for longest."""
+        # The last one wins: of days that are alike, the latest.
+        ordered = sorted(self.drawn, key=lambda row: (row.over_s, row.lag_p95, row.report.day))
+        return {row.group_name: row.report.day for row in ordered}
 
     @property
     def over_count(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 _WEEK = re.compile(r"(\d{4})-W(\d{2})")
@@ -46,6 +46,12 @@ class Period:
     def after(self) -> Period:
         """Returns the one after it."""
         return (month_of if self.kind == PeriodKind.MONTH else week_of)(self.until + _DAY)
+
+
+def day_bounds(day: date) -> tuple[datetime, datetime]:
+    """Returns when a day (UTC) begins and ends."""
+    begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return begin, begin + _DAY
 
 
 def week_of(day: date) -> Period:

@@ -25,12 +25,16 @@ NIGHT_TRIES_MAX = 3
 RUNS_KEPT = 200
 
 
-def ask(cluster: str, since: date, until: date, now: datetime, *, is_nightly: bool = False) -> ReportRun:
+def ask(
+    cluster: str, since: date, until: date, now: datetime, *, is_nightly: bool = False, remark: str = ""
+) -> ReportRun:
     """Puts a run at the end of those that wait; one of the same days that waits already is not asked for twice."""
     waiting = ReportRun.objects.filter(cluster_name=cluster, since=since, until=until, state=RunState.WAITING).first()
     if waiting is not None:
         return waiting
-    run = ReportRun.objects.create(cluster_name=cluster, since=since, until=until, is_nightly=is_nightly, asked_at=now)
+    run = ReportRun.objects.create(
+        cluster_name=cluster, since=since, until=until, is_nightly=is_nightly, remark=remark, asked_at=now
+    )
     tell(run)
     return run
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from django.db.models import F, Prefetch, Q, QuerySet
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.clusters.selectors.newest_rows import NewestRows
@@ -16,12 +17,16 @@ from mqadmin.reports.models import DayReport, GroupDay, MailRecipients, ReportMa
 # Of the list of days: two months. An older one has its address.
 DAYS_SHOWN = 62
 RUNS_SHOWN = 5
+WEEK = timedelta(days=7)
 # Groups on a day's page: what a person reads. REST has all.
 GROUPS_SHOWN = 50
 # Rows of the heat map: more cannot be told apart on a phone.
 GROUPS_DRAWN = 30
-# "Worse" is half as much again and not noise.
+# Of one figure: what a chart shows, and more than sentences name.
+GROUPS_CHOSEN = 12
+# "Worse" is half as much again as a week before, and by this much more: less is noise. The most urgent figure first.
 WORSE_FACTOR = 1.5
+WORSE_FLOORS: Mapping[str, int] = {"over_s": 60, "dead": 10, "retried": 100, "lag_p95": 100}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +70,42 @@ class DayReportRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Worse:
+    """A group that got worse: by which figure of `WORSE_FLOORS`, what that is, and what it was a week before."""
+
+    group_name: str
+    figure: str
+    now: float
+    before: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DayPage:
-    """One day: its report, that of the day before (None: there is none), its worst groups, and which got worse."""
+    """One day: its report, that of the day before (None: there is none), and groups, each list out of all of the day.
+
+    `groups`: the one over its objective for longest first. The others begin with what is most by their own figure:
+    `lagging` (95th percentile), `grown` (messages that came in, of those with a week before), `retried` (retries and
+    dead letters), `hot` (lag of those with a hot queue), `skewed` (the skew of their lag), `uneven` (messages that came
+    in, of those with uneven keys), `deadly` (dead letters), `unusual` (over its objective), `in_conflict` (time),
+    `short` (messages expected).
+    """
 
     report: DayReport
     before: DayReport | None
     groups: tuple[GroupDay, ...]
-    worse: tuple[GroupDay, ...]
+    worse: tuple[Worse, ...]
     quiet: tuple[GroupDay, ...]
     abandoned: tuple[GroupDay, ...]
+    unusual: tuple[GroupDay, ...]
+    lagging: tuple[GroupDay, ...]
+    grown: tuple[GroupDay, ...]
+    retried: tuple[GroupDay, ...]
+    deadly: tuple[GroupDay, ...]
+    hot: tuple[GroupDay, ...]
+    skewed: tuple[GroupDay, ...]
+    uneven: tuple[GroupDay, ...]
+    in_conflict: tuple[GroupDay, ...]
+    short: tuple[GroupDay, ...]
 
 
 def day_report(cluster: Cluster, day: date) -> DayReport:
@@ -87,18 +119,52 @@ def group_day(cluster: Cluster, day: date, group: str) -> GroupDay:
 
 
 def day_page(cluster: Cluster, day: date) -> DayPage:
-    """Returns what a day's page shows, in six queries. Raises DayReport.DoesNotExist."""
+    """Returns what a day's page shows, in 20 queries. Raises DayReport.DoesNotExist.
+
+    All but the worst groups have no index of their own: a page is read seldom, and rows are written by the thousand.
+    """
     report = day_report(cluster, day)
     rows = GroupDay.objects.filter(report=report)
-    worse = rows.filter(over_s_before__isnull=False, over_s__gt=F("over_s_before") * WORSE_FACTOR)
+
+    def most(found: QuerySet[GroupDay], *figures: str) -> tuple[GroupDay, ...]:
+        order = [F(figure).desc() for figure in figures]
+        return tuple(found.order_by(*order, "group_name")[:GROUPS_CHOSEN])
+
+    failed = rows.annotate(failed=F("retried") + F("dead"))
+    is_short = Q(forecast_high_s__gt=Coalesce("most_out_s", Value(0.0)))
     return DayPage(
         report=report,
         before=DayReport.objects.filter(cluster=cluster, day=day - timedelta(days=1)).first(),
         groups=tuple(_worst_first(rows)[:GROUPS_SHOWN]),
-        worse=tuple(_worst_first(worse)[:GROUPS_SHOWN]),
+        worse=_worse(rows, DayReport.objects.filter(cluster=cluster, day=day - WEEK).first()),
         quiet=tuple(_worst_first(rows.filter(is_quiet=True, is_abandoned=False))[:GROUPS_SHOWN]),
         abandoned=tuple(_worst_first(rows.filter(is_abandoned=True))[:GROUPS_SHOWN]),
+        unusual=most(rows.exclude(anomalies=[]), "over_s", "lag_p95"),
+        lagging=most(rows.filter(lag_max__gt=0), "lag_p95"),
+        grown=most(rows.filter(produced_before__isnull=False), "produced"),
+        retried=most(failed.filter(failed__gt=0), "failed"),
+        deadly=most(rows.filter(dead__gt=0), "dead"),
+        hot=most(rows.filter(skew__gt=0, lag_max__gt=0), "lag_p95"),
+        skewed=most(rows.filter(skew__gt=0), "skew"),
+        uneven=most(rows.filter(produced_skew__gt=0), "produced"),
+        in_conflict=most(rows.filter(conflict_s__gt=0), "conflict_s"),
+        short=most(rows.filter(is_short), "forecast_high_s"),
     )
+
+
+def _worse(rows: QuerySet[GroupDay], week_before: DayReport | None) -> tuple[Worse, ...]:
+    """Returns the groups that got worse, by the most urgent figure first and in it by how much; each group once."""
+    was = GroupDay.objects.filter(report=week_before, group_name=OuterRef("group_name"))
+    found: dict[str, Worse] = {}
+    for figure, floor in WORSE_FLOORS.items():
+        # What retries were is in that day's report alone.
+        before = Subquery(was.values(figure)) if figure == "retried" else F(f"{figure}_before")
+        measured = rows.annotate(now=F(figure), was=before).annotate(more=F("now") - F("was"))
+        worse = measured.filter(more__gte=floor, now__gt=F("was") * WORSE_FACTOR)
+        ordered = worse.order_by(F("more").desc(), "group_name").values_list("group_name", "now", "was")
+        for name, now, then in ordered[:GROUPS_CHOSEN]:
+            found.setdefault(name, Worse(name, figure, now, then))
+    return tuple(found.values())
 
 
 def report_runs(cluster: Cluster) -> NewestRows[ReportRun]:

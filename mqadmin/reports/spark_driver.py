@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 
 from mqadmin.reports.java import find_java
+from mqadmin.reports.progress import OpenStage, Stages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +45,7 @@ _STANDALONE = "spark://"
 # Spark's own name for it among the executors.
 _DRIVER = "driver"
 _POLL_S = 0.05
+_OPEN = ("ACTIVE", "PENDING")
 _CONF = Path(__file__).parent / "spark_conf"
 # What Spark's launcher opens (`JavaModuleOptions`), without the module for vectors.
 _JVM_OPTIONS = (
@@ -65,6 +67,10 @@ _JVM_OPTIONS = (
 
 class NoSpark(Exception):
     """Spark is not installed, or its JVM did not start."""
+
+
+class SparkFailed(Exception):
+    """Spark could not compute; the text is its own, the stack of the JVM included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,8 @@ def spark_settings(config: SparkConfig) -> dict[str, str]:
 def spark_session(config: SparkConfig) -> Iterator[SparkSession]:
     """Starts a JVM and a session in it; both end with the block. Raises NoJava, NoSpark (also if it is killed).
 
+    What the block raises of Spark's own becomes SparkFailed.
+
     Raises RuntimeError where this process has a session: PySpark would hand out that one, and this block would end it.
     """
     if importlib.util.find_spec("pyspark") is None:
@@ -132,6 +140,9 @@ def spark_session(config: SparkConfig) -> Iterator[SparkSession]:
                         "Interrupted: Spark's JVM ended while it computed, perhaps for want of memory; try again."
                     )
                     raise NoSpark(words) from error
+                if _is_of_the_jvm(error):
+                    # Its text comes from the JVM, which ends with this block.
+                    raise SparkFailed(str(error)) from error
                 raise
             finally:
                 _disconnect(spark, is_gone=_has_ended(jvm, within_s=0))
@@ -173,6 +184,29 @@ def executors(spark: SparkSession) -> list[Any]:
     context: Any = spark.sparkContext
     found = context._jsc.sc().statusStore().executorList(False)
     return [found.apply(number) for number in range(found.size())]
+
+
+def stages_so_far(spark: SparkSession) -> Stages:
+    """Returns how many stages Spark has planned, and those that are at work or wait."""
+    context: Any = spark.sparkContext
+    newest = _stage_list(context)
+    if not newest.size():
+        return Stages(0)
+    found = _stage_list(context, *_OPEN)
+    open_stages = [found.apply(place) for place in range(found.size())]
+    # They are numbered on, and the newest is the first: of those that ended long ago Spark keeps nothing.
+    return Stages(
+        newest.apply(0).stageId() + 1, [OpenStage(one.numCompleteTasks(), one.numTasks()) for one in open_stages]
+    )
+
+
+def _stage_list(context: Any, *states: str) -> Any:
+    """Returns the stages that Spark keeps, those in these states; without any, all."""
+    wanted = context._jvm.java.util.ArrayList()
+    for state in states:
+        wanted.add(context._jvm.org.apache.spark.status.api.v1.StageStatus.valueOf(state))
+    nothing, quantiles = context._jvm.java.util.ArrayList(), context._gateway.new_array(context._jvm.double, 0)
+    return context._jsc.sc().statusStore().stageList(wanted, False, False, quantiles, nothing)
 
 
 def _start_jvm(config: SparkConfig, told: Path) -> subprocess.Popen[bytes]:
@@ -239,6 +273,13 @@ def _has_ended(jvm: subprocess.Popen[bytes], within_s: float = ENDED_WITHIN_S) -
     except subprocess.TimeoutExpired:
         return False
     return True
+
+
+def _is_of_the_jvm(error: Exception) -> bool:
+    from py4j.protocol import Py4JError  # only where the reports' requirements are installed
+    from pyspark.errors import PySparkException  # as is this
+
+    return isinstance(error, Py4JError | PySparkException)
 
 
 def _disconnect(spark: SparkSession, *, is_gone: bool) -> None:

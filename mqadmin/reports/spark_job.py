@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from mqadmin.objectives.values import DEFAULT_LAG_S
 from mqadmin.reports import comparing, delivery_steps, event_steps, steps
-from mqadmin.reports.history import History, day_bounds
+from mqadmin.reports.history import NEXT_CYCLE, History
 from mqadmin.reports.judging import Judged
+from mqadmin.reports.periods import day_bounds
 
 if TYPE_CHECKING:
     from datetime import date
@@ -152,7 +153,8 @@ def _joined(days: DataFrame, *others: DataFrame) -> DataFrame:
 def _read(spark: SparkSession, history: History, kind: str, ddl: str, unit: Unit) -> DataFrame:
     """Returns a day of the history of a cluster, without rows where there is none. Raises BadHistory.
 
-    What is not of that day (a clock that was ahead, a file that was put there) is left out.
+    What is not of that day (a clock that was ahead, a file that was put there) is left out. What began in it holds to
+    its end at most: the last sample of a day, to the first cycle of the next.
     """
     from pyspark.sql import functions as F  # takes a second to load
 
@@ -161,8 +163,11 @@ def _read(spark: SparkSession, history: History, kind: str, ddl: str, unit: Unit
         return _empty(spark, ddl)
     since, until = day_bounds(unit.day)
     found = spark.read.schema(ddl).parquet(*paths)
-    last = F.col("until") if "until" in found.columns else F.col("at")
-    return found.where((F.col("at") >= F.lit(since)) & (F.col("at") < F.lit(until)) & (last <= F.lit(until)))
+    found = found.where((F.col("at") >= F.lit(since)) & (F.col("at") < F.lit(until)))
+    if "until" not in found.columns:
+        return found
+    of_day = found.where(F.col("until") <= F.lit(until + NEXT_CYCLE))
+    return of_day.withColumn("until", F.least("until", F.lit(until)))
 
 
 def _objectives(spark: SparkSession, unit: Unit) -> DataFrame:

@@ -9,12 +9,14 @@ What is compared with other days is in `comparing.py`, what was no sample (rebal
 `event_steps.py`.
 
 Times are milliseconds since the epoch, durations milliseconds; what is not known is null. A time in which the lag of
-one queue of a group is not known is no part of any figure of that group.
+one queue of a group is not known is no part of any figure of that group, but for the messages that moved meanwhile:
+offsets before and after say how many, not when. They belong to no hour, so to no peak, growth, anomaly or forecast, and
+stand as `gap_…` beside what moved in the hours; a day's sums have both.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 HOUR_MS = 3_600_000
@@ -30,12 +32,20 @@ SKEWED_PRODUCED_MIN = 100
 PEAK_KNOWN_MS_MIN = 600_000
 # Any number of messages may wait.
 ANY_LAG = 2**63 - 1
-# What is summed up from sample to sample.
-_MOVED = ("produced", "consumed", "retried", "dead", "retry_wait_ms")
+# What is counted from sample to sample.
+_COUNTED = ("produced", "consumed", "retried", "dead")
+# What moved over a gap, or while an offset was not known.
+_OVER_GAPS = tuple(f"gap_{name}" for name in _COUNTED)
+# What is summed up by hour.
+_MOVED = (*_COUNTED, *_OVER_GAPS, "retry_wait_ms")
 
 
 def topic_spans(history: DataFrame) -> DataFrame:
-    """One row of the history each: the sums over its queues. `lag` is null where an offset of a queue is not known."""
+    """One row of the history each. `lag`, over all its queues, is null where an offset of one of them is not known.
+
+    `keys` are the queues, in the order of `ends` and `committed`: as numbers, since rows go by the million through a
+    shuffle, and names of brokers are most of what they weigh.
+    """
     topic = F.col("topic")
     kind = (
         F.when(topic.startswith(RETRY_PREFIX), F.lit("retry"))
@@ -51,8 +61,12 @@ def topic_spans(history: DataFrame) -> DataFrame:
         "verdict",
         "members",
         _total(F.zip_with("ends", "committed", _lag)).alias("lag"),
-        _total(F.col("ends")).alias("end_total"),
-        _total(F.col("committed")).alias("committed_total"),
+        F.zip_with("brokers", "queues", lambda broker, queue: F.xxhash64(broker, queue)).alias("keys"),
+        "ends",
+        # A queue that never had a message has no committed offset, and needs none.
+        F.zip_with("ends", "committed", lambda end, one: F.coalesce(one, F.when(end == 0, F.lit(0)))).alias(
+            "committed"
+        ),
         F.array_min(F.filter("waiting_since_ms", lambda moment: moment > 0)).alias("waiting_since"),
     )
 
@@ -162,25 +176,49 @@ def wait_days(minutes: DataFrame) -> DataFrame:
 def flows(topics: DataFrame) -> DataFrame:
     """What came in and was consumed from sample to sample, by hour. An end that fell (a new topic) counts as 0.
 
+    Each queue is held against itself: one that is new, or was reset, takes nothing from the others and adds nothing.
+    A step counts in the hour of its later sample when the earlier one held until then. Over a gap, or where an offset
+    was not known in between, or the queue was not there (its broker was away), it is counted from the last sample that
+    was known, as `gap_…` of the hour in which it ended.
     `retry_wait_ms`: for how long messages waited in the retry topic, all together.
     """
     of_topic = Window.partitionBy(*GROUP, "topic").orderBy("at")
-    moved = topics.select(
+    before = of_topic.rowsBetween(Window.unboundedPreceding, -1)
+    sampled = ("keys", "ends", "committed")
+    # Of dead letters nothing is committed; of all others both are known where the lag is.
+    is_known = F.when(F.col("kind") == "dead", ~F.exists("ends", lambda end: end.isNull())).otherwise(
+        F.col("lag").isNotNull()
+    )
+    placed = topics.select(
         *GROUP,
+        "topic",
         "kind",
-        _hour(F.col("at")).alias("hour"),
+        "at",
         "members",
-        _growth("end_total", of_topic).alias("came"),
-        _growth("committed_total", of_topic).alias("went"),
+        F.when(is_known, F.struct(*sampled)).alias("now"),
+        F.last(F.when(is_known, F.struct(*sampled, "until")), ignorenulls=True).over(before).alias("before"),
         F.when(F.col("kind") == "retry", F.col("lag") * (F.col("until") - F.col("at"))).alias("retry_wait_ms"),
     )
+    # A queue is hardly ever gone, so hardly anything is collected.
+    parted = placed.withColumn("gone", F.flatten(F.collect_list(_gone_now()).over(before)))
+    is_over_gap = F.col("before.until") < F.col("at")
+    moved = parted.select(
+        *GROUP,
+        "kind",
+        "at",
+        "members",
+        "retry_wait_ms",
+        *(F.when(~is_over_gap, _grown(name)).alias(name) for name in ("ends", "committed")),
+        *(
+            (F.coalesce(F.when(is_over_gap, _grown(name)), F.lit(0)) + _grown_while_gone(name)).alias(f"gap_{name}")
+            for name in ("ends", "committed")
+        ),
+    )
     return (
-        moved.groupBy(*GROUP, "hour")
+        moved.groupBy(*GROUP, _hour(F.col("at")).alias("hour"))
         .agg(
-            _sum_where("came", "normal").alias("produced"),
-            F.sum(F.when(F.col("kind") != "dead", F.col("went"))).alias("consumed"),
-            _sum_where("came", "retry").alias("retried"),
-            _sum_where("came", "dead").alias("dead"),
+            *_moved(""),
+            *_moved("gap_"),
             F.sum("retry_wait_ms").alias("retry_wait_ms"),
             F.max("members").alias("members"),
         )
@@ -189,7 +227,10 @@ def flows(topics: DataFrame) -> DataFrame:
 
 
 def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
-    """Each hour of each group: for how long its lag is known, what it was, what came in and was consumed."""
+    """Each hour of each group: for how long its lag is known, what it was, what came in and was consumed.
+
+    What moved over a gap is kept for the day's sums where the hour in which it ended is known, at least in part.
+    """
     known = spans.groupBy(*GROUP, _hour(F.col("at")).alias("hour")).agg(
         F.sum("held_ms").alias("known_ms"),
         F.max("lag").alias("lag_max"),
@@ -213,6 +254,7 @@ def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
 def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
     """Each group over the whole time: percentiles of its lag weighted by how long it held, sums, the worst hour.
 
+    Sums have what moved over gaps; the peaks, and what the drain goes by, have not.
     `peak_in_s`, `peak_out_s`: what came in and was consumed a second in the hour in which that was most.
     `drain_s`: how long the lag of the last hour would take at its pace; 0 without lag, null when it would never drain.
     """
@@ -221,16 +263,19 @@ def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
     )
     hour = F.struct("hour", "known_ms", "lag_max", F.round("lag_mean", 1).alias("lag_mean"), "over_ms")
     sums = hours.groupBy(*GROUP).agg(
-        *(F.sum(name).alias(name) for name in ("known_ms", "over_ms", *_MOVED)),
+        *(F.sum(name).alias(name) for name in ("known_ms", "over_ms", "retry_wait_ms")),
+        *(F.sum(F.col(name) + F.col(f"gap_{name}")).alias(name) for name in _COUNTED),
         _peak("produced").alias("peak_in_s"),
         _peak("consumed").alias("peak_out_s"),
         F.max("lag_max").alias("lag_max"),
         F.max("members").alias("members"),
         F.max_by("hour", F.struct("over_ms", "lag_mean")).alias("worst_hour"),
-        F.max_by(F.struct("lag_last", "known_ms", "produced", "consumed"), "hour").alias("last"),
+        F.max_by(F.struct("lag_last", "known_ms", "produced", "retried", "consumed"), "hour").alias("last"),
         F.array_sort(F.collect_list(hour)).alias("hours"),
     )
-    pace_per_s = (F.col("last.consumed") - F.col("last.produced")) * 1000 / F.col("last.known_ms")
+    # Lag and what was consumed have retries, so what came has, too.
+    came = F.col("last.produced") + F.col("last.retried")
+    pace_per_s = (F.col("last.consumed") - came) * 1000 / F.col("last.known_ms")
     drain_s = F.when(F.col("last.lag_last") == 0, F.lit(0.0)).when(
         pace_per_s > 0, F.round(F.col("last.lag_last") / pace_per_s, 1)
     )
@@ -263,19 +308,20 @@ def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
 def queue_days(history: DataFrame) -> DataFrame:
     """Each queue over the whole time. `skew`: its mean lag over that of an even queue of its topic.
 
-    `produced_skew`: the same of what came into it.
+    `produced_skew`: the same of what came into it. Of a topic that was made anew that is what came before and since;
+    where it has grown beyond its old end, what came since.
     """
     held_ms = F.unix_millis("until") - F.unix_millis("at")
     of_queue = F.explode(F.arrays_zip("brokers", "queues", "committed", "ends")).alias("q")
     lag = _lag(F.col("q.ends"), F.col("q.committed"))
     queues = (
         history.where(~F.col("topic").startswith(DEAD_PREFIX))
-        .select(*GROUP, "topic", held_ms.alias("held_ms"), of_queue)
+        .select(*GROUP, "topic", "at", held_ms.alias("held_ms"), of_queue)
         .groupBy(*GROUP, "topic", F.col("q.brokers").alias("broker"), F.col("q.queues").alias("queue"))
         .agg(
-            (F.sum(lag * F.col("held_ms")) / F.sum("held_ms")).alias("lag_mean"),
+            (F.sum(lag * F.col("held_ms")) / F.sum(F.when(lag.isNotNull(), F.col("held_ms")))).alias("lag_mean"),
             F.max(lag).alias("lag_max"),
-            (F.max("q.ends") - F.min("q.ends")).alias("produced"),
+            _came().alias("produced"),
         )
     )
     of_topic = Window.partitionBy(*GROUP, "topic")
@@ -320,6 +366,18 @@ def skewed_queues(queues: DataFrame) -> DataFrame:
     )
 
 
+def _came() -> Column:
+    """What came into a queue, by its ends alone, so that rows need not be put in order: an end falls with its topic."""
+    end = F.col("q.ends")
+    known_at = F.when(end.isNotNull(), F.col("at"))
+    first, last, least, most = F.min_by(end, known_at), F.max_by(end, known_at), F.min(end), F.max(end)
+    return (
+        F.when(last < most, most - first + last - least)
+        # Made anew with an end below the first, and beyond it by now.
+        .otherwise(last - least)
+    )
+
+
 def _lag(end: Column, committed: Column) -> Column:
     """Messages that wait in a queue; null where an offset is not known. A queue that never had one has none."""
     waiting = end - committed
@@ -342,9 +400,57 @@ def _change(at: Column, *, open_: Column, lag: Column, unknown: Column, over: Co
     )
 
 
-def _growth(name: str, window: WindowSpec) -> Column:
-    grown = F.col(name) - F.lag(name).over(window)
-    return F.when(grown > 0, grown).otherwise(F.lit(0))
+def _moved(prefix: str) -> list[Column]:
+    """What moved by the steps in columns of this prefix; the first sample of a topic is none."""
+    came, went, kind = F.col(f"{prefix}ends"), F.col(f"{prefix}committed"), F.col("kind")
+    figures = (
+        ("produced", came, kind == "normal"),
+        ("consumed", went, kind != "dead"),
+        ("retried", came, kind == "retry"),
+        ("dead", came, kind == "dead"),
+    )
+    return [F.sum(F.when(is_meant, grown)).alias(prefix + name) for name, grown, is_meant in figures]
+
+
+def _is_same_queues() -> Column:
+    return F.col("now.keys") == F.col("before.keys")
+
+
+def _grown(name: str) -> Column:
+    """How much the offsets of the queues are more than at the last sample that was known."""
+    was = F.transform("now.keys", lambda key: F.get(f"before.{name}", _place(key, F.col("before.keys"))))
+    return _growth(F.col(f"now.{name}"), F.when(_is_same_queues(), F.col(f"before.{name}")).otherwise(was))
+
+
+def _gone_now() -> Column:
+    """The queues that the last known sample had and this one has not, as they were; null where there are none."""
+    before = F.arrays_zip("before.keys", "before.ends", "before.committed")
+    return F.when(
+        ~_is_same_queues(), F.filter(before, lambda queue: ~F.array_contains(F.col("now.keys"), queue["keys"]))
+    )
+
+
+def _grown_while_gone(name: str) -> Column:
+    """How much the offsets of queues that are back are more than when they were last seen; 0 without any."""
+
+    def was(key: Column) -> Column:
+        seen = F.filter("gone", lambda queue: queue["keys"] == key)
+        return F.when(_place(key, F.col("before.keys")) < 0, F.get(seen, F.size(seen) - 1)[name])
+
+    grown = _growth(F.col(f"now.{name}"), F.transform("now.keys", was))
+    return F.when(~_is_same_queues() & (F.size("gone") > 0), grown).otherwise(F.lit(0))
+
+
+def _growth(now: Column, was: Column) -> Column:
+    """The sum of what each number has more; one that fell, or that is not known on a side, adds nothing."""
+    nothing = F.lit(0).cast("long")
+    # `greatest` passes over what is null.
+    return _total(F.zip_with(now, was, lambda one, other: F.greatest(one - other, nothing)))
+
+
+def _place(key: Column, keys: Column) -> Column:
+    """Where a key is in an array, from 0; negative where it is not."""
+    return (F.array_position(keys, key) - 1).cast("int")
 
 
 def _peak(name: str) -> Column:
@@ -355,10 +461,6 @@ def _peak(name: str) -> Column:
 
 def _hour(at: Column) -> Column:
     return F.floor(at / F.lit(HOUR_MS)).cast("long") * F.lit(HOUR_MS)
-
-
-def _sum_where(name: str, kind: str) -> Column:
-    return F.sum(F.when(F.col("kind") == kind, F.col(name)))
 
 
 def _zero_for_null(*names: str) -> list[Column]:

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
-from mqadmin.reports import runs
+from mqadmin.reports import late_data, runs
 from mqadmin.reports.models import ReportRun
 from mqadmin.supervision.parent_death import END_WITH_PARENT
 
@@ -31,13 +31,14 @@ RUNS_PER_TURN = 20
 
 @shared_task
 def make_reports() -> None:
-    """Asks for the night's reports when it is time, and makes all that wait."""
+    """Asks for the night's reports when it is time, and for one that lacks later data; makes all that wait."""
     runs.end_abandoned(timezone.now())
     runs.ask_nightly(timezone.now())
+    late_data.ask(timezone.now())
     for _turn in range(RUNS_PER_TURN):
         run = runs.start_next(timezone.now())
         if run is None:
-            return
+            break
         _make(run)
     runs.forget_old()
 

@@ -1,5 +1,7 @@
 """Carries out one run in this process: appends what is new to the history, then makes each report on Spark.
 
+One that is asked for today before anything was sampled waits for the first two cycles (`first_cycle.py`).
+
 The JVM lives as long as the run. How far it is goes into the run's row every few seconds, from a thread: Spark computes
 while this one waits.
 """
@@ -9,12 +11,12 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import connection
@@ -25,11 +27,15 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.objectives.selectors import objectives_of
 from mqadmin.reports import judging, keeping, mailing, receivers, runs, spark_job
 from mqadmin.reports.alone import alone, clear_scratch, remove_drafts
-from mqadmin.reports.appending import append_due
+from mqadmin.reports.appending import append_due, unheard
 from mqadmin.reports.events import append_events
-from mqadmin.reports.history import BadHistory, History, day_bounds
+from mqadmin.reports.first_cycle import nothing_sampled, wait_for_first_cycle
+from mqadmin.reports.history import BadHistory, History
 from mqadmin.reports.models import PROBLEM_CHARS_MAX, ReportRun
-from mqadmin.reports.spark_driver import SparkConfig, executors, spark_session
+from mqadmin.reports.periods import day_bounds
+from mqadmin.reports.problems import problem_of
+from mqadmin.reports.progress import Progress
+from mqadmin.reports.spark_driver import SparkConfig, executors, spark_session, stages_so_far
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,39 +45,14 @@ logger = logging.getLogger(__name__)
 PROGRESS_EVERY_S = 2.0
 # How long a run waits for an append that is under way.
 APPEND_WAIT_S = 600.0
-# The percent at which the history is appended and Spark is up; and before, and after Spark.
-_STARTED_PERCENT = 15
-_STAGE_PERCENT = {"appending": 5, "starting": 10, "computing": 99}
 
 
 class NothingSampled(Exception):
     """There is nothing to report."""
 
 
-@dataclass(slots=True)
-class _Progress:
-    """What the thread reads. `part` of `parts` reports is being made."""
-
-    stage: str = "appending"
-    part: int = 0
-    parts: int = 1
-    spark: Any = None
-
-    def percent(self) -> int:
-        # Taken once: the other thread takes it away when Spark stops.
-        spark = self.spark
-        if spark is None:
-            return _STAGE_PERCENT[self.stage]
-        return min(99, _STARTED_PERCENT + int((100 - _STARTED_PERCENT) * (self.part + _share_done(spark)) / self.parts))
-
-
-def _share_done(spark: SparkSession) -> float:
-    """Returns the share of the tasks of Spark's stages at work that are done."""
-    tracker = spark.sparkContext.statusTracker()
-    stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-    known = [stage for stage in stages if stage is not None]
-    total = sum(stage.numTasks for stage in known)
-    return sum(stage.numCompletedTasks for stage in known) / total if total else 0.0
+class ReportsFailed(Exception):
+    """Some reports of a run could not be made; the text says of which cluster and day the first was, and why."""
 
 
 def history() -> History:
@@ -109,54 +90,96 @@ def append_all() -> int:
     return rows
 
 
-def _append(cluster: Cluster, now: datetime) -> int:
-    return append_due(history(), cluster, now) + append_events(history(), cluster, now)
+def _append(cluster: Cluster, now: datetime, told: Callable[[float], None] = unheard) -> int:
+    """Tells `told` the share of the hours that are appended."""
+    return append_due(history(), cluster, now, told) + append_events(history(), cluster, now)
 
 
 def work(run: ReportRun) -> None:
-    """Makes the reports of a run. Raises BadHistory at its end, when the other reports are made.
+    """Makes the reports of a run. Raises ReportsFailed at its end, when the other reports are made.
 
     Raises Busy when an append does not end. Raises NothingSampled when there is nothing to report, unless beat asked:
     of a night before the first sample.
     """
+    clusters, days, today = runs.clusters_of(run), runs.days_of(run), timezone.now().date()
+    progress = Progress()
+    with _telling(run, progress):
+        # Before the lock: what waits keeps no append from the history. Of no cluster nothing will come.
+        if clusters and not run.is_nightly and today in days and not _parts(clusters, days):
+            progress.stage = "sampling"
+            wait_for_first_cycle(clusters, today)
+            progress.stage = "appending"
+        try:
+            _report(run, progress)
+        finally:
+            ReportRun.objects.filter(pk=run.pk).update(
+                row_count=run.row_count, figures=run.figures, remark=run.remark[:PROBLEM_CHARS_MAX]
+            )
+
+
+def _report(run: ReportRun, progress: Progress) -> None:
     clusters, days = runs.clusters_of(run), runs.days_of(run)
-    progress = _Progress()
-    with _telling(run, progress), alone(Path(settings.MQADMIN_DATA), wait_s=APPEND_WAIT_S):
+    with alone(Path(settings.MQADMIN_DATA), wait_s=APPEND_WAIT_S):
         remove_drafts(history())
         clear_scratch(_scratch())
         now = timezone.now()
-        run.row_count = sum(_append(cluster, now) for cluster in clusters)
-        parts = [(cluster, day) for day in days for cluster in clusters if _has_history(cluster.name, day)]
+        run.row_count = 0
+        for number, cluster in enumerate(clusters):
+            run.row_count += _append(cluster, now, partial(progress.note_appended, number, len(clusters)))
+        parts = _parts(clusters, days)
         if parts:
             _compute(run, parts, progress)
         elif not run.is_nightly:
-            raise NothingSampled(_("Nothing was sampled on these days."))
-    ReportRun.objects.filter(pk=run.pk).update(
-        row_count=run.row_count, figures=run.figures, remark=run.remark[:PROBLEM_CHARS_MAX]
-    )
+            raise NothingSampled(nothing_sampled(clusters, is_today=bool(clusters) and now.date() in days))
 
 
-def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: _Progress) -> None:
-    """Makes one report after the other on one Spark session."""
-    progress.stage, progress.parts = "starting", len(parts)
-    unreadable: list[BadHistory] = []
+def _parts(clusters: Sequence[Cluster], days: Sequence[date]) -> list[tuple[Cluster, date]]:
+    """Returns of which clusters and days there is something to report."""
+    return [(cluster, day) for day in days for cluster in clusters if _has_history(cluster.name, day)]
+
+
+def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: Progress) -> None:
+    """Makes one report after the other on one Spark session; one that fails keeps no other from being made."""
+    progress.begin_reports(len(parts))
+    failed: list[tuple[str, Exception]] = []
     with spark_session(SparkConfig(settings.SPARK_MASTER, _scratch())) as spark:
-        progress.spark, progress.stage = spark, "computing"
+        progress.begin_computing(partial(stages_so_far, spark))
         try:
             for cluster, day in parts:
                 try:
                     _make(spark, cluster, day)
                     if run.is_nightly:
                         mailing.ask(run, cluster, day, timezone.now())
-                    run.remark = run.remark or _remark(cluster, day)
-                except BadHistory as error:
-                    unreadable.append(error)
-                progress.part += 1
-            run.figures = _spark_figures(spark)
+                    _add_remark(run, _remark(cluster, day))
+                except Exception as error:
+                    logger.exception("the report of %s of %s failed", cluster.name, day)
+                    failed.append((_failure(cluster, day, error), error))
+                progress.end_report()
+            try:
+                run.figures = _spark_figures(spark)
+            except Exception:
+                # Where Spark itself ended, why it did is told below.
+                if not failed:
+                    raise
         finally:
-            progress.spark = None
-    if unreadable:
-        raise unreadable[0]
+            progress.end_computing()
+    if failed:
+        raise ReportsFailed(failed[0][0]) from failed[0][1]
+
+
+def _failure(cluster: Cluster, day: date, error: Exception) -> str:
+    """Returns of what a report failed, in one line: with the file where one cannot be read."""
+    words = problem_of(error)
+    damaged = None if isinstance(error, BadHistory) else history().damaged(cluster.name, day)
+    if damaged is not None:
+        words = _("%(path)s cannot be read: move it away. %(error)s") % {"path": damaged, "error": words}
+    return f"{cluster.name}, {day.isoformat()}: {words}"
+
+
+def _add_remark(run: ReportRun, words: str) -> None:
+    """Adds to what a run says beside its reports; what it says already is not said twice."""
+    if words and words not in run.remark:
+        run.remark = f"{run.remark} {words}".strip()
 
 
 def _make(spark: SparkSession, cluster: Cluster, day: date) -> None:
@@ -193,7 +216,7 @@ def _remark(cluster: Cluster, day: date) -> str:
 
 
 @contextmanager
-def _telling(run: ReportRun, progress: _Progress) -> Iterator[None]:
+def _telling(run: ReportRun, progress: Progress) -> Iterator[None]:
     """Writes how far the run is from a thread, until the block ends."""
     ended = threading.Event()
 

@@ -54,8 +54,8 @@ class BatchReader(DataSourceReader):
         with TopicClient(options, retry_s=0) as client:
             queues = client.queues()
             firsts, ends = client.firsts(queues), client.ends(queues)
-            start = resolve(client, "startingOffsets", options.start, queues)
-            end = resolve(client, "endingOffsets", options.end, queues)
+            start = resolve(client, "startingOffsets", options.start, queues, ends)
+            end = resolve(client, "endingOffsets", options.end, queues, ends)
         planned = spans.plan(start, bounded(options, start, end, ends), firsts)
         judge(options, planned)
         return partitions(options, planned)
@@ -142,18 +142,34 @@ def checked(schema: StructType) -> StructType:
     return schema
 
 
-def resolve(client: TopicClient, option: str, position: Position, queues: list[str]) -> dict[str, int]:
-    """Returns the offset of each queue at a position, asking only for what is not a number already."""
+def resolve(
+    client: TopicClient,
+    option: str,
+    position: Position,
+    queues: list[str],
+    known_ends: Mapping[str, int] | None = None,
+) -> dict[str, int]:
+    """Returns the offset of each queue at a position, asking only for what is not a number already.
+
+    Where `known_ends` are given they are the latest, and no moment is behind them: messages come while this asks.
+    """
     if isinstance(position, Moment):
-        return client.offsets(queues, position)
+        found = client.offsets(queues, position)
+        return {queue: min(at, known_ends[queue]) for queue, at in found.items()} if known_ends is not None else found
     if isinstance(position, Edge):
-        return client.offsets(queues, _WORDS[position])
+        return _at_edge(client, _WORDS[position], queues, known_ends)
     assert isinstance(position, Named)
     named = position.for_queues(option, queues)
     found = {queue: offset for queue, offset in named.items() if offset not in (EARLIEST, LATEST)}
     for word in (EARLIEST, LATEST):
-        found |= client.offsets([queue for queue, offset in named.items() if offset == word], word)
+        found |= _at_edge(client, word, [queue for queue, offset in named.items() if offset == word], known_ends)
     return found
+
+
+def _at_edge(client: TopicClient, word: int, queues: list[str], known_ends: Mapping[str, int] | None) -> dict[str, int]:
+    if word == LATEST and known_ends is not None:
+        return {queue: known_ends[queue] for queue in queues}
+    return client.offsets(queues, word)
 
 
 def bounded(
@@ -163,6 +179,7 @@ def bounded(
     for queue, stop in end.items():
         if start[queue] > stop and isinstance(options.end, Named):
             raise OptionError(f"queue {queue} would be read from {start[queue]} to {stop}: exchange start and end")
+        # Only an end that was named as a number can be behind: `resolve` puts no other there.
         if stop > ends[queue] and options.fail_on_data_loss:
             raise OptionError(
                 f"endingOffsets asks for queue {queue} up to {stop}, which ends at {ends[queue]}: ask for less, or set"

@@ -26,6 +26,7 @@ from mqadmin.reports import history as history_module
 from mqadmin.reports import java, working
 from mqadmin.reports.history import LAG
 from mqadmin.reports.models import DayReport, GroupDay, ReportRun
+from mqadmin.reports.progress import Stages
 from tests.support.children import free_port
 from tests.support.people import give_session
 from tests.support.tools import require
@@ -65,6 +66,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is wrong is found before Spark gets anything to do."""
     monkeypatch.setattr(working, "spark_session", lambda _config: nullcontext())
     monkeypatch.setattr(working, "_spark_figures", lambda _spark: {})
+    monkeypatch.setattr(working, "stages_so_far", lambda _spark: Stages(0))
 
 
 def rows() -> list[Any]:
@@ -126,7 +128,8 @@ def test_disk_full(problem: Callable[[], str], monkeypatch: pytest.MonkeyPatch, 
         return SimpleNamespace(hex="draft")
 
     monkeypatch.setattr(history_module, "uuid", SimpleNamespace(uuid4=full))
-    assert problem() == f"The disk with {tmp_path} is full: free some space, and make the report again."
+    words = "is full, or a quota or limit of its user is reached: free some space, and make the report again."
+    assert problem() == f"The disk with {tmp_path} {words}"
     assert [(one.name, one.read_bytes()) for one in path.parent.iterdir()] == [(path.name, b"the hour as it was")]
 
 
@@ -148,7 +151,7 @@ def test_corrupt_and_foreign_parquet(problem: Callable[[], str], write: Callable
     path.parent.mkdir(parents=True)
     write(path)
     held = path.read_bytes()
-    assert problem().startswith(f"{path} {words}")
+    assert problem().startswith(f"prod, {DAY}: {path} {words}")
     assert path.read_bytes() == held, "a person moves it away"
 
 

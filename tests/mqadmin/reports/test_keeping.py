@@ -94,7 +94,7 @@ def test_the_rows_of_a_day_say_what_spark_found(cluster: Cluster, tmp_path: Path
     assert (row.retry_wait_s, row.wait_p95_s, row.wait_max_s, row.lost_members) == (90, 61.0, None, 2)
     assert (row.delivered, row.delivery_p95_s, row.delivery_p99_s) == (7, 1.5, None)
     assert row.deliveries == [["orders", 7, 0.08, 1.5, 9.0]]
-    assert (row.conflict_s, row.objective_s, row.is_short) == (60, 60, True)
+    assert (row.conflict_s, row.objective_s) == (60, 60)
     assert (report.anomaly_count, report.conflict_count) == (2, 2)
     assert GroupDay.objects.get(group_name="quiet").worst_hour is None
 

@@ -34,6 +34,7 @@ from mqadmin.lag.packing import QueueSample, Sampled, pack
 from mqadmin.reports import alone, keeping, runs, spark_job, tasks, working
 from mqadmin.reports.history import History, hour_of
 from mqadmin.reports.models import DayReport, GroupDay, ReportRun, RunState
+from mqadmin.reports.progress import Stages
 from tests.mqadmin.reports.test_keeping import FIGURES, START_MS
 
 pytestmark = [
@@ -171,6 +172,7 @@ def install(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setattr(spark_job, "rows", rows_like_spark)
     monkeypatch.setattr(working, "spark_session", no_session)
     monkeypatch.setattr(working, "_spark_figures", lambda _spark: {"tasks": 1})
+    monkeypatch.setattr(working, "stages_so_far", lambda _spark: Stages(0))
     over = hour_of(timezone.now()) - timedelta(hours=2)
     begin_ms = int(datetime(over.year, over.month, over.day, tzinfo=UTC).timestamp()) * 1000
     shift_ms = begin_ms - START_MS

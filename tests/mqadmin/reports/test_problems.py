@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mqadmin.reports import spark_driver
 from mqadmin.reports.java import NoJava
 from mqadmin.reports.models import ReportRun, RunState
 from mqadmin.reports.problems import problem_of
+from tests.support.tools import require
 
 _JVM = """An error occurred while calling o52.parquet.
 : org.apache.spark.SparkException: Job aborted.
@@ -34,10 +36,20 @@ def test_of_an_error_of_spark_the_innermost_cause_is_told() -> None:
     assert problem_of(KeyError()) == "KeyError"
 
 
-def test_a_full_disk_is_called_so_whoever_found_it() -> None:
-    full = Exception(_JVM.replace("No such file or directory", "No space left on device"))
-    for error in (full, OSError(errno.ENOSPC, "No space left on device")):
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "No space left on device"),
+        (errno.EDQUOT, "Disk quota exceeded"),
+        (errno.EFBIG, "File too large"),
+    ],
+    ids=["full", "quota", "limit"],
+)
+def test_a_disk_that_takes_no_more_is_called_so_whoever_found_it(number: int, words: str) -> None:
+    of_the_jvm = Exception(_JVM.replace("No such file or directory", words))
+    for error in (of_the_jvm, OSError(number, words)):
         assert problem_of(error).startswith("The disk with ")
+        assert "free some space" in problem_of(error)
 
 
 def test_a_master_that_nobody_answers_for_is_told_before_a_jvm_starts(tmp_path: Path) -> None:
@@ -47,6 +59,38 @@ def test_a_master_that_nobody_answers_for_is_told_before_a_jvm_starts(tmp_path: 
     with pytest.raises(spark_driver.NoSpark, match="SPARK_MASTER"):
         spark_driver.check_master("spark://nonsense")
     spark_driver.check_master("local[*]")
+
+
+def test_what_spark_says_of_a_failure_outlives_its_jvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark asks the JVM for the text of its exceptions: afterwards there is none."""
+    require(importlib.util.find_spec("pyspark"), "no pyspark: install requirements/reports.txt")
+    from py4j.protocol import Py4JError  # only where the reports' requirements are installed
+
+    is_there = True
+
+    class OfTheJvm(Py4JError):
+        def __str__(self) -> str:
+            assert is_there
+            return _JVM
+
+    def end(*_: object, **__: object) -> None:
+        nonlocal is_there
+        is_there = False
+
+    stand_ins = {
+        "_start_jvm": lambda *_: None,
+        "_wait_for_gateway": lambda *_: (0, ""),
+        "_connect": lambda *_: None,
+        "_has_ended": lambda *_, **__: False,
+        "_disconnect": end,
+        "_end_jvm": end,
+    }
+    for name, stand_in in stand_ins.items():
+        monkeypatch.setattr(spark_driver, name, stand_in)
+    config = spark_driver.SparkConfig("local[1]", tmp_path)
+    with pytest.raises(spark_driver.SparkFailed) as failed, spark_driver.spark_session(config):
+        raise OfTheJvm
+    assert problem_of(failed.value) == "java.io.FileNotFoundException: /gone (No such file or directory)"
 
 
 class Executor:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.reports import runs, tasks
@@ -71,6 +75,27 @@ def test_a_process_that_a_signal_ended_said_nothing_of_it() -> None:
     assert tasks.problem_of(1, "") == "The process of this run ended with 1."
 
 
+def test_a_run_that_takes_too_long_is_ended_as_failed_and_the_next_one_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that would start, and is not there yet when its time is over, is killed."""
+    begun: list[subprocess.Popen[str]] = []
+
+    class Process(subprocess.Popen[str]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            begun.append(self)
+
+    monkeypatch.setattr(tasks, "RUN_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("mqadmin.reports.tasks.subprocess.Popen", Process)
+    monkeypatch.setattr(runs, "ask_nightly", lambda _: None)
+    Cluster.objects.create(name="prod", namesrv="127.0.0.1:9876")
+    for number in range(2):
+        runs.ask("prod", DAY - timedelta(days=number), DAY, NOW)
+    tasks.make_reports()
+    found = [(run.state, run.problem) for run in ReportRun.objects.all()]
+    assert found == [(RunState.FAILED, "It was not done within 0 minutes.")] * 2
+    assert [process.returncode for process in begun] == [-signal.SIGKILL] * 2
+
+
 def test_a_process_that_fails_leaves_its_last_words_in_the_log_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     Cluster.objects.create(name="prod", namesrv="127.0.0.1:9876")
     runs.ask("prod", DAY, DAY, NOW)
@@ -80,3 +105,16 @@ def test_a_process_that_fails_leaves_its_last_words_in_the_log_of_runs(monkeypat
     tasks.make_reports()
     (run,) = ReportRun.objects.all()
     assert (run.state, run.problem) == (RunState.FAILED, words)
+
+
+def test_the_oldest_runs_that_ended_are_forgotten_at_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "RUNS_KEPT", 2)
+    monkeypatch.setattr(runs, "ask_nightly", lambda _: None)
+    for number in range(4):
+        runs.ask(f"c{number}", DAY, DAY, NOW + timedelta(seconds=number))
+    ended = [RunState.DONE, RunState.RUNNING, RunState.FAILED, RunState.DONE]
+    for run, state in zip(ReportRun.objects.order_by("asked_at"), ended, strict=True):
+        ReportRun.objects.filter(pk=run.pk).update(state=state, seen_at=timezone.now())
+    tasks.make_reports()
+    kept = ReportRun.objects.order_by("asked_at").values_list("cluster_name", flat=True)
+    assert list(kept) == ["c1", "c2", "c3"], "one that runs is no old one"

@@ -8,13 +8,17 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.db import OperationalError
+from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.reports import runs, working
 from mqadmin.reports.history import BadHistory
 from mqadmin.reports.models import MailRecipients, ReportMail, ReportRun
+from mqadmin.reports.progress import Stages
 
 pytestmark = pytest.mark.django_db
 
@@ -39,6 +43,7 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any) -> list
 
     monkeypatch.setattr(working, "spark_session", session)
     monkeypatch.setattr(working, "_make", make)
+    monkeypatch.setattr(working, "stages_so_far", lambda _spark: Stages(0))
     monkeypatch.setattr(working, "_remark", lambda *_: "")
     monkeypatch.setattr(working, "_spark_figures", lambda _spark: {"tasks": 3})
     monkeypatch.setattr(working, "_telling", lambda *_: session(None))
@@ -63,7 +68,7 @@ def sampled(*clusters: str) -> None:
 def test_a_file_that_cannot_be_read_costs_its_own_report_alone(made: list[tuple[str, date]]) -> None:
     sampled("bad", "good")
     run = run_of()
-    with pytest.raises(BadHistory, match=r"bad\.parquet"):
+    with pytest.raises(working.ReportsFailed, match=r"^bad, 2026-11-21: bad\.parquet"):
         working.work(run)
     assert made == [("good", DAY)]
 
@@ -93,7 +98,7 @@ def test_a_night_that_was_reported_is_mailed_and_run_now_is_not(
     sampled("bad", "good")
     for cluster in Cluster.objects.all():
         MailRecipients.objects.create(cluster=cluster, language="en", addresses="ann@example.com")
-    with pytest.raises(BadHistory):
+    with pytest.raises(working.ReportsFailed):
         working.work(run_of(is_nightly=is_nightly))
     assert [mail.cluster.name for mail in ReportMail.objects.all()] == ["good"] * count
 
@@ -108,3 +113,44 @@ def test_mails_that_cannot_be_asked_for_cost_the_report_nothing(
     monkeypatch.setattr(MailRecipients.objects, "filter", away)
     working.work(run_of(is_nightly=True))
     assert made == [("good", DAY)]
+
+
+def test_a_damaged_page_costs_its_own_report_alone_and_is_told_with_its_file(
+    made: list[tuple[str, date]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampled("good", "odd")
+    path = working.history().path("lag", "odd", datetime(2026, 11, 21, 5, tzinfo=UTC))
+    whole = pa.Table.from_pydict({"n": list(range(50_000))})
+    pq.write_table(whole, path)
+    content = bytearray(path.read_bytes())
+    content[8:2000] = bytes(1992)
+    path.write_bytes(bytes(content))
+    make = working._make
+
+    def reading(spark: Any, cluster: Cluster, day: date) -> None:
+        if cluster.name == "odd":
+            pq.read_table(path, partitioning=None)
+        make(spark, cluster, day)
+
+    monkeypatch.setattr(working, "_make", reading)
+    monkeypatch.setattr(working, "_remark", lambda cluster, _day: f"{cluster.name} has strays.")
+    runs.ask("", DAY, DAY, NOW, remark="Later data came.")
+    run = runs.start_next(NOW)
+    assert run is not None
+    with pytest.raises(working.ReportsFailed, match=r"^odd, 2026-11-21: .*odd\.parquet cannot be read: move it away"):
+        working.work(run)
+    assert made == [("good", DAY)]
+    run.refresh_from_db()
+    assert (run.figures, run.remark) == ({"tasks": 3}, "Later data came. good has strays.")
+
+
+def test_a_run_without_any_cluster_waits_for_nothing(
+    made: list[tuple[str, date]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(working, "wait_for_first_cycle", lambda *_: pytest.fail("it waits"))
+    today = timezone.now().date()
+    runs.ask("deleted", today, today, NOW)
+    run = runs.start_next(NOW)
+    assert run is not None
+    with pytest.raises(working.NothingSampled):
+        working.work(run)

@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from remoting.spark import RocketmqDataSource
 from remoting.spark.columns import COLUMNS
 from remoting.spark.errors import MessagesLost, OptionError
 from remoting.spark.source import BatchReader, StreamReader
+from remoting.spark.topic_client import TopicClient
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
@@ -110,6 +111,27 @@ def test_a_batch_is_what_was_there_when_it_was_planned(cluster: BrokerThread) ->
     put(cluster, "too late")
     assert bodies(reader, planned) == sorted(b"%d" % number for number in range(100))
     assert len(planned) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"endingOffsets": '{"*": -1}'}, {"endingTimestamp": "4102444800000"}, {"startingOffsets": "latest"}],
+    ids=["all defaults", "latest by queue", "a time in the future", "nothing but what comes"],
+)
+def test_a_message_that_comes_while_a_batch_is_planned_is_not_in_it(
+    cluster: BrokerThread, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+) -> None:
+    put(cluster, "a", "b")
+    asked = TopicClient.ends
+
+    def ends_and_then_a_message(client: TopicClient, queues: Collection[str]) -> dict[str, int]:
+        found = asked(client, queues)
+        put(cluster, "too late", "too late")
+        return found
+
+    monkeypatch.setattr(TopicClient, "ends", ends_and_then_a_message)
+    reader = batch(cluster, **options)
+    assert bodies(reader, reader.partitions()) == ([] if "startingOffsets" in options else [b"a", b"b"])
 
 
 def test_users_of_the_source_need_no_django() -> None:

@@ -110,7 +110,7 @@ def test_late_data_makes_another_revision_and_a_bad_file_changes_nothing(cluster
     make()
     assert (DayReport.objects.get().revision, GroupDay.objects.get().lag_max) == (2, 460)
     working.history().path("lag", "c", later).write_bytes(b"torn")
-    with pytest.raises(working.BadHistory, match="cannot be read"):
+    with pytest.raises(working.ReportsFailed, match="cannot be read"):
         make()
     assert (DayReport.objects.get().revision, GroupDay.objects.get().lag_max) == (2, 460)
 

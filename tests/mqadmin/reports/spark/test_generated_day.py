@@ -13,6 +13,8 @@ import pytest
 
 from bench.lag_samples import CLUSTER, write_day
 from mqadmin.reports.history import History
+from mqadmin.reports.progress import STAGES_USUAL
+from mqadmin.reports.spark_driver import stages_so_far
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,11 +51,15 @@ def test_a_generated_day_is_reported_as_it_was(spark: SparkSession, tmp_path: Pa
     history = History(tmp_path / "history")
     written = write_day(history, DAY, GROUPS, queues=4)
     assert written.samples == GROUPS * 4 * 2880
+    before = stages_so_far(spark).planned
     found = figures(spark, history, tmp_path / "report")
     expected = model(history)
     assert {name: {key: found[name][key] for key in expected[name]} for name in found} == expected
     assert len(list((tmp_path / "report" / spark_job.GROUPS).glob("*.parquet"))) == 1
     assert pq.read_table(tmp_path / "report" / spark_job.QUEUES).num_rows == GROUPS * 5
+    stages = stages_so_far(spark)
+    assert stages.open == []
+    assert STAGES_USUAL / 2 < stages.planned - before < STAGES_USUAL * 2, "what a run's percent begins with"
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,15 @@ def test_samples_of_another_time_are_left_out_and_found(spark: SparkSession, tmp
     assert history.strays("c", DAY) == [path]
 
 
+def test_the_last_sample_of_a_day_counts_to_its_end(spark: SparkSession, tmp_path: Path) -> None:
+    """The next one is of the first cycle of the next day, which begins when it begins."""
+    history, last = History(tmp_path), BEGIN + timedelta(hours=23, minutes=1)
+    held_to_next_cycle = {**sample(last, 59, 5, 5), "until": BEGIN + timedelta(days=1, seconds=20)}
+    write(history, "lag", last, [held_to_next_cycle])
+    assert made(spark, history, tmp_path / "now", DAY)["known_ms"] == 59 * 60_000
+    assert history.strays("c", DAY) == []
+
+
 def test_a_file_that_is_none_of_ours_is_named(spark: SparkSession, tmp_path: Path) -> None:
     from mqadmin.reports import spark_job  # needs PySpark
 

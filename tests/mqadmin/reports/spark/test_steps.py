@@ -93,11 +93,11 @@ def test_topic_spans_sum_the_queues_and_leave_unknown_what_one_of_them_is(histor
         both | {"topic": "unknown", "committed": [4, None]},
         both | {"topic": "%RETRY%g", "ends": [0, 0], "committed": [None, None], "waiting_since_ms": [0, None]},
     ]
-    names = ("topic", "kind", "lag", "end_total", "waiting_since")
+    names = ("topic", "kind", "lag", "ends", "waiting_since")
     assert found(steps.topic_spans(history(rows)), *names) == [
-        ("%RETRY%g", "retry", 0, 0, None),
-        ("orders", "normal", 6, 25, START_S * 1000),
-        ("unknown", "normal", None, 25, START_S * 1000),
+        ("%RETRY%g", "retry", 0, [0, 0], None),
+        ("orders", "normal", 6, [10, 15], START_S * 1000),
+        ("unknown", "normal", None, [10, 15], START_S * 1000),
     ]
 
 
@@ -137,6 +137,184 @@ def test_flows_count_what_moved_and_not_what_was_reset(history: Any) -> None:
     moved = steps.flows(steps.topic_spans(history(rows)))
     names = ("produced", "consumed", "retried", "dead", "members")
     assert found(moved, *names) == [(7, 5 + 3 + 2, 3, 2, 1)]
+
+
+MOVED = ("produced", "consumed", "retried", "dead")
+
+
+def flows_by_hour(topics: DataFrame) -> dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]]:
+    """By group and hour after START_S: what moved in it, and over gaps that ended in it (`MOVED`)."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    return {
+        (one.consumer_group, int(seconds(one.hour)) // 3600): (
+            tuple(one[name] for name in MOVED),
+            tuple(one[f"gap_{name}"] for name in MOVED),
+        )
+        for one in steps.flows(topics).collect()
+    }
+
+
+def test_what_moved_over_a_gap_belongs_to_no_hour_and_to_the_day(history: Any) -> None:
+    """10 and 6 a sample; from 3600 on nothing is sampled for two hours, in which 900 came, 800 went and 5 died."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        row(0, 1800, end=10, committed=4),
+        row(1800, 3600, end=20, committed=10),
+        row(10_800, 12_600, end=920, committed=810),
+        row(12_600, 14_400, end=930, committed=816),
+        row(0, 3600, topic="%RETRY%g", end=1, committed=1),
+        row(10_800, 14_400, topic="%RETRY%g", end=8, committed=8),
+        row(0, 3600, topic="%DLQ%g", end=7, committed=None),
+        row(10_800, 12_600, topic="%DLQ%g", end=12, committed=None),
+        row(12_600, 14_400, topic="%DLQ%g", end=13, committed=None),
+    ]
+    topics = steps.topic_spans(history(rows))
+    assert flows_by_hour(topics) == {
+        ("g", 0): ((10, 6, 0, 0), (0, 0, 0, 0)),
+        ("g", 3): ((10, 6, 0, 1), (900, 807, 7, 5)),
+    }
+    spans = steps.group_spans(by_default(topics))
+    days = steps.group_days(spans, steps.group_hours(spans, steps.flows(topics)))
+    assert found(days, *MOVED) == [(920, 819, 7, 6)]
+    assert found(days, "peak_in_s", "peak_out_s") == [(round(10 / 3600, 3), round(6 / 3600, 3))], "no false flood"
+
+
+def test_what_moved_while_a_total_was_not_known_is_not_lost_and_in_no_hour(history: Any) -> None:
+    """The offset of 30 to 60 is not known: from 4 to 9 it moved at some time between 30 and 60."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        row(0, 30, end=10, committed=4),
+        row(30, 60, end=16, committed=None),
+        row(60, 90, end=18, committed=9),
+        row(90, 120, end=21, committed=10),
+        row(120, 150, end=21, committed=2),  # reset
+        row(150, 180, end=21, committed=None),
+        row(180, 210, end=2, committed=1),  # a new topic
+        row(0, 30, topic="%DLQ%g", end=7, committed=None),
+        row(30, 60, topic="%DLQ%g", end=None, committed=None),
+        row(60, 90, topic="%DLQ%g", end=9, committed=None),
+    ]
+    assert flows_by_hour(steps.topic_spans(history(rows))) == {("g", 0): ((3, 1, 0, 0), (8, 5, 0, 2))}
+
+
+def test_a_queue_without_any_message_hides_nothing_of_the_others(history: Any) -> None:
+    from mqadmin.reports import steps  # needs PySpark
+
+    def both(at: int, end: int, committed: int) -> dict[str, Any]:
+        two = {"brokers": ["a", "a"], "queues": [0, 1], "waiting_since_ms": [0, 0], "doubt_ms": [0, 0]}
+        return row(at, at + 30) | two | {"committed": [committed, None], "ends": [end, 0]}
+
+    topics = steps.topic_spans(history([both(0, 5, 1), both(30, 9, 6)]))
+    assert flows_by_hour(topics) == {("g", 0): ((4, 5, 0, 0), (0, 0, 0, 0))}
+
+
+def queues(at: int, until: int, *offsets: tuple[str, int, int], topic: str = "orders") -> dict[str, Any]:
+    """A row with one queue of each broker: its name, end and committed offset."""
+    names, ends, committed = ([one[place] for one in offsets] for place in range(3))
+    nothing = [0] * len(offsets)
+    return row(at, until, topic=topic) | {
+        "brokers": names,
+        "queues": nothing,
+        "ends": ends,
+        "committed": committed,
+        "waiting_since_ms": nothing,
+        "doubt_ms": nothing,
+    }
+
+
+def test_a_broker_that_is_away_and_comes_back_is_no_flood(history: Any) -> None:
+    """10 came to a, and 20 to b while it was away; c, which nobody saw before, adds nothing."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        queues(0, 30, ("a", 1000, 900), ("b", 5_000_000, 4_999_990)),
+        queues(30, 60, ("a", 1000, 900)),
+        queues(60, 90, ("b", 5_000_020, 5_000_000), ("a", 1010, 905), ("c", 7_000_000, 7_000_000)),
+        queues(90, 120, ("a", 1011, 906), ("c", 7_000_001, 7_000_001)),
+        queues(120, 150, ("a", 1011, 906), ("b", 5_000_025, 5_000_001), ("c", 7_000_001, 7_000_001)),
+    ]
+    assert flows_by_hour(steps.topic_spans(history(rows))) == {("g", 0): ((10 + 2, 5 + 2, 0, 0), (25, 11, 0, 0))}
+
+
+def test_a_queue_that_was_reset_hides_nothing_of_the_others(history: Any) -> None:
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        queues(0, 30, ("a", 1000, 900), ("b", 50, 40)),
+        queues(30, 60, ("a", 1000, 100), ("b", 60, 55)),
+        queues(60, 90, ("a", 3, 1), ("b", 61, 56)),
+    ]
+    assert flows_by_hour(steps.topic_spans(history(rows))) == {("g", 0): ((11, 16, 0, 0), (0, 0, 0, 0))}
+
+
+def test_flows_of_random_histories_are_those_of_a_slow_model(history: Any) -> None:
+    """Gaps, brokers that are away, offsets that are not known, resets, new topics, over several hours."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    for seed in range(3):
+        rows = random_moves(random.Random(seed))
+        assert flows_by_hour(steps.topic_spans(history(rows))) == slow_flows(rows), f"seed {seed}"
+
+
+def random_moves(chance: random.Random) -> list[dict[str, Any]]:
+    rows = []
+    for group in ("a", "b"):
+        for topic in ("orders", "refunds", f"%RETRY%{group}", f"%DLQ%{group}"):
+            at, is_dead = chance.randrange(600), topic.startswith("%DLQ%")
+            ends, committed = {"a": chance.randrange(3), "b": 5_000}, {"a": 0, "b": 4_000}
+            while at < 4 * 3600:
+                # As in the history, no row goes on into the next hour.
+                until = min(at + chance.randrange(1, 900), (at // 3600 + 1) * 3600)
+                found = []
+                for broker in ends:
+                    end = ends[broker]
+                    ends[broker] = end = chance.randrange(3) if chance.random() < 0.05 else end + chance.randrange(50)
+                    is_reset = chance.random() < 0.1
+                    committed[broker] = chance.randrange(end + 1) if is_reset else min(end, committed[broker] + 20)
+                    known = None if is_dead or chance.random() < 0.08 else committed[broker]
+                    found.append((broker, None if chance.random() < 0.05 else end, known))
+                there = [one for one in found if one[0] == "a" or chance.random() < 0.8]
+                chance.shuffle(there)
+                rows.append(queues(at, until, *there, topic=topic) | {"consumer_group": group})
+                at = until if chance.random() < 0.8 else until + chance.randrange(1, 4000)
+    return rows
+
+
+def slow_flows(rows: list[dict[str, Any]]) -> dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Goes from row to row of each topic, and puts each step of each queue where it belongs."""
+    sums: dict[tuple[str, int], dict[str, list[int]]] = {}
+    last: dict[tuple[str, str, str], tuple[datetime, int, int]] = {}
+    for one in sorted(rows, key=lambda row: row["at"]):
+        group, topic = one["consumer_group"], one["topic"]
+        is_dead = topic.startswith("%DLQ%")
+        hour = sums.setdefault(
+            (group, (int(one["at"].timestamp()) - START_S) // 3600), {name: [0, 0] for name in MOVED}
+        )
+        found = [
+            (broker, end, 0 if is_dead or (end == 0 and committed is None) else committed)
+            for broker, end, committed in zip(one["brokers"], one["ends"], one["committed"], strict=True)
+        ]
+        if any(end is None or committed is None for _, end, committed in found):
+            continue
+        for broker, end, committed in found:
+            before = last.get((group, topic, broker))
+            last[group, topic, broker] = (one["until"], end, committed)
+            if before is None:
+                continue
+            is_gap = before[0] < one["at"]
+            came, went = max(0, end - before[1]), max(0, committed - before[2])
+            if is_dead:
+                hour["dead"][is_gap] += came
+            else:
+                hour["retried" if topic.startswith("%RETRY%") else "produced"][is_gap] += came
+                hour["consumed"][is_gap] += went
+    return {
+        key: (tuple(hour[name][0] for name in MOVED), tuple(hour[name][1] for name in MOVED))
+        for key, hour in sums.items()
+    }
 
 
 def test_group_days_weigh_by_time_and_name_the_worst_hour(history: Any) -> None:
@@ -237,6 +415,35 @@ def test_retries_cost_messages_and_the_time_for_which_they_waited(history: Any) 
     ]
     moved = steps.flows(steps.topic_spans(history(rows)))
     assert found(moved, "retried", "retry_wait_ms") == [(3, 3 * 30_000 + 2 * 10_000)]
+
+
+def test_a_queue_is_weighed_by_the_time_in_which_it_is_known_and_a_topic_made_anew_is_no_flood(history: Any) -> None:
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        row(0, 30, end=1_000_000, committed=999_990),
+        row(30, 60, end=1_000_005, committed=999_995),
+        row(60, 90, end=1_000_005, committed=None),
+        row(90, 120, end=1, committed=None),  # made anew
+        row(120, 150, end=8, committed=None),
+    ]
+    assert found(steps.queue_days(history(rows)), "lag_mean", "lag_max", "produced") == [(10.0, 10, 5 + 7)]
+
+
+def test_the_drain_counts_retries_on_both_sides(history: Any) -> None:
+    """From 70 to 60 in 100 s, while as many were retried as were consumed beside that: 600 s for the other 60."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        row(0, 50, end=100, committed=30),
+        row(50, 100, end=100, committed=40),
+        row(0, 50, topic="%RETRY%g", end=0, committed=0),
+        row(50, 100, topic="%RETRY%g", end=500, committed=500),
+    ]
+    topics = steps.topic_spans(history(rows))
+    spans = steps.group_spans(by_default(topics))
+    days = steps.group_days(spans, steps.group_hours(spans, steps.flows(topics)))
+    assert found(days, "lag_last", "consumed", "drain_s") == [(60, 510, 600.0)]
 
 
 def test_the_queue_that_gets_twice_its_share_is_skewed_whatever_waits(history: Any) -> None:
