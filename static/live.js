@@ -10,6 +10,7 @@
  *   body[data-subscribe]      the message that subscribes to what the page shows (mqadmin/live/subscriptions.py)
  *   .region                   what the socket brings, and htmx fetches
  *   body[data-revision]       the revision of what the page shows (mqadmin/live/revisions.py)
+ *   [data-days]               a list in which a heading stands before the first entry of each day, the viewer's
  *   [data-row], [data-cell]   a row's key inside table[id] or ol[id]; a cell that flashes when its text changes
  *   time.age, time.elapsed, time[data-clock]   updated each second, or written in the viewer's time zone
  *   .table-scroll, .tabs, .code-sample   scroll sideways; get data-more="left right" where there is more to see
@@ -74,6 +75,25 @@
       const clock = moment.toLocaleTimeString("en-GB");
       time.textContent = clock;
       time.title = `${moment.toLocaleDateString("en-CA")} ${clock} ${zone}`;
+    }
+  }
+
+  /* Days begin at the viewer's midnight, and the server knows nothing but UTC's. */
+  function writeLocalDays(root) {
+    const locale = document.documentElement.lang === "en" ? "en-GB" : document.documentElement.lang;
+    const words = new Intl.DateTimeFormat(locale, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+    for (const list of root.querySelectorAll("[data-days]")) {
+      for (const head of list.querySelectorAll(".day")) head.remove();
+      let last = "";
+      for (const entry of [...list.children]) {
+        const day = words.format(new Date(entry.querySelector("time[data-clock]").dateTime));
+        if (day === last) continue;
+        const head = document.createElement("li");
+        head.className = "day";
+        head.textContent = day;
+        entry.before(head);
+        last = day;
+      }
     }
   }
 
@@ -218,6 +238,7 @@
       const region = document.getElementById(id);
       if (!region) continue;
       writeLocalTimes(region);
+      writeLocalDays(region);
       updateTimes(region);
       restore(region, seen);
       watchScroll(region);
@@ -326,8 +347,14 @@
       socket.send('{"type":"ready"}');
     }
 
+    /* Of one that cannot be unpacked the page fetches its own, and hears on. */
     async function onRegion(frame) {
-      await showPushed(frame);
+      try {
+        await showPushed(frame);
+      } catch (error) {
+        console.warn("a region that was pushed cannot be shown, so it is fetched", error);
+        refresh();
+      }
       isAsked = false;
       askForNext();
     }
@@ -362,6 +389,7 @@
   }
 
   writeLocalTimes(document);
+  writeLocalDays(document);
   watchScroll(document);
   if (words.ago) setInterval(() => updateTimes(document), 1000);
   if (indicator) connect(0);

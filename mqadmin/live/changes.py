@@ -83,11 +83,16 @@ class ChangeListener:
     async def _listen(self, layer: Any, channel: str) -> None:
         while True:
             try:
-                event = await layer.receive(channel)
+                self._pass_on(await layer.receive(channel))
             except (OSError, RedisError) as error:
                 logger.warning("open pages hear of no changes for %.0f s: %s", LISTEN_AGAIN_S, error)
                 await asyncio.sleep(LISTEN_AGAIN_S)
-                continue
-            for change in event["changes"]:
-                for socket in self._sockets.get((change["cluster"], change["group"]), ()):
-                    socket.take_change(change)
+            except Exception:
+                # Of another version, perhaps. All pages of this process depend on what comes after it.
+                logger.exception("an event for open pages cannot be read; they hear on in %.0f s", LISTEN_AGAIN_S)
+                await asyncio.sleep(LISTEN_AGAIN_S)
+
+    def _pass_on(self, event: dict[str, Any]) -> None:
+        for change in event["changes"]:
+            for socket in self._sockets.get((change["cluster"], change["group"]), ()):
+                socket.take_change(change)

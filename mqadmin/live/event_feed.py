@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import msgspec
 from channels.db import database_sync_to_async
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 from django.db.models import QuerySet
 
 from mqadmin.events import selectors

@@ -96,9 +96,14 @@ class EventSocket(BoundedSocket):
         if not self._feed.has_room(self.token_id):
             await self.close(CLOSE_TOO_MANY)
             return
-        await self._feed.add(self)
-        await self._begin(wanted)
-        self._begin_sending()
+        try:
+            await self._feed.add(self)
+            await self._begin(wanted)
+            self._begin_sending()
+        except BaseException:
+            # Channels does not call `disconnect` then, and a place among the token's sockets would be lost.
+            await self._leave()
+            raise
 
     async def live_recorded(self, _event: dict[str, Any]) -> None:
         """Receives a Channels event: there are new ones."""

@@ -12,7 +12,7 @@ import logging
 from typing import Protocol
 
 from channels.db import database_sync_to_async
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 
 from mqadmin.live.viewers import Viewer, close_codes
 

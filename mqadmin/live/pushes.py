@@ -2,10 +2,10 @@
 
 Pages of one address and language are served together, at most once in PUSH_INTERVAL_S: those that something changed on
 and that are ready. Their viewers are judged first (who is still logged in, with which standing); then for each
-standing one viewer's request is answered (regions.py), and all of that standing get the answer. What changes meanwhile
-makes them stale again. A page says that it is ready when it has shown what it got and somebody looks at it, so no
-socket ever has more than one region under way: one that reads slowly, or not at all, or lies in a hidden tab, costs
-nothing until it asks, and gets what is so by then.
+standing one viewer's request is answered (regions.py), and all who have that standing still get the answer. What
+changes meanwhile makes them stale again. A page says that it is ready when it has shown what it got and somebody looks
+at it, so no socket ever has more than one region under way: one that reads slowly, or not at all, or lies in a hidden
+tab, costs nothing until it asks, and gets what is so by then.
 
 A page for which nothing can be pushed is told to fetch its region by itself. On the event loop only; idle pages cost
 one waiting task for each address.
@@ -22,7 +22,7 @@ from hashlib import sha256
 from typing import Any, Protocol
 
 from channels.db import database_sync_to_async
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 
 from mqadmin.live.regions import PageAddress, Regions
 from mqadmin.live.viewers import Judged, Viewer, judged
@@ -117,22 +117,28 @@ class Pushes:
             await asyncio.sleep(self._interval_s)
 
     async def _push(self, address: PageAddress, wanting: Sequence[PushedSocket]) -> None:
-        verdicts = await self._judges.verdicts({socket.viewer for socket in wanting})
+        for standing, sockets in (await self._by_standing(wanting)).items():
+            frame = await self._rendered(address, sockets)
+            # On a busy machine that may have waited for its turn.
+            still_there = await self._by_standing(sockets)
+            if frame is not None:
+                digest = sha256(frame).digest()
+                for socket in still_there.pop(standing, ()):
+                    socket.push_soon(frame, digest)
+            for others in still_there.values():
+                _have_fetched(others)
+
+    async def _by_standing(self, sockets: Sequence[PushedSocket]) -> dict[str, list[PushedSocket]]:
+        """Judges the viewers, and has the sockets closed of those who may not look any more."""
+        verdicts = await self._judges.verdicts({socket.viewer for socket in sockets})
         by_standing: defaultdict[str, list[PushedSocket]] = defaultdict(list)
-        for socket in wanting:
+        for socket in sockets:
             found = verdicts[socket.viewer]
             if found.close_code:
                 socket.close_soon(found.close_code)
             else:
                 by_standing[found.standing].append(socket)
-        for sockets in by_standing.values():
-            frame = await self._rendered(address, sockets)
-            if frame is None:
-                _have_fetched(sockets)
-                continue
-            digest = sha256(frame).digest()
-            for socket in sockets:
-                socket.push_soon(frame, digest)
+        return by_standing
 
     async def _rendered(self, address: PageAddress, sockets: Sequence[PushedSocket]) -> bytes | None:
         for socket in sockets[:ASKED_MAX]:

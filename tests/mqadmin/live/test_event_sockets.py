@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
@@ -305,6 +306,46 @@ async def test_a_token_has_so_many_sockets_and_no_more(secret: str, monkeypatch:
     await subscribed(fourth)
     for socket in (both[1], fourth):
         await socket.disconnect()
+
+
+@pytest.mark.parametrize("where", [event_sockets, event_feed], ids=["while it begins", "while the feed starts"])
+async def test_error_while_subscribing_takes_no_place_of_the_token(
+    secret: str, where: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail() -> None:
+        raise OperationalError("database is locked")
+
+    application = live_application()
+    monkeypatch.setattr(event_feed, "SOCKETS_PER_TOKEN_MAX", 1)
+    with monkeypatch.context() as failing:
+        failing.setattr(where, "_window", fail)
+        first = opened(secret, application)
+        await first.connect()
+        await first.say('{"type": "subscribe"}')
+        with pytest.raises(OperationalError):
+            await first.wait()
+    second = opened(secret, application)
+    await subscribed(second)
+    await second.disconnect()
+
+
+async def test_feed_reads_on_after_a_connection_that_was_lost(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """InterfaceError is no DatabaseError: a driver raises it where the connection is closed."""
+    read_page, has_failed = event_feed.read_page, asyncio.Event()
+
+    async def fail_once(*args: Any) -> Any:
+        if has_failed.is_set():
+            return await read_page(*args)
+        has_failed.set()
+        raise InterfaceError("connection already closed")
+
+    socket = opened(secret, heartbeat_s=QUICK_S)
+    await subscribed(socket)
+    monkeypatch.setattr(event_feed, "read_page", fail_once)
+    await happens("billing")
+    assert [one["group"] for one in await events(socket, 1)] == ["billing"]
+    assert has_failed.is_set()
+    await socket.disconnect()
 
 
 async def test_news_is_read_once_for_all_sockets(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,8 @@ from mqadmin.live import events, regions, viewers
 from mqadmin.live.events import Change, ChangeKind
 from mqadmin.live.routing import live_application
 from mqadmin.people.roles import Role
+from mqadmin.reports import runs
+from mqadmin.reports.progress import Progress
 from tests.support.page_socket import PageSocket
 from tests.support.people import give_session, make_person
 
@@ -139,6 +141,26 @@ async def test_a_change_brings_the_region(application: Any, group: Group) -> Non
         html = await region(page)
         assert html.lstrip().startswith('<div id="groups" class="region"')
         assert ">4,811<" in html
+
+
+async def test_the_page_of_reports_hears_how_far_a_run_is(application: Any, group: Group) -> None:
+    """From the row that a run writes every few seconds to the page that somebody has open."""
+    now = timezone.now()
+    await sync_to_async(runs.ask)("local", now.date(), now.date(), now)
+    run = await sync_to_async(runs.start_next)(now)
+    assert run is not None
+    progress = Progress()
+    shows = [{"cluster": "local", "kinds": ["reports"]}]
+    async with opened(application, await logged_in("ann"), "/clusters/local/reports/", subscriptions=shows) as page:
+        for share, percent in ((0.5, 5), (1.0, 10)):
+            progress.note_appended(0, 1, share)
+            await sync_to_async(runs.note_progress)(run, progress.stage, progress.percent(), timezone.now())
+            html = await region(page)
+            assert f'<progress max="100" value="{percent}"' in html
+            assert f"<span>{percent} %</span>" in html
+            await page.say(READY)
+        await sync_to_async(runs.end)(run, timezone.now())
+        assert "<progress" not in await region(page)
 
 
 async def test_many_pages_of_many_people_cost_one_rendering_and_as_many_queries_as_one(
@@ -335,6 +357,39 @@ async def test_changes_while_a_region_is_rendered_are_in_the_next_one(
         await page.say(READY)
         assert ">19<" in await region(page)
     assert len(rendered) == 2
+
+
+async def test_what_was_rendered_meanwhile_is_not_pushed_to_who_may_not_look_any_more(
+    application: Any, group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_rendering, may_go_on = asyncio.Event(), asyncio.Event()
+    render = regions.Regions.rendered
+
+    async def slowly(*args: Any) -> bytes | None:
+        frame = await render(*args)
+        is_rendering.set()
+        await may_go_on.wait()
+        return frame
+
+    monkeypatch.setattr(regions.Regions, "rendered", slowly)
+    gone = await logged_in("gone")
+    async with (
+        opened(application, gone) as left,
+        opened(application, await logged_in("bob")) as loser,
+        opened(application, await logged_in("cleo")) as there,
+    ):
+        await lag_becomes(2)
+        await is_rendering.wait()
+
+        def change() -> None:
+            log_out(gone)
+            Role_.objects.get(name=Role.VIEWER).user_set.remove(get_user_model().objects.get(username="bob"))
+
+        await sync_to_async(change)()
+        may_go_on.set()
+        assert ">2<" in await region(there)
+        assert await left.close_code() == viewers.CLOSE_NOT_LOGGED_IN
+        assert await loser.heard() == {"type": "changed", "changes": []}
 
 
 @pytest.mark.parametrize("error", [DatabaseError("away"), RuntimeError("a mistake")], ids=["database", "mistake"])

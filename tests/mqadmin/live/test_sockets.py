@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.layers import channel_layers
+from channels.layers import channel_layers, get_channel_layer
 from django.conf import settings as project
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
@@ -22,7 +22,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group
-from mqadmin.live import events, sockets, viewers
+from mqadmin.live import changes, events, sockets, viewers
 from mqadmin.live.events import Change, ChangeKind
 from mqadmin.live.heartbeats import HEARTBEAT_S
 from mqadmin.live.routing import live_application
@@ -334,6 +334,16 @@ def redis_layer(tmp_path: Path, settings: Any) -> Iterator[RedisServer]:
         }
         channel_layers.backends.clear()
         yield server
+
+
+async def test_page_hears_on_after_an_event_that_cannot_be_read(
+    page: PageSocket, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(changes, "LISTEN_AGAIN_S", 0.0)
+    await get_channel_layer().group_send(events.live_group("local", "billing"), {"type": events.EVENT_TYPE})
+    await publish(of_billing(9))
+    assert (await page.heard())["changes"][0]["revision"] == 9
+    assert "an event for open pages cannot be read" in caplog.text
 
 
 @pytest.mark.redis
