@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mqadmin.api.serializers.groups import RebalanceSerializer
+from mqadmin.api.serializers.replays import ENTRY_STATES
 from mqadmin.api.serializers.retries import FailedAttemptSerializer
 from mqadmin.deadletters.bodies import BodyKind
 from mqadmin.deadletters.exporting import BodyEncoding
@@ -29,6 +30,18 @@ class FailureSerializer(serializers.Serializer[Any]):
     archived_at = serializers.DateTimeField(allow_null=True, help_text="Null: it is in lists.")
     owner = serializers.CharField()
     note = serializers.CharField()
+
+
+class FailureDetailSerializer(FailureSerializer):
+    """A failure with its trend."""
+
+    share = serializers.FloatField(
+        allow_null=True,
+        help_text="Of all dead letters of the cluster's listed failures, from 0 to 1; null where it is archived.",
+    )
+    trend = serializers.ListField(
+        child=serializers.IntegerField(), help_text="How many died in each of the last 24 hours, the present one last."
+    )
 
 
 class GroupedFailuresSerializer(serializers.Serializer[Any]):
@@ -56,10 +69,14 @@ class BeginningActionSerializer(serializers.Serializer[Any]):
 class BeginningSerializer(serializers.Serializer[Any]):
     """What was observed and done when a failure began, each kind oldest first."""
 
+    began_at = serializers.DateTimeField(
+        help_text="When the first attempt failed; where its attempts were not read, when the first message died."
+    )
     since = serializers.DateTimeField()
     until = serializers.DateTimeField()
     rebalances = RebalanceSerializer(many=True)
     actions = BeginningActionSerializer(many=True)
+    are_rebalances_kept = serializers.BooleanField(help_text="False: they are older than what is kept of them.")
 
 
 class DeadLetterSerializer(serializers.Serializer[Any]):
@@ -130,6 +147,24 @@ class MendedSerializer(serializers.Serializer[Any]):
     properties = serializers.DictField(child=serializers.CharField())
 
 
+class ReplayOfSerializer(serializers.Serializer[Any]):
+    """What a replay did with a dead letter."""
+
+    replay = serializers.IntegerField(source="job_id")
+    entry = serializers.IntegerField(source="pk")
+    state = serializers.ChoiceField(choices=ENTRY_STATES)
+    words = serializers.CharField(help_text="Why it waits, or is skipped, refused or unknown.")
+    topic = serializers.CharField()
+    new_id = serializers.CharField(help_text="The broker's id of what was sent.")
+    lookup_key = serializers.CharField(
+        help_text="The key by which brokers find what was sent; empty where nothing can have been."
+    )
+    sent_at = serializers.DateTimeField(allow_null=True)
+    dead_again = serializers.IntegerField(
+        source="dead_again_id", allow_null=True, help_text="The dead letter that it became again."
+    )
+
+
 class DeadLetterDetailSerializer(DeadLetterSerializer):
     """A dead letter with its properties and its body."""
 
@@ -137,6 +172,8 @@ class DeadLetterDetailSerializer(DeadLetterSerializer):
         allow_null=True, help_text="False: what is kept is all there is; null: nothing was observed of its queue."
     )
     properties = serializers.DictField(child=serializers.CharField(), source="kept.properties")
+    body_is_kept = serializers.BooleanField(help_text="It can be read and replayed when the broker has removed it.")
     body = BodySerializer()
     attempts = FailedAttemptSerializer(many=True, help_text="Those that led to it, as far as they were seen.")
     mended = MendedSerializer(allow_null=True)
+    replays = ReplayOfSerializer(many=True, help_text="The latest 20, the last first.")

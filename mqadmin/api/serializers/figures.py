@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from mqadmin.clusters.figures import Behind, Drain, DrainConfidence, DrainKind, Figure
+from mqadmin.clusters.figures import Behind, BehindMethod, Drain, DrainConfidence, DrainKind, Figure
 
 
 class FigureSerializer(serializers.Serializer[Any]):
@@ -19,10 +19,15 @@ class FigureSerializer(serializers.Serializer[Any]):
 
 
 class BehindSerializer(serializers.Serializer[Any]):
-    """Since when the next message has been waiting; `is_at_least`: it may have waited longer, for we looked later."""
+    """Since when the next message has been waiting; `is_at_least`: it may have waited longer, for we looked later.
+
+    `method`: `exact`, by the message's own store time, or `from_samples` of the queue's end; null: nothing waits, or it
+    is not known.
+    """
 
     since = serializers.DateTimeField(allow_null=True)
     is_at_least = serializers.BooleanField()
+    method = serializers.CharField(allow_null=True, help_text=f"{', '.join(BehindMethod)}; null: not known.")
 
 
 class DrainSerializer(serializers.Serializer[Any]):
@@ -51,7 +56,7 @@ class BehindField(serializers.ReadOnlyField):
     """Writes a Behind."""
 
     def to_representation(self, value: Behind) -> dict[str, Any]:
-        return {"since": moment(value.since), "is_at_least": value.is_at_least}
+        return {"since": moment(value.since), "is_at_least": value.is_at_least, "method": value.told_method}
 
 
 @extend_schema_field(DrainSerializer)

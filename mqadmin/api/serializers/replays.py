@@ -6,7 +6,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mqadmin.replays.becoming import Became
 from mqadmin.replays.states import EntryState, JobState, Target
+
+ENTRY_STATES = [(one.value, one.value) for one in EntryState]
 
 
 class ReplaySerializer(serializers.Serializer[Any]):
@@ -22,6 +25,8 @@ class ReplaySerializer(serializers.Serializer[Any]):
     rate = serializers.IntegerField(source="rate_per_s", help_text="Messages a second.")
     stop_percent = serializers.IntegerField(help_text="It stops when more of those sent fail again; 0: never.")
     started_by = serializers.CharField()
+    approved_by = serializers.CharField(help_text="Empty: nobody had to, or nobody has yet.")
+    approved_at = serializers.DateTimeField(allow_null=True)
     note = serializers.CharField(help_text="What the ledger lacks of what was selected.")
     problem = serializers.CharField(help_text="Why it does not go on at this moment, or stopped by itself.")
     created_at = serializers.DateTimeField()
@@ -34,7 +39,8 @@ class ReplaySerializer(serializers.Serializer[Any]):
     skipped_count = serializers.IntegerField()
     refused_count = serializers.IntegerField()
     unknown_count = serializers.IntegerField()
-    dead_again_count = serializers.IntegerField()
+    failed_count = serializers.IntegerField(help_text="Those that failed again at least once, as far as that was seen.")
+    dead_again_count = serializers.IntegerField(help_text="Those of them that are dead letters again.")
 
 
 class ReplayEntrySerializer(serializers.Serializer[Any]):
@@ -46,14 +52,33 @@ class ReplayEntrySerializer(serializers.Serializer[Any]):
     )
     line = serializers.IntegerField(allow_null=True, help_text="Of a file; null: it is of the index.")
     message_id = serializers.CharField()
-    state = serializers.ChoiceField(choices=[(one.value, one.value) for one in EntryState])
+    state = serializers.ChoiceField(choices=ENTRY_STATES)
     words = serializers.CharField(help_text="Why it waits, or is skipped, refused or unknown.")
     attempt_count = serializers.IntegerField()
     topic = serializers.CharField()
     broker_name = serializers.CharField()
     queue_id = serializers.IntegerField(allow_null=True)
+    queue_offset = serializers.IntegerField(
+        allow_null=True, help_text="Its own, once it is sent; before: none below can be it."
+    )
     new_id = serializers.CharField(help_text="The broker's id of what was sent.")
+    lookup_key = serializers.CharField(
+        help_text="The key by which brokers find what was sent; empty where nothing can have been."
+    )
     sent_at = serializers.DateTimeField(allow_null=True)
+    became = serializers.CharField(
+        allow_null=True,
+        help_text=f"What became of it, as far as offsets and failed attempts tell: {', '.join(Became.values)}; null: it"
+        " was not sent.",
+    )
+    failed_attempt = serializers.IntegerField(
+        allow_null=True,
+        help_text="Which attempt failed last, from 1; 0: it died, none was seen; null: none failed.",
+    )
+    retry_at = serializers.DateTimeField(allow_null=True, help_text="When its next attempt comes, where told.")
     dead_again = serializers.IntegerField(
         source="dead_again_id", allow_null=True, help_text="The dead letter that it became again."
+    )
+    group_is_past = serializers.BooleanField(
+        allow_null=True, help_text="The failed group's committed offset is behind it; null: not known."
     )

@@ -63,7 +63,9 @@ class ReportRunSerializer(serializers.Serializer[Any]):
     until = serializers.DateField(help_text="The last day.")
     is_nightly = serializers.BooleanField()
     state = serializers.ChoiceField(RunState.choices)
-    stage = serializers.CharField(help_text="Of one that runs: appending, starting, computing.")
+    stage = serializers.CharField(
+        help_text="Of one that runs: sampling (it waits for the first samples), appending, starting, computing."
+    )
     percent = serializers.IntegerField(help_text="Of one that runs: how far it is.")
     asked_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
@@ -109,6 +111,22 @@ class GroupPeriodSerializer(serializers.Serializer[Any]):
     produced_before = serializers.IntegerField(allow_null=True)
     dead_before = serializers.IntegerField(allow_null=True)
     day_count_before = serializers.IntegerField()
+
+
+class QueueReportSerializer(serializers.Serializer[Any]):
+    """One queue of a group on a day. An even queue: the mean of the queues of its topic."""
+
+    group = serializers.CharField(source="consumer_group")
+    topic = serializers.CharField()
+    broker = serializers.CharField()
+    queue = serializers.IntegerField()
+    lag_mean = serializers.FloatField(help_text="Weighted by how long it held.")
+    lag_max = serializers.IntegerField()
+    produced = serializers.IntegerField(help_text="Messages that came into it.")
+    skew = serializers.FloatField(allow_null=True, help_text="Its mean lag over that of an even one; null: no lag.")
+    produced_skew = serializers.FloatField(
+        allow_null=True, help_text="What came into it over what came into an even one; null: nothing came."
+    )
 
 
 class AnomalySerializer(serializers.Serializer[Any]):

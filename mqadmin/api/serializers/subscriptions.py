@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mqadmin.clusters.models import NAME_CHARS_MAX
-from mqadmin.subscriptions.consistency import FindingKind, Source
+from mqadmin.subscriptions.consistency import FindingKind, Source, Wanted
 from mqadmin.subscriptions.skipped import SkippedMethod
 
 EXPRESSION_CHARS_MAX = 4000
@@ -22,7 +23,14 @@ class FindingSerializer(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(choices=FINDING_KINDS)
     topic = serializers.CharField(allow_blank=True, help_text="Empty where it is about no topic.")
-    odd = serializers.ListField(child=serializers.CharField(), help_text="Client ids of the fewer ones.")
+    odd = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Client ids of the fewer ones; of equally many, of those that came later.",
+    )
+    is_tie = serializers.BooleanField(help_text="Whether no word has a majority, so that numbers accuse nobody.")
+    marked = serializers.ListField(
+        child=serializers.CharField(), help_text="As on the page: the odd ones; with `is_tie`, all that are compared."
+    )
     member_count = serializers.IntegerField(help_text="Members of which this is known.")
     by_odd = serializers.CharField(allow_blank=True, help_text="What these say; empty: they do not subscribe.")
     by_rest = serializers.CharField(allow_blank=True, help_text="What the others say.")
@@ -41,6 +49,9 @@ class SkippedSerializer(serializers.Serializer[Any]):
     )
     at_most = serializers.IntegerField(allow_null=True, help_text="Of `progress_passed`; else null.")
     since = serializers.DateTimeField(allow_null=True, help_text="From when on that was counted.")
+    moved_back_count = serializers.IntegerField(
+        help_text="How often an offset was moved back meanwhile; progress in those cycles of sampling is not counted."
+    )
 
 
 class LastingFindingSerializer(FindingSerializer):
@@ -58,6 +69,11 @@ class WantedSerializer(serializers.Serializer[Any]):
     sub_version = serializers.IntegerField()
 
 
+def wanted_rows(topics: Mapping[str, Wanted]) -> list[dict[str, Any]]:
+    """Returns what is subscribed to, by topic."""
+    return [{"topic": topic, **wanted._asdict()} for topic, wanted in sorted(topics.items())]
+
+
 class ComparedMemberSerializer(serializers.Serializer[Any]):
     """What is known of one member that is online."""
 
@@ -69,17 +85,42 @@ class ComparedMemberSerializer(serializers.Serializer[Any]):
     consume_from_where = serializers.CharField(allow_blank=True)
     topics = serializers.SerializerMethodField(help_text="Null: not known.")
 
-    def get_topics(self, member: Any) -> list[dict[str, Any]] | None:
+    @extend_schema_field(WantedSerializer(many=True, allow_null=True))
+    def get_topics(self, member: Any) -> Any:
         if member.topics is None:
             return None
-        return [WantedSerializer({"topic": topic, **wanted._asdict()}).data for topic, wanted in member.topics.items()]
+        return WantedSerializer(wanted_rows(member.topics), many=True).data
+
+
+class SubscriptionChangeSerializer(serializers.Serializer[Any]):
+    """A subscription that began or ended."""
+
+    at = serializers.DateTimeField()
+    client_id = serializers.CharField(allow_blank=True, help_text="Empty: the broker's table for the whole group.")
+    topic = serializers.CharField()
+    expression = serializers.CharField(allow_blank=True)
+    expression_type = serializers.CharField(allow_blank=True)
+    is_end = serializers.BooleanField(help_text="From then on not subscribed so any more.")
+
+
+class ElsewhereSerializer(serializers.Serializer[Any]):
+    """The same group on another cluster that the caller may see."""
+
+    cluster = serializers.CharField()
+    member_count = serializers.IntegerField()
+    is_different = serializers.BooleanField(help_text="Whether it subscribes to something else there.")
 
 
 class ComparisonSerializer(serializers.Serializer[Any]):
     """The members of a group compared: `findings` is empty while all that are known want the same."""
 
     findings = LastingFindingSerializer(many=True)
+    table = WantedSerializer(many=True, help_text="What the broker keeps for the whole group; empty: not known.")
     members = ComparedMemberSerializer(many=True)
+    history = SubscriptionChangeSerializer(
+        many=True, help_text="Changes of the last 30 days, the latest first; 50 at most."
+    )
+    elsewhere = ElsewhereSerializer(many=True, help_text="Where the group has members, too; 20 clusters at most.")
     unknown_count = serializers.IntegerField(help_text="Members of which it is not known what they subscribe to.")
 
 

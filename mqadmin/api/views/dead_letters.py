@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -20,9 +21,11 @@ from mqadmin.api.serializers.dead_letters import (
     DeadLetterDetailSerializer,
     DeadLetterSerializer,
     ExportedDeadLetterSerializer,
+    FailureDetailSerializer,
     FailureSerializer,
     GroupedFailuresSerializer,
     MendedSerializer,
+    ReplayOfSerializer,
 )
 from mqadmin.api.serializers.retries import FailedAttemptSerializer
 from mqadmin.clusters import selectors
@@ -39,8 +42,11 @@ from mqadmin.deadletters.search_texts import SEARCHED_CHARS_MIN
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter
 from mqadmin.mending.selectors import mended_view
 from mqadmin.people.roles import Role, grants
+from mqadmin.replays.selectors import of_dead_letter
 from mqadmin.retries.selectors import attempts_of, first_failed_at
 
+# What the database holds.
+ATTEMPTS_MAX = 2**31 - 1
 # Read together of an export: each may have a body of MQADMIN_DEAD_LETTER_BODY_KIB.
 EXPORT_ROWS = 50
 
@@ -54,6 +60,13 @@ class FailuresQuery(ListQuery):
 
 class FailureListQuery(FailuresQuery):
     owner = owner_filter()
+    topic = serializers.CharField(
+        max_length=NAME_CHARS_MAX, default="", allow_blank=True, help_text="Of messages first sent to this topic."
+    )
+
+
+def _wanted(query: Mapping[str, Any]) -> FailureFilter:
+    return FailureFilter(query["group"], query["owner"], query["topic"], is_archived=query["archived"])
 
 
 @described("list_failures", "List what messages died of")
@@ -64,8 +77,7 @@ class Failures(ListResource):
     query = FailureListQuery
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[Failure]:
-        wanted = FailureFilter(query["group"], query["owner"], query["archived"])
-        return dead_letter_selectors.failures(selectors.cluster_head(names["cluster"]), wanted)
+        return dead_letter_selectors.failures(selectors.cluster_head(names["cluster"]), _wanted(query))
 
 
 class GroupedFailuresQuery(FailureListQuery):
@@ -80,9 +92,29 @@ class GroupedFailureList(ListResource):
     query = GroupedFailuresQuery
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[GroupedFailures]:
-        wanted = FailureFilter(query["group"], query["owner"], query["archived"])
-        found = grouped(selectors.cluster_head(names["cluster"]), wanted, query["by"])
+        found = grouped(selectors.cluster_head(names["cluster"]), _wanted(query), query["by"])
         return RowsInMemory(found, key=lambda row: [-row.dead_count, row.value])
+
+
+class FailureDetail(Resource):
+    """A failure with its trend."""
+
+    @extend_schema(operation_id="get_failure", summary="Get a failure", responses=FailureDetailSerializer)
+    def get(self, request: Request, cluster: str, failure: int) -> Response:
+        head, now = selectors.cluster_head(cluster), timezone.now()
+        found = dead_letter_selectors.failure(head, failure)
+        shown = FailureSerializer(found).data | {
+            "share": _share(found, dead_letter_selectors.totals(head, now).dead_count),
+            "trend": dead_letter_selectors.trends([found], now)[found.pk],
+        }
+        return Response(shown)
+
+
+def _share(failure: Failure, of_all: int) -> float | None:
+    """Returns its part of what is listed; None of one that is archived, which is no part of it."""
+    if failure.archived_at is not None:
+        return None
+    return min(failure.dead_count / of_all, 1) if of_all else 0.0
 
 
 class FailureBeginning(Resource):
@@ -96,9 +128,9 @@ class FailureBeginning(Resource):
         found = dead_letter_selectors.failure(head, failure)
         role = role_on(request, head)
         reads_audit = role is not None and grants(role, AUDIT)
-        return Response(
-            BeginningSerializer(beginning_of(head, found, first_failed_at(found), reads_audit=reads_audit)).data
-        )
+        began_at = first_failed_at(found)
+        beginning = beginning_of(head, found, began_at, timezone.now(), reads_audit=reads_audit)
+        return Response(BeginningSerializer(beginning).data)
 
 
 class DeadLettersQuery(FailuresQuery):
@@ -109,7 +141,8 @@ class DeadLettersQuery(FailuresQuery):
         max_length=FILTER_CHARS_MAX,
         default="",
         allow_blank=True,
-        help_text="Words, each of an id, a key, the group, the topic, the tag, the error, the host or the member.",
+        help_text="Words, each of an id, a key, the group, the topic, the tag, the error, the host, the member or the "
+        "value of a property that the sender gave.",
     )
     body = serializers.CharField(
         min_length=SEARCHED_CHARS_MIN,
@@ -120,11 +153,26 @@ class DeadLettersQuery(FailuresQuery):
     )
     since = serializers.DateTimeField(required=False, help_text="Died then or later.")
     until = serializers.DateTimeField(required=False, help_text="Died before.")
+    user_property = serializers.CharField(
+        max_length=FILTER_CHARS_MAX,
+        default="",
+        allow_blank=True,
+        help_text="A property that the sender gave, as `name=value`; case and signs do not count.",
+    )
+    attempts = serializers.IntegerField(
+        min_value=0, max_value=ATTEMPTS_MAX, required=False, help_text="Tried exactly so often."
+    )
+    born_since = serializers.DateTimeField(required=False, help_text="First sent then or later.")
+    born_until = serializers.DateTimeField(required=False, help_text="First sent before.")
 
 
 @described("list_dead_letters", "List dead letters")
 class DeadLetters(ListResource):
-    """Dead letters of a cluster, the latest first; with `q` or `body`, the last indexed first."""
+    """Dead letters of a cluster, the latest first.
+
+    With `q`, `body`, `user_property` or `attempts`: the last indexed first. With days of the first sending, and none of
+    the death: the one that was sent last first.
+    """
 
     row = DeadLetterSerializer
     query = DeadLettersQuery
@@ -144,6 +192,10 @@ def _found(cluster: Cluster, query: Mapping[str, Any], role: Role | None) -> New
         role=role,
         since=query.get("since"),
         until=query.get("until"),
+        user_property=query["user_property"],
+        attempts=query.get("attempts"),
+        born_since=query.get("born_since"),
+        born_until=query.get("born_until"),
         is_archived=query["archived"],
     )
     return dead_letter_selectors.dead_letters(cluster, wanted)
@@ -181,8 +233,10 @@ class DeadLetterDetail(Resource):
         shown = DeadLetterSerializer(found).data | {
             "is_on_broker": dead_letter_selectors.is_on_broker(found),
             "properties": found.kept.properties,
+            "body_is_kept": found.kept.body is not None,
             "body": BodySerializer(body_of(found, role)).data,
             "attempts": FailedAttemptSerializer(attempts_of(found), many=True).data,
             "mended": MendedSerializer(mended).data if mended is not None else None,
+            "replays": ReplayOfSerializer(of_dead_letter(found.pk), many=True).data,
         }
         return Response(shown)

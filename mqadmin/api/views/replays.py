@@ -18,7 +18,7 @@ from mqadmin.clusters import selectors
 from mqadmin.clusters.models import NAME_CHARS_MAX
 from mqadmin.replays import selectors as replay_selectors
 from mqadmin.replays.models import ReplayEntry, ReplayJob
-from mqadmin.replays.selectors import DEAD_AGAIN
+from mqadmin.replays.selectors import DEAD_AGAIN, FAILED
 from mqadmin.replays.states import EntryState
 
 
@@ -49,9 +49,9 @@ class ReplayDetail(Resource):
 
 class ReplayEntriesQuery(ListQuery):
     state = serializers.ChoiceField(
-        choices=["", *EntryState.values, DEAD_AGAIN],
+        choices=["", *EntryState.values, FAILED, DEAD_AGAIN],
         default="",
-        help_text="Those in this state alone; dead_again: those that failed again.",
+        help_text="Those in this state alone; failed: those that failed again; dead_again: those that died again.",
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -14,11 +15,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mqadmin.api.access import role_on
-from mqadmin.api.listing import ListResource, described
+from mqadmin.api.listing import ListQuery, ListResource, described
 from mqadmin.api.resource import Resource
 from mqadmin.api.rows import Rows, RowsInMemory
 from mqadmin.api.serializers.reports import (
@@ -26,17 +28,19 @@ from mqadmin.api.serializers.reports import (
     GroupPeriodSerializer,
     GroupReportSerializer,
     MailRecipientsSerializer,
+    QueueReportSerializer,
     ReportMailSerializer,
     ReportRunSerializer,
 )
 from mqadmin.clusters import selectors
-from mqadmin.clusters.models import ID_MAX, Cluster
+from mqadmin.clusters.models import ID_MAX, NAME_CHARS_MAX, Cluster
 from mqadmin.people.roles import grants
 from mqadmin.reports import parquet_files
 from mqadmin.reports import selectors as report_selectors
 from mqadmin.reports.models import DayReport, GroupDay, ReportMail, ReportRun
 from mqadmin.reports.period_figures import GroupPeriod, group_periods, period_page
 from mqadmin.reports.periods import Period, read_period
+from mqadmin.reports.queue_rows import queue_rows
 from mqadmin.reports.set_report_mail import ADDRESSES_PERMISSION
 
 
@@ -60,6 +64,31 @@ class GroupReports(ListResource):
         return report_selectors.GroupDayRows(_report(names["cluster"], names["day"]))
 
 
+class QueueReportsQuery(ListQuery):
+    """All queues of a day, or those of one group."""
+
+    group = serializers.CharField(
+        max_length=NAME_CHARS_MAX, default="", allow_blank=True, help_text="Queues of this group alone."
+    )
+
+
+@described("list_queue_reports", "List the queues of a day's report")
+class QueueReports(ListResource):
+    """The queues of a day, the one with most lag over that of an even one of its topic first.
+
+    404 where its Parquet is not on this machine, or the packages that read it are not installed.
+    """
+
+    row = QueueReportSerializer
+    query = QueueReportsQuery
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[dict[str, Any]]:
+        found = queue_rows(_file(_report(names["cluster"], names["day"]), parquet_files.QUEUES), query["group"])
+        if found is None:
+            raise Http404
+        return found
+
+
 @described("list_group_periods", "List the groups of a week's or a month's reports")
 class GroupPeriods(ListResource):
     """The groups of a week (2026-W47) or a month (2026-11): the one over its objective for longest first."""
@@ -80,11 +109,19 @@ class GroupReportsFile(Resource):
         responses={(200, parquet_files.MEDIA_TYPE): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, cluster: str, day: str) -> FileResponse:
-        path = parquet_files.day_file(_report(cluster, day))
-        if path is None:
-            raise Http404
-        name = f"{cluster}-{day}.parquet"
-        return FileResponse(path.open("rb"), as_attachment=True, filename=name, content_type=parquet_files.MEDIA_TYPE)
+        return _sent(_file(_report(cluster, day), parquet_files.GROUPS), f"{cluster}-{day}.parquet")
+
+
+class QueueReportsFile(Resource):
+    """The queues of a day as Parquet, with the columns that Spark wrote."""
+
+    @extend_schema(
+        operation_id="get_queue_reports_file",
+        summary="Get the queues of a day's report as Parquet",
+        responses={(200, parquet_files.MEDIA_TYPE): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, cluster: str, day: str) -> FileResponse:
+        return _sent(_file(_report(cluster, day), parquet_files.QUEUES), f"{cluster}-{day}-queues.parquet")
 
 
 class GroupPeriodsFile(Resource):
@@ -186,6 +223,18 @@ def _addresses(by_language: Mapping[str, Sequence[str]]) -> Rows[dict[str, Any]]
 def _report(cluster: str, day: str) -> DayReport:
     """Raises Http404, DayReport.DoesNotExist."""
     return report_selectors.day_report(selectors.cluster_head(cluster), _day(day))
+
+
+def _file(report: DayReport, table: str) -> Path:
+    """Raises Http404 where the file is not on this machine."""
+    path = parquet_files.day_file(report, table)
+    if path is None:
+        raise Http404
+    return path
+
+
+def _sent(path: Path, name: str) -> FileResponse:
+    return FileResponse(path.open("rb"), as_attachment=True, filename=name, content_type=parquet_files.MEDIA_TYPE)
 
 
 def _day(text: str) -> date:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,14 +16,21 @@ from mqadmin.api.serializers.subscriptions import (
     ComparisonSerializer,
     SubscriptionCheckedSerializer,
     SubscriptionCheckSerializer,
+    wanted_rows,
 )
 from mqadmin.clusters import selectors
+from mqadmin.clusters.models import Cluster
+from mqadmin.live.events import live_group
 from mqadmin.subscriptions.consistency import MemberView, Wanted
-from mqadmin.subscriptions.selectors import ComparedGroup, compared, would_conflict
+from mqadmin.subscriptions.selectors import ComparedGroup, clusters_with, compared, would_conflict
 
 
 class Comparison(Resource):
     """The members of a group compared: by their own answers, else by their heartbeats."""
+
+    def live_groups(self, **names: str) -> Sequence[str]:
+        """Returns those of the group wherever there is one of its name: what it subscribes to there is told, too."""
+        return [live_group(cluster, names["group"]) for cluster in clusters_with(names["group"], Cluster.objects.all())]
 
     @extend_schema(
         operation_id="compare_group_members", summary="Compare the members of a group", responses=ComparisonSerializer
@@ -32,7 +40,10 @@ class Comparison(Resource):
             found = compared(selectors.group_head(cluster, group), clusters_seen(request))
             shown = {
                 "findings": _with_skipped(found),
+                "table": wanted_rows(found.view.table),
                 "members": found.view.members,
+                "history": [change._asdict() for change in found.history],
+                "elsewhere": found.elsewhere,
                 "unknown_count": found.unknown_count,
             }
             return Response(ComparisonSerializer(shown).data)
@@ -41,7 +52,8 @@ class Comparison(Resource):
 
 
 def _with_skipped(found: ComparedGroup) -> list[dict[str, Any]]:
-    return [{**asdict(one), "skipped": skipped} for one, skipped in zip(found.findings, found.skipped, strict=True)]
+    pairs = zip(found.findings, found.skipped, strict=True)
+    return [{**asdict(one), "is_tie": one.is_tie, "skipped": skipped} for one, skipped in pairs]
 
 
 class Check(Resource):

@@ -17,8 +17,10 @@ from django.test import Client
 from mqadmin.api.views.dead_letters import DeadLetterExport
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters import archive_marks, matching_rows
-from mqadmin.deadletters.models import Failure
+from mqadmin.deadletters.models import Failure, FailureHour
 from mqadmin.people.masking import read_rules
+from mqadmin.replays.models import ReplayEntry, ReplayJob
+from mqadmin.replays.states import EntryState, Target
 from remoting.wire.properties import Property
 from tests.support import console_rows as seed
 from tests.support.dead_letter_brokers import dead_message
@@ -55,6 +57,12 @@ def test_failures_are_listed_of_a_cluster_and_of_a_group(http: Client) -> None:
         ({"q": "order-2"}, 1),
         ({"until": "2023-11-14T00:00:00Z"}, 0),
         ({"since": "2023-11-14T00:00:00Z"}, 5),
+        ({"attempts": "16"}, 5),
+        ({"attempts": "15"}, 0),
+        ({"attempts": "2147483647"}, 0),
+        ({"user_property": "tenant=acme"}, 0),
+        ({"born_since": "2023-11-14T00:00:00Z", "born_until": "2023-11-15T00:00:00Z"}, 5),
+        ({"born_until": "2023-11-14T00:00:00Z"}, 0),
     ],
 )
 def test_dead_letters_are_found(http: Client, query: dict[str, str], count: int) -> None:
@@ -93,6 +101,8 @@ def test_one_comes_with_its_properties_and_its_body(http: Client) -> None:
     assert {
         **listed,
         "properties": shown["properties"],
+        "body_is_kept": True,
+        "replays": [],
         "body": shown["body"],
         "attempts": [],
         "mended": None,
@@ -180,3 +190,46 @@ def test_failures_are_grouped_and_say_what_changed_when_they_began(http: Client,
     found = get(http, f"failures/{failure.pk}/beginning")
     assert (found["rebalances"], found["actions"]) == ([], [])
     assert found["since"] < found["until"]
+
+
+def test_a_failure_comes_with_its_share_and_its_trend(http: Client, now: datetime) -> None:
+    failure = Failure.objects.get(failure_class="PaymentTimeout")
+    FailureHour.objects.create(failure=failure, hour=now.replace(minute=0, second=0, microsecond=0), dead_count=2)
+    found = get(http, f"failures/{failure.pk}")
+    listed = next(row for row in get(http, "failures")["items"] if row["id"] == failure.pk)
+    assert found == {**listed, "share": 0.6, "trend": [*[0] * 23, 2]}
+    assert http.get("/api/v1/clusters/local/failures/999999").status_code == 404
+
+
+def test_an_archived_failure_has_no_share(http: Client, now: datetime) -> None:
+    Failure.objects.filter(failure_class="PaymentTimeout").update(archived_at=now)
+    failure = Failure.objects.get(failure_class="PaymentTimeout")
+    assert get(http, f"failures/{failure.pk}")["share"] is None
+
+
+def test_failures_are_found_by_the_topic_that_messages_were_first_sent_to(http: Client) -> None:
+    assert len(get(http, "failures", topic="orders")["items"]) == 3
+    assert get(http, "failures", topic="returns")["items"] == []
+    assert get(http, "failures/grouped", by="class", topic="returns")["items"] == []
+
+
+def test_one_says_what_replays_did_with_it_and_by_which_key_that_is_found(
+    http: Client, cluster: Cluster, now: datetime
+) -> None:
+    listed = get(http, "dead-letters", q="UNIQ2")["items"][0]
+    job = ReplayJob.objects.create(
+        cluster=cluster,
+        identity="x",
+        group_name="billing",
+        until_id=0,
+        target=Target.GROUP,
+        rate_per_s=1,
+        stop_percent=0,
+        created_at=now,
+        total_count=1,
+        unknown_count=1,
+    )
+    entry = ReplayEntry.objects.create(job=job, dead_letter_id=listed["id"], state=EntryState.UNKNOWN, words="why")
+    (told,) = get(http, f"dead-letters/{listed['id']}")["replays"]
+    assert (told["replay"], told["entry"], told["state"], told["words"]) == (job.pk, entry.pk, "unknown", "why")
+    assert told["lookup_key"] == f"replay-{job.token}-{entry.pk}"

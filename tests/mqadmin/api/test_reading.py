@@ -106,6 +106,7 @@ def test_a_group_is_shown_with_its_verdict_and_figures(http: Client, group: Grou
     assert shown["lag"]["value"] == 12_049
     assert shown["lag"]["seen_at"]
     assert shown["behind"]["is_at_least"] is True
+    assert shown["behind"]["method"] == "from_samples"
     assert shown["drain"] == {"when": "never", "seconds": None, "confidence": "few_samples", "per_s": 0.0}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -11,6 +11,7 @@ from django.test import Client
 from mqadmin.clusters.models import Cluster
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.states import EntryState, Target
+from tests.support import console_rows as seed
 
 
 @pytest.fixture
@@ -45,6 +46,48 @@ def test_replays_are_read_with_their_ledger_page_by_page(http: Client, job: Repl
     assert [one["message_id"] for one in (*first["items"], *second["items"])] == ["m2", "m1", "m0"]
     assert [one["message_id"] for one in http.get(f"{entries}?state=unknown").json()["items"]] == ["m1"]
     assert http.get("/api/v1/clusters/local/replays/999").status_code == 404
+
+
+def test_a_ledger_says_by_which_key_a_message_is_found_and_whether_the_group_is_past_it(
+    http: Client, cluster: Cluster, job: ReplayJob, now: datetime
+) -> None:
+    billing = seed.make_group(cluster, "billing", now=now)
+    seed.make_queue_offset(billing, "%RETRY%billing", 0, now=now, committed_offset=7)
+    for number, (state, place) in enumerate(
+        ((EntryState.SENT, 6), (EntryState.SENT, 7), (EntryState.WAITING, None), (EntryState.SENT, None))
+    ):
+        ReplayEntry.objects.create(
+            job=job,
+            message_id=f"n{number}",
+            state=state,
+            topic="%RETRY%billing",
+            broker_name="broker-a",
+            queue_id=0,
+            queue_offset=place,
+            new_id="id" if place is not None else "",
+        )
+    entries = http.get(f"/api/v1/clusters/local/replays/{job.pk}/entries").json()["items"][:4]
+    assert [one["group_is_past"] for one in entries] == [None, None, False, True]
+    keys = [f"replay-{job.token}-{one['id']}" for one in entries]
+    assert [one["lookup_key"] for one in entries] == [keys[0], "", *keys[2:]]
+
+
+def test_an_entry_says_what_became_of_it(http: Client, job: ReplayJob, now: datetime) -> None:
+    entry = ReplayEntry.objects.filter(job=job, message_id="m2")
+    later = now + timedelta(hours=1)
+    entries = f"/api/v1/clusters/local/replays/{job.pk}/entries"
+
+    def told() -> list[object]:
+        one = http.get(entries).json()["items"][0]
+        return [one["became"], one["failed_attempt"], one["retry_at"] is not None]
+
+    assert told() == ["not_known", None, False]
+    entry.update(failed_attempt=2, retry_at=later)
+    assert told() == ["retrying", 2, True]
+    assert [one["message_id"] for one in http.get(f"{entries}?state=failed").json()["items"]] == ["m2"]
+    entry.update(dead_again_id=1)
+    assert told() == ["dead_again", 2, True]
+    assert http.get(f"{entries}?state=unknown").json()["items"][0]["became"] is None
 
 
 def test_a_ledger_is_exported_and_one_that_is_not_there_is_not_found(http: Client, job: ReplayJob) -> None:
