@@ -29,10 +29,14 @@
   // Groups are told apart by their place: two long names may look alike when they are cut.
   const rows = (names) => [...new Set(names)];
 
+  // What lies over it can still be read.
+  const faint = (tone) => tone.replace(/^rgb\(/, "rgba(").replace(/\)$/, ", 0.25)");
+
   // Of what stands upright the values are numbers.
   const upright = (one, tones) => {
     const tone = tones[one.tone];
-    return { ...one, marker: { color: tone }, line: { color: tone, width: 2 }, connectgaps: false,
+    if (one.is_band) return { ...one, fillcolor: faint(tone), hoverinfo: "skip" };
+    return { ...one, marker: { color: tone }, line: { color: tone, width: one.width ?? 2 }, connectgaps: false,
       hovertemplate: "%{x} · %{y}<extra>%{fullData.name}</extra>" };
   };
 
@@ -43,6 +47,11 @@
       return { ...one, y, colorscale: scale, xgap: 1, ygap: 1, hoverongaps: false, showscale: wide, colorbar: { thickness: 10, outlinewidth: 0 },
         customdata: one.y.map((name) => one.x.map(() => plain(name))), hovertemplate: `%{customdata} · %{x}${typeof one.x[0] === "number" ? ":00" : ""} · %{z}<extra></extra>` };
     }
+    if (one.type === "funnel") {
+      // Where a bar is too narrow its figure stands beside it.
+      return { ...one, y, textinfo: "text", textposition: "auto", insidetextfont: { color: tones.ground }, outsidetextfont: { color: tones.foreground }, cliponaxis: false,
+        marker: { color: one.tones.map((name) => tones[name]) }, connector: { fillcolor: tones.line, line: { width: 0 } }, customdata: one.y.map(plain), hovertemplate: "%{customdata} · %{text}<extra></extra>" };
+    }
     return { ...one, y, marker: { color: tones[one.tone] }, customdata: one.y.map(plain), hovertemplate: "%{customdata} · %{x}<extra>%{fullData.name}</extra>" };
   };
 
@@ -52,6 +61,9 @@
     for (const name of ["ground", "low", "foreground", "line", "accent", "slow", "stalled", "quiet", "rewound"]) tones[name] = colour(name);
     const names = figure.upright ? [] : rows(figure.data.flatMap((one) => one.y));
     const room = width ?? place.clientWidth;
+    const kind = figure.data[0].type;
+    // A band that is first has corners, and no place for what is missing.
+    const places = figure.data.at(-1).x;
     const most = room < NARROW_PX ? LABEL_CHARS_MAX / 2 : LABEL_CHARS_MAX;
     const layout = {
       height: width ? figure.height * PAPER_HEIGHT : figure.height,
@@ -64,7 +76,8 @@
       legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
       showlegend: figure.data.length > 1,
       dragmode: false,
-      xaxis: { gridcolor: tones.line, zerolinecolor: tones.line, automargin: true, ...(figure.upright || figure.data[0].type === "heatmap" ? { type: "category", showgrid: false, tickangle: 0, nticks: labels(figure.data[0].x, room), range: [-0.5, figure.data[0].x.length - 0.5] } : {}) },
+      xaxis: { gridcolor: tones.line, zerolinecolor: tones.line, automargin: true, visible: kind !== "funnel",
+        ...(figure.upright || kind === "heatmap" ? { type: "category", categoryorder: "array", categoryarray: places, showgrid: false, tickangle: 0, nticks: labels(places, room), range: [-0.5, places.length - 0.5] } : {}) },
       yaxis: figure.upright ? { gridcolor: tones.line, zerolinecolor: tones.line, automargin: true, rangemode: "tozero" } : { autorange: "reversed", automargin: true, showgrid: false, zeroline: false, tickmode: "array",
         tickvals: names.map((_, place) => place), ticktext: names.map((name) => plain(cut(name, most))) },
     };

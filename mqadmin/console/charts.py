@@ -16,18 +16,21 @@ from csp.decorators import csp_update
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
+from mqadmin.console.figures import count_text
+from mqadmin.reports.installed import can_draw
 from mqadmin.reports.models import GroupDay
 from mqadmin.reports.period_figures import PeriodPage
-from mqadmin.reports.selectors import GROUPS_DRAWN
+from mqadmin.reports.selectors import GROUPS_CHOSEN, GROUPS_DRAWN, DayPage
 
-# Bars next to each other that can be read on a phone.
-BARS_MAX = 12
 HOURS = 24
 # Each is a figure of its own.
 RIBBONS_MAX = 3
 ROW_PX = 22
 HEAD_PX = 90
 HEIGHT_PX_MIN = 260
+# Of names one below the other: few of them don't become as high as bricks.
+ROWS_PX_MIN = 150
+FUNNEL_PX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +67,17 @@ def with_charts(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResp
     return csp_update({"style-src-attr": [UNSAFE_INLINE], "img-src": ["blob:"]})(view)
 
 
-def day_charts(groups: Sequence[GroupDay]) -> list[Chart]:
-    """Returns the charts of a day that have something to show. `groups`: the worst first."""
-    drawn = [_heat_map(groups), _lag(groups), _growth(groups), _retries(groups), _skew(groups)]
-    return [chart for chart in drawn if chart is not None]
+def drawn(charts: Sequence[Chart]) -> dict[str, Any]:
+    """Returns what a page with these charts needs. Without Plotly only their tables are there, and the page says so."""
+    return {"charts": charts, "is_drawn": can_draw()}
+
+
+def day_charts(page: DayPage) -> list[Chart]:
+    """Returns the charts of a day that have something to show. The funnel is of all groups."""
+    report = page.report
+    found = [_heat_map(page.groups), _lag(page.lagging), _growth(page.grown)]
+    found += [_funnel(report.consumed, report.retried, report.dead), _retries(page.retried), _skew(page.skewed)]
+    return [chart for chart in found if chart is not None]
 
 
 def period_charts(page: PeriodPage) -> list[Chart]:
@@ -91,14 +101,15 @@ def period_charts(page: PeriodPage) -> list[Chart]:
             first=gettext("day"),
         )
 
-    drawn = [
+    found = [
         _day_heat_map(page, days),
         *_ribbons(page, days),
+        _funnel(*(sum(getattr(report, name) for report in page.days) for name in ("consumed", "retried", "dead"))),
         totals("produced", gettext("Messages that came in, beside the period before"), "produced", "accent"),
         totals("retried", gettext("Retries, beside the period before"), "retried", "slow"),
         totals("dead", gettext("Dead letters, beside the period before"), "dead", "stalled"),
     ]
-    return [chart for chart in drawn if any(any(value for value in row[1:]) for row in chart.rows)]
+    return [chart for chart in found if chart and any(any(value for value in row[1:]) for row in chart.rows)]
 
 
 def group_day_charts(row: GroupDay) -> list[Chart]:
@@ -109,7 +120,7 @@ def group_day_charts(row: GroupDay) -> list[Chart]:
     def values(index: int, unit: float = 1) -> list[float | None]:
         return [round(known[hour][index] / unit, 1) if hour in known else None for hour in range(HOURS)]
 
-    return [
+    found = [
         _upright(
             "lag",
             gettext("Lag by hour (UTC): mean, most"),
@@ -125,7 +136,9 @@ def group_day_charts(row: GroupDay) -> list[Chart]:
             {gettext("minutes"): ("stalled", values(2, 60))},
             first=gettext("hour"),
         ),
+        _funnel(row.consumed, row.retried, row.dead),
     ]
+    return [chart for chart in found if chart is not None]
 
 
 def _day_heat_map(page: PeriodPage, days: Sequence[str]) -> Chart:
@@ -134,34 +147,80 @@ def _day_heat_map(page: PeriodPage, days: Sequence[str]) -> Chart:
     names = [group.group_name for group in shown[:GROUPS_DRAWN]]
     over = {(row.group_name, f"{row.report.day:%m-%d}"): round(row.over_s / 60) for row in page.drawn}
     minutes = [[over.get((name, day)) for day in days] for name in names]
+    most = max((value or 0 for row in minutes for value in row), default=0) or 1
     return Chart(
         key="days",
         title=gettext("Minutes over the objective, by day (UTC)"),
-        data=[{"type": "heatmap", "x": list(days), "y": names, "z": minutes, "zmin": 0}],
+        # Without both bounds the colours begin at the least.
+        data=[{"type": "heatmap", "x": list(days), "y": names, "z": minutes, "zmin": 0, "zmax": most}],
         columns=[gettext("group"), *days],
         rows=[[name, *values] for name, values in zip(names, minutes, strict=True)],
-        height_px=max(HEIGHT_PX_MIN, HEAD_PX + ROW_PX * len(names)),
+        height_px=max(ROWS_PX_MIN, HEAD_PX + ROW_PX * len(names)),
         unit=gettext("minutes"),
     )
 
 
 def _ribbons(page: PeriodPage, days: Sequence[str]) -> Iterator[Chart]:
-    """Yields the lag of the worst groups day by day, from the median to the 99th percentile."""
+    """Yields the lag of the worst groups day by day: a band from the median to the 95th percentile, and the most."""
     for number, group in enumerate(page.groups[:RIBBONS_MAX]):
         rows = {f"{row.report.day:%m-%d}": row for row in page.drawn if row.group_name == group.group_name}
         found = [rows.get(day) for day in days]
-        yield _upright(
-            f"ribbon{number}",
-            gettext("Lag of %(group)s by day: median, 95th, 99th percentile") % {"group": group.group_name},
-            days,
+        title = gettext("Lag of %(group)s by day: median to 95th percentile, most") % {"group": group.group_name}
+        yield _ribbon(f"ribbon{number}", title, days, found, first=gettext("day"))
+
+
+def _ribbon(key: str, title: str, x: Sequence[str], found: Sequence[GroupDay | None], *, first: str) -> Chart:
+    """Returns a band with its edges, and a line. Where a row is missing both are interrupted."""
+    median, high, most = (
+        [None if row is None else getattr(row, name) for row in found] for name in ("lag_p50", "lag_p95", "lag_max")
+    )
+    names = (gettext("median"), gettext("95th percentile"), gettext("most"))
+    corners = [corner for part in _unbroken(found) for corner in (*_outline(part, x, median, high), (None, None))]
+    line = {"type": "scatter", "mode": "lines+markers", "x": list(x)}
+    return Chart(
+        key=key,
+        title=title,
+        data=[
             {
-                gettext("99th percentile"): ("slow", [getattr(row, "lag_p99", None) for row in found]),
-                gettext("95th percentile"): ("accent", [getattr(row, "lag_p95", None) for row in found]),
-                gettext("median"): ("quiet", [getattr(row, "lag_p50", None) for row in found]),
+                "type": "scatter",
+                "mode": "none",
+                "fill": "toself",
+                "tone": "accent",
+                "is_band": True,
+                "name": gettext("median to 95th percentile"),
+                "x": [day for day, _lag in corners],
+                "y": [lag for _day, lag in corners],
             },
-            first=gettext("day"),
-            lines=True,
-        )
+            # The edges of the band are named where somebody points at them.
+            {**line, "name": names[1], "tone": "accent", "y": high, "width": 1, "showlegend": False},
+            {**line, "name": names[0], "tone": "quiet", "y": median, "showlegend": False},
+            {**line, "name": names[2], "tone": "slow", "y": most},
+        ],
+        columns=[first, *names],
+        rows=[list(row) for row in zip(x, median, high, most, strict=True)],
+        is_upright=True,
+    )
+
+
+def _unbroken(found: Sequence[GroupDay | None]) -> Iterator[range]:
+    """Yields the places of rows that stand next to each other.
+
+    >>> list(_unbroken(["a", "b", None, "c"]))
+    [range(0, 2), range(3, 4)]
+    """
+    begin = 0
+    for place, row in enumerate([*found, None]):
+        if row is None:
+            if place > begin:
+                yield range(begin, place)
+            begin = place + 1
+
+
+def _outline(
+    part: range, x: Sequence[str], low: Sequence[float | None], high: Sequence[float | None]
+) -> list[tuple[str, float | None]]:
+    """Returns the corners of a band: along its upper edge, and back along the lower one."""
+    return [*((x[place], high[place]) for place in part), *((x[place], low[place]) for place in reversed(part))]
 
 
 def _upright(
@@ -202,7 +261,7 @@ def _heat_map(groups: Sequence[GroupDay]) -> Chart | None:
         data=[{"type": "heatmap", "x": list(range(HOURS)), "y": names, "z": minutes, "zmin": 0, "zmax": 60}],
         columns=[gettext("group"), *map(str, range(HOURS))],
         rows=[[name, *values] for name, values in zip(names, minutes, strict=True)],
-        height_px=max(HEIGHT_PX_MIN, HEAD_PX + ROW_PX * len(shown)),
+        height_px=max(ROWS_PX_MIN, HEAD_PX + ROW_PX * len(shown)),
         unit=gettext("minutes"),
     )
 
@@ -216,7 +275,7 @@ def _lag(groups: Sequence[GroupDay]) -> Chart | None:
     return _bars(
         "lag",
         gettext("Lag: median, 95th percentile, most"),
-        sorted((row for row in groups if row.lag_max), key=lambda row: -row.lag_p95),
+        groups,
         {
             gettext("median"): ("quiet", lambda row: row.lag_p50),
             gettext("95th percentile"): ("accent", lambda row: row.lag_p95),
@@ -229,7 +288,7 @@ def _growth(groups: Sequence[GroupDay]) -> Chart | None:
     return _bars(
         "growth",
         gettext("Messages that came in, beside the same weekday before"),
-        sorted((row for row in groups if row.produced_before is not None), key=lambda row: -row.produced),
+        groups,
         {
             gettext("a week before"): ("quiet", lambda row: row.produced_before),
             gettext("this day"): ("accent", lambda row: row.produced),
@@ -240,8 +299,8 @@ def _growth(groups: Sequence[GroupDay]) -> Chart | None:
 def _retries(groups: Sequence[GroupDay]) -> Chart | None:
     return _bars(
         "retries",
-        gettext("From consumed to dead: retries and dead letters"),
-        sorted((row for row in groups if row.retried or row.dead), key=lambda row: -(row.retried + row.dead)),
+        gettext("Groups with most retries and dead letters"),
+        groups,
         {
             gettext("retried"): ("slow", lambda row: row.retried),
             gettext("dead"): ("stalled", lambda row: row.dead),
@@ -249,11 +308,43 @@ def _retries(groups: Sequence[GroupDay]) -> Chart | None:
     )
 
 
+def _funnel(consumed: int, retried: int, dead: int) -> Chart | None:
+    """Returns how many of the messages came back, and how many died; None where none did."""
+    if not retried and not dead:
+        return None
+    steps = (
+        (gettext("consumed"), "accent", consumed),
+        (gettext("retried"), "slow", retried),
+        (gettext("dead"), "stalled", dead),
+    )
+    counts = [count for _name, _tone, count in steps]
+    shares = [f"{100 * count / consumed:.3g} %" if consumed else "–" for count in counts]
+    return Chart(
+        key="funnel",
+        title=gettext("From consumed to dead: retries and dead letters"),
+        data=[
+            {
+                "type": "funnel",
+                "x": counts,
+                "y": [name for name, _tone, _count in steps],
+                "text": [
+                    count_text(count) if number == 0 else f"{count_text(count)} · {share}"
+                    for number, (count, share) in enumerate(zip(counts, shares, strict=True))
+                ],
+                "tones": [tone for _name, tone, _count in steps],
+            }
+        ],
+        columns=[gettext("step"), gettext("messages"), gettext("of those consumed")],
+        rows=[[name, count, share] for (name, _tone, count), share in zip(steps, shares, strict=True)],
+        height_px=FUNNEL_PX,
+    )
+
+
 def _skew(groups: Sequence[GroupDay]) -> Chart | None:
     return _bars(
         "skew",
         gettext("Hot queues: lag of the fullest queue over that of an even one"),
-        sorted((row for row in groups if row.skew), key=lambda row: -(row.skew or 0)),
+        groups,
         {gettext("times an even queue"): ("rewound", lambda row: row.skew)},
     )
 
@@ -264,8 +355,8 @@ def _bars(
     rows: Sequence[GroupDay],
     series: Mapping[str, tuple[str, Callable[[GroupDay], float | None]]],
 ) -> Chart | None:
-    """Returns lying bars, a row a group; None without any row."""
-    shown = rows[:BARS_MAX]
+    """Returns lying bars, a row a group, as many as can be read on a phone; None without any row."""
+    shown = rows[:GROUPS_CHOSEN]
     if not shown:
         return None
     names = [row.group_name for row in shown]
@@ -278,5 +369,5 @@ def _bars(
         ],
         columns=[gettext("group"), *series],
         rows=[[row.group_name, *(of(row) for _, of in series.values())] for row in shown],
-        height_px=max(HEIGHT_PX_MIN, HEAD_PX + ROW_PX * len(shown) * len(series)),
+        height_px=max(ROWS_PX_MIN, HEAD_PX + ROW_PX * len(shown) * len(series)),
     )

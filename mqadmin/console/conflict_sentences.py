@@ -41,7 +41,8 @@ def _skipped(found: Finding, of_it: Skipped) -> str:
                 "At most %(count)s messages of %(topic)s: so many did the group’s progress pass since. Those among "
                 "them that matched were consumed; brokers do not count the others, so the number itself is not known."
             )
-            return text % {"count": count_text(of_it.at_most or 0), "topic": found.topic}
+            said = text % {"count": count_text(of_it.at_most or 0), "topic": found.topic}
+            return f"{said} {_moved_back(of_it.moved_back_count)}".strip()
         case SkippedMethod.WAITS:
             return gettext(
                 "None where the group has committed an offset: what nobody reads waits, and is lag. On a queue "
@@ -53,6 +54,18 @@ def _skipped(found: Finding, of_it: Skipped) -> str:
             return gettext("Not known: the brokers do not count what is skipped, and progress does not tell it here.")
         case _:
             assert_never(of_it.method)
+
+
+def _moved_back(count: int) -> str:
+    if not count:
+        return ""
+    return ngettext(
+        "An offset was moved back meanwhile: what was passed again counts again, and what was passed between the two "
+        "samples of that moment is not in it.",
+        "Offsets were moved back %(n)d times meanwhile: what was passed again counts again, and what was passed "
+        "between the two samples of such a moment is not in it.",
+        count,
+    ) % {"n": count}
 
 
 def conflict_reason(row: GroupConflict) -> str:
@@ -72,6 +85,10 @@ def _line(found: Finding, what: str, causes: str, remedy: str) -> ConflictLine:
         "in_force": found.in_force,
         "winner": found.winner,
     }
+    if found.is_tie:
+        what = f"{what} " + gettext(
+            "Nothing has a majority, so numbers accuse nobody: who was there first is not named."
+        )
     return ConflictLine(what % values, causes % values, remedy % values, found.since)
 
 

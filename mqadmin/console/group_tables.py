@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import groupby
 
 from mqadmin.actions.present import OnBrokers
+from mqadmin.clusters.figures import NEVER_TOLD, Figure
 from mqadmin.clusters.held_queues import in_flight_sum, read
 from mqadmin.clusters.models import Group, Member, MemberProgress, QueueOffset
 from mqadmin.clusters.progress import queue_of
@@ -15,43 +17,83 @@ from mqadmin.console.action_values import LABELS, value_text
 from mqadmin.groups.settings import default_values
 from mqadmin.lag.broadcasting import MemberLag
 from mqadmin.lag.in_flight import Held
-from mqadmin.lag.queue_verdicts import judge_queue
+from mqadmin.lag.queue_verdicts import QueueMoment, judge_queue
 from mqadmin.lag.verdicts import Judgement, reason
 from remoting.wire.bodies.message_queue import MessageQueue
+
+# A queue whose figures are older than the newest by more says so in its own row.
+SAME_AGE = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLine:
-    """`is_first` of its topic: the topic's name is not repeated on the others. `held`: what its member said of it."""
+    """`held`: what its member said of it. `is_older` than the newest of the table, or never updated."""
 
     queue: QueueOffset
-    is_first: bool
     judgement: Judgement
     held: Held | None = None
+    is_older: bool = False
 
     @property
     def reason(self) -> str:
         return reason(self.judgement.rule, self.judgement.numbers)
 
     @property
-    def in_flight(self) -> int | None:
-        return self.held.of.in_flight if self.held is not None else None
+    def in_flight(self) -> Figure:
+        return NEVER_TOLD if self.held is None else Figure(self.held.of.in_flight, self.held.told_at)
 
 
-def queue_lines(
-    group: Group, queues: Sequence[QueueOffset], now: datetime, held: Mapping[MessageQueue, Held] | None = None
-) -> list[QueueLine]:
-    """Keeps the selector's order (topic, broker, queue id), with the retry topic moved to the end."""
-    ordered = sorted(queues, key=lambda queue: queue.is_retry)
-    return [
+@dataclass(frozen=True, slots=True)
+class TopicQueues:
+    """The queues of one topic. `broker_name`: the broker that has all of them; "" where several do."""
+
+    topic_name: str
+    broker_name: str
+    lines: Sequence[QueueLine]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTable:
+    """`updated_at`: of the newest figures. `told_at`: the oldest of the members' words; None where none told any."""
+
+    topics: Sequence[TopicQueues]
+    updated_at: datetime | None
+    told_at: datetime | None
+
+
+def queue_table(
+    group: Group,
+    queues: Sequence[QueueOffset],
+    now: datetime,
+    held: Mapping[MessageQueue, Held] | None = None,
+    past: Mapping[MessageQueue, Sequence[QueueMoment]] | None = None,
+) -> QueueTable:
+    """Keeps the selector's order (topic, broker, queue id), with the retry topic moved to the end.
+
+    `held`, `past`: what members said of their queues, and the samples of these, where they are known.
+    """
+    known = [queue.true_until for queue in queues if queue.true_until is not None]
+    updated_at = max(known, default=None)
+    lines = [
         QueueLine(
             queue,
-            is_first=index == 0 or ordered[index - 1].topic_name != queue.topic_name,
-            judgement=judge_queue(group, queue, now, held),
-            held=(held or {}).get(queue_of(queue)),
+            judge_queue(group, queue, now, held, (past or {}).get(queue_of(queue), ())),
+            (held or {}).get(queue_of(queue)),
+            is_older=queue.true_until is None or (updated_at is not None and updated_at - queue.true_until > SAME_AGE),
         )
-        for index, queue in enumerate(ordered)
+        for queue in sorted(queues, key=lambda queue: queue.is_retry)
     ]
+    told = [line.held.told_at for line in lines if line.held is not None and line.in_flight.value is not None]
+    return QueueTable(
+        [_topic_queues(list(some)) for _, some in groupby(lines, key=lambda line: line.queue.topic_name)],
+        updated_at,
+        min(told, default=None),
+    )
+
+
+def _topic_queues(lines: Sequence[QueueLine]) -> TopicQueues:
+    brokers = {line.queue.broker_name for line in lines}
+    return TopicQueues(lines[0].queue.topic_name, brokers.pop() if len(brokers) == 1 else "", lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from mqadmin.console.figures import count_text, duration_text, rate_text
 from mqadmin.reports.models import DayReport, GroupDay
 from mqadmin.reports.period_figures import PeriodPage
 from mqadmin.reports.periods import Period, PeriodKind
-from mqadmin.reports.selectors import DayPage
+from mqadmin.reports.selectors import DayPage, Worse
 
 # Groups that a sentence names; the table has the others.
 NAMED_MAX = 3
@@ -40,14 +40,14 @@ def day_sentences(page: DayPage) -> list[str]:
     return [
         *_worse(page.worse),
         *_abandoned(page.abandoned),
-        *_unusual(page.groups),
-        *_in_conflict(page.groups),
+        *_unusual(page.unusual),
+        *_in_conflict(page.in_conflict),
         *_against_yesterday(page),
-        *_hot(page.groups),
-        *_skewed(page.groups),
+        *_hot(page.hot),
+        *_skewed(page.uneven),
         *_retried(page.report),
         *_dead(page),
-        *_short(page.groups),
+        *_short(page.short),
     ]
 
 
@@ -147,6 +147,7 @@ def stage_text(stage: str) -> str:
 
 
 _STAGES: Mapping[str, Callable[[], str]] = {
+    "sampling": lambda: gettext("waiting for the first samples"),
     "appending": lambda: gettext("adding what is new to the history"),
     "starting": lambda: gettext("starting Spark"),
     "computing": lambda: gettext("computing the figures"),
@@ -161,15 +162,31 @@ _UNUSUAL: Mapping[str, Callable[[], str]] = {
 }
 
 
-def _worse(worse: Sequence[GroupDay]) -> Iterator[str]:
-    for row in worse[:NAMED_MAX]:
-        before_s = row.over_s_before or 0
-        words = gettext("%(group)s got worse: over its objective for %(now)s, a week before for %(before)s.")
-        yield words % {
-            "group": row.group_name,
-            "now": duration_text(row.over_s * 1000),
-            "before": duration_text(before_s * 1000),
-        }
+def _worse(worse: Sequence[Worse]) -> Iterator[str]:
+    for one in worse[:NAMED_MAX]:
+        yield _GOT_WORSE[one.figure](one)
+
+
+def _named(one: Worse, text: Callable[[int], str]) -> dict[str, str]:
+    return {"group": one.group_name, "now": text(round(one.now)), "before": text(round(one.before))}
+
+
+_GOT_WORSE: Mapping[str, Callable[[Worse], str]] = {
+    "over_s": lambda one: (
+        gettext("%(group)s got worse: over its objective for %(now)s, a week before for %(before)s.")
+        % _named(one, lambda seconds: duration_text(seconds * 1000))
+    ),
+    "dead": lambda one: (
+        gettext("%(group)s got worse: %(now)s dead letters, a week before %(before)s.") % _named(one, count_text)
+    ),
+    "retried": lambda one: (
+        gettext("%(group)s got worse: %(now)s retries, a week before %(before)s.") % _named(one, count_text)
+    ),
+    "lag_p95": lambda one: (
+        gettext("%(group)s got worse: for 95%% of the time its lag was at most %(now)s, a week before %(before)s.")
+        % _named(one, count_text)
+    ),
+}
 
 
 def _abandoned(abandoned: Sequence[GroupDay]) -> Iterator[str]:
@@ -179,20 +196,19 @@ def _abandoned(abandoned: Sequence[GroupDay]) -> Iterator[str]:
 
 
 def _unusual(groups: Sequence[GroupDay]) -> Iterator[str]:
-    for row in [row for row in groups if row.anomalies][:NAMED_MAX]:
+    for row in groups[:NAMED_MAX]:
         words = gettext("Unusual in %(group)s at %(what)s.")
         yield words % {"group": row.group_name, "what": anomaly_text(row.anomalies[0])}
 
 
 def _in_conflict(groups: Sequence[GroupDay]) -> Iterator[str]:
-    for row in sorted((row for row in groups if row.conflict_s), key=lambda row: -row.conflict_s)[:NAMED_MAX]:
+    for row in groups[:NAMED_MAX]:
         words = gettext("Members of %(group)s did not subscribe to the same for %(time)s.")
         yield words % {"group": row.group_name, "time": duration_text(row.conflict_s * 1000)}
 
 
 def _skewed(groups: Sequence[GroupDay]) -> Iterator[str]:
-    skewed = max((row for row in groups if row.produced_skew), key=lambda row: row.produced, default=None)
-    if skewed is not None:
+    for skewed in groups[:1]:
         words = gettext("Keys are uneven in what %(group)s consumes: %(queue)s gets %(skew)s times its share.")
         yield words % {"group": skewed.group_name, "queue": skewed.skewed_queue, "skew": skewed.produced_skew}
 
@@ -208,7 +224,7 @@ def _retried(report: DayReport) -> Iterator[str]:
 
 
 def _short(groups: Sequence[GroupDay]) -> Iterator[str]:
-    for row in [row for row in groups if row.is_short][:NAMED_MAX]:
+    for row in groups[:NAMED_MAX]:
         words = gettext(
             "In 30 days %(group)s may have to consume up to %(high)s messages a second in its busiest hour; "
             "the most that it was seen to consume is %(most)s."
@@ -234,8 +250,7 @@ def _against_yesterday(page: DayPage) -> Iterator[str]:
 
 
 def _hot(groups: Sequence[GroupDay]) -> Iterator[str]:
-    hot = max((row for row in groups if row.skew and row.lag_max), key=lambda row: row.lag_p95, default=None)
-    if hot is not None:
+    for hot in groups[:1]:
         words = gettext("In %(group)s the queue %(queue)s has %(skew)s times the lag of an even one.")
         yield words % {"group": hot.group_name, "queue": hot.hot_queue, "skew": hot.skew}
 
@@ -246,8 +261,8 @@ def _dead(page: DayPage) -> Iterator[str]:
     words = ngettext("%(n)s message died", "%(n)s messages died", page.report.dead) % {
         "n": count_text(page.report.dead)
     }
-    most = max(page.groups, key=lambda row: row.dead)
-    if most.dead and most.top_failure:
+    most = next(iter(page.deadly), None)
+    if most is not None and most.top_failure:
         yield gettext("%(died)s, most in %(group)s, of %(failure)s.") % {
             "died": words,
             "group": most.group_name,

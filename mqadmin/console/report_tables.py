@@ -5,8 +5,9 @@ A day and a period share the columns that both have. None is a figure that is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from django.template.defaultfilters import floatformat
@@ -33,9 +34,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class GroupLine:
-    """A row: a group, and its figures below the titles."""
+    """A row: a group, the day on which it is looked at, and its figures below the titles."""
 
     group_name: str
+    day: date
     figures: Sequence[str | None]
 
 
@@ -47,17 +49,25 @@ class GroupTable:
     lines: Sequence[GroupLine]
 
 
-def day_table(rows: Iterable[GroupDay]) -> GroupTable:
-    return _table(_DAY, rows)
+def day_table(rows: Iterable[GroupDay], day: date) -> GroupTable:
+    return GroupTable(_titles(_DAY), [GroupLine(row.group_name, day, _figures(_DAY, row)) for row in rows])
 
 
-def period_table(rows: Iterable[GroupPeriod]) -> GroupTable:
-    return _table(_PERIOD, rows)
+def period_table(rows: Iterable[GroupPeriod], worst_days: Mapping[str, date]) -> GroupTable:
+    """`worst_days`: of each group, which its row leads to."""
+    lines = []
+    for row in rows:
+        day = worst_days[row.group_name]
+        lines.append(GroupLine(row.group_name, day, [f"{day:%m-%d}", *_figures(_PERIOD, row)]))
+    return GroupTable([gettext("worst day"), *_titles(_PERIOD)], lines)
 
 
-def _table(columns: Sequence[Column], rows: Iterable[GroupDay] | Iterable[GroupPeriod]) -> GroupTable:
-    lines = [GroupLine(row.group_name, [column.of(row) for column in columns]) for row in rows]
-    return GroupTable([str(column.title) for column in columns], lines)
+def _titles(columns: Iterable[Column]) -> list[str]:
+    return [str(column.title) for column in columns]
+
+
+def _figures(columns: Iterable[Column], row: GroupDay | GroupPeriod) -> list[str | None]:
+    return [column.of(row) for column in columns]
 
 
 def _time(seconds: float) -> str:

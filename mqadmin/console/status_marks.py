@@ -48,6 +48,10 @@ MARKS: dict[str, Mark] = {
     "not_running": Mark(gettext_lazy("NOT RUNNING"), _SQUARE, "stalled"),
     "differs": Mark(gettext_lazy("DIFFERS"), _DIAMOND, "slow"),
     "asked": Mark(gettext_lazy("NEEDS APPROVAL"), _TRIANGLE, "slow"),
+    # how often a group rebalances
+    "calm": Mark(gettext_lazy("CALM"), _DISC, "ok"),
+    "restless": Mark(gettext_lazy("RESTLESS"), _TRIANGLE, "slow"),
+    "churning": Mark(gettext_lazy("CHURNING"), _SQUARE, "stalled"),
     # a failure of dead letters
     "raised": Mark(gettext_lazy("RAISED"), _TRIANGLE, "slow"),
     # an alert, and what is told of it

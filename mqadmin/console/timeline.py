@@ -10,13 +10,16 @@ from typing import Any, assert_never
 
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.html import conditional_escape, escape
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop, ngettext, pgettext
 
 from mqadmin.console.figures import SECOND_MS, duration_text
 from mqadmin.console.stored_words import in_viewers_language
+from mqadmin.console.templatetags.numbers import clock
 from mqadmin.lag.hot_window import Gap
 from mqadmin.lag.models import SpanState
-from mqadmin.rebalances.churn import Churn, Restlessness
+from mqadmin.rebalances.churn import THRESHOLDS, Churn, Restlessness
 from mqadmin.rebalances.models import RebalanceKind, RebalanceSource
 from mqadmin.rebalances.selectors import RebalanceRow
 
@@ -41,16 +44,16 @@ QueueKey = tuple[str, str, str]
 
 @dataclass(slots=True)
 class QueueChange:
-    """The queues that one member gained and lost. `client_id` names the member."""
+    """The ids of queues that a member gained and lost, by topic, or topic and broker. `client_id` names the member."""
 
     client_id: str
-    gained: list[str] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
+    gained: dict[str, list[str]] = field(default_factory=dict)
+    lost: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One event, or one gap (then `event` is None). `day` is set on the first entry of a day.
+    """One event, or one gap (then `event` is None). `day` is set on the first entry of a day, in UTC.
 
     `tone` is the CSS class of the event's icon, `source` says how it is known, `pause` what it cost.
     """
@@ -86,33 +89,38 @@ def timeline(events: Iterable[RebalanceRow], gaps: Iterable[Gap] = ()) -> list[T
     for entry in merge(map(_event_entry, events), map(_gap_entry, gaps), key=lambda one: one.at, reverse=True):
         day = timezone.localtime(entry.at).date()
         is_first = day != last_day
-        entries.append(replace(entry, day=date_format(day, pgettext("date format", "l, j F Y")) if is_first else ""))
+        entries.append(replace(entry, day=date_format(day, pgettext("date format", "l j F Y")) if is_first else ""))
         last_day = day
     return entries
 
 
-def gap_text(gap: Gap) -> str:
-    """Says for how long the cluster was not sampled, and why as far as that is known."""
-    values = {
-        "since": date_format(timezone.localtime(_moment(gap.at_s)), "H:i:s"),
-        "until": date_format(timezone.localtime(_moment(gap.until_s)), "H:i:s"),
-        "lasted": duration_text((gap.until_s - gap.at_s) * SECOND_MS),
-        "why": in_viewers_language(gap.note),
-    }
+def gap_text(gap: Gap) -> SafeString:
+    """Says for how long the cluster was not sampled, and why as far as that is known. Its times are HTML elements."""
     match gap.state:
         case SpanState.PARTIAL:
-            return gettext("From %(since)s to %(until)s (%(lasted)s) not all was sampled: %(why)s.") % values
+            words = gettext("From %(since)s to %(until)s (%(lasted)s) not all was sampled: %(why)s.")
         case SpanState.FAILED:
-            return gettext("From %(since)s to %(until)s (%(lasted)s) nothing could be sampled: %(why)s.") % values
+            words = gettext("From %(since)s to %(until)s (%(lasted)s) nothing could be sampled: %(why)s.")
         case _:
-            return (
-                gettext("From %(since)s to %(until)s (%(lasted)s) nothing was sampled: what happened may be missing.")
-                % values
+            words = gettext(
+                "From %(since)s to %(until)s (%(lasted)s) nothing was sampled: what happened may be missing."
             )
+    return _with_times(
+        words,
+        since=clock(_moment(gap.at_s)),
+        until=clock(_moment(gap.until_s)),
+        lasted=duration_text((gap.until_s - gap.at_s) * SECOND_MS),
+        why=in_viewers_language(gap.note),
+    )
+
+
+def _with_times(words: str, **values: str) -> SafeString:
+    """Fills in values of which some are elements: live.js writes those in the viewer's time zone."""
+    return SafeString(escape(words) % {name: conditional_escape(value) for name, value in values.items()})
 
 
 def churn_text(churn: Churn) -> str:
-    """Says how restless a group is, with the numbers behind it."""
+    """Says what makes a group restless, or not: the numbers behind its word."""
     hour, day = churn.hour, churn.day
     counted = ngettext(
         "%(n)d rebalance in the last hour, %(day)d in the last 24 hours",
@@ -122,16 +130,24 @@ def churn_text(churn: Churn) -> str:
     if day.lost_count:
         lost = ngettext("%(n)d member was lost", "%(n)d members were lost", day.lost_count) % {"n": day.lost_count}
         counted = f"{counted}; {lost}"
-    values = {"counted": counted, "hour": hour.score, "day": day.score}
     match churn.restlessness:
-        case Restlessness.CHURNING:
-            return gettext("Churning: %(counted)s. Weighed: %(hour)d in the hour, %(day)d in the day.") % values
-        case Restlessness.RESTLESS:
-            return gettext("Restless: %(counted)s. Weighed: %(hour)d in the hour, %(day)d in the day.") % values
         case Restlessness.CALM:
-            return gettext("Calm: %(counted)s.") % values
+            return gettext("%(counted)s.") % {"counted": counted}
+        case Restlessness.RESTLESS:
+            words = gettext(
+                "%(counted)s. Weighed (a lost member 3, a changed subscription 2, else 1): %(hour)d in the hour, "
+                "%(day)d in the day; restless from %(of_hour)d or %(of_day)d on."
+            )
+        case Restlessness.CHURNING:
+            words = gettext(
+                "%(counted)s. Weighed (a lost member 3, a changed subscription 2, else 1): %(hour)d in the hour, "
+                "%(day)d in the day; churning from %(of_hour)d or %(of_day)d on."
+            )
         case other:
             assert_never(other)
+    of_hour, of_day = THRESHOLDS[churn.restlessness]
+    values = {"counted": counted, "hour": hour.score, "day": day.score, "of_hour": of_hour, "of_day": of_day}
+    return words % values
 
 
 def _event_entry(event: RebalanceRow) -> TimelineEntry:
@@ -202,13 +218,15 @@ def source_text(event: RebalanceRow) -> str:
         return gettext("reported by the broker")
     if event.source == RebalanceSource.RUNTIME:
         return gettext("by this project’s runtime")
-    if event.kind != RebalanceKind.QUEUES_MOVED:
-        return gettext("noticed between two samples")
     told = event.details.get("since")
+    is_move = event.kind == RebalanceKind.QUEUES_MOVED
     if not told:
-        return gettext("by the members' own word")
-    since = date_format(timezone.localtime(datetime.fromisoformat(told)), "H:i:s")
-    return gettext("by the members' own word, since %(since)s at the earliest") % {"since": since}
+        return gettext("by the members' own word") if is_move else gettext("noticed between two samples")
+    if is_move:
+        words = gettext("by the members' own word, since %(since)s at the earliest")
+    else:
+        words = gettext("noticed between two samples, after %(since)s")
+    return _with_times(words, since=clock(datetime.fromisoformat(told)))
 
 
 def pause_text(event: RebalanceRow) -> str:
@@ -235,16 +253,21 @@ def pause_text(event: RebalanceRow) -> str:
 
 
 def queue_changes(moves: Iterable[dict[str, object]]) -> list[QueueChange]:
-    """Returns what each member gained and lost in the end, in the order in which the members appear."""
+    """Returns what each member gained and lost in the end, in the order in which the members appear.
+
+    Topics are named with the broker where not all queues are on one.
+    """
     changes: dict[str, QueueChange] = {}
-    for (topic, _broker, queue_id), (previous, new) in _net_moves(moves).items():
-        queue = f"{topic} {queue_id}"
+    ends = _net_moves(moves)
+    is_one_broker = len({broker for _, broker, _ in ends}) == 1
+    for (topic, broker, queue_id), (previous, new) in ends.items():
         if previous == new:
             continue
+        name = topic if is_one_broker else f"{topic} · {broker}"
         if previous:
-            changes.setdefault(previous, QueueChange(previous)).lost.append(queue)
+            changes.setdefault(previous, QueueChange(previous)).lost.setdefault(name, []).append(queue_id)
         if new:
-            changes.setdefault(new, QueueChange(new)).gained.append(queue)
+            changes.setdefault(new, QueueChange(new)).gained.setdefault(name, []).append(queue_id)
     return list(changes.values())
 
 

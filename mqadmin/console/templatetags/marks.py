@@ -124,10 +124,21 @@ def lag_sparkline(packed: bytes | memoryview | str, now: datetime, size: str = "
 @register.simple_tag
 def trend_sparkline(hours: Sequence[int]) -> SafeString:
     """Draws how many came in each hour, the present one last, as inline SVG."""
+    words = ngettext("%(count)s in the last %(hours)d hours", "%(count)s in the last %(hours)d hours", sum(hours))
+    return _hours(hours, words)
+
+
+@register.simple_tag
+def first_hours_sparkline(hours: Sequence[int]) -> SafeString:
+    """Draws how many came in each of the first hours, as inline SVG."""
+    words = ngettext("%(count)s in the first %(hours)d hours", "%(count)s in the first %(hours)d hours", sum(hours))
+    return _hours(hours, words)
+
+
+def _hours(hours: Sequence[int], words: str) -> SafeString:
     drawn = sparkline.draw(hours, sparkline.SMALL, top_min=1)
     if drawn is None:
         return dash()
-    words = ngettext("%(count)s in the last %(hours)d hours", "%(count)s in the last %(hours)d hours", sum(hours))
     return _svg(drawn, sparkline.SMALL, words % {"count": f"{sum(hours):,}", "hours": len(hours)})
 
 

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext
 
-from mqadmin.clusters.figures import Behind, DrainConfidence, DrainKind, Figure
+from mqadmin.clusters.figures import Behind, BehindMethod, DrainConfidence, DrainKind, Figure
 from mqadmin.clusters.models import Group, TopicQueue
 from mqadmin.clusters.moments import moment_or_none
 from mqadmin.console import figures
@@ -23,6 +23,8 @@ register = template.Library()
 
 # an age beyond this is marked: two cycles of sampling
 OLD_AFTER = timedelta(seconds=30)
+# smaller versions of subscriptions count something else: September 2001
+MOMENTS_BEGIN_MS = 1_000_000_000_000
 # as mqadmin/lag/verdicts.py calls it
 KEEPS_UP = "keeps_up"
 READ_PERMISSION = 4
@@ -168,6 +170,13 @@ def clock(moment: datetime) -> SafeString:
 
 
 @register.simple_tag
+def version(sub_version: int) -> SafeString:
+    """Writes the version of a subscription: clients use the time at which they subscribed, in ms since the epoch."""
+    at = moment_or_none(sub_version) if sub_version > MOMENTS_BEGIN_MS else None
+    return clock(at) if at is not None else format_html("{}", sub_version)
+
+
+@register.simple_tag
 def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeString:
     """Writes how long the next message has been waiting; "≥" where only a minimum is known."""
     value = lag.value if isinstance(lag, Figure) else lag
@@ -177,7 +186,29 @@ def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeStri
         return unknown()
     if waiting.is_just_seen:
         return dash(gettext("the messages that wait came with the newest sample"))
-    return format_html("{}{}", "≥ " if waiting.is_at_least else "", elapsed(waiting.since, waiting.seen_until(now)))
+    return format_html(
+        '<span title="{}">{}{}</span>',
+        _behind_titles()[waiting.told_method],
+        "≥ " if waiting.is_at_least else "",
+        elapsed(waiting.since, waiting.seen_until(now)),
+    )
+
+
+@register.filter
+def behind_method(waiting: Behind) -> str:
+    """Returns how the time is known, in a word; "" where nothing waits, or it is not known."""
+    if waiting.is_just_seen:
+        return ""
+    words = {BehindMethod.EXACT: gettext("exact"), BehindMethod.FROM_SAMPLES: gettext("from samples"), None: ""}
+    return words[waiting.told_method]
+
+
+def _behind_titles() -> dict[BehindMethod | None, str]:
+    return {
+        BehindMethod.EXACT: gettext("exact: since the store time of the next message"),
+        BehindMethod.FROM_SAMPLES: gettext("from samples: at least since the first that found the next message"),
+        None: "",
+    }
 
 
 @register.simple_tag

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -15,7 +15,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from mqadmin.actions import runner
@@ -32,8 +32,10 @@ from mqadmin.deadletters import selectors as dead_letter_selectors
 from mqadmin.deadletters.beginning import Beginning, beginning_of
 from mqadmin.deadletters.bodies import body_of
 from mqadmin.deadletters.grouping import grouped, of_one_group
+from mqadmin.deadletters.indexing import hour_of
 from mqadmin.deadletters.models import DeadLetter, Failure
-from mqadmin.deadletters.selectors import Totals
+from mqadmin.deadletters.retention import HOURS_KEPT_FOR
+from mqadmin.deadletters.selectors import TREND_HOURS, Totals
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.mending.originals import is_hidden
@@ -160,14 +162,19 @@ def _failure(
     if found.archived_at is not None:
         search = replace(search, is_archived=True)
     page = dead_letter_selectors.dead_letters(head, search.dead_letters(failure_id)).page(before)
+    beginning = beginning_of(head, found, first_failed_at(found), now, reads_audit=reads_audit)
+    of_all = dead_letter_selectors.totals(head, now).dead_count
     return {
         "head": head,
         "now": now,
         "cluster": cluster,
         "failure": found,
         "search": search,
+        "share": share_text(found.dead_count / of_all) if of_all and found.archived_at is None else "",
         "trend": dead_letter_selectors.trends([found], now)[found.pk],
-        "changes": change_lines(beginning_of(head, found, first_failed_at(found), reads_audit=reads_audit)),
+        "first_trend": _first_trend(found, now),
+        "beginning": beginning,
+        "changes": change_lines(beginning, found),
         "letters": page.rows,
         "export_query": search.export_query(failure=failure_id),
         "replay_query": search.replay_query(failure=failure_id),
@@ -181,8 +188,19 @@ def _reads_audit(request: HttpRequest, cluster: str) -> bool:
     return access.may(request.user, AUDIT_PERMISSION, Cluster.objects.filter(name=cluster).first())
 
 
-def change_lines(beginning: Beginning) -> list[tuple[datetime, str, str]]:
-    """Returns what happened when a failure began, oldest first: when, what, and the address of more."""
+def _first_trend(failure: Failure, now: datetime) -> list[int]:
+    """Returns how many died in each of the first hours; none where these are the last ones still, or not kept."""
+    if hour_of(failure.first_dead_at) < now - HOURS_KEPT_FOR:
+        return []
+    ends_at = failure.first_dead_at + timedelta(hours=TREND_HOURS - 1)
+    return dead_letter_selectors.trends([failure], ends_at)[failure.pk] if ends_at < now else []
+
+
+def change_lines(beginning: Beginning, failure: Failure) -> list[tuple[datetime, str, str]]:
+    """Returns what happened when a failure began, oldest first: when, what, and the address of more.
+
+    Among them, without an address, when the failure itself began; nothing where that would stand there alone.
+    """
     lines = [
         (
             event.at,
@@ -199,7 +217,15 @@ def change_lines(beginning: Beginning) -> list[tuple[datetime, str, str]]:
         )
         for entry in beginning.actions
     ]
-    return sorted(lines)
+    return sorted([*lines, *_own_lines(beginning, failure)]) if lines else []
+
+
+def _own_lines(beginning: Beginning, failure: Failure) -> list[tuple[datetime, str, str]]:
+    first_died = (failure.first_dead_at, gettext("The first message died."), "")
+    if beginning.began_at == failure.first_dead_at:
+        return [first_died]
+    failed = (beginning.began_at, gettext("The first attempt failed."), "")
+    return [failed, first_died] if failure.first_dead_at <= beginning.until else [failed]
 
 
 @require_safe

@@ -27,7 +27,7 @@ from mqadmin.console import curve_drawing, sentences
 from mqadmin.console.conflict_sentences import conflict_lines
 from mqadmin.console.curve_range import read_range
 from mqadmin.console.dead_letter_search import read_search
-from mqadmin.console.group_tables import member_lines, queue_lines, setting_lines
+from mqadmin.console.group_tables import member_lines, queue_table, setting_lines
 from mqadmin.console.live_page import live_page, or_404
 from mqadmin.console.subscription_matrix import difference_lines, subscription_matrix
 from mqadmin.console.tabs import Tab
@@ -46,6 +46,7 @@ from mqadmin.lag.broadcasting import of_members
 from mqadmin.lag.curves import curves
 from mqadmin.lag.deliveries import latest_deliveries
 from mqadmin.lag.members_progress import held_queues, progress_of_members
+from mqadmin.lag.queue_moments import queue_moments
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.metrics.selectors import suspended_members
 from mqadmin.ownership.models import Described
@@ -54,14 +55,15 @@ from mqadmin.people import access
 from mqadmin.rebalances import selectors as rebalances
 from mqadmin.retries import selectors as retries
 from mqadmin.retries import standing
-from mqadmin.subscriptions.selectors import compared
+from mqadmin.subscriptions.selectors import clusters_with, compared
 
 
 @require_safe
 def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
     def context(page: GroupPage) -> dict[str, Any]:
+        held, past = held_queues([page.group.pk]).get(page.group.pk), queue_moments(page.group, page.now)
         return {
-            "queues": queue_lines(page.group, page.queues, page.now, held_queues([page.group.pk]).get(page.group.pk)),
+            "table": queue_table(page.group, page.queues, page.now, held, past),
             "deliveries": latest_deliveries(page.cluster, group, page.now),
         }
 
@@ -98,9 +100,8 @@ def group_lag(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
 @require_safe
 def members(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
     def context(page: GroupPage) -> dict[str, Any]:
-        return {
-            "members": member_lines(page.members, page.queues, progress_of_members(page.group), of_members(page.group))
-        }
+        lines = member_lines(page.members, page.queues, progress_of_members(page.group), of_members(page.group))
+        return {"members": lines, "is_in_flight_told": any(line.in_flight is not None for line in lines)}
 
     return _tab(request, "members", cluster, group, context)
 
@@ -120,7 +121,8 @@ def subscriptions(request: HttpRequest, cluster: str, group: str) -> HttpRespons
         }
 
     names = () if access.sees_all(request.user) else ("some", *selectors.cluster_names(seen))
-    return _tab(request, "subscriptions", cluster, group, context, audience=names)
+    elsewhere = [Subscription(other, group) for other in clusters_with(group, seen) if other != cluster]
+    return _tab(request, "subscriptions", cluster, group, context, audience=names, beside=elsewhere)
 
 
 @require_safe
@@ -130,10 +132,12 @@ def group_rebalances(request: HttpRequest, cluster: str, group: str) -> HttpResp
     def context(page: GroupPage) -> dict[str, Any]:
         events = rebalances.of_group(page.cluster.pk, group, before=before)
         gaps = rebalances.gaps(page.cluster, events, page.now, before=before)
+        churn = rebalances.churn_of(page.group, page.now)
         return {
             "events": events,
             "entries": timeline(events.rows, gaps),
-            "churn": churn_text(rebalances.churn_of(page.group, page.now)),
+            "restlessness": churn.restlessness,
+            "churn": churn_text(churn),
             "now": page.now,
         }
 
@@ -248,7 +252,10 @@ def _tab(
     group: str,
     tab_context: Callable[[GroupPage], dict[str, Any]],
     audience: Sequence[str] = (),
+    beside: Sequence[Subscription] = (),
 ) -> HttpResponse:
+    """`beside`: what else the tab shows."""
+
     def context() -> dict[str, Any]:
         page = selectors.group_page(cluster, group)
         note_looked_at(page.group, page.now)
@@ -268,7 +275,7 @@ def _tab(
         request,
         "group",
         context,
-        shows=[Subscription(cluster, group)],
+        shows=[Subscription(cluster, group), *beside],
         cluster=cluster,
         section="groups",
         permissions=[set_wanted_instances.DECLARATION.permission],

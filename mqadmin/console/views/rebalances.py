@@ -34,6 +34,6 @@ def _context(cluster: str, before: str) -> dict[str, Any]:
         "head": head,
         "events": events,
         "entries": timeline(events.rows, gaps),
-        "restless": [(name, churn_text(one)) for name, one in restless],
+        "restless": [(name, one.restlessness, churn_text(one)) for name, one in restless],
         "now": now,
     }

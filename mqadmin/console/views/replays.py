@@ -18,8 +18,9 @@ from mqadmin.live.subscriptions import Subscription
 from mqadmin.people import access
 from mqadmin.replay_files.models import ReplayFile
 from mqadmin.replays import selectors as replay_selectors
+from mqadmin.replays.becoming import Became
 from mqadmin.replays.models import ReplayEntry, ReplayJob
-from mqadmin.replays.selectors import DEAD_AGAIN
+from mqadmin.replays.selectors import DEAD_AGAIN, FAILED
 from mqadmin.replays.states import ENDED, EntryState, JobState, Target
 
 CHANGE = "mq_replays.change_replayjob"
@@ -65,9 +66,9 @@ def _replay(cluster: str, number: str, state: str, before: str) -> dict[str, Any
     if not (number.isascii() and number.isdigit() and len(number) <= 18):
         raise ReplayJob.DoesNotExist(gettext("There is no such replay."))
     job = replay_selectors.replay(head, int(number))
-    state = state if state in {*EntryState.values, DEAD_AGAIN} else ""
+    state = state if state in {*EntryState.values, FAILED, DEAD_AGAIN} else ""
     page = replay_selectors.ledger(job, state).page(before)
-    passed = replay_selectors.passed(job, page.rows)
+    times = replay_selectors.attempts_max(job)
     return {
         "head": head,
         "job": job,
@@ -79,7 +80,7 @@ def _replay(cluster: str, number: str, state: str, before: str) -> dict[str, Any
         "is_preparing": job.state == JobState.RUNNING and job.frozen_at is None,
         "target": target_words(job),
         "file_is_kept": "file" in job.selection and ReplayFile.objects.filter(pk=job.selection["file"]).exists(),
-        "entries": [(entry, _became(entry, passed.get(entry.pk))) for entry in page.rows],
+        "entries": [(entry, _became(entry, times)) for entry in page.rows],
         "older_url": f"?{_query(state=state, before=page.older)}" if page.older else "",
         "settled": job.total_count - job.waiting_count - job.sending_count,
         "place": reverse("replay", args=[cluster, job.pk]),
@@ -89,16 +90,27 @@ def _replay(cluster: str, number: str, state: str, before: str) -> dict[str, Any
 def _counts(job: ReplayJob) -> list[tuple[str, str, int]]:
     """Returns (state, words, count) of each state, and how many failed again."""
     counts = [(one.value, str(one.label), getattr(job, f"{one.value}_count")) for one in EntryState]
-    return [*counts, (DEAD_AGAIN, gettext("failed again"), job.dead_again_count)]
+    return [
+        *counts,
+        (FAILED, gettext("failed again"), job.failed_count),
+        (DEAD_AGAIN, gettext("dead letters again"), job.dead_again_count),
+    ]
 
 
-def _became(entry: ReplayEntry, has_passed: bool | None) -> str:
+def _became(entry: ReplayEntry, attempts_max: int | None) -> str:
     """Returns what is known of a message after it was sent."""
-    if entry.dead_again_id is not None:
-        return gettext("failed again")
-    if has_passed is None:
+    if entry.became is None:
         return ""
-    return gettext("the group is past it") if has_passed else gettext("the group has yet to read it")
+    words = str(Became(entry.became).label)
+    if not entry.failed_attempt or entry.became == Became.DEAD_AGAIN:
+        return words
+    if attempts_max is None:
+        return gettext("%(what)s (attempt %(n)d)") % {"what": words, "n": entry.failed_attempt}
+    return gettext("%(what)s (attempt %(n)d of %(m)d)") % {
+        "what": words,
+        "n": entry.failed_attempt,
+        "m": attempts_max,
+    }
 
 
 def target_words(job: ReplayJob) -> str:

@@ -17,18 +17,17 @@ from django.views.decorators.http import require_safe
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster
 from mqadmin.console import report_sentences, report_tables
-from mqadmin.console.charts import day_charts, group_day_charts, period_charts, with_charts
+from mqadmin.console.charts import day_charts, drawn, group_day_charts, period_charts, with_charts
 from mqadmin.console.live_page import live_page, or_404
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
 from mqadmin.reports import parquet_files
 from mqadmin.reports import selectors as report_selectors
-from mqadmin.reports.history import day_bounds
 from mqadmin.reports.installed import missing_packages
 from mqadmin.reports.models import GroupDay
 from mqadmin.reports.parquet_files import MEDIA_TYPE
 from mqadmin.reports.period_figures import period_page
-from mqadmin.reports.periods import Period, month_of, read_period, week_of
+from mqadmin.reports.periods import Period, day_bounds, month_of, read_period, week_of
 from mqadmin.reports.set_report_mail import ADDRESSES_PERMISSION
 
 # What is older has no samples any more.
@@ -102,8 +101,8 @@ def day_report(request: HttpRequest, cluster: str, day: str) -> HttpResponse:
         "title": report_sentences.day_title(page.report, worst),
         "sentences": report_sentences.day_sentences(page),
         "page": page,
-        "table": report_tables.day_table(page.groups),
-        "charts": day_charts(page.groups),
+        "table": report_tables.day_table(page.groups, page.report.day),
+        **drawn(day_charts(page)),
         "week": week_of(page.report.day),
         "month": month_of(page.report.day),
     }
@@ -122,8 +121,8 @@ def _period_report(request: HttpRequest, cluster: str, period: Period) -> HttpRe
         "title": report_sentences.period_title(page),
         "sentences": report_sentences.period_sentences(page),
         "page": page,
-        "table": report_tables.period_table(page.shown),
-        "charts": period_charts(page),
+        "table": report_tables.period_table(page.shown, page.worst_days()),
+        **drawn(period_charts(page)),
     }
     return _uncached(render(request, "console/period_report.html", context))
 
@@ -142,7 +141,7 @@ def group_day(request: HttpRequest, cluster: str, day: str, group: str) -> HttpR
         "now": timezone.now(),
         "row": row,
         "anomalies": [report_sentences.anomaly_text(one) for one in row.anomalies],
-        "charts": group_day_charts(row),
+        **drawn(group_day_charts(row)),
         "links": _moments(row),
     }
     return _uncached(render(request, "console/group_day.html", context))

@@ -19,6 +19,7 @@ from mqadmin.console.listing import FILTER_CHARS_MAX, Listing, read_listing
 from mqadmin.console.live_page import live_page, or_404
 from mqadmin.console.tabs import Tab
 from mqadmin.console.templatetags.marks import topic_kind
+from mqadmin.deadletters.selectors import dead_of_topic
 from mqadmin.lag.selectors import prefetch_histories
 from mqadmin.live.events import ChangeKind
 from mqadmin.live.subscriptions import Subscription
@@ -85,7 +86,7 @@ def _topics(cluster: str, listing: Listing) -> dict[str, Any]:
 
 @require_safe
 def topic(request: HttpRequest, cluster: str, topic: str) -> HttpResponse:
-    shows = [Subscription(cluster, kinds=(ChangeKind.TOPICS, ChangeKind.GROUPS))]
+    shows = [Subscription(cluster, kinds=(ChangeKind.TOPICS, ChangeKind.GROUPS, ChangeKind.DEAD_LETTERS))]
     return live_page(request, "topic", lambda: _topic(cluster, topic), shows=shows, cluster=cluster, section="topics")
 
 
@@ -93,7 +94,14 @@ def _topic(cluster: str, topic: str) -> dict[str, Any]:
     page = selectors.topic_page(cluster, topic)
     prefetch_histories([reader.group for reader in page.readers])
     attach_owners([page.topic], page.cluster, Described.TOPIC)
-    return {"page": page, "summary": sentences.topic_sentence(page), "tab": "topic", "tabs": topic_tabs(cluster, topic)}
+    is_normal = page.topic.kind == TopicKind.NORMAL
+    return {
+        "page": page,
+        "summary": sentences.topic_sentence(page),
+        "dead_count": dead_of_topic(page.cluster, topic) if is_normal else None,
+        "tab": "topic",
+        "tabs": topic_tabs(cluster, topic),
+    }
 
 
 @require_safe

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from html import unescape
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from mqadmin.clusters.models import Topic, TopicQueue
 from mqadmin.deadletters import matching_rows
+from mqadmin.deadletters.indexing import hour_of
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure
+from mqadmin.deadletters.retention import remove_old
 from mqadmin.people.masking import read_rules
+from mqadmin.retries.models import FailedAttempt
 from remoting.wire.properties import Property
 from tests.mqadmin.console.pages import names_in, text_of
 from tests.support import console_rows as seed
@@ -56,6 +60,52 @@ def test_the_tab_of_a_group_shows_its_own(http, dead, now):
 )
 def test_dead_letters_are_found_by_id_key_topic_and_error(http, dead, text, found):
     assert len(names_in(http.get("/clusters/local/deadletters/", {"q": text}))) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"attempts": "16"}, 4),
+        ({"attempts": "0"}, 0),
+        ({"user_property": "tenant=Acme"}, 1),
+        ({"user_property": "tenant=other"}, 0),
+        ({"born_since": "2023-11-14", "born_until": "2023-11-14"}, 5),
+        ({"born_until": "2023-11-13"}, 0),
+    ],
+)
+def test_dead_letters_are_found_by_attempts_property_and_first_sending(http, dead, now, query, found):
+    other = dead_message(9, reconsume_times=3, properties={"tenant": "acme", **TIMEOUT})
+    seed.make_dead_letters(dead, "billing", [other], now=now)
+    page = http.get("/clusters/local/deadletters/", query)
+    assert len(names_in(page)) == found
+    html = page.content.decode()
+    assert '<details class="further-fields" open>' in html
+    for name, value in query.items():
+        assert f'name="{name}" value="{value}"' in html
+    if found:
+        # What may be done with all that were found, and the export, select the same.
+        for link in ("replay/", "archive/", "export?format=csv"):
+            (address,) = {one for one in re.findall(r'href="([^"]+)"', html) if link in one}
+            assert set(query) <= set(parse_qs(urlsplit(unescape(address)).query))
+    failure = Failure.objects.get(attempt_count=3)
+    of_failure = http.get(f"/clusters/local/deadletters/failures/{failure.pk}/", query)
+    assert len(names_in(of_failure)) == (found > 0 and query.get("attempts") != "16")
+
+
+@pytest.mark.parametrize("query", [{"attempts": "x"}, {"attempts": "-1"}, {"attempts": "9" * 30}, {"born_since": "x"}])
+def test_fields_that_are_garbage_are_passed_over(http, dead, query):
+    page = http.get("/clusters/local/deadletters/", query)
+    assert "4 dead letters of 2 failures" in text_of(page)
+
+
+def test_the_page_of_a_topic_counts_its_dead_letters_and_leads_to_their_failures(http, dead, now):
+    seed.make_topic(dead, "returns", now=now)
+    seed.make_dead_letters(dead, "mail", [dead_message(0, properties={Property.RETRY_TOPIC: "other"})], now=now)
+    html = http.get("/clusters/local/topics/orders/").content.decode()
+    (address,) = re.findall(r'data-cell="dead"><a href="([^"]+)">4</a>', html)
+    page = http.get(unescape(address))
+    assert len(names_in(page)) == 2
+    assert "dead letters 0" in text_of(http.get("/clusters/local/topics/returns/"))
 
 
 def test_a_page_that_could_not_look_through_all_says_so_and_goes_on(http, dead, monkeypatch):
@@ -203,12 +253,51 @@ def test_failures_are_grouped_by_a_field_and_each_group_leads_to_its_own(http, d
     assert "PaymentTimeout 3 75 % 1" in text_of(http.get("/clusters/local/groups/billing/deadletters/?by=class"))
 
 
-def test_a_failure_shows_what_changed_when_it_began(http, dead, group):
+@pytest.mark.parametrize(("days_ago", "is_known"), [(2, True), (29, True), (31, False)])
+def test_the_first_hours_of_a_failure_are_shown_while_they_are_kept(http, dead, now, days_ago, is_known):
+    failure = Failure.objects.get(failure_class="PaymentTimeout")
+    began = now - timedelta(days=days_ago)
+    Failure.objects.filter(pk=failure.pk).update(first_dead_at=began)
+    failure.hours.update(hour=hour_of(began))
+    # Messages died of it until now, so that it is there still.
+    failure.dead_letters.update(dead_at=now)
+    remove_old(now)
+    page = http.get(f"/clusters/local/deadletters/failures/{failure.pk}/").content.decode()
+    assert ("3 in the first 24 hours" in page) == is_known
+    assert ("first 24 hours" in page) == is_known
+
+
+def test_a_failure_shows_what_changed_when_it_began(http, dead, group, now):
     failure = Failure.objects.get(failure_class="PaymentTimeout")
     address = f"/clusters/local/deadletters/failures/{failure.pk}/"
-    assert "Nothing was observed" in text_of(http.get(address))
-    seed.make_event(group, "joined", at=failure.first_dead_at - timedelta(minutes=2), client_id="<b>new</b>")
+    text = text_of(http.get(address))
+    assert "Rebalances of that time are not kept any more." in text
+    assert "Nothing was observed" not in text
+    assert "share of all 75 %" in text
+
+    # A day ago: its first attempt failed two hours before it died.
+    died, failed = now - timedelta(hours=20), now - timedelta(hours=22)
+    Failure.objects.filter(pk=failure.pk).update(first_dead_at=died)
+    failure.dead_letters.filter(queue_offset=0).update(dead_at=died)
+    FailedAttempt.objects.create(
+        cluster=dead,
+        group_name="billing",
+        broker_name="broker-a",
+        topic_name="SCHEDULE_TOPIC_XXXX",
+        queue_id=3,
+        queue_offset=0,
+        message_id="UNIQ0",
+        origin_topic="orders",
+        attempt_count=1,
+        failed_at=failed,
+    )
+    text = text_of(http.get(address))
+    assert "Nothing was observed" in text
+    assert "first 24 hours" not in text
+    seed.make_event(group, "joined", at=failed - timedelta(minutes=2), client_id="<b>new</b>")
+    seed.make_event(group, "left", at=failed + timedelta(minutes=2), client_id="10.0.3.7@1")
     page = http.get(address)
-    assert "joined" in text_of(page)
+    assert re.search("joined .* The first attempt failed. .* 10.0.3.7@1", text_of(page))
+    assert "The first message died." not in text_of(page)
     assert "<b>new" not in page.content.decode()
     assert "/clusters/local/groups/billing/rebalances/" in page.content.decode()

@@ -66,6 +66,16 @@ def test_a_ledger_is_filtered(http, job, state, count):
     assert "<b>0</b>" not in page.content.decode()
 
 
+def test_the_key_by_which_a_message_is_found_is_in_the_ledger_and_on_the_page_of_the_dead_letter(http, job):
+    entry = job.entries.get(dead_letter__queue_offset=0)
+    shown = f"replay-{job.token}-{entry.pk}</code>"
+    assert shown in http.get(f"/clusters/local/replays/{job.pk}/?state=unknown").content.decode()
+    assert shown in http.get(f"/clusters/local/deadletters/{entry.dead_letter_id}/").content.decode()
+    job.entries.update(state=EntryState.WAITING)
+    assert shown not in http.get(f"/clusters/local/replays/{job.pk}/").content.decode()
+    assert shown not in http.get(f"/clusters/local/deadletters/{entry.dead_letter_id}/").content.decode()
+
+
 def test_the_short_address_leads_to_the_page(http, job):
     assert http.get(f"/replays/{job.pk}/").headers["Location"] == f"/clusters/local/replays/{job.pk}/"
     assert http.get("/replays/999/").status_code == 404

@@ -110,12 +110,12 @@ def test_each_figure_has_its_table_and_names_cannot_leave_their_json(
 ) -> None:
     page = http.get(f"/clusters/{cluster.name}/reports/2026-11-20/").content.decode()
     figures = dict(re.findall(r'<script id="(\w+)" type="application/json">(.*?)</script>', page, re.DOTALL))
-    assert {"hours", "lag", "retries", "skew"} == set(figures)
+    assert {"hours", "lag", "funnel", "retries", "skew"} == set(figures)
     heat = json.loads(figures["hours"])["data"][0]
     assert heat["y"] == ["billing"], "who met the objective all day has no colour in it"
     assert json.loads(figures["lag"])["data"][0]["y"] == ["billing", "</script><b>"]
     assert (heat["z"][0][14], heat["z"][0][15]) == (41.0, None)
-    assert page.count('<figure class="chart"') == page.count("<details>") == 4
+    assert page.count('<figure class="chart"') == page.count("<details>") == 5
 
 
 def test_only_pages_with_charts_may_set_style_attributes_and_make_images(
@@ -212,10 +212,55 @@ def test_a_week_is_told_beside_the_week_before(http: Client, cluster: Cluster, w
     ):
         assert words in page
     figures = dict(re.findall(r'<script id="(\w+)" type="application/json">(.*?)</script>', page, re.DOTALL))
-    assert {"days", "ribbon0", "ribbon1", "produced", "retried", "dead"} == set(figures)
+    assert {"days", "ribbon0", "ribbon1", "funnel", "produced", "retried", "dead"} == set(figures)
     heat = json.loads(figures["days"])["data"][0]
     assert (heat["x"][4], heat["z"][0][3:5]) == ("11-20", [None, 41])
     assert page.count("<details>") == page.count('<figure class="chart"') == len(figures)
+
+
+def test_lag_over_days_is_a_band_that_ends_where_a_report_is_missing(
+    http: Client, cluster: Cluster, weeks: None
+) -> None:
+    """11 and 12 November have one, then the 20th; a band's corners go along its upper edge and back."""
+    page = text(http.get(f"/clusters/{cluster.name}/reports/2026-11/"))
+    figures = dict(re.findall(r'<script id="(\w+)" type="application/json">(.*?)</script>', page, re.DOTALL))
+    band, high, median, most = json.loads(figures["ribbon0"])["data"]
+    corners = list(zip(band["x"], band["y"], strict=True))
+    assert corners == [
+        *(("11-11", 9.0), ("11-12", 9.0), ("11-12", 0.0), ("11-11", 0.0), (None, None)),
+        *(("11-20", 80.0), ("11-20", 0.0), (None, None)),
+    ]
+    places = {day: number for number, day in enumerate(most["x"])}
+    assert len(places) == 30
+    assert [line["y"][places["11-20"]] for line in (high, median, most)] == [80.0, 0.0, 100]
+    assert [line["y"][places["11-13"]] for line in (high, median, most)] == [None] * 3
+
+
+@pytest.mark.parametrize("address", ["2026-11-20/", "2026-W47/", "2026-11-20/groups/billing/"])
+def test_a_funnel_says_how_many_of_the_consumed_came_back_and_died(
+    http: Client, cluster: Cluster, report: DayReport, address: str
+) -> None:
+    GroupDay.objects.filter(group_name="billing").update(consumed=700)
+    # The day before has no group; a week's funnel is of its days.
+    DayReport.objects.exclude(pk=report.pk).update(consumed=0, retried=0, dead=0)
+    page = text(http.get(f"/clusters/{cluster.name}/reports/{address}"))
+    figures = dict(re.findall(r'<script id="(\w+)" type="application/json">(.*?)</script>', page, re.DOTALL))
+    (funnel,) = json.loads(figures["funnel"])["data"]
+    assert (funnel["type"], funnel["x"]) == ("funnel", [700, 12, 3])
+    assert funnel["text"] == ["700", "12 · 1.71 %", "3 · 0.429 %"]
+    table = page.partition('id="chart-funnel"')[2].partition("</table>")[0]
+    assert re.findall(r'<td class="number">([^<]*)</td>', table) == ["700", "100 %", "12", "1.71 %", "3", "0.429 %"]
+
+
+def test_rows_of_a_period_lead_to_the_group_on_its_worst_day(http: Client, cluster: Cluster, weeks: None) -> None:
+    reports = f"/clusters/{cluster.name}/reports"
+    for address, day in (("2026-11", "2026-11-20"), ("2026-W46", "2026-11-12"), ("2026-11-20", "2026-11-20")):
+        page = text(http.get(f"{reports}/{address}/"))
+        row = page.partition('data-row="billing"')[2].partition("</tr>")[0]
+        assert f'href="{reports}/{day}/groups/billing/"' in row, address
+    GroupDay.objects.update(is_quiet=True)
+    page = text(http.get(f"{reports}/2026-11-20/"))
+    assert f'href="{reports}/2026-11-20/groups/billing/"' in page.partition("Quiet")[2]
 
 
 def test_a_month_has_its_neighbours_and_its_days(http: Client, cluster: Cluster, weeks: None) -> None:

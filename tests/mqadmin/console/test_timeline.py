@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from html import unescape
 
 import pytest
+from django.utils.html import strip_tags
 
 from mqadmin.console.timeline import churn_text, event_text, queue_changes, timeline
 from mqadmin.lag.hot_window import Gap
@@ -17,6 +19,10 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def event(kind: str, at: datetime = NOON, source: str = "watch", **details: object) -> RebalanceRow:
     return RebalanceRow(id=1, group_name="g", at=at, kind=kind, client_id="c", details=details, source=source)
+
+
+def plain(html: str) -> str:
+    return unescape(strip_tags(html))
 
 
 def move(queue_id: int, giver: str, taker: str) -> dict[str, object]:
@@ -58,7 +64,8 @@ def test_an_event_is_said_in_words(row, words):
 def test_what_members_said_themselves_has_its_doubt():
     row = event("queues_moved", source="poll", moves=[move(0, "a", "b")], since="2026-03-01T11:59:30+00:00")
     (entry,) = timeline([row])
-    assert entry.source == "by the members' own word, since 11:59:30 at the earliest"
+    assert plain(entry.source) == "by the members' own word, since 11:59:30 at the earliest"
+    assert '<time data-clock datetime="2026-03-01T11:59:30.000+00:00"' in entry.source
     (first,) = timeline([event("queues_moved", source="poll", moves=[move(0, "a", "b")], since=None)])
     assert first.source == "by the members' own word"
 
@@ -70,23 +77,29 @@ def test_every_kind_has_words_of_its_own():
 def test_a_move_is_lost_to_one_and_gained_by_the_other():
     moves = [move(0, "a", "b"), move(1, "a", "c"), move(2, "", "b")]
     changes = {change.client_id: change for change in queue_changes(moves)}
-    assert changes["a"].lost == ["orders 0", "orders 1"]
-    assert changes["b"].gained == ["orders 0", "orders 2"]
-    assert changes["c"].gained == ["orders 1"]
+    assert changes["a"].lost == {"orders": ["0", "1"]}
+    assert changes["b"].gained == {"orders": ["0", "2"]}
+    assert changes["c"].gained == {"orders": ["1"]}
     assert "" not in changes
 
 
 def test_a_queue_that_came_back_is_no_change():
     assert queue_changes([move(0, "a", "b"), move(0, "b", "a")]) == []
     (lost, gained) = queue_changes([move(0, "a", "b"), move(0, "b", "c")])
-    assert (lost.client_id, lost.lost, gained.client_id, gained.gained) == ("a", ["orders 0"], "c", ["orders 0"])
+    assert (lost.client_id, lost.lost) == ("a", {"orders": ["0"]})
+    assert (gained.client_id, gained.gained) == ("c", {"orders": ["0"]})
+
+
+def test_queues_of_several_brokers_are_named_with_theirs():
+    (change,) = queue_changes([move(0, "", "m"), {**move(0, "", "m"), "broker": "b"}])
+    assert change.gained == {"orders · a": ["0"], "orders · b": ["0"]}
 
 
 def test_a_day_is_written_once():
     entries = timeline(
         [event("joined"), event("left", NOON - timedelta(hours=1)), event("lost", NOON - timedelta(days=1))]
     )
-    assert [entry.day for entry in entries] == ["Sunday, 1 March 2026", "", "Saturday, 28 February 2026"]
+    assert [entry.day for entry in entries] == ["Sunday 1 March 2026", "", "Saturday 28 February 2026"]
 
 
 @pytest.mark.parametrize(
@@ -94,12 +107,16 @@ def test_a_day_is_written_once():
     [
         (event("left"), "reported by the broker"),
         (event("gone", source="poll"), "noticed between two samples"),
+        (
+            event("gone", source="poll", since="2026-11-23T09:00:15+00:00"),
+            "noticed between two samples, after 09:00:15",
+        ),
         (event("instance_died", source="runtime"), "by this project’s runtime"),
     ],
-    ids=["watch", "poll", "runtime"],
+    ids=["watch", "poll", "poll with the sample before", "runtime"],
 )
 def test_every_entry_says_how_it_is_known(row, words):
-    assert timeline([row])[0].source == words
+    assert plain(timeline([row])[0].source) == words
 
 
 @pytest.mark.parametrize(
@@ -128,20 +145,26 @@ def test_gap_stands_where_it_ended():
     gaps = [Gap(noon_s - 700, noon_s - 600, "late", ""), Gap(noon_s - 90_000, noon_s - 86_000, "failed", "no answer")]
     found = timeline([event("joined"), event("left", NOON - timedelta(seconds=800))], gaps)
     assert [entry.event.kind if entry.event else "gap" for entry in found] == ["joined", "gap", "left", "gap"]
-    assert found[1].text == ("From 11:48:20 to 11:50:00 (1 m 40 s) nothing was sampled: what happened may be missing.")
-    assert found[3].text == "From 11:00:00 to 12:06:40 (1 h 06 m) nothing could be sampled: no answer."
-    assert found[3].day == "Saturday, 28 February 2026"
+    words = "From 11:48:20 to 11:50:00 (1 m 40 s) nothing was sampled: what happened may be missing."
+    assert plain(found[1].text) == words
+    assert plain(found[3].text) == "From 11:00:00 to 12:06:40 (1 h 06 m) nothing could be sampled: no answer."
+    assert found[3].day == "Saturday 28 February 2026"
+
+
+def test_what_brokers_said_of_a_gap_is_escaped():
+    (found,) = timeline([], [Gap(0, 60, "failed", "<b>")])
+    assert "nothing could be sampled: &lt;b&gt;." in found.text
 
 
 @pytest.mark.parametrize(
     ("hour", "day", "words"),
     [
-        (Tally(), Tally(), "Calm: 0 rebalances in the last hour, 0 in the last 24 hours."),
+        (Tally(), Tally(), "0 rebalances in the last hour, 0 in the last 24 hours."),
         (
             Tally(1, 1, 3),
             Tally(9, 2, 24),
-            "Restless: 1 rebalance in the last hour, 9 in the last 24 hours; 2 members were lost. "
-            "Weighed: 3 in the hour, 24 in the day.",
+            "1 rebalance in the last hour, 9 in the last 24 hours; 2 members were lost. Weighed (a lost member 3, a "
+            "changed subscription 2, else 1): 3 in the hour, 24 in the day; restless from 5 or 24 on.",
         ),
     ],
     ids=["calm", "restless"],
