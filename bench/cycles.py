@@ -1,9 +1,11 @@
 """What one cycle of following costs, at 100, 1,000 and 10,000 groups of 8 queues: ours by watch, Apache's by polling.
 
-A topic has 8 queues and 10 groups that read it. Three cycles each: the first, which makes all rows; one in which every
-group committed on every queue since; and one without news. Seconds are from the question (ours: from the last commit)
-until the rows are written, on a SQLite file; processor time is that of following alone. Apache's broker starts on files
-with these topics, groups and offsets; on ours they are made by requests.
+A topic has 8 queues and 10 groups that read it; each group has its retry topic besides, with one queue and an offset of
+its own, as every group has whose members ever came. Three cycles each: the first, which makes all rows; one in which
+every group committed on every queue since; and one without news. Seconds are from the question (ours: from the last
+commit) until the rows are written, on a SQLite file; processor time is that of following alone. Of Apache also how
+long a turn over all groups takes. Apache's broker starts on files with these topics, groups and offsets; on ours they
+are made by requests.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from remoting.client.admin.requests import Limits
 from remoting.client.connections import Connections
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig
+from remoting.wire.names import retry_topic
 from tests.support.apache import ApacheRocketMQ
 from tests.support.java import require_apache
 from tests.support.our_broker import OurBroker
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 SIZES = (100, 1_000, 10_000)
 QUEUE_COUNT = 8
+TOPIC_PREFIX = "topic-"
 GROUPS_PER_TOPIC = 10
 IN_FLIGHT = 64
 WRITTEN_WITHIN_S = 600.0
@@ -84,7 +88,7 @@ def _ours(folder: Path, size: int) -> None:
 
         def is_written(offset: int) -> bool:
             rows = QueueOffset.objects.filter(group__cluster=cluster, committed_offset=offset)
-            return rows.count() == size * QUEUE_COUNT
+            return rows.filter(topic_name__startswith=TOPIC_PREFIX).count() == size * QUEUE_COUNT
 
         def measure(what: str, offset: int, cpu_s: float) -> None:
             began_s = time.monotonic()
@@ -132,6 +136,7 @@ def _apache(folder: Path, size: int) -> None:
 
         measure("first")
         _sample_everything(cluster)
+        _print_turn(cluster)
         asyncio.run(_commit(broker.broker, size, 1))
         measure("all moved")
         _sample_everything(cluster)
@@ -150,6 +155,21 @@ def _sample_everything(cluster: Cluster) -> None:
         cluster.refresh_from_db()
 
 
+def _print_turn(cluster: Cluster) -> None:
+    """Polls until every group was asked for its members anew, and prints how long that takes at one cycle in 15 s."""
+    from django.utils import timezone  # after setup
+
+    from mqadmin.observing import sampling  # after setup
+
+    begun, cycle_count = timezone.now(), 0
+    while cluster.groups.exclude(members_seen_at__gte=begun).exists():
+        sampling.sample_once(cluster, timezone.now())
+        cluster.refresh_from_db()
+        cycle_count += 1
+    seconds = cycle_count * sampling.POLL_INTERVAL_S
+    print(f"{'':<40}all groups asked for members in {cycle_count} cycles: {seconds} s", flush=True)
+
+
 def _others_cpu_s() -> float:
     """Returns the processor time of the other threads, the follower's: this one commits, and looks what is written."""
     return time.process_time() - time.thread_time()
@@ -161,24 +181,39 @@ def _print(what: str, requests: float | None, seconds: float, cpu_s: float) -> N
 
 
 def _topic_of(group: int) -> str:
-    return f"topic-{group // GROUPS_PER_TOPIC}"
+    return f"{TOPIC_PREFIX}{group // GROUPS_PER_TOPIC}"
+
+
+def _queues_of(group: int) -> Iterator[tuple[str, int]]:
+    """Yields what the group commits for: its topic's queues, and that of its retry topic."""
+    yield from ((_topic_of(group), queue_id) for queue_id in range(QUEUE_COUNT))
+    yield retry_topic(f"group-{group}"), 0
+
+
+def _topics(size: int) -> Iterator[tuple[str, int]]:
+    """Yields all topics with their number of queues."""
+    yield from ((_topic_of(group), QUEUE_COUNT) for group in range(0, size, GROUPS_PER_TOPIC))
+    yield from ((retry_topic(f"group-{group}"), 1) for group in range(size))
 
 
 def _write_files(config: Path, size: int) -> None:
     """Writes what a broker of Apache's with these topics, groups and offsets has on its disk."""
     version = {"counter": 1, "stateVersion": 0, "timestamp": 0}
     topics = {
-        _topic_of(group): {
-            "topicName": _topic_of(group),
-            "readQueueNums": QUEUE_COUNT,
-            "writeQueueNums": QUEUE_COUNT,
+        topic: {
+            "topicName": topic,
+            "readQueueNums": queue_count,
+            "writeQueueNums": queue_count,
             "perm": 6,
             "topicFilterType": "SINGLE_TAG",
         }
-        for group in range(0, size, GROUPS_PER_TOPIC)
+        for topic, queue_count in _topics(size)
     }
     groups = {f"group-{group}": {"groupName": f"group-{group}"} for group in range(size)}
-    offsets = {f"{_topic_of(group)}@group-{group}": dict.fromkeys(range(QUEUE_COUNT), 0) for group in range(size)}
+    offsets: dict[str, dict[int, int]] = {}
+    for group in range(size):
+        for topic, queue_id in _queues_of(group):
+            offsets.setdefault(f"{topic}@group-{group}", {})[queue_id] = 0
     config.mkdir(parents=True)
     for name, document in {
         "topics": {"topicConfigTable": topics, "dataVersion": version},
@@ -192,10 +227,9 @@ async def _fill(address: str, size: int) -> None:
     async def each(admin: Admin) -> None:
         await _together(
             admin.topics.create(
-                address,
-                TopicConfig(topic_name=_topic_of(group), read_queue_nums=QUEUE_COUNT, write_queue_nums=QUEUE_COUNT),
+                address, TopicConfig(topic_name=topic, read_queue_nums=queue_count, write_queue_nums=queue_count)
             )
-            for group in range(0, size, GROUPS_PER_TOPIC)
+            for topic, queue_count in _topics(size)
         )
         await _together(
             admin.groups.create(address, SubscriptionGroupConfig(group_name=f"group-{group}")) for group in range(size)
@@ -206,13 +240,13 @@ async def _fill(address: str, size: int) -> None:
 
 
 async def _commit(address: str, size: int, offset: int) -> None:
-    """Commits for every group on every queue."""
+    """Commits for every group on every queue, that of its retry topic, too."""
 
     async def each(admin: Admin) -> None:
         await _together(
-            admin.offsets.commit(address, f"group-{group}", _topic_of(group), queue_id, offset)
-            for queue_id in range(QUEUE_COUNT)
+            admin.offsets.commit(address, f"group-{group}", topic, queue_id, offset)
             for group in range(size)
+            for topic, queue_id in _queues_of(group)
         )
 
     await _as_admin(each)

@@ -1,11 +1,18 @@
 """The dead letters at size: how many a second are indexed, and how long pages, REST and searches take.
 
-Entries are made in bulk (`dead_letter_rows.py`): LETTERS (1,000,000) on SQLite; with BENCH_FULL=1 10,000,000 on
-PostgreSQL, too (POSTGRES_LETTERS says another number and implies it). Each page and its twin of REST is asked of the
-whole application, ROUNDS times; then what works on very many: counting and freezing a selection, a pass of the
-retention. How many a second are indexed is measured with INDEXED (50,000) that are pulled from our broker.
+Entries are made in bulk (`dead_letter_rows.py`). Each page and its twin of REST is asked of the whole application,
+ROUNDS times; then what works on very many: counting and freezing a selection (of a tenth of all, one group's), a pass
+of the retention. How many a second are indexed is measured with INDEXED (50,000) that are pulled from our broker.
 
-    python -m bench.deadletters ask        asks again of what MQADMIN_DATA and DATABASE_URL have
+    python -m bench deadletters                        a million on SQLite; with BENCH_FULL=1 ten on PostgreSQL, too
+    python -m bench deadletters 200000                 so many on SQLite
+    python -m bench deadletters postgres 10000000      so many on PostgreSQL; what is frozen is a million
+    python -m bench deadletters freeze 1000000         freezing so many of one group, and nothing else; on SQLite
+    python -m bench deadletters freeze postgres 1000000
+    python -m bench.deadletters ask                    asks again of what MQADMIN_DATA and DATABASE_URL have
+
+Bars: a page and its twin take at most FIELDS_BAR_MS by fields and BODY_BAR_MS by body text (p95 of ROUNDS requests); it
+ends with OVER where one is over. What works on many has none.
 """
 
 from __future__ import annotations
@@ -27,36 +34,55 @@ from urllib.parse import quote, urlencode
 if TYPE_CHECKING:
     from mqadmin.clusters.models import Cluster
 
-LETTERS = int(os.environ.get("LETTERS", "1000000"))
-POSTGRES_LETTERS = int(os.environ.get("POSTGRES_LETTERS", "10000000" if os.environ.get("BENCH_FULL") else "0"))
+SQLITE_COUNT, POSTGRES_COUNT = 1_000_000, 10_000_000
 INDEXED = int(os.environ.get("INDEXED", "50000"))
+# What a process is started for that measures.
+STEPS = ("all", "make", "ask", "work", "one-group", "index")
+# The code that it ends with where something was over its bar.
+OVER = 3
 # The slowest twentieth of so many is two.
 ROUNDS = int(os.environ.get("ROUNDS", "20"))
 FIELDS_BAR_MS = 200
 BODY_BAR_MS = 1000
+DAYS_OF_SEARCH = ("since", "until", "born_since", "born_until")
 PAGES, REST = "/clusters/prod", "/api/v1/clusters/prod"
 
 
 def main() -> None:
-    if len(sys.argv) > 1 and "MQADMIN_DATA" in os.environ:
-        _in_process(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    words = sys.argv[1:]
+    if words and words[0] in STEPS:
+        _in_process(words[0], int(words[1]) if len(words) > 1 else 0)
         return
-    from tests.support.postgres import PostgresServer  # not for the process that measures
+    unknown = [word for word in words if word not in ("freeze", "postgres") and not word.isdigit()]
+    if unknown:
+        sys.exit(f"neither a number nor freeze or postgres: {' '.join(unknown)}")
+    step = "one-group" if "freeze" in words else "all"
+    size = next((int(word) for word in words if word.isdigit()), 0)
+    if step == "all":
+        print(f"bars: p95 of a page and of its twin {FIELDS_BAR_MS} ms by fields, {BODY_BAR_MS} ms by body", flush=True)
+    is_over = False
+    if "postgres" not in words:
+        is_over = _beside("SQLite", step, size or SQLITE_COUNT)
+    if "postgres" in words or (not words and os.environ.get("BENCH_FULL")):
+        from tests.support.postgres import PostgresServer  # not for the process that measures
 
-    _beside("SQLite", LETTERS)
-    if POSTGRES_LETTERS:
         with PostgresServer() as server:
-            _beside("PostgreSQL", POSTGRES_LETTERS, DATABASE_URL=server.url)
+            is_over |= _beside("PostgreSQL", step, size or POSTGRES_COUNT, DATABASE_URL=server.url)
+    if is_over:
+        sys.exit(OVER)
 
 
-def _beside(database: str, count: int, **environment: str) -> None:
-    """Measures in a process of its own: a process has one set of settings."""
+def _beside(database: str, step: str, count: int, **environment: str) -> bool:
+    """Measures in a process of its own: a process has one set of settings. Returns whether one was over its bar."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         print(f"{database}, {count:,} dead letters", flush=True)
         settings = {"MQADMIN_DATA": folder, "DJANGO_SETTINGS_MODULE": "mqadmin.settings", **environment}
-        subprocess.run(
-            [sys.executable, "-m", "bench.deadletters", "all", str(count)], env={**os.environ, **settings}, check=True
+        ended = subprocess.run(
+            [sys.executable, "-m", "bench.deadletters", step, str(count)], env={**os.environ, **settings}, check=False
         )
+        if ended.returncode not in (0, OVER):
+            raise RuntimeError(f"the process that measures ended with {ended.returncode}")
+        return ended.returncode == OVER
 
 
 def _in_process(what: str, count: int) -> None:
@@ -66,18 +92,23 @@ def _in_process(what: str, count: int) -> None:
     django.setup()
     from django.core.management import call_command  # needs the settings
 
-    if what in ("all", "make"):
+    over = 0
+    if what in ("all", "make", "one-group"):
         call_command("migrate", verbosity=0)
-        _make(count)
+        _make(count, is_one_group=what == "one-group")
     if what in ("all", "ask"):
-        _ask()
+        over = _ask()
     if what in ("all", "work"):
         _work()
+    if what == "one-group":
+        _freeze_all()
     if what in ("all", "index"):
         _index()
+    if over:
+        sys.exit(OVER)
 
 
-def _make(count: int) -> None:
+def _make(count: int, *, is_one_group: bool = False) -> None:
     from django.utils import timezone  # needs the settings
 
     from bench.dead_letter_rows import fill  # needs the settings
@@ -86,7 +117,7 @@ def _make(count: int) -> None:
     now = timezone.now()
     cluster, staging = make_cluster("prod", now=now), make_cluster("staging", now=now)
     make_broker(cluster, now=now)
-    filled = fill(cluster, staging, count, now)
+    filled = fill(cluster, staging, count, now, is_one_group=is_one_group)
     for name in filled.groups:
         make_group(cluster, name, now=now)
     print(f"  made in {filled.seconds:,.0f} s, their indexes in {filled.index_seconds:,.0f} s", flush=True)
@@ -105,7 +136,8 @@ class Search:
     bar_ms: int = FIELDS_BAR_MS
 
 
-def _ask() -> None:
+def _ask() -> int:
+    """Returns how many were over their bars."""
     from django.contrib.auth import get_user_model  # needs the settings
     from django.test import Client  # needs the settings
     from django.utils import timezone  # needs the settings
@@ -138,6 +170,7 @@ def _ask() -> None:
         figures = "".join(f"{one:>8.0f}" if one else f"{'–':>8}" for one in (*shown, *told))
         print(f"  {search.name:<40}{figures}{'  OVER' if is_over else ''}", flush=True)
     print(f"  over the bars of {FIELDS_BAR_MS} and, by body, {BODY_BAR_MS} ms: {over}", flush=True)
+    return over
 
 
 def _times_ms(client: Any, path: str) -> tuple[float, float]:
@@ -165,7 +198,7 @@ def _newest() -> int:
 
 
 def _searches() -> list[Search]:
-    from bench.dead_letter_rows import BIG_GROUP, LOST_TOPIC, OLD_GROUP, RARE_TAG  # needs the settings
+    from bench.dead_letter_values import BIG_GROUP, LOST_TOPIC, OLD_GROUP, RARE_TAG  # needs the settings
     from mqadmin.deadletters.models import DeadLetter, Failure  # needs the settings
 
     latest = DeadLetter.objects.order_by("-dead_at").values_list("dead_at", flat=True)[0]
@@ -182,7 +215,7 @@ def _searches() -> list[Search]:
         # The page has no filter of its own for them, and lists failures where nothing is looked for.
         has_page = bool(words) and not {"group", "failure"} & set(words)
         told = {what: "true" if what == "archived" else value for what, value in words.items()}
-        told |= {what: f"{told[what]}T00:00:00Z" for what in ("since", "until") if what in told}
+        told |= {what: f"{told[what]}T00:00:00Z" for what in DAYS_OF_SEARCH if what in told}
         page = f"{PAGES}/deadletters/?{urlencode(words)}" if has_page else ""
         return Search(name, page, f"{REST}/dead-letters?{urlencode({'limit': 50, **told})}", bar_ms)
 
@@ -219,6 +252,13 @@ def _searches() -> list[Search]:
         by("by host", q="10.1.1.13"),
         by("by two that many have", q="KeyError orders"),
         by("by nothing that is there", q="absent-NUMBER"),
+        by("by property of 400", user_property="tenant=acme-77"),
+        by("by attempts, that all have", attempts="16"),
+        by("by attempts, that none has", attempts="3"),
+        by("by property and attempts, of a group", user_property="tenant=acme-77", attempts="16", group=BIG_GROUP),
+        by("first sent on a day", born_since=f"{day}", born_until=f"{day + timedelta(days=1)}"),
+        by("first sent on a day, of a group", born_since=f"{day}", born_until=f"{last_day}", group=OLD_GROUP),
+        by("first sent on a day, of a failure", born_since=f"{day}", born_until=f"{last_day}", failure=f"{some}"),
         by("old exception, of yesterday", q="LedgerClosed", since=f"{last_day - timedelta(days=1)}"),
         by("old exception, archived", q="LedgerClosed", archived="1"),
         by("exception that others have, archived", q="KeyError", archived="1", until=f"{day}"),
@@ -246,7 +286,7 @@ def _searches() -> list[Search]:
 def _work() -> None:
     from django.utils import timezone  # needs the settings
 
-    from bench.dead_letter_rows import BIG_GROUP  # needs the settings
+    from bench.dead_letter_values import BIG_GROUP  # needs the settings
     from mqadmin.clusters.models import Cluster  # needs the settings
     from mqadmin.deadletters import retention  # needs the settings
     from mqadmin.deadletters.models import DeadLetter  # needs the settings
@@ -266,6 +306,15 @@ def _work() -> None:
     began = time.monotonic()
     retention.has_old(timezone.now())
     print(f"  one that finds nothing: {retention.remove_old(timezone.now())} in {time.monotonic() - began:.2f} s")
+
+
+def _freeze_all() -> None:
+    from bench.dead_letter_values import BIG_GROUP  # needs the settings
+    from mqadmin.clusters.models import Cluster  # needs the settings
+    from mqadmin.deadletters.models import DeadLetter  # needs the settings
+
+    newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True)[0]
+    _freeze(Cluster.objects.get(name="prod"), BIG_GROUP, newest)
 
 
 def _freeze(cluster: Cluster, group: str, until_id: int) -> None:

@@ -2,7 +2,8 @@
 
 The console runs as it does in an install, in a process of its own, with Redis and SQLite. Each page is a websocket of a
 person of its own. "Shown" is when a page has the region with the new figure; it counts from before the change is
-written. Besides: what idle pages cost, and scripts on `/ws/events` that read nothing.
+written. Besides: what idle pages cost, and scripts on `/ws/events` that read nothing. Ends with 1 where what is counted
+breaks a bar of `live_bars.py`; seconds and memory are told, not judged.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from websockets.asyncio.client import connect
 
+from bench.live_bars import Measured, broken
 from tests.support.browser import Site
 from tests.support.open_pages import OpenPage, counts_of, small_socket, subscribe_of, until_shown
 
@@ -39,7 +41,11 @@ def main() -> None:
         # Where `Site` makes an empty database once.
         os.environ.setdefault("MQADMIN_DATA", f"{folder}/made")
         with Site(_made(Path(folder) / "site"), application="tests.support.counted_web:application") as site:
-            asyncio.run(_measure(site, readers, slow))
+            found = asyncio.run(_measure(site, readers, slow))
+    for bar in found:
+        print(f"BROKEN: {bar}")
+    if found:
+        sys.exit(1)
 
 
 def _made(folder: Path) -> Path:
@@ -47,7 +53,8 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-async def _measure(site: Site, readers: int, slow: int) -> None:
+async def _measure(site: Site, readers: int, slow: int) -> list[str]:
+    """Returns the bars that are broken."""
     site.carry_out("admin", password="let-me-in-please")  # noqa: S106 - of a console of its own
     site.carry_out("shop")
     site.carry_out("groups", count=GROUPS)
@@ -55,15 +62,19 @@ async def _measure(site: Site, readers: int, slow: int) -> None:
     print(
         f"{readers} pages that read, {slow} that take nothing; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     )
-    await _pushed(site, "the list of groups", LIST, sessions, readers, first_lag=1_000)
-    await _pushed(site, f"the pages of {GROUPS} groups", GROUP_PAGES, sessions, readers, first_lag=2_000)
+    sections = (("the list of groups", LIST, 1_000), (f"the pages of {GROUPS} groups", GROUP_PAGES, 2_000))
+    found = []
+    for what, paths, first_lag in sections:
+        measured = await _pushed(site, what, paths, sessions, readers, first_lag=first_lag)
+        found += [f"{what}: {bar}" for bar in broken(measured)]
     await _scripts(site)
     print(f"load at the end {os.getloadavg()[0]:.1f}")
+    return found
 
 
 async def _pushed(
     site: Site, what: str, paths: list[str], sessions: list[str], readers: int, *, first_lag: int
-) -> None:
+) -> Measured:
     messages = [await asyncio.to_thread(subscribe_of, site, sessions[0], path) for path in paths]
     wanted = set(range(first_lag, first_lag + CHANGES))
     before = counts_of(site)
@@ -78,6 +89,7 @@ async def _pushed(
     idle = counts_of(site)
     latencies: list[float] = []
     reading = pages[:readers]
+    changing_s = time.monotonic()
     for lag in sorted(wanted):
         at_s = time.monotonic()
         await asyncio.to_thread(site.carry_out, "lags_become", lag=lag)
@@ -85,7 +97,7 @@ async def _pushed(
         latencies += [page.shown_at_s[lag] - at_s for page in reading]
         # A cycle of sampling lies between two changes.
         await asyncio.sleep(1)
-    after = counts_of(site)
+    after, seconds = counts_of(site), time.monotonic() - changing_s
     print(f"on {what}")
     _say("memory before, with all open, after", *(_mb(counts) for counts in (before, opened, after)), "MB")
     _say("written to the slowest socket and not read", after["unread"], "bytes")
@@ -98,6 +110,19 @@ async def _pushed(
     _say("changed to shown, p50, p95, most", *shares, "s")
     for page in pages:
         await page.close()
+    changed = {name: after[name] - idle[name] for name in ("queries", "renderings", "requests")}
+    return Measured(
+        page_count=len(pages),
+        address_count=len(paths),
+        changes=CHANGES,
+        seconds=seconds,
+        **changed,
+        regions_max=max(page.regions for page in pages),
+        told=_told(pages),
+        unread_bytes=after["unread"],
+        idle_queries=idle["queries"] - opened["queries"],
+        idle_s=IDLE_S,
+    )
 
 
 async def _scripts(site: Site) -> None:

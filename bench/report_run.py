@@ -21,25 +21,36 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bench.lag_samples import CLUSTER
+from bench.report_facts import earlier_folders, objectives
 from mqadmin.reports.history import History
 from mqadmin.reports.spark_driver import SparkConfig, spark_session
 
+# What groups have where events, objectives or the days before were there.
+FOUND = ("growth", "forecast_in_s", "rebalance_count", "failures", "conflict_ms", "delivered")
+
 
 def spark(history: Path, day: date, out: Path) -> dict[str, object]:
+    """Makes all figures: with the events of the day, objectives, and the results of 28 days before."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
     django.setup()
     from mqadmin.reports import spark_job  # its models need Django to be set up
+    from mqadmin.reports.judging import Judged  # likewise
 
+    kept = History(history)
+    allowed = [Judged(**one) for one in objectives(day, len(kept.groups(CLUSTER, day)))]
+    unit = spark_job.Unit(CLUSTER, day, allowed, earlier_folders(history.parent / "earlier"))
     began_s = time.perf_counter()
     master = os.environ.get("SPARK_MASTER", "local[*]")
     with spark_session(SparkConfig(master, out / "scratch")) as session:
         session.range(1).count()
         up_s = time.perf_counter()
-        spark_job.make(session, History(history), spark_job.Unit(CLUSTER, day), out / "report")
+        spark_job.make(session, kept, unit, out / "report")
         made_s = time.perf_counter()
-        row_count = sum(1 for _ in spark_job.rows(session, out / "report"))
+        rows = list(spark_job.rows(session, out / "report"))
         return {
-            "groups": row_count,
+            "groups": len(rows),
+            # That nothing of what a report can find was left out.
+            "with": {name: sum(row[name] is not None for row in rows) for name in FOUND},
             "start_s": round(up_s - began_s, 1),
             "compute_s": round(made_s - up_s, 1),
             "read_s": round(time.perf_counter() - made_s, 1),
