@@ -207,7 +207,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "mqadmin.lag.hot_window",
         "mqadmin.lag.packing",
         "mqadmin.lag.retention",
-        "mqadmin.lag.sampling",
+        "mqadmin.lag.lateness",
     ),
     # Changes go through the registry; what is there is asked for all at once.
     "mqadmin.configuration": ("mqadmin.topics.settings", "mqadmin.groups.settings"),

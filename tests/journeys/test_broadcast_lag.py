@@ -5,27 +5,21 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
-from consumer.engine.config import ConsumerConfig
-from consumer.engine.listening import Listener
-from consumer.engine.push_consumer import PushConsumer
-from consumer.engine.start_position import start_rule
 from mqadmin.clusters import models
 from mqadmin.clusters.models import ClusterKind, ClusterState, Group, Member
 from mqadmin.lag import broadcasting
 from mqadmin.observing import sampling
 from mqadmin.subscriptions import asking
 from mqadmin.subscriptions.models import MemberAnswer
-from remoting.client.producer import Producer
 from tests.journeys.acting import cluster, java  # noqa: F401 - fixtures
+from tests.support.slow_member import WARM_UP, slow_member
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -56,47 +50,28 @@ def lags(cluster) -> Callable[[str], dict[str, int | None]]:
 
 async def test_each_member_of_a_broadcasting_group_has_its_own_lag(cluster, java, fresh, lags, tmp_path: Path) -> None:
     topic, group, first = fresh("prices"), fresh("caches"), fresh("first")
-    goes_on, got = threading.Event(), 0
-
-    async def consume(message: Any) -> None:
-        nonlocal got
-        got += 1
-        if message.body == b"slow":
-            await asyncio.to_thread(goes_on.wait)
-
-    producer = Producer(cluster.namesrv, fresh("sender"), timeout_ms=60_000)
-    await producer.start()
-    for _ in range(8):
-        await producer.send(topic, b"warm-up")
-    config = ConsumerConfig(
-        cluster.namesrv, group, start=start_rule("first"), is_broadcasting=True, offsets_folder=tmp_path
-    )
-    member = PushConsumer(config, {topic: Listener(topic, consume, "*", is_async=True)})
-    await member.start()
     settings = {"messageModel": "BROADCASTING", "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET"}
-    java_id = await asyncio.to_thread(java.consumer, first, group, topic, set=settings)
     look = database_sync_to_async(lags)
-    try:
-        await asyncio.to_thread(java.wait_events, "consumed", 8, first)
-        await eventually(lambda: got == 8, WITHIN_S)
-        for _ in range(COUNT):
-            await producer.send(topic, b"slow")
+    own = {"is_broadcasting": True, "offsets_folder": tmp_path}
+    async with slow_member(cluster.namesrv, topic, group, fresh("sender"), **own) as member:
+        java_id = await asyncio.to_thread(java.consumer, first, group, topic, set=settings)
+        try:
+            await asyncio.to_thread(java.wait_events, "consumed", WARM_UP, first)
+            await eventually(lambda: member.given == WARM_UP, WITHIN_S)
+            await member.send_slow(COUNT)
 
-        async def is_told() -> bool:
-            return await look(group) == {member.client_id: COUNT, java_id: 0}
+            async def is_told() -> bool:
+                return await look(group) == {member.client_id: COUNT, java_id: 0}
 
-        await eventually(is_told, WITHIN_S, "the Python member is behind, the one in Java is not")
-        row = await database_sync_to_async(Group.objects.get)(name=group)
-        assert row.lag == COUNT
-        assert row.verdict_rule != "broadcast"
-        goes_on.set()
+            await eventually(is_told, WITHIN_S, "the Python member is behind, the one in Java is not")
+            row = await database_sync_to_async(Group.objects.get)(name=group)
+            assert row.lag == COUNT
+            assert row.verdict_rule != "broadcast"
+            member.goes_on.set()
 
-        async def is_over() -> bool:
-            return set((await look(group)).values()) == {0}
+            async def is_over() -> bool:
+                return set((await look(group)).values()) == {0}
 
-        await eventually(is_over, WITHIN_S, "both have consumed everything")
-    finally:
-        goes_on.set()
-        await member.stop()
-        await asyncio.to_thread(java.stop, first)
-        await producer.close()
+            await eventually(is_over, WITHIN_S, "both have consumed everything")
+        finally:
+            await asyncio.to_thread(java.stop, first)

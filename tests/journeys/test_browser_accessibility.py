@@ -54,6 +54,7 @@ def console(brokers: GroupBrokers, site: Site, page: Page) -> Page:
     site.carry_out("empty_cluster")
     site.carry_out("shop")
     site.carry_out("failure_raised")
+    site.carry_out("rebalanced", group="billing")
     addresses = [broker.server.address for broker in brokers.brokers.values()]
     site.carry_out("cluster_behind", namesrv=brokers.namesrv, brokers=list(brokers.brokers), addresses=addresses)
     return page

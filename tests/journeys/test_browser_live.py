@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
 from tests.support.browser import Site, chromium, log_in, page, site, standing_site  # noqa: F401 - fixtures
 
@@ -158,6 +158,34 @@ def test_what_changes_is_brought_by_the_socket_and_fetched_only_after_a_gap(site
     site.carry_out("lag_becomes", group="billing", lag=34)
     expect(shop.locator("#figures [data-cell=lag]")).to_have_text("34")
     assert fetched == []
+
+
+def test_a_pushed_region_that_cannot_be_unpacked_is_fetched_and_the_page_hears_on(site: Site, shop: Page) -> None:
+    fetched: list[str] = []
+    broken: list[bytes] = []
+
+    def break_the_first_region(page_socket: WebSocketRoute) -> None:
+        def pass_on(frame: str | bytes) -> None:
+            if isinstance(frame, bytes) and not broken:
+                broken.append(frame)
+                frame = frame[: len(frame) // 2]
+            page_socket.send(frame)
+
+        page_socket.connect_to_server().on_message(pass_on)
+
+    shop.on("request", lambda request: fetched.append(request.url) if "hx-request" in request.headers else None)
+    shop.route_web_socket(re.compile("/ws/$"), break_the_first_region)
+    shop.goto("/clusters/local/groups/billing/")
+    is_live(shop)
+    mark(shop)
+    site.carry_out("lag_becomes", group="billing", lag=31)
+    expect(shop.locator("#figures [data-cell=lag]")).to_have_text("31")
+    assert len(broken) == 1
+    assert len(fetched) == 1
+    site.carry_out("lag_becomes", group="billing", lag=32)
+    expect(shop.locator("#figures [data-cell=lag]")).to_have_text("32")
+    assert len(fetched) == 1, "pushed again"
+    assert_not_reloaded(shop)
 
 
 def test_the_keyboard_reaches_the_page_past_the_navigation(shop: Page) -> None:

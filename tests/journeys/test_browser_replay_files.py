@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,13 +69,13 @@ IN_CHINESE = FileWords(
 )
 
 
-def exported(page: Page, folder: Path) -> list[dict[str, object]]:
-    """Returns the lines of the file that the list's link gives."""
+def exported(page: Page, file: Path) -> Path:
+    """Returns the file that the list's link gives, in the format of its name."""
     page.goto("/clusters/here/groups/billing/deadletters/")
     with page.expect_download() as download:
-        page.locator("a[download][href*='format=jsonl']").click()
-    download.value.save_as(folder / "export.jsonl")
-    return [json.loads(line) for line in (folder / "export.jsonl").read_text().splitlines()]
+        page.locator(f"a[download][href*='format={file.suffix[1:]}']").click()
+    download.value.save_as(file)
+    return file
 
 
 def send(page: Page, file: Path) -> None:
@@ -90,7 +91,8 @@ def test_an_export_is_changed_sent_back_looked_at_and_replayed(
     group.send_and_fail(*BODIES)
     site.carry_out("indexed", dead_count=4)
     page = opened(chromium, site, words)
-    lines = sorted(exported(page, tmp_path), key=lambda line: str(line["body"]))
+    export = exported(page, tmp_path / "export.jsonl").read_text()
+    lines = sorted(map(json.loads, export.splitlines()), key=lambda line: str(line["body"]))
     assert [line["body"] for line in lines] == BODIES
 
     # What is no file is refused where it was chosen.
@@ -142,3 +144,36 @@ def test_an_export_is_changed_sent_back_looked_at_and_replayed(
     assert len(group.consumed) == 3
     page.goto(file)
     expect(page.locator("#replays")).to_contain_text(words.done)
+
+
+@pytest.mark.parametrize("said", [IN_ENGLISH, IN_CHINESE], ids=["English", "Chinese"])
+def test_a_table_is_exported_changed_by_a_spreadsheet_and_replayed(
+    chromium: Browser, site: Site, group: FailingGroup, tmp_path: Path, said: FileWords
+) -> None:
+    words = said.words
+    # What a spreadsheet would take for a formula, a cell's end, a line's end.
+    bodies = ["=1+1", 'one "quoted", two', "two\nlines"]
+    group.send_and_fail(*bodies)
+    site.carry_out("indexed", dead_count=3)
+    page = opened(chromium, site, words)
+    with exported(page, tmp_path / "export.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["body"] for row in rows) == sorted(["'=1+1", *bodies[1:]])
+    changed = tmp_path / "changed.csv"
+    with changed.open("w", newline="") as file:
+        # As a spreadsheet writes it in many countries.
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+    page.goto(DEAD)
+    link(page, "/replays/files/")
+    send(page, changed)
+    expect(page.locator("h1")).to_have_text("changed.csv")
+    group.heal()
+    link(page, "/deadletters/replay/?file=")
+    carry_out(page, words, rate="50")
+    page.goto("/clusters/here/replays/1/")
+    expect(page.locator("main .page-head .status").first).to_have_text(words.done)
+    expect(page.locator("[data-cell=sent]")).to_have_text("3")
+    group.wait_consumed(*bodies)
+    assert sorted(group.consumed) == sorted(bodies)

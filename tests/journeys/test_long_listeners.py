@@ -7,8 +7,6 @@ On Apache's, what their members say also tells which queues moved between them.
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -17,10 +15,6 @@ import pytest
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
-from consumer.engine.config import ConsumerConfig
-from consumer.engine.listening import Listener
-from consumer.engine.push_consumer import PushConsumer
-from consumer.engine.start_position import start_rule
 from mqadmin.clusters import models
 from mqadmin.clusters.models import ClusterKind, ClusterState, Group, MemberProgress, Verdict
 from mqadmin.lag import measuring, verdicts
@@ -28,8 +22,8 @@ from mqadmin.observing import sampling
 from mqadmin.rebalances.models import RebalanceEvent
 from mqadmin.subscriptions import asking
 from mqadmin.subscriptions.models import MemberAnswer
-from remoting.client.producer import Producer
 from tests.journeys.acting import cluster, java  # noqa: F401 - fixtures
+from tests.support.slow_member import WARM_UP, slow_member
 from tests.support.waiting import eventually, wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -76,9 +70,9 @@ def test_a_java_listener_that_takes_long_is_busy_and_its_queues_are_seen_to_move
     topic, group, producer, first, second = (fresh(word) for word in ("slow", "readers", "sender", "first", "second"))
     outcomes = {"slow0": [{"do": "ok", "sleep_ms": 600_000}]}
     java.producer(producer)
-    java.send(producer, topic, body="warm-up", count=8)
+    java.send(producer, topic, body="warm-up", count=WARM_UP)
     java.consumer(first, group, topic, outcomes=outcomes)
-    java.wait_events("consumed", 8, first)
+    java.wait_events("consumed", WARM_UP, first)
     wait_until(lambda: _lag_is_known(observed, group), WITHIN_S, "all committed offsets are known")
     java.send(producer, topic, body="slow")
     words = words_until_busy(observed, group)
@@ -105,33 +99,14 @@ def test_a_java_listener_that_takes_long_is_busy_and_its_queues_are_seen_to_move
 
 async def test_a_python_listener_that_takes_long_is_busy(cluster, fresh, observed) -> None:
     topic, group = fresh("slow"), fresh("readers")
-    goes_on, warm = threading.Event(), 0
-
-    async def consume(message: Any) -> None:
-        nonlocal warm
-        warm += 1
-        if message.body == b"slow":
-            await asyncio.to_thread(goes_on.wait)
-
-    producer = Producer(cluster.namesrv, fresh("sender"), timeout_ms=60_000)
-    await producer.start()
-    for _ in range(8):
-        await producer.send(topic, b"warm-up")
-    config = ConsumerConfig(cluster.namesrv, group, start=start_rule("first"))
-    member = PushConsumer(config, {topic: Listener(topic, consume, "*", is_async=True)})
-    await member.start()
-    try:
-        await eventually(lambda: warm == 8, WITHIN_S)
+    async with slow_member(cluster.namesrv, topic, group, fresh("sender")) as member:
+        await eventually(lambda: member.given == WARM_UP, WITHIN_S)
         await eventually(database_sync_to_async(lambda: _lag_is_known(observed, group)), WITHIN_S)
-        await producer.send(topic, b"slow")
+        await member.send_slow()
         words = await database_sync_to_async(words_until_busy)(observed, group)
         assert Verdict.STALLED not in words
         held = await database_sync_to_async(lambda: MemberProgress.objects.get(member__group__name=group))()
         assert sum(row[5] for row in held.queues) == 1
-    finally:
-        goes_on.set()
-        await member.stop()
-        await producer.close()
 
 
 def _lag_is_known(observed: Callable[[], None], group: str) -> bool:

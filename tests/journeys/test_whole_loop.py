@@ -45,6 +45,15 @@ SENDING_S_MAX = 600.0
 FIRST_RETRY_MS = 10_000
 # A change must be on an open page within this time.
 LIVE_WITHIN_MS = 90_000
+# What a newcomer may wait for the first report, Java's start and Spark's included.
+REPORTED_WITHIN_MS = 300_000
+# What the browser draws of a chart: for each group its bars, by their names.
+BARS = """key => {
+  const bars = {};
+  for (const { name, x, customdata } of document.querySelector(`[data-chart=${key}]`).data)
+    customdata.forEach((group, at) => { (bars[group] ??= {})[name] = x[at]; });
+  return bars;
+}"""
 
 
 class Shop:
@@ -180,6 +189,33 @@ def test_an_instance_more_on_the_page_is_a_rebalance_on_it(shop: Shop, open_page
         for words in (f"{wanted} instances are to run from now on", _OF_INSTANCE[wanted]):
             expect(timeline.get_by_text(re.compile(words)).first).to_be_visible(timeout=LIVE_WITHIN_MS)
     assert_not_reloaded(*watching)
+
+
+@pytest.mark.spark
+def test_a_report_made_now_tells_and_draws_what_was_sampled_so_far(
+    shop: Shop, open_page: Callable[[str], Page]
+) -> None:
+    page, asking = open_page(f"{LOCAL}/reports/"), open_page(f"{LOCAL}/reports/")
+    asking.get_by_role("link", name="Make today's report now").click()
+    asking.get_by_role("button", name="Make a report").click()
+    expect(page.locator(".run-progress progress")).to_be_visible(timeout=REPORTED_WITHIN_MS)
+    day = page.locator("#days tbody a")
+    expect(day).to_be_visible(timeout=REPORTED_WITHIN_MS)
+    assert_not_reloaded(page)
+
+    told = page.request.get(f"/api/v1{LOCAL}/reports/{day.inner_text()}").json()["items"]
+    figures = {one["group"]: one for one in told}
+    day.click()
+    expect(page.locator("#chart-lag .main-svg").first).to_be_visible()
+    assert page.evaluate(BARS, "lag") == {
+        name: {"median": one["lag_p50"], "95th percentile": one["lag_p95"], "most": one["lag_max"]}
+        for name, one in figures.items()
+        if one["lag_max"]
+    }
+    for group in GROUPS:
+        assert 0 < figures[group]["consumed"] <= sum(shop.broker.committed(group, "orders").values())
+        assert figures[group]["known_s"] > 0
+        expect(page.locator(f"#groups tr[data-row={group}]")).to_contain_text(f"{figures[group]['consumed']:,}")
 
 
 @pytest.mark.java
