@@ -83,12 +83,7 @@ class Progress:
     def end_report(self) -> None:
         """Says that a report is made, or has failed: the next one has about as many stages."""
         assert self.look is not None
-        before = self._report
-        try:
-            planned = self.look().planned
-        except Exception:
-            # Spark itself has ended. Why is told by the report that failed of it, not by this question.
-            planned = before.stages_before + before.expected
+        planned, before = self.look().planned, self._report
         self._report = _Report(before.number + 1, planned, planned - before.stages_before or before.expected)
 
     def end_computing(self) -> None:

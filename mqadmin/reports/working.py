@@ -139,7 +139,10 @@ def _parts(clusters: Sequence[Cluster], days: Sequence[date]) -> list[tuple[Clus
 
 
 def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: Progress) -> None:
-    """Makes one report after the other on one Spark session; one that fails keeps no other from being made."""
+    """Makes one report after the other on one Spark session; one that fails keeps no other from being made.
+
+    Where Spark itself has ended, its session says why, and no other can be made.
+    """
     progress.begin_reports(len(parts))
     failed: list[tuple[str, Exception]] = []
     with spark_session(SparkConfig(settings.SPARK_MASTER, _scratch())) as spark:
@@ -152,19 +155,24 @@ def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: Pr
                         mailing.ask(run, cluster, day, timezone.now())
                     _add_remark(run, _remark(cluster, day))
                 except Exception as error:
+                    if not _is_there(spark):
+                        raise
                     logger.exception("the report of %s of %s failed", cluster.name, day)
                     failed.append((_failure(cluster, day, error), error))
                 progress.end_report()
-            try:
-                run.figures = _spark_figures(spark)
-            except Exception:
-                # Where Spark itself ended, why it did is told below.
-                if not failed:
-                    raise
+            run.figures = _spark_figures(spark)
         finally:
             progress.end_computing()
     if failed:
         raise ReportsFailed(failed[0][0]) from failed[0][1]
+
+
+def _is_there(spark: SparkSession) -> bool:
+    try:
+        stages_so_far(spark)
+    except Exception:
+        return False
+    return True
 
 
 def _failure(cluster: Cluster, day: date, error: Exception) -> str:

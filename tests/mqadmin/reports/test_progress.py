@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqadmin.reports.progress import PERCENT_MAX, STAGES_USUAL, STARTED_PERCENT, OpenStage, Progress, Stages, share_done
+from mqadmin.reports.progress import PERCENT_MAX, STAGES_USUAL, OpenStage, Progress, Stages, share_done
 
 
 @pytest.mark.parametrize(
@@ -55,18 +55,6 @@ def test_a_run_appends_hours_first_then_starts_spark_then_goes_by_stages() -> No
     progress.end_computing()
     told.append(progress.percent())
     assert told == [0, 2, 5, 10, 10, 15, 36, 57, 78, 99]
-
-
-def test_a_spark_that_has_ended_keeps_no_run_from_telling_why() -> None:
-    def look() -> Stages:
-        raise ConnectionRefusedError("the JVM is gone")
-
-    progress = Progress()
-    progress.begin_reports(2)
-    progress.begin_computing(look)
-    progress.end_report()
-    progress.end_computing()
-    assert progress.percent() == STARTED_PERCENT
 
 
 OPEN = st.builds(OpenStage, st.integers(0, 9), st.integers(0, 9))
