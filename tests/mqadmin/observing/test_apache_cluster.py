@@ -102,11 +102,11 @@ def test_rows_say_what_a_java_client_did(apache: ApacheRocketMQ, java: JavaClien
     sent_until = timezone.now()
     wait_until(lambda: stored(java) == 28, what="all messages that can be read")
     wait_until(lambda: sampled(cluster).groups.get(name="billing").member_count == 0, what="no member any more")
+    # A request that a busy machine answers late leaves the figures of that cycle as old as they were.
+    wait_until(lambda: (sampled(cluster).groups.get(name="billing").lag or 0) >= 8, what="the last eight wait")
     group.refresh_from_db()
     of_orders = attach_ends(cluster.pk, QueueOffset.objects.filter(group=group, topic_name="orders"))
     assert sum(row.max_offset or 0 for row in of_orders) == 28
-    assert group.lag is not None
-    assert group.lag >= 8
     assert (group.verdict, group.behind_method != "") == ("stopped", True)
 
     committed = list(QueueOffset.objects.filter(group=group).order_by("pk").values_list("pk", "committed_offset"))
