@@ -14,10 +14,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from urllib.parse import urlsplit
-
-import redis
-from kombu.exceptions import OperationalError
 
 # Who complains when Celery's or Channels' connection breaks; `celery.app.trace` does of tasks, anyone's.
 _LOGGERS = (
@@ -34,7 +32,6 @@ _LOGGERS = (
 )
 _TASK_LOGGER = "celery.app.trace"
 _OUR_TASKS = ("mqadmin.", "consumer.", "broker.")
-_ERRORS = (redis.ConnectionError, redis.TimeoutError, OperationalError)
 # A warning about a default of Celery 6, at every lost connection; tasks are acknowledged early here.
 _WARNING_ABOUT_LATE_ACKS = "worker_cancel_long_running_tasks_on_connection_loss"
 
@@ -108,9 +105,11 @@ class RedisOutage(logging.Filter):
             self._is_watching = False
 
     def _answers(self) -> bool:
+        from redis import RedisError  # as in _errors_of_redis
+
         try:
             self._probe()
-        except (redis.RedisError, OSError):
+        except (RedisError, OSError):
             return False
         return True
 
@@ -122,7 +121,16 @@ def _is_complaint(record: logging.LogRecord) -> bool:
         is_ours = str(task).startswith(_OUR_TASKS)
     else:
         is_ours = any(record.name == name or record.name.startswith(f"{name}.") for name in _LOGGERS)
-    return is_ours and any(isinstance(error, _ERRORS) for error in _errors(record))
+    return is_ours and any(isinstance(error, _errors_of_redis()) for error in _errors(record))
+
+
+@cache
+def _errors_of_redis() -> tuple[type[Exception], ...]:
+    """All processes have this filter; loading these would be most of the start of one without Redis, as the broker."""
+    import redis  # see above
+    from kombu.exceptions import OperationalError  # see above
+
+    return redis.ConnectionError, redis.TimeoutError, OperationalError
 
 
 def _errors(record: logging.LogRecord) -> Iterator[BaseException]:
@@ -141,6 +149,8 @@ def _errors(record: logging.LogRecord) -> Iterator[BaseException]:
 
 
 def _ping(url: str) -> None:
+    import redis  # as in _errors_of_redis
+
     with redis.Redis.from_url(url, socket_timeout=PROBE_TIMEOUT_S, socket_connect_timeout=PROBE_TIMEOUT_S) as client:
         client.ping()
 

@@ -196,7 +196,7 @@ def _manage(
 ) -> ChildSpec:
     return ChildSpec(
         name,
-        (sys.executable, "-m", "django", *arguments),
+        (sys.executable, "-m", "mqadmin.command", *arguments),
         ready_text=ready_text,
         ready_timeout_s=READY_TIMEOUT_S,
         outlives_sigterm=outlives_sigterm,
