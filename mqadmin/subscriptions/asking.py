@@ -3,14 +3,16 @@
 On Apache's brokers a group has one table of subscriptions, which always looks consistent, so members are asked
 themselves. Members of groups whose messages begin to wait come first, before these are judged, then those of groups
 that somebody looks at or that are in trouble, each in a share of their own, so that they take nobody's turn; then
-those that are new or whose group changed, then those whose answer is oldest; one that does not answer waits as if it
-had. A member alone in its group is asked only when somebody looks at it, or it is in trouble: there is nobody whom it
-could contradict; and when somebody has just left the group, whose queues it takes over. Where each keeps its own
-offsets, all are asked in turn: nobody else knows how far they are.
+those that are new or whose group changed, then those whose answer is oldest. Behind all of them come those that were
+silent when they were asked last: each keeps a broker's place for ten seconds. Who had no turn in a round stays as it
+was, and so is among the first of the next. A member alone in its group is asked only when somebody looks at it, or it
+is in trouble: there is nobody whom it could contradict; and when somebody has just left the group, whose queues it
+takes over. Where each keeps its own offsets, all are asked in turn: nobody else knows how far they are.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -29,10 +31,14 @@ from mqadmin.subscriptions import judging
 from mqadmin.subscriptions.models import REASON_CHARS_MAX, MemberAnswer, OwnSubscription
 from mqadmin.subscriptions.progress import write_progress
 
+logger = logging.getLogger(__name__)
+
 # In one round, every 15 s: two members of each of 1,000 groups have their turn in 105 s, and answer within two minutes.
 IN_TURN_PER_ROUND = 300
 # And of those that somebody looks at, or whose groups are in trouble.
 URGENT_PER_ROUND = 100
+# And of those that were silent, or more where those in turn are few: they would be as quick, if they answer again.
+SILENT_PER_ROUND = 100
 # An answer that is younger is good enough, also of a group that somebody looks at.
 YOUNG = timedelta(seconds=12)
 # Whose next message has waited for so long is asked what it has in flight, before its group is called STALLED (60 s).
@@ -54,7 +60,8 @@ def ask_round(cluster: Cluster, now: datetime) -> int:
     try:
         asked = ask(cluster.namesrv, lambda gateway: gateway.members.ask(places, masters), spent)
     except GatewayError as error:
-        asked = MembersAsked({}, dict.fromkeys(places, str(error)))
+        logger.warning("members on cluster %s were not asked: %s", cluster.name, error)
+        asked = MembersAsked({}, {})
     costs.write(cluster, spent.take(), now)
     _write(cluster, places, asked, timezone.now())
     with transaction.atomic():
@@ -63,7 +70,7 @@ def ask_round(cluster: Cluster, now: datetime) -> int:
 
 
 def turn(cluster: Cluster, now: datetime) -> list[Member]:
-    """Returns whom to ask now, the most urgent first."""
+    """Returns whom to ask now, the most urgent first and those that were silent last."""
     if cluster.state not in (ClusterState.REACHABLE, ClusterState.PARTIAL):
         return []
     online = Member.objects.filter(group__cluster=cluster, group__is_system=False, left_at=None).select_related("group")
@@ -71,15 +78,19 @@ def turn(cluster: Cluster, now: datetime) -> list[Member]:
     by_age = F("answer__asked_at").asc(nulls_first=True)
     in_trouble = Q(group__verdict__in=NEEDS_ATTENTION)
     waiting = Q(group__behind_since__lt=now - WAITS_LONG) & ~in_trouble
-    found = list(online.filter(old, waiting).order_by(by_age, "pk")[:WAITING_PER_ROUND])
+    was_silent = Q(answer__reason__gt="")
+    to_ask = online.filter(old).order_by(by_age, "pk")
+    answering = to_ask.filter(Q(answer=None) | Q(answer__reason=""))
+    found = list(answering.filter(waiting)[:WAITING_PER_ROUND])
     urgent = (Q(group__name__in=looked_at_groups(cluster, now)) | in_trouble) & ~waiting
-    found += online.filter(old, urgent).order_by(by_age, "pk")[:URGENT_PER_ROUND]
+    found += answering.filter(urgent)[:URGENT_PER_ROUND]
     in_turn = Q(group__message_model=BROADCASTING)
     if cluster.kind != ClusterKind.OURS:
         left_lately = Member.objects.filter(group__cluster=cluster, left_at__gte=now - LEFT_LATELY)
         in_turn |= Q(group__member_count__gt=1) | Q(group__in=left_lately.values("group"))
-    others = online.filter(old, in_turn).exclude(pk__in=[member.pk for member in found])
-    return found + list(others.order_by(by_age, "pk")[:IN_TURN_PER_ROUND])
+    others = list(answering.filter(in_turn).exclude(pk__in=[member.pk for member in found])[:IN_TURN_PER_ROUND])
+    silent = to_ask.filter(was_silent, waiting | urgent | in_turn)
+    return found + others + list(silent[: max(SILENT_PER_ROUND, IN_TURN_PER_ROUND - len(others))])
 
 
 def make_due(group_ids: Iterable[int]) -> int:

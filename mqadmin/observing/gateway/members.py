@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,7 +13,7 @@ import msgspec
 from mqadmin.clusters.moments import moment_or_none
 from remoting.client.admin import Admin
 from remoting.client.admin.partial import ask_each
-from remoting.client.errors import BrokerRefused, ClientError
+from remoting.client.errors import BrokerRefused, ClientError, NoTurn
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.running_info import (
@@ -21,13 +22,16 @@ from remoting.wire.bodies.running_info import (
     ConsumerRunningInfo,
     ProcessQueueInfo,
 )
+from remoting.wire.codes import ResponseCode
 
 # Of one member: what a hostile one could say at length.
 SUBSCRIPTIONS_MAX = 1000
 QUEUES_MAX = 5000
 EXPRESSION_CHARS_MAX = 4000
-# A round; who has not answered by then did not answer.
+# A round; who was asked and has not answered by then did not answer.
 ROUND_S = 12.0
+# Of a round: who had no turn by then is not asked in it, so whoever is asked has some seconds to answer.
+TURNS_S = 7.0
 # A member is asked through that many of the brokers: it may be connected to some of them only.
 BROKERS_TRIED_MAX = 3
 
@@ -59,7 +63,10 @@ class MemberTold:
 
 @dataclass(frozen=True, slots=True)
 class MembersAsked:
-    """Each member that was asked is in one of them: what it told, or why it did not."""
+    """Each member that was asked is in one of them: what it told, or why it did not.
+
+    Who is in none had no turn in this round, since others were slow to answer.
+    """
 
     told: Mapping[MemberPlace, MemberTold]
     reasons: Mapping[MemberPlace, str]
@@ -72,26 +79,44 @@ class MemberRequests:
         self._admin = admin
 
     async def ask(
-        self, members: Collection[MemberPlace], masters: Sequence[str], *, round_s: float = ROUND_S
+        self,
+        members: Collection[MemberPlace],
+        masters: Sequence[str],
+        *,
+        round_s: float = ROUND_S,
+        turns_s: float = TURNS_S,
     ) -> MembersAsked:
-        """Asks all members within `round_s`, through the brokers of `masters` (addresses) that know them."""
+        """Asks members within `round_s`, in their order, through the brokers of `masters` (addresses) that know them.
+
+        Few are asked at once, and a silent one keeps its place for ten seconds: so who had no turn within `turns_s` is
+        not asked.
+        """
+        turns_until_s = time.monotonic() + turns_s
 
         async def one(place: MemberPlace) -> ConsumerRunningInfo:
-            return await self._running_info(place, masters[:BROKERS_TRIED_MAX])
+            return await self._running_info(place, masters[:BROKERS_TRIED_MAX], turns_until_s)
 
         partial = await ask_each(members, one, timeout_ms=round(round_s * 1000))
+        silent = {place: error for place, error in partial.errors.items() if not isinstance(error, NoTurn)}
         return MembersAsked(
             {place: _told(info) for place, info in partial.answers.items()},
-            {place: str(error) or type(error).__name__ for place, error in partial.errors.items()},
+            {place: str(error) or type(error).__name__ for place, error in silent.items()},
         )
 
-    async def _running_info(self, place: MemberPlace, masters: Sequence[str]) -> ConsumerRunningInfo:
+    async def _running_info(
+        self, place: MemberPlace, masters: Sequence[str], turns_until_s: float
+    ) -> ConsumerRunningInfo:
         refused: ClientError = ClientError("no broker of the cluster is known")
         for address in masters:
+            left_ms = max(0, round((turns_until_s - time.monotonic()) * 1000))
             try:
-                return await self._admin.clients.running_info(address, place.group, place.client_id)
+                return await self._admin.clients.running_info(
+                    address, place.group, place.client_id, turn_timeout_ms=left_ms
+                )
             except BrokerRefused as error:
                 refused = error
+                if error.code == ResponseCode.CONSUME_MSG_TIMEOUT:
+                    break  # it is connected there, and silent: no other broker would hear more
         raise refused
 
 

@@ -67,16 +67,23 @@ class Clients:
         return read_body(ConsumerIds, answer.body).consumer_id_list
 
     async def running_info(
-        self, address: str, group: str, client_id: str, *, with_stacks: bool = False
+        self,
+        address: str,
+        group: str,
+        client_id: str,
+        *,
+        with_stacks: bool = False,
+        turn_timeout_ms: int | None = None,
     ) -> ConsumerRunningInfo:
         """Returns the running info of the member `client_id` (307); the broker relays request and response.
 
         `with_stacks`: the stack traces of all its threads, too, in `jstack`; the member stops for them.
+        `turn_timeout_ms`: other than the limits'.
         """
         header = GetConsumerRunningInfoHeader(consumer_group=group, client_id=client_id, jstack_enable=with_stacks)
         about = f"client {client_id!r} of group {group!r}"
         code = RequestCode.GET_CONSUMER_RUNNING_INFO
-        answer = await self._requests.ask_relayed(address, code, header, about=about)
+        answer = await self._requests.ask_relayed(address, code, header, about=about, turn_timeout_ms=turn_timeout_ms)
         return await read_aside(read_running_info, answer.body)
 
     async def running_infos(

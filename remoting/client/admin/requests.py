@@ -85,21 +85,27 @@ class Requests:
         body: Body = b"",
         about: str = "",
         timeout_ms: int | None = None,
+        turn_timeout_ms: int | None = None,
         accepted: Collection[int] = _SUCCESS,
     ) -> Command:
         """Returns the answer of success, or with another of the `accepted` codes.
 
-        `about` names in an error what the request concerned.
+        `about` names in an error what the request concerned. `turn_timeout_ms`: other than the limits'.
 
         Raises BrokerRefused, NotSupported, NoTurn, NotConnected, ConnectionLost, RequestTimedOut.
         """
         fields = write_header(header) if header is not None else {}
         request = Command(code=code, ext_fields=fields, body=body)
-        return await self._answer(address, request, about, timeout_ms, accepted)
+        async with self._turn(address, code, turn_timeout_ms):
+            return await self._send(address, request, about, timeout_ms or self._timeout_ms, accepted)
 
-    async def ask_relayed(self, address: str, code: RequestCode, header: Header, *, about: str) -> Command:
+    async def ask_relayed(
+        self, address: str, code: RequestCode, header: Header, *, about: str, turn_timeout_ms: int | None = None
+    ) -> Command:
         """Returns the answer of the client that the broker passed the request on to."""
-        return await self.ask(address, code, header, about=about, timeout_ms=RELAYED_TIMEOUT_MS)
+        return await self.ask(
+            address, code, header, about=about, timeout_ms=RELAYED_TIMEOUT_MS, turn_timeout_ms=turn_timeout_ms
+        )
 
     async def ask_parked(self, address: str, code: int, header: Header, wait_ms: int, about: str = "") -> Command:
         """Returns the answer that the broker may hold back for `wait_ms`; takes no turn."""
@@ -117,23 +123,13 @@ class Requests:
             page_count += 1
             if page_count > PAGES_MAX:
                 raise BodyError(f"{address}: {paging.table} has no end after {PAGES_MAX} pages")
-            answer = await self._answer(address, Command(code=code, ext_fields=fields), "")
+            async with self._turn(address, code):
+                answer = await self._send(address, Command(code=code, ext_fields=fields), "", self._timeout_ms)
             size_bytes += len(answer.body)
             if size_bytes > TABLE_BYTES_MAX:
                 raise BodyError(f"{address}: {paging.table} has more than {TABLE_BYTES_MAX} bytes")
             yield answer.body
             fields = await read_aside(partial(_next_page, paging, fields, answer), answer.body)
-
-    async def _answer(
-        self,
-        address: str,
-        request: Command,
-        about: str,
-        timeout_ms: int | None = None,
-        accepted: Collection[int] = _SUCCESS,
-    ) -> Command:
-        async with self._turn(address, request.code):
-            return await self._send(address, request, about, timeout_ms or self._timeout_ms, accepted)
 
     async def _send(
         self, address: str, request: Command, about: str, timeout_ms: int, accepted: Collection[int] = _SUCCESS
@@ -146,8 +142,10 @@ class Requests:
         raise BrokerRefused(address, request.code, answer.code, answer.remark, about)
 
     @asynccontextmanager
-    async def _turn(self, address: str, code: int) -> AsyncIterator[None]:
+    async def _turn(self, address: str, code: int, timeout_ms: int | None = None) -> AsyncIterator[None]:
         """Waits for the server's turn before the total's: who waits for a slow server keeps nobody else waiting."""
+        if timeout_ms is None:
+            timeout_ms = self._limits.turn_timeout_ms
         key = address, code in RELAYED
         turns = self._turns.get(key)
         if turns is None:
@@ -155,9 +153,9 @@ class Requests:
             turns = self._turns[key] = _Turns(asyncio.Semaphore(count))
         turns.users += 1
         try:
-            await self._acquire(address, turns.free)
+            await _acquire(address, turns.free, timeout_ms)
             try:
-                await self._acquire(address, self._in_total)
+                await _acquire(address, self._in_total, timeout_ms)
                 try:
                     yield
                 finally:
@@ -169,12 +167,13 @@ class Requests:
             if not turns.users:  # servers come and go; what is kept for them does not grow
                 del self._turns[key]
 
-    async def _acquire(self, address: str, free: asyncio.Semaphore) -> None:
-        try:
-            async with asyncio.timeout(self._limits.turn_timeout_ms / 1000):
-                await free.acquire()
-        except TimeoutError as error:
-            raise NoTurn(address, self._limits.turn_timeout_ms) from error
+
+async def _acquire(address: str, free: asyncio.Semaphore, timeout_ms: int) -> None:
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await free.acquire()
+    except TimeoutError as error:
+        raise NoTurn(address, timeout_ms) from error
 
 
 def _next_page(paging: Paging, fields: dict[str, str], answer: Command, _: Body) -> dict[str, str] | None:

@@ -11,7 +11,7 @@ import pytest
 from mqadmin.clusters.held_queues import read
 from mqadmin.clusters.looking import LOOKED_AT_FOR, note_looked_at
 from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState, Group, Member, MemberProgress, Verdict
-from mqadmin.observing.gateway import MemberPlace, MembersAsked, MemberTold
+from mqadmin.observing.gateway import GatewayError, MemberPlace, MembersAsked, MemberTold
 from mqadmin.rebalances.models import RebalanceEvent
 from mqadmin.subscriptions import asking
 from mqadmin.subscriptions.models import GroupConflict, MemberAnswer, OwnSubscription
@@ -23,6 +23,8 @@ from tests.support import console_rows as seed
 ROUND = timedelta(seconds=15)
 # As a member's answer: its group was deleted while it was asked.
 GONE = "gone"
+# As a member's answer: it had no turn in the round.
+NOT_ASKED = "not asked"
 
 
 def told(expression: str = "*", version: int = 1, topic: str = "orders", **said: Any) -> MemberTold:
@@ -57,7 +59,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, MemberTold | str]:
         Member.objects.filter(client_id__in=[place.client_id for place, one in said.items() if one == GONE]).delete()
         return MembersAsked(
             {place: one for place, one in said.items() if isinstance(one, MemberTold)},
-            {place: one for place, one in said.items() if isinstance(one, str)},
+            {place: one for place, one in said.items() if isinstance(one, str) and one != NOT_ASKED},
         )
 
     monkeypatch.setattr(asking, "ask", ask)
@@ -171,6 +173,54 @@ def test_what_a_member_told_is_kept_and_a_silent_one_says_why(
     assert OwnSubscription.objects.get(member=members[0]).expression == "A"
     silent = MemberAnswer.objects.get(member=members[1])
     assert (silent.answered_at, silent.reason) == (None, "client 10.0.0.2@1 is not online")
+
+
+def test_who_had_no_turn_stays_as_it_was_and_is_the_first_of_the_next_round(
+    apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
+) -> None:
+    first, second, third = members
+    before = now - timedelta(minutes=1)
+    MemberAnswer.objects.create(member=second, asked_at=before, answered_at=before)
+    answers.update({first.client_id: told(), second.client_id: NOT_ASKED, third.client_id: NOT_ASKED})
+    asking.ask_round(apache, now)
+    kept = MemberAnswer.objects.get(member=second)
+    assert (kept.asked_at, kept.answered_at, kept.reason) == (before, before, "")
+    assert not MemberAnswer.objects.filter(member=third).exists()
+    assert names(asking.turn(apache, now + ROUND))[:2] == names([third, second])
+
+
+def test_where_nobody_could_be_asked_nobody_is_called_silent(
+    apache: Cluster, members: list[Member], now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> MembersAsked:
+        raise GatewayError("the name server does not answer")
+
+    monkeypatch.setattr(asking, "ask", fail)
+    assert asking.ask_round(apache, now) == 0
+    assert not MemberAnswer.objects.exists()
+
+
+def test_who_was_silent_the_last_time_comes_behind_those_that_answered(
+    apache: Cluster, billing: Group, members: list[Member], now: datetime
+) -> None:
+    first, second, third = members
+    for member, minutes, reason in ((first, 9, "silent"), (second, 1, ""), (third, 10, "silent")):
+        MemberAnswer.objects.create(member=member, asked_at=now - timedelta(minutes=minutes), reason=reason)
+    assert names(asking.turn(apache, now)) == names([second, third, first])
+    note_looked_at(billing, now)
+    assert names(asking.turn(apache, now)) == names([second, third, first])
+
+
+def test_many_silent_members_take_nobody_elses_turn_and_have_one(apache: Cluster, now: datetime) -> None:
+    _, members = many_groups(apache, now, [Verdict.OK] * 350, member_count=2)
+    MemberAnswer.objects.bulk_create(
+        MemberAnswer(member=member, asked_at=now - timedelta(minutes=9), reason="silent") for member in members[:350]
+    )
+    found = asking.turn(apache, now)
+    assert len(found) == asking.IN_TURN_PER_ROUND + asking.SILENT_PER_ROUND
+    assert {member.pk for member in found[: asking.IN_TURN_PER_ROUND]} <= {member.pk for member in members[350:]}
+    were_asked(members[350:], now)
+    assert len(asking.turn(apache, now + ROUND / 2)) == asking.IN_TURN_PER_ROUND, "where nobody else has a turn"
 
 
 def test_a_queue_that_stands_keeps_since_when_its_member_is_there(
