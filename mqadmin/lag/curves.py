@@ -75,6 +75,7 @@ class _Held:
     def take(self, sample: TopicSample) -> None:
         """Puts the sample in the place of the topic's last one."""
         if is_dlq_topic(sample.topic):
+            self.dead = {}
             for queue in sample.queues:
                 self.dead[MessageQueue(sample.topic, queue.broker_name, queue.queue_id)] = queue.max_offset or 0
             return

@@ -1,7 +1,8 @@
 """Reads the hot window: samples in the order of time, and the gaps between them.
 
 A sample is the word of its queues until the next one of the same group and topic, as far as no `Gap` lies between: it
-says from when to when nothing was sampled, or not everything, and why. After a gap, and in the first cycle of every
+says from when to when nothing was sampled, or not everything, and why. One without queues says that the group reads the
+topic no longer. After a gap, and in the first cycle of every
 hour, all groups have a sample. Rows come in bounded chunks, so a window of millions needs the memory of one.
 """
 
@@ -31,7 +32,7 @@ class TopicSample(NamedTuple):
     """The queues of one topic of one group at one moment. `age_s`: how old the oldest of it was then.
 
     The group's verdict then, and how many members were online (None: not known). Of the topic of dead letters the
-    queues have no committed offset.
+    queues have no committed offset. No queues: the group did not read the topic any more.
     """
 
     at_s: int

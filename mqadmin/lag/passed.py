@@ -77,9 +77,13 @@ def _committed(packed: bytes | memoryview) -> dict[_Queue, int | None]:
 
 
 def _sample(group: Group, topic: str, since_s: int) -> GroupSample | None:
-    """Returns the sample that held at that moment, else the first one after it."""
+    """Returns the sample that held at that moment, else the first one after it.
+
+    Where the group did not read the topic then, the one before holds: what it had committed is still so.
+    """
     of_topic = GroupSample.objects.filter(group=group, topic_name=topic)
     # The first cycle of every hour has each topic.
     earliest_s = since_s - sampling.WHOLE_EVERY_S - LATE_AFTER_S
-    held = of_topic.filter(at_s__lte=since_s, at_s__gte=earliest_s).order_by("-at_s").first()
+    latest = of_topic.filter(at_s__lte=since_s, at_s__gte=earliest_s).order_by("-at_s")[:2]
+    held = next((one for one in latest if packing.unpack(one.packed).queues), None)
     return held or of_topic.filter(at_s__gt=since_s).order_by("at_s").first()

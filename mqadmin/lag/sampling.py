@@ -3,7 +3,7 @@
 Nothing is asked of brokers: a cycle reads the rows that following and polling keep. Only groups that may have changed
 since the last cycle are read (their revision, and the end of their dead letters), and written are topics of which
 something is otherwise; the first cycle of every hour and the first after a gap write all, so that each hour of the
-window says everything.
+window says everything. A topic that a group reads no longer is written once more, without queues.
 
 A cycle is claimed by one worker. What it saw of the cluster stands in a `SampledSpan`: complete, partial (some brokers
 did not answer), or failed (the cluster does not answer, or nothing follows it). A cycle that comes late begins another
@@ -124,8 +124,9 @@ def _claim(cluster: Cluster, now: datetime) -> SamplingState | None:
 
 def _sample(cluster: Cluster, state: SamplingState, now: datetime) -> int:
     """Writes what changed since the last cycle; returns how many rows that were."""
-    is_whole = state.sampled_at is None or _hour(state.sampled_at) != _hour(now) or _is_late(state.sampled_at, now)
-    known = {} if is_whole else written.unpack(state.written)
+    is_first = state.sampled_at is None or _is_late(state.sampled_at, now)
+    last = {} if is_first else written.unpack(state.written)
+    known = {} if state.sampled_at is None or _hour(state.sampled_at) != _hour(now) else last
     dead_ends = _dead_letter_ends(cluster)
     now_written: dict[int, WrittenGroup] = {}
     changed: list[_GroupRow] = []
@@ -139,6 +140,7 @@ def _sample(cluster: Cluster, state: SamplingState, now: datetime) -> int:
     row_count = 0
     for batch in chunks(changed):
         samples, of_batch = _changed_rows(cluster, batch, known, dead_ends, now)
+        samples += _ended_rows(cluster, batch, last, of_batch, now)
         with transaction.atomic():
             GroupSample.objects.bulk_create(samples, batch_size=CHUNK)
         now_written |= of_batch
@@ -173,6 +175,35 @@ def _changed_rows(
                 samples += _row(cluster, group, topic, content._replace(age_s=_age_s(cluster, group, now)), now)
         of_batch[group.pk] = WrittenGroup(_key(group, dead_ends), digests)
     return samples, of_batch
+
+
+def _ended_rows(
+    cluster: Cluster,
+    groups: Sequence[_GroupRow],
+    last: Mapping[int, WrittenGroup],
+    now_written: Mapping[int, WrittenGroup],
+    now: datetime,
+) -> Iterator[GroupSample]:
+    """Yields, of topics that were in the last cycle and are not any more, that the group has no queue of them."""
+    gone = {
+        group.pk: left
+        for group in groups
+        if (left := last.get(group.pk, _NOTHING_WRITTEN).digests.keys() - now_written[group.pk].digests.keys())
+    }
+    if not gone:
+        return
+    # Only digests of names are kept; each topic was written at the first cycle of its hour, or later.
+    since_s = int(now.timestamp()) - WHOLE_EVERY_S - LATE_AFTER_S
+    lately = GroupSample.objects.filter(group__in=gone, at_s__gte=since_s).order_by("group", "topic_name")
+    names = lately.values_list("group_id", "topic_name").distinct()
+    of_pk = {group.pk: group for group in groups}
+    for pk, topic in names:
+        if written.digest(topic.encode()) in gone[pk]:
+            group = of_pk[pk]
+            nothing = Sampled(
+                VERDICT_RANKS[Verdict(group.verdict)], group.member_count, _age_s(cluster, group, now), ()
+            )
+            yield from _row(cluster, group, topic, nothing, now)
 
 
 def _row(cluster: Cluster, group: _GroupRow, topic: str, content: Sampled, now: datetime) -> Iterator[GroupSample]:

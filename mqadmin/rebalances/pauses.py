@@ -143,6 +143,8 @@ def _runs(found: Iterable[TopicSample | Gap]) -> defaultdict[MessageQueue, list[
             # What is late ends with a whole cycle; of the others the last cycle is in doubt itself.
             blind_until_s = max(blind_until_s, one.until_s if one.state == LATE else one.until_s + 1)
         elif one.at_s >= blind_until_s:
+            for queue in _unread(open_runs, one):
+                runs[queue].append((open_runs.pop(queue), one.at_s))
             for sampled in one.queues:
                 if sampled.committed_offset is not None:
                     key = MessageQueue(one.topic, sampled.broker_name, sampled.queue_id)
@@ -150,6 +152,11 @@ def _runs(found: Iterable[TopicSample | Gap]) -> defaultdict[MessageQueue, list[
     for queue, run in open_runs.items():
         runs[queue].append((run, inf))
     return runs
+
+
+def _unread(open_runs: Iterable[MessageQueue], sample: TopicSample) -> list[MessageQueue]:
+    """Returns the queues of a topic that the group reads no longer: they have no queue in its last sample."""
+    return [] if sample.queues else [queue for queue in open_runs if queue.topic == sample.topic]
 
 
 def _offset(run: Sequence[_Seen], number: int) -> int | None:

@@ -83,7 +83,8 @@ def append_hour(history: History, cluster: Cluster, hour: datetime, now: datetim
 def spans(events: Iterable[TopicSample | Gap], end_s: int, horizon_s: int) -> Iterator[Span]:
     """Yields each sample that was taken before `end_s` with until when it held; those that held for no time are not.
 
-    `events` reach to `horizon_s`: what comes after `end_s` only ends what was before. A gap in which some brokers did
+    `events` reach to `horizon_s`: what comes after `end_s` only ends what was before, as does a sample without queues,
+    of a topic that its group reads no longer. A gap in which some brokers did
     not answer ends nothing: the others were sampled.
     """
     held: dict[tuple[int, str], TopicSample] = {}
@@ -91,7 +92,7 @@ def spans(events: Iterable[TopicSample | Gap], end_s: int, horizon_s: int) -> It
         ended: list[TopicSample] = []
         if isinstance(one, TopicSample):
             before = held.pop((one.group_id, one.topic), None)
-            if one.at_s < end_s:
+            if one.at_s < end_s and one.queues:
                 held[one.group_id, one.topic] = one
             ended += [before] if before is not None else []
         elif one.state != SpanState.PARTIAL:

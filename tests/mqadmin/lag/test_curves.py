@@ -51,6 +51,13 @@ def test_dead_letters_are_counted_and_are_no_lag() -> None:
     assert (found.points[0].lag, found.points[0].dead) == (0, 3)
 
 
+def test_topic_of_dead_letters_that_was_deleted_holds_none_any_more() -> None:
+    dead = TopicSample(START_S, 1, "billing", "%DLQ%billing", Verdict.OK, 1, 0, (QueueSample("a", 0, None, 3),))
+    gone = dead._replace(at_s=START_S + 60, queues=())
+    found = drawn([sample(0, (1, 1)), dead, gone], [], START, START + timedelta(seconds=90))
+    assert [point.dead for point in found.points] == [3, None, None]
+
+
 def test_two_days_have_no_more_points_than_a_screen() -> None:
     found = drawn([sample(0, (1, 2))], [], START, START + timedelta(days=2))
     assert len(found.points) <= POINTS_MAX

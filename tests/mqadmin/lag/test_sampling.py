@@ -11,10 +11,11 @@ from django.db.models import F
 
 from mqadmin.clusters.models import Cluster, ClusterState, Group, Topic, TopicKind, TopicQueue
 from mqadmin.clusters.waiting import noted
-from mqadmin.lag import hot_window, retention, sampling
+from mqadmin.lag import curves, hot_window, retention, sampling
 from mqadmin.lag.hot_window import Gap, TopicSample
 from mqadmin.lag.models import GroupSample, SampledSpan, SamplingState
 from mqadmin.lag.packing import QueueSample
+from mqadmin.lag.passed import passed_since
 
 pytestmark = pytest.mark.django_db
 
@@ -164,6 +165,37 @@ def test_samples_of_a_group_begin_with_what_held(group: Group) -> None:
     cycle(group.cluster, 1800)
     found = hot_window.group_samples(group, START + timedelta(seconds=900), START + timedelta(seconds=2000))
     assert committed(list(found)) == [10, 13]
+
+
+@pytest.mark.parametrize("left_at", [600, 3600], ids=["within an hour", "with the first cycle of an hour"])
+def test_topic_that_is_read_no_longer_is_written_once_more_without_queues(group: Group, left_at: int) -> None:
+    refunds = Topic.objects.create(cluster=group.cluster, name="refunds", seen_at=START)
+    refunds.queues.create(broker_name="a", queue_id=0, min_offset=0, max_offset=9, seen_at=START)
+    group.queue_offsets.create(
+        topic_name="refunds", broker_name="a", queue_id=0, committed_offset=4, committed_since=START, seen_at=START
+    )
+    for seconds in range(left_at - 60, left_at, 30):
+        cycle(group.cluster, seconds)
+    group.queue_offsets.filter(topic_name="refunds").update(is_subscribed=False)
+    Group.objects.filter(pk=group.pk).update(revision=F("revision") + 1)
+    cycle(group.cluster, left_at)
+    Group.objects.filter(pk=group.pk).update(revision=F("revision") + 1)
+    cycle(group.cluster, left_at + 30)
+    of_topic = [one for one in window(group.cluster) if isinstance(one, TopicSample) and one.topic == "refunds"]
+    seen = [(one.at_s - int(START.timestamp()), len(one.queues)) for one in of_topic]
+    assert seen == [(left_at - 60, 1), (left_at, 0)]
+    since, until = (START + timedelta(seconds=seconds) for seconds in (left_at - 60, left_at + 60))
+    assert [point.lag for point in curves.curves(group, since, until).points] == [10, 5, 5, 5]
+
+
+def test_topic_that_is_read_again_passed_only_what_it_has_committed_since(group: Group) -> None:
+    for seconds, committed_offset, is_subscribed in ((0, 10, True), (30, 10, False), (600, 12, True)):
+        group.queue_offsets.update(is_subscribed=is_subscribed)
+        consume(group, committed_offset)
+        cycle(group.cluster, seconds)
+    passed = passed_since(group, "orders", START + timedelta(seconds=60))
+    assert passed is not None
+    assert (passed.count, passed.since) == (2, START)
 
 
 def test_rows_of_many_chunks_come_once_and_in_order(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,12 @@ def test_a_gap_ends_all_samples_but_not_one_in_which_other_brokers_answered() ->
     assert list(spans(events, 3600, 900)) == [Span(sample(0), 120), Span(sample(600), 900)]
 
 
+def test_a_topic_that_is_read_no_longer_holds_until_then() -> None:
+    unread = sample(90)._replace(queues=())
+    assert list(spans([sample(0), unread, sample(600)], 3600, 900)) == [Span(sample(0), 90), Span(sample(600), 900)]
+    assert list(spans([sample(0), sample(3600)._replace(queues=())], 3600, 3645)) == [Span(sample(0), 3600)]
+
+
 def test_a_sample_that_a_gap_follows_at_once_is_left_out() -> None:
     assert list(spans([sample(30), Gap(30, 600, "late", "")], 3600, 900)) == []
 
