@@ -7,12 +7,14 @@
     client ← {"type": "heartbeat", "last_id": 4720}    everything wanted up to this number was sent
 
 A script that was away subscribes `after` the last number that it has. docs/LIVE.md is the contract. The token is
-checked when the socket is opened and every TOKEN_CHECK_S; what it may see is read anew then, too.
+checked when the socket is opened, and again before an event or a heartbeat is sent more than TOKEN_CHECK_S later; what
+it may see is read anew then, too.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +25,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.events import selectors
 from mqadmin.events.kinds import EventFilter
 from mqadmin.live.bounded_sockets import CLOSE_INVALID_MESSAGE, CLOSE_NOT_FOUND, BoundedSocket, TooSlow
-from mqadmin.live.event_feed import PAGE_ROWS, EventFeed, read_page
+from mqadmin.live.event_feed import PAGE_ROWS, EventFeed, FeedEvent, read_page
 from mqadmin.live.event_requests import EventsWanted, read_events_wanted
 from mqadmin.live.events import EVENT_FEEDS
 from mqadmin.live.subscriptions import InvalidMessage
@@ -38,6 +40,10 @@ TOKEN_CHECK_S = 30.0
 CLOSE_TOO_MANY = 4429
 # Addresses that say what is so now, for a script that has missed events.
 READ_INSTEAD = ("/api/v1/clusters", "/api/v1/clusters/{cluster}/groups", "/api/v1/clusters/{cluster}/rebalances")
+
+
+class _NotAllowed(Exception):
+    """The token is not valid any more."""
 
 
 class EventSocket(BoundedSocket):
@@ -136,6 +142,12 @@ class EventSocket(BoundedSocket):
             self._position = self._feed.last_id if is_unknown else max(0, window.oldest_id - 1)
 
     async def _send_on(self) -> None:
+        with suppress(_NotAllowed):
+            await self._send_events()
+        await self.close(CLOSE_NOT_LOGGED_IN)
+
+    async def _send_events(self) -> None:
+        """Sends until the token is not valid any more: then raises _NotAllowed."""
         while True:
             if self._position < self._feed.complete_after:
                 await self._send_page()
@@ -144,8 +156,7 @@ class EventSocket(BoundedSocket):
             await self._send_news()
             if self._is_heartbeat_due:
                 self._is_heartbeat_due = False
-                if not await self._is_still_allowed():
-                    return
+                await self._check_token()
                 await self._say({"type": "heartbeat", "last_id": self._position})
             if self._position >= self._feed.last_id:
                 await self._has_work.wait()
@@ -159,29 +170,30 @@ class EventSocket(BoundedSocket):
         complete_after = self._feed.complete_after
         page = await read_page(self._filter, self._position)
         for event in page:
-            if self._filter.wants_group(event.group):
-                await self._take(event.text)
-            self._position = event.id
+            await self._send_wanted(event)
         if len(page) < PAGE_ROWS:
             self._position = max(self._position, complete_after)
 
     async def _send_news(self) -> None:
         for event in self._feed.after(self._position, PAGE_ROWS):
-            if self._filter.wants(event.kind, event.cluster, event.group):
-                await self._take(event.text)
-            self._position = event.id
+            await self._send_wanted(event)
 
-    async def _is_still_allowed(self) -> bool:
-        """Closes the socket of a token that is not valid any more, and tells whether it is."""
+    async def _send_wanted(self, event: FeedEvent) -> None:
+        """Sends an event that the script wants and may see by now, since frames before it may have taken long."""
+        await self._check_token()
+        if self._filter.wants(event.kind, event.cluster, event.group):
+            await self._take(event.text)
+        self._position = event.id
+
+    async def _check_token(self) -> None:
+        """Reads anew what the token sees when that is TOKEN_CHECK_S old. Raises _NotAllowed."""
         if time.monotonic() - self._checked_at_s < TOKEN_CHECK_S:
-            return True
+            return
         self._checked_at_s = time.monotonic()
         seen = await _seen_by(self.token_id)
         if seen is None:
-            await self.close(CLOSE_NOT_LOGGED_IN)
-            return False
+            raise _NotAllowed
         self._filter = replace(self._filter, seen=seen.seen)
-        return True
 
 
 def _secret_of(headers: list[tuple[bytes, bytes]]) -> str:

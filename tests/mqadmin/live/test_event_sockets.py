@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.events import recording
-from mqadmin.events.kinds import EventKind, NewEvent
+from mqadmin.events.kinds import EventFilter, EventKind, NewEvent
 from mqadmin.events.models import Event
 from mqadmin.live import bounded_sockets, event_feed, event_sockets, viewers
-from mqadmin.live.event_feed import EventFeed
+from mqadmin.live.event_feed import EventFeed, FeedEvent
 from mqadmin.live.routing import live_application
 from mqadmin.people.roles import Role
 from mqadmin.tokens import guesses
@@ -290,6 +290,58 @@ async def test_socket_of_a_token_that_ended_is_closed(
     while (answer := await socket.receive_output())["type"] == "websocket.send":
         assert json.loads(answer["text"])["type"] == "heartbeat"
     assert answer["code"] == viewers.CLOSE_NOT_LOGGED_IN
+
+
+def narrow() -> None:
+    ApiToken.objects.update(clusters=["test"])
+
+
+def once_read(happening: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has this happen when a page of events was read, before any of it is sent; each check is due at once."""
+
+    async def read(wanted: EventFilter, after: int) -> list[FeedEvent]:
+        page = await event_feed.read_page(wanted, after)
+        await sync_to_async(happening)()
+        return page
+
+    monkeypatch.setattr(event_sockets, "TOKEN_CHECK_S", 0)
+    monkeypatch.setattr(event_sockets, "read_page", read)
+
+
+@pytest.mark.parametrize("happening", [revoke, deactivate])
+async def test_script_that_catches_up_hears_nothing_more_once_its_token_ended(
+    secret: str, happening: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await happens("a", "b")
+    oldest = await sync_to_async(Event.objects.order_by("pk").first)()
+    once_read(happening, monkeypatch)
+    socket = opened(secret)
+    await subscribed(socket, after=oldest.pk - 1)
+    assert await socket.close_code() == viewers.CLOSE_NOT_LOGGED_IN
+
+
+async def test_script_that_catches_up_hears_nothing_of_a_cluster_that_it_sees_no_longer(
+    secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await happens("a", "b")
+    await happens("c", cluster="test")
+    oldest = await sync_to_async(Event.objects.order_by("pk").first)()
+    once_read(narrow, monkeypatch)
+    socket = opened(secret)
+    await subscribed(socket, after=oldest.pk - 1)
+    await happens("d")
+    await happens("e", cluster="test")
+    assert [one["group"] for one in await events(socket, 1)] == ["e"]
+    await socket.disconnect()
+
+
+async def test_news_are_not_sent_to_a_token_that_ended(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_sockets, "TOKEN_CHECK_S", 0)
+    socket = opened(secret)
+    await subscribed(socket)
+    await sync_to_async(revoke)()
+    await happens("a")
+    assert await socket.close_code() == viewers.CLOSE_NOT_LOGGED_IN
 
 
 async def test_a_token_has_so_many_sockets_and_no_more(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
