@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group, Subscription
-from mqadmin.subscriptions.consistency import Finding, MemberView, Source, Wanted, findings
+from mqadmin.subscriptions.consistency import Finding, Source, Wanted, findings
 from mqadmin.subscriptions.models import GroupConflict, MemberAnswer, OwnSubscription
 from mqadmin.subscriptions.skipped import Skipped, skipped
 from mqadmin.subscriptions.views_of_members import GroupView, group_views
@@ -76,11 +76,6 @@ def compared(group: Group, seen: QuerySet[Cluster]) -> ComparedGroup:
     )
 
 
-def would_conflict(view: GroupView, wanted: MemberView) -> list[Finding]:
-    """Returns where a member that wants this would differ from those that are online now."""
-    return [found for found in findings([*view.members, wanted], view.table) if _concerns(found, wanted)]
-
-
 def clusters_with(group_name: str, seen: QuerySet[Cluster]) -> list[str]:
     """Returns the names of the clusters that have a group of this name, ELSEWHERE_MAX and its own at most."""
     rows = Group.objects.filter(name=group_name, cluster__in=seen).order_by("cluster__name")
@@ -95,11 +90,6 @@ def conflicts(seen: QuerySet[Cluster]) -> list[GroupConflict]:
 
 def conflict_count(seen: QuerySet[Cluster]) -> int:
     return GroupConflict.objects.filter(group__cluster__in=seen).count()
-
-
-def _concerns(found: Finding, wanted: MemberView) -> bool:
-    """Tells whether the finding is about the new member: it is the odd one, or all others are."""
-    return wanted.client_id in found.odd or len(found.odd) == found.member_count - 1
 
 
 def _history(group: Group) -> list[SubscriptionChange]:

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mqadmin.clusters.models import NAME_CHARS_MAX
+from mqadmin.subscriptions.checking import MEMBERS, Outcome
 from mqadmin.subscriptions.consistency import FindingKind, Source, Wanted
 from mqadmin.subscriptions.skipped import SkippedMethod
 
@@ -144,10 +145,29 @@ class SubscriptionCheckSerializer(serializers.Serializer[Any]):
         return topics
 
 
+class NotKnownSerializer(serializers.Serializer[Any]):
+    """What is not known of a member, of all that was asked about."""
+
+    client_id = serializers.CharField(allow_blank=True, help_text="Empty: it is not known who the members are.")
+    what = serializers.ListField(
+        child=serializers.ChoiceField(
+            choices=[MEMBERS, "topics", "message_model", "is_orderly", "consume_from_where"],
+        )
+    )
+    reason = serializers.CharField(
+        allow_blank=True, help_text="Why it did not answer the last time; empty: it has not been asked yet."
+    )
+
+
 class SubscriptionCheckedSerializer(serializers.Serializer[Any]):
     """Whether a member that wants this would be in conflict with those that are online now."""
 
-    would_conflict = serializers.BooleanField()
+    outcome = serializers.ChoiceField(
+        choices=[outcome.value for outcome in Outcome],
+        help_text="`not_known`: no conflict was found, but not all members are known. Ask again later.",
+    )
+    would_conflict = serializers.BooleanField(allow_null=True, help_text="Null where the outcome is `not_known`.")
     findings = FindingSerializer(many=True, help_text="The new member is named `(new)`.")
-    compared_count = serializers.IntegerField(help_text="Members that it was compared with.")
+    not_known = NotKnownSerializer(many=True, help_text="Members that could not be compared, or not in everything.")
+    compared_count = serializers.IntegerField(help_text="Members whose topics it was compared with.")
     unknown_count = serializers.IntegerField(help_text="Members of which it is not known what they subscribe to.")

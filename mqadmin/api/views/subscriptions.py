@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,10 +20,12 @@ from mqadmin.api.serializers.subscriptions import (
     wanted_rows,
 )
 from mqadmin.clusters import selectors
-from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.looking import note_looked_at
+from mqadmin.clusters.models import Cluster, ClusterState, Group
 from mqadmin.live.events import live_group
+from mqadmin.subscriptions.checking import Outcome, check
 from mqadmin.subscriptions.consistency import MemberView, Wanted
-from mqadmin.subscriptions.selectors import ComparedGroup, clusters_with, compared, would_conflict
+from mqadmin.subscriptions.selectors import ComparedGroup, clusters_with, compared
 
 
 class Comparison(Resource):
@@ -59,7 +62,8 @@ def _with_skipped(found: ComparedGroup) -> list[dict[str, Any]]:
 class Check(Resource):
     """Whether a member with these subscriptions would contradict those that are online; changes nothing.
 
-    For pipelines, before a deploy. Nobody online: nothing to contradict.
+    For pipelines, before a deploy: `outcome` says whether to go on. Nobody online: nothing to contradict. Members that
+    are not known are asked within 15 s of this question, so that the next one may be answered.
     """
 
     @extend_schema(
@@ -80,11 +84,20 @@ class Check(Resource):
             consume_from_where=said["consume_from_where"],
         )
         found = compared(head, clusters_seen(request))
-        conflicts = would_conflict(found.view, wanted)
+        checked = check(found.view, wanted, found.reasons, are_members_known=_are_members_known(head))
+        if checked.outcome == Outcome.NOT_KNOWN:
+            note_looked_at(head, timezone.now())
         answer = {
-            "would_conflict": bool(conflicts),
-            "findings": conflicts,
+            "outcome": checked.outcome,
+            "would_conflict": None if checked.outcome == Outcome.NOT_KNOWN else bool(checked.findings),
+            "findings": checked.findings,
+            "not_known": checked.not_known,
             "compared_count": len(found.view.members) - found.unknown_count,
             "unknown_count": found.unknown_count,
         }
         return Response(SubscriptionCheckedSerializer(answer).data)
+
+
+def _are_members_known(group: Group) -> bool:
+    is_answering = group.cluster.state in (ClusterState.REACHABLE, ClusterState.PARTIAL)
+    return is_answering and group.member_count is not None

@@ -12,11 +12,13 @@ from django.test import Client
 from django.utils import timezone
 
 from mqadmin.api import resource
-from mqadmin.clusters.models import Cluster, Group
+from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState, Group
 from mqadmin.lag.models import GroupSample
 from mqadmin.lag.packing import QueueSample, Sampled, pack
 from mqadmin.live import revisions
 from mqadmin.live.events import live_group
+from mqadmin.subscriptions import asking
+from mqadmin.subscriptions.models import MemberAnswer, OwnSubscription
 from tests.support import console_rows as seed
 
 HERE = "/api/v1/clusters/local/groups/readers/subscriptions"
@@ -141,11 +143,69 @@ def test_a_subscription_is_judged_before_it_is_deployed(
 def test_nobody_online_contradicts_nothing(http: Client, cluster: Cluster, now: datetime) -> None:
     seed.make_group(cluster, "readers", now=now, member_count=0)
     assert check(http, topics={"orders": "A"}).json() == {
+        "outcome": "no_conflict",
         "would_conflict": False,
         "findings": [],
+        "not_known": [],
         "compared_count": 0,
         "unknown_count": 0,
     }
+
+
+@pytest.fixture
+def on_apache(http: Client, cluster: Cluster, now: datetime) -> Group:
+    """A member alone in its group: a broker of Apache's has its table, and nobody has asked the member."""
+    Cluster.objects.filter(pk=cluster.pk).update(kind=ClusterKind.APACHE)
+    group = seed.make_group(cluster, "readers", now=now, member_count=1)
+    seed.make_subscription(group, "orders", "*", now=now)
+    seed.make_member(group, "a@1", now=now)
+    return group
+
+
+def test_a_member_that_was_not_asked_is_not_taken_for_one_that_agrees(http: Client, on_apache: Group) -> None:
+    answer = check(http, topics={"orders": "A"}).json()
+    assert (answer["outcome"], answer["would_conflict"], answer["findings"]) == ("not_known", None, [])
+    assert answer["not_known"] == [{"client_id": "a@1", "what": ["topics"], "reason": ""}]
+    assert (answer["compared_count"], answer["unknown_count"]) == (0, 1)
+    assert asking.turn(on_apache.cluster, timezone.now()) == list(on_apache.members.all()), "it is asked next"
+
+
+def test_why_a_member_is_not_known_is_told(http: Client, on_apache: Group, now: datetime) -> None:
+    MemberAnswer.objects.create(member=on_apache.members.get(), asked_at=now, reason="timed out after 3 s")
+    (silent,) = check(http, topics={"orders": "A"}).json()["not_known"]
+    assert silent["reason"] == "timed out after 3 s"
+
+
+def test_of_what_was_not_asked_about_nothing_has_to_be_known(http: Client, on_apache: Group, now: datetime) -> None:
+    member = on_apache.members.get()
+    MemberAnswer.objects.create(member=member, asked_at=now, answered_at=now, message_model="CLUSTERING")
+    OwnSubscription.objects.create(member=member, topic_name="orders", expression="A", first_seen_at=now)
+    assert check(http, topics={"orders": "A"}).json()["outcome"] == "no_conflict"
+    answer = check(http, topics={"orders": "A"}, message_model="CLUSTERING", is_orderly=True).json()
+    assert (answer["outcome"], answer["not_known"][0]["what"]) == ("not_known", ["is_orderly"])
+
+
+def test_a_conflict_with_one_member_is_one_whatever_the_others_want(
+    http: Client, on_apache: Group, now: datetime
+) -> None:
+    known = seed.make_member(on_apache, "b@1", now=now)
+    MemberAnswer.objects.create(member=known, asked_at=now, answered_at=now)
+    OwnSubscription.objects.create(member=known, topic_name="orders", expression="B", first_seen_at=now)
+    answer = check(http, topics={"orders": "A"}).json()
+    assert (answer["outcome"], answer["would_conflict"]) == ("conflict", True)
+    assert [one["client_id"] for one in answer["not_known"]] == ["a@1"]
+
+
+def test_who_the_members_are_is_not_known_of_a_cluster_that_does_not_answer(
+    http: Client, cluster: Cluster, now: datetime
+) -> None:
+    Cluster.objects.filter(pk=cluster.pk).update(state=ClusterState.UNREACHABLE)
+    seed.make_group(cluster, "readers", now=now, member_count=0)
+    answer = check(http, topics={"orders": "A"}).json()
+    assert (answer["outcome"], answer["not_known"]) == (
+        "not_known",
+        [{"client_id": "", "what": ["members"], "reason": ""}],
+    )
 
 
 @pytest.mark.parametrize(
