@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -197,16 +198,16 @@ def test_lag_is_measured_again_without_rewriting_the_readers_of_a_topic_that_gro
 
 @pytest.mark.slow
 def test_answer_that_cost_many_rows_puts_off_the_next(cluster: Cluster, broker: ScriptedBroker) -> None:
-    with follower_thread(stopped_within_s=STOPPED_WITHIN_S, pace=replace(QUICK, tick_s=0.02, rows_per_s_max=1.0)):
+    # Four rows are worth a second here: an offset, an end, what the group's and the topic's figures are.
+    with follower_thread(stopped_within_s=STOPPED_WITHIN_S, pace=replace(QUICK, rows_per_s_max=4.0)):
         wait_until(lambda: Group.objects.filter(lag=0).exists())
+        told_s = time.monotonic()
         broker.tell(progress(committed=12, end=20))
         wait_until(lambda: Group.objects.filter(lag=8).exists())
-        asked_count = broker.asked.count("WATCH")
         broker.tell(progress(committed=12, end=30))
-        # Each row is worth a second here; ticks go on, but one that wrote a row waits too.
-        wait_until(_ticks(1))
-        assert Group.objects.get().lag == 8
-        assert broker.asked.count("WATCH") == asked_count
+        wait_until(lambda: Group.objects.filter(lag=18).exists())
+        # No upper bound: a machine that does other things takes its time.
+        assert time.monotonic() - told_s >= 1.0
 
 
 def test_apache_broker_is_left_to_polling() -> None:
