@@ -3,8 +3,8 @@
  * may have missed something (it was loading or disconnected), or nothing can be pushed, htmx fetches the region.
  *
  * Either comes from the server's own template, so an updated page and a reloaded one can't differ. When a region is
- * replaced, this script keeps what its reader would lose: the scroll position and the order of rows under the pointer.
- * Cells whose text changed flash once.
+ * replaced, this script keeps what its reader would lose: the scroll position, the order of rows under the pointer, and
+ * in rows the focus and the selected text. Cells whose text changed flash once.
  *
  * Attributes in the markup
  *   body[data-subscribe]      the message that subscribes to what the page shows (mqadmin/live/subscriptions.py)
@@ -106,8 +106,43 @@
     return new Map([...row.querySelectorAll("[data-cell]")].map((cell) => [cell.dataset.cell, cell.textContent.trim()]));
   }
 
+  const rowOf = (list, key) => rowsOf(list).find((row) => row.dataset.row === key);
+
+  /* A node inside a row, by the row's key and the way down from it: the row that comes has the same. */
+  function placeOf(region, node) {
+    const element = node instanceof Element ? node : node?.parentElement;
+    const row = element?.closest("[data-row]");
+    const list = row?.closest("table[id], ol[id]");
+    if (!list || !region.contains(list)) return null;
+    const way = [];
+    for (let each = node; each !== row; each = each.parentNode) way.unshift([...each.parentNode.childNodes].indexOf(each));
+    return { list: list.id, row: row.dataset.row, way };
+  }
+
+  function nodeAt(region, place) {
+    const list = place && [...lists(region)].find((each) => each.id === place.list);
+    const row = list && rowOf(list, place.row);
+    return row && place.way.reduce((node, index) => node?.childNodes[index], row);
+  }
+
+  /* Selected text that begins and ends in rows. */
+  function selectionIn(region) {
+    const { isCollapsed, anchorNode, anchorOffset, focusNode, focusOffset } = getSelection();
+    if (isCollapsed) return null;
+    return { ends: [placeOf(region, anchorNode), placeOf(region, focusNode)], offsets: [anchorOffset, focusOffset] };
+  }
+
+  function select(region, { ends, offsets }) {
+    const [from, to] = ends.map((place) => nodeAt(region, place));
+    if (!from || !to) return;
+    const [begin, end] = [from, to].map((node, each) => Math.min(offsets[each], (node.data ?? node.childNodes).length));
+    getSelection().setBaseAndExtent(from, begin, to, end);
+  }
+
   function snapshot(region) {
     const seen = { lists: new Map(), figures: cellsOf(region), scroll: new Map() };
+    seen.focus = placeOf(region, document.activeElement);
+    seen.selection = selectionIn(region);
     for (const list of lists(region)) {
       seen.lists.set(list.id, {
         order: rowsOf(list).map((row) => row.dataset.row),
@@ -129,6 +164,8 @@
       if (before.isHeld && list.tagName === "TABLE") holdOrder(region, list, before.order);
       for (const row of rowsOf(list)) markChanges(list.id, row, before.cells.get(row.dataset.row));
     }
+    if (document.activeElement === document.body) nodeAt(region, seen.focus)?.focus({ preventScroll: true });
+    if (seen.selection) select(region, seen.selection);
     for (const cell of region.querySelectorAll(".figure [data-cell]")) {
       flashIfChanged(cell, seen.figures.get(cell.dataset.cell), `figure ${cell.dataset.cell}`);
     }

@@ -119,6 +119,28 @@ def test_rows_move_when_nobody_points_at_them(site: Site, shop: Page) -> None:
     expect(shop.locator("#groups tbody tr").first).to_have_attribute("data-row", "billing")
 
 
+def test_a_list_that_changes_keeps_scroll_position_focus_and_selected_text(site: Site, shop: Page) -> None:
+    site.carry_out("groups", count=40)
+    shop.goto("/clusters/local/groups/?sort=name")
+    is_live(shop)
+    mark(shop)
+    shop.mouse.move(5, 5)
+    link = shop.locator("#groups tr[data-row=shop-30] a.row-link")
+    link.scroll_into_view_if_needed()
+    link.focus()
+    shop.locator("#groups tr[data-row=shop-29] a.row-link").evaluate("(link) => getSelection().selectAllChildren(link)")
+    scrolled, order = shop.evaluate("scrollY"), names(shop.locator("#groups"))
+    assert scrolled > 0
+    for lag in ("4811", "4812"):
+        site.carry_out("lag_becomes", group="billing", lag=int(lag))
+        expect(shop.locator("#groups tr[data-row=billing] [data-cell=lag]")).to_have_text(f"4,{lag[1:]}")
+        assert shop.evaluate("scrollY") == scrolled
+        expect(link).to_be_focused()
+        assert shop.evaluate("getSelection().toString().trim()") == "shop-29"
+        assert names(shop.locator("#groups")) == order
+    assert_not_reloaded(shop)
+
+
 def test_a_page_says_that_it_is_disconnected_and_catches_up(site: Site, shop: Page) -> None:
     shop.goto("/clusters/local/groups/billing/")
     is_live(shop)
