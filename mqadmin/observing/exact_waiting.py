@@ -2,7 +2,8 @@
 
 Apache's brokers do not tell since when the next message of a group has been waiting; its own store time does. It is
 read as tools read, without joining the group: one request for a queue, for groups that somebody looks at or that are in
-trouble. What was read of an offset holds as long as that is committed, so a group that stands costs nothing more.
+trouble. What was read of an offset holds as long as that is committed, so a group that stands costs nothing more. What
+the broker refused there, or nobody can decode, is not asked for again either, as far as that is remembered.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from remoting.wire.bodies.topics import TopicOffset
 
 # Of the budget of a cycle: six groups with eight queues each, of which every offset has moved since.
 READS_PER_CYCLE_MAX = 48
+# Messages without a store time that are remembered of a cluster, the latest: four cycles in which none could be read.
+UNREADABLE_MAX = 4 * READS_PER_CYCLE_MAX
 
 
 class NextMessage(NamedTuple):
@@ -25,6 +28,28 @@ class NextMessage(NamedTuple):
     group: str
     queue: MessageQueue
     committed_offset: int
+
+
+class Unreadable(NamedTuple):
+    """Where a message is, or should be, of which the broker gave no store time."""
+
+    queue: MessageQueue
+    queue_offset: int
+
+
+def readable(
+    next_messages: Mapping[NextMessage, QueuePlace], unreadable: Collection[Unreadable]
+) -> dict[NextMessage, QueuePlace]:
+    """Returns the next messages without those that are known to have no store time."""
+    known = frozenset(unreadable)
+    return {
+        one: place for one, place in next_messages.items() if Unreadable(one.queue, place.queue_offset) not in known
+    }
+
+
+def remembered(before: Iterable[Unreadable], further: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
+    """Returns what to remember: the latest, UNREADABLE_MAX at most."""
+    return tuple(dict.fromkeys((*before, *further)))[-UNREADABLE_MAX:]
 
 
 def to_read(

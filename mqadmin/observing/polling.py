@@ -20,7 +20,15 @@ from hashlib import blake2b
 
 from mqadmin.clusters.moments import moment_or_none
 from mqadmin.observing import turns
-from mqadmin.observing.exact_waiting import READS_PER_CYCLE_MAX, NextMessage, to_read, waiting_messages
+from mqadmin.observing.exact_waiting import (
+    READS_PER_CYCLE_MAX,
+    NextMessage,
+    Unreadable,
+    readable,
+    remembered,
+    to_read,
+    waiting_messages,
+)
 from mqadmin.observing.gateway import BrokerTables, Failures, Gateway, PartialError
 from mqadmin.observing.observation import (
     BrokerObserved,
@@ -48,7 +56,10 @@ STORE_TIMES_TIMEOUT_S = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """`error` names the brokers that did not answer; what the others said is in `observation`."""
+    """`error` names the brokers that did not answer; what the others said is in `observation`.
+
+    `unreadable`: what the next cycle does not ask for.
+    """
 
     rocketmq_name: str
     brokers: tuple[BrokerObserved, ...]
@@ -56,6 +67,7 @@ class Sample:
     cursors: Cursors
     request_count: int
     error: PartialError | None
+    unreadable: tuple[Unreadable, ...]
 
 
 async def sample(
@@ -67,12 +79,13 @@ async def sample(
     urgent: Urgent | None = None,
     digests: Mapping[str, int] | None = None,
     already_read: Collection[NextMessage] = (),
+    unreadable: Collection[Unreadable] = (),
 ) -> Sample:
     """Asks for one cycle's share. Raises GatewayError when no name server answers.
 
     `expected`: names of brokers that were listed before; where a name server is silent, a missing one may be its.
     `digests`: by group, of what is committed as the rows have it; a group of which nothing moved is not told again.
-    `already_read`: next messages whose store time the rows have.
+    `already_read`: next messages whose store time the rows have; `unreadable`: places where none can be read.
     """
     urgent = urgent or Urgent()
     failures = Failures()
@@ -88,11 +101,12 @@ async def sample(
     turn = turns.turn(_topic_homes(tables), _group_homes(tables), len(masters), left - read_count, cursors, urgent)
     stats = await gateway.topic_stats(turn.topics, failures)
     ends = {queue: end for queues in stats.values() for queue, end in queues.items()}
-    waiting = dict(waiting_messages(masters, tables, ends, frozenset(urgent.groups)))
+    waiting = readable(dict(waiting_messages(masters, tables, ends, frozenset(urgent.groups))), unreadable)
     places = {one: waiting[one] for one in to_read(waiting, urgent, already_read, read_count)}
     connections = _whole_answers(turn.groups, await gateway.consumer_connections(turn.groups, failures))
     unread = Failures(dict(failures.reasons))  # a broker that failed is not asked again
     stored_at = await gateway.messages.store_times(places.values(), unread, timeout_s=STORE_TIMES_TIMEOUT_S)
+    without = [one for one, place in places.items() if place in stored_at and stored_at[place] is None]
 
     return Sample(
         rocketmq_name=next((broker.cluster for broker in known), ""),
@@ -110,6 +124,7 @@ async def sample(
         cursors=turn.cursors,
         request_count=gateway.request_count,
         error=failures.error(),
+        unreadable=remembered(unreadable, (Unreadable(one.queue, places[one].queue_offset) for one in without)),
     )
 
 

@@ -18,7 +18,7 @@ from mqadmin.clusters.models import (
     WaitingMethod,
 )
 from mqadmin.observing import costs, synchroniser
-from mqadmin.observing.exact_waiting import NextMessage
+from mqadmin.observing.exact_waiting import NextMessage, Unreadable
 from mqadmin.observing.gateway import Costs, GatewayError, ask
 from mqadmin.observing.polling import sample
 from mqadmin.observing.reachability import note_reachable, note_resumed, note_unreachable
@@ -71,12 +71,20 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     first = urgent(cluster, now)
     known = known_store_times(cluster, first.groups)
     digests = dict(cluster.groups.values_list("name", "committed_digest"))
+    unreadable = [Unreadable(MessageQueue(*queue), queue_offset) for *queue, queue_offset in cluster.unreadable_next]
     spent, began_s = Costs(), time.monotonic()
     try:
         found = ask(
             cluster.namesrv,
             lambda gateway: sample(
-                gateway, cursors, now, expected=expected, urgent=first, digests=digests, already_read=known
+                gateway,
+                cursors,
+                now,
+                expected=expected,
+                urgent=first,
+                digests=digests,
+                already_read=known,
+                unreadable=unreadable,
             ),
             spent,
         )
@@ -90,8 +98,16 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     cluster.rocketmq_name = found.rocketmq_name or cluster.rocketmq_name
     cluster.topic_cursor, cluster.group_cursor = found.cursors.topic, found.cursors.group
     cluster.cycle_request_count, cluster.cycle_seconds = found.request_count, time.monotonic() - began_s
+    cluster.unreadable_next = [[*one.queue, one.queue_offset] for one in found.unreadable]
     cluster.save(
-        update_fields=["rocketmq_name", "topic_cursor", "group_cursor", "cycle_request_count", "cycle_seconds"]
+        update_fields=[
+            "rocketmq_name",
+            "topic_cursor",
+            "group_cursor",
+            "cycle_request_count",
+            "cycle_seconds",
+            "unreadable_next",
+        ]
     )
     is_all_listed = expected <= {broker.name for broker in found.brokers} or found.error is None
     synchroniser.apply_brokers(cluster, found.brokers, now, deletes=is_all_listed)

@@ -70,6 +70,9 @@ class Cluster(models.Model):
     # Where the next polling cycle goes on: after the last topic and the last group that were asked.
     topic_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
     group_cursor = models.CharField(max_length=NAME_CHARS_MAX, blank=True, default="")
+    # Of a polled cluster, messages that were to be read for their store time and had none, the latest last: topic,
+    # broker, queue id, queue offset.
+    unreadable_next = models.JSONField(default=list, blank=True)
     # The last hour of the sum of all groups' lag (`lag/history.py` packs it), and when its next sample is due.
     lag_history = models.BinaryField(default=bytes)
     lag_due_at = models.DateTimeField(null=True, blank=True)
@@ -85,7 +88,7 @@ class Cluster(models.Model):
         self.brokers.all().delete()
         self.namesrv, self.rocketmq_name, self.kind, self.state = namesrv, "", ClusterKind.UNKNOWN, ClusterState.NEW
         self.last_synced_at, self.last_error, self.topic_cursor, self.group_cursor = None, "", "", ""
-        self.brokers_away, self.resting_since = {}, None
+        self.brokers_away, self.resting_since, self.unreadable_next = {}, None, []
         self.save(
             update_fields=[
                 "namesrv",
@@ -98,6 +101,7 @@ class Cluster(models.Model):
                 "group_cursor",
                 "brokers_away",
                 "resting_since",
+                "unreadable_next",
             ]
         )
 

@@ -15,6 +15,7 @@ from mqadmin.observing.gateway.failures import Failures
 from mqadmin.observing.gateway.fan_out import SAMPLE_TIMEOUT_S, fan_out
 from remoting.client.admin import Admin
 from remoting.client.errors import BrokerRefused
+from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import WireError
 from remoting.wire.limits import PULL_MESSAGES_MAX
 from remoting.wire.stored_message import StoredMessage
@@ -65,19 +66,23 @@ class MessageRequests:
 
     async def store_times(
         self, places: Iterable[QueuePlace], failures: Failures, *, timeout_s: float = SAMPLE_TIMEOUT_S
-    ) -> dict[QueuePlace, datetime]:
+    ) -> dict[QueuePlace, datetime | None]:
         """Returns when the message at each place was stored, by one request each.
 
-        Those that are not there, may not be read or cannot be decoded lack.
+        None for those that are not there, may not be read or cannot be decoded: as long as nothing changes there, they
+        are to be asked for no more. Those lack for which no answer came, or that a busy broker put off.
         """
         calls = dict.fromkeys(places, self._stored_at)
-        found = await fan_out(calls, lambda place: place.address, failures, timeout_s=timeout_s)
-        return {place: moment for place, moment in found.items() if moment is not None}
+        return await fan_out(calls, lambda place: place.address, failures, timeout_s=timeout_s)
 
     async def _stored_at(self, place: QueuePlace) -> datetime | None:
         try:
             page = await self._admin.messages.pull(place.address, place.topic, place.queue_id, place.queue_offset, 1)
-        except (BrokerRefused, WireError):
+        except BrokerRefused as error:
+            if error.code == ResponseCode.SYSTEM_BUSY:
+                raise
+            return None
+        except WireError:
             return None
         found = (one.store_timestamp_ms for one in page.messages if one.queue_offset == place.queue_offset)
         return moment_or_none(next(found, 0))

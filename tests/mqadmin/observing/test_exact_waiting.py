@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from mqadmin.observing.exact_waiting import NextMessage, to_read, waiting_messages
+from mqadmin.observing.exact_waiting import (
+    UNREADABLE_MAX,
+    NextMessage,
+    Unreadable,
+    readable,
+    remembered,
+    to_read,
+    waiting_messages,
+)
 from mqadmin.observing.gateway import BrokerTables, QueuePlace
 from mqadmin.observing.turns import Urgent
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -27,6 +35,20 @@ def test_the_most_urgent_come_first_and_no_more_than_the_share_allows() -> None:
 def test_what_is_known_is_not_read_again_until_the_offset_moves() -> None:
     assert to_read([next_of("a")], Urgent(("a",)), [next_of("a")], 9) == []
     assert groups(to_read([next_of("a", 6)], Urgent(("a",)), [next_of("a")], 9)) == ["a"]
+
+
+def test_what_has_no_store_time_is_not_read_by_any_group_until_its_offset_moves() -> None:
+    waiting = {
+        next_of(group, offset): QueuePlace("10.0.0.1:1", "orders", 0, offset)
+        for group, offset in (("a", 5), ("b", 5), ("c", 6))
+    }
+    assert groups(list(readable(waiting, [Unreadable(QUEUE, 5)]))) == ["c"]
+
+
+def test_of_messages_without_store_time_the_latest_are_remembered() -> None:
+    many = [Unreadable(QUEUE, number) for number in range(UNREADABLE_MAX)]
+    further = Unreadable(QUEUE, UNREADABLE_MAX)
+    assert remembered(many, [further, many[-1]]) == (*many[1:], further)
 
 
 def test_groups_that_move_do_not_take_all_turns_from_those_of_which_nothing_is_known() -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mqadmin.observing import polling
+from mqadmin.observing.exact_waiting import Unreadable
 from mqadmin.observing.gateway import GatewayError, ask
 from mqadmin.observing.observation import CommitObserved, SubscriptionKey, TopicObserved
 from mqadmin.observing.polling import REQUESTS_PER_CYCLE_MAX, Sample, sample
@@ -187,6 +188,8 @@ def test_next_message_that_cannot_be_read_costs_no_more_than_its_own_store_time(
     assert found.observation.is_complete
     assert [row.error for row in found.brokers] == [""]
     assert asked_groups(found) == {"billing"}
+    unreadable = [] if odd is None else [Unreadable(MessageQueue("orders", BROKER_NAME, 0), 5)]
+    assert list(found.unreadable) == unreadable, "what did not come may come the next time"
 
 
 def test_next_message_that_cannot_be_decoded_leaves_the_others_of_its_broker_their_store_times(

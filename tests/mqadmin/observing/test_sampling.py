@@ -130,6 +130,24 @@ def test_next_message_that_the_broker_does_not_give_waits_as_samples_say(
     assert cluster.state == "reachable"
 
 
+@pytest.mark.parametrize("odd", [b"", b"\0\0\0\7no message"], ids=["is not given", "cannot be decoded"])
+def test_next_message_without_store_time_is_not_read_again_until_the_offset_moves(
+    cluster: Cluster, broker: ScriptedBroker, odd: bytes
+) -> None:
+    first_at = timezone.now()
+    sampling.sample_once(cluster, first_at)
+    note_looked_at(Group.objects.get(), first_at)
+    broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=25)
+    broker.tables.odd_answers["orders", 0, 10] = odd
+    read = []
+    for number, committed_offset in enumerate((10, 10, 10, 12, 12)):
+        broker.tables.committed[("orders", "billing")] = {0: committed_offset}
+        cluster.refresh_from_db()
+        sampling.sample_once(cluster, first_at + timedelta(seconds=15 * number))
+        read.append(broker.asked.count("PULL_MESSAGE"))
+    assert read == [1, 1, 1, 2, 2]
+
+
 @pytest.mark.parametrize(("budget", "turn_s"), [(400, 15), (8, 60)], ids=["every cycle", "every fourth cycle"])
 def test_group_whose_offset_stands_and_whose_member_says_nothing_is_stalled_two_turns_after_the_limit(
     cluster: Cluster, broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch, budget: int, turn_s: int
