@@ -1,7 +1,9 @@
 """Says of rebalances that are over how long consumption stood meanwhile, while the samples around them are there.
 
 Queues that moved are judged once: as soon as samples show that the queue which stood longest has moved again, or when
-AFTER is over. What is known then is kept in the event's details, and so outlives the hot window.
+AFTER is over. What is known then is kept in the event's details, and so outlives the hot window. Where there are more
+than one task judges, those whose time is over come first, as these are done with, whatever their samples say; then the
+latest. So events whose queues stand still keep no other one from its turn.
 """
 
 from __future__ import annotations
@@ -31,11 +33,8 @@ JUDGED_MAX = 200
 
 def judge(cluster: Cluster, now: datetime) -> int:
     """Writes the pauses of queues that moved; returns of how many events."""
-    due = RebalanceEvent.objects.filter(
-        cluster=cluster, kind=RebalanceKind.QUEUES_MOVED, at__gte=now - LOOKS_BACK, at__lte=now - SEEN_AFTER
-    ).exclude(details__has_key="pause")
     judged = []
-    for event in due.select_related("group__cluster").order_by("at", "pk")[:JUDGED_MAX]:
+    for event in _due(cluster, now):
         found = _pause(event, now)
         if (found is not None and found.is_over) or now - event.at >= AFTER:
             event.details = {**event.details, "pause": None if found is None else _details(found)}
@@ -45,6 +44,16 @@ def judge(cluster: Cluster, now: datetime) -> int:
             RebalanceEvent.objects.bulk_update(judged, ["details"])
             pauses_judged.send(sender=RebalanceEvent, event=EventsRecorded(cluster, judged))
     return len(judged)
+
+
+def _due(cluster: Cluster, now: datetime) -> list[RebalanceEvent]:
+    """Returns which to judge now, JUDGED_MAX at most."""
+    unjudged = RebalanceEvent.objects.filter(
+        cluster=cluster, kind=RebalanceKind.QUEUES_MOVED, at__gte=now - LOOKS_BACK, at__lte=now - SEEN_AFTER
+    ).exclude(details__has_key="pause")
+    rows = unjudged.select_related("group__cluster")
+    over = list(rows.filter(at__lte=now - AFTER).order_by("at", "pk")[:JUDGED_MAX])
+    return over + list(rows.filter(at__gt=now - AFTER).order_by("-at", "-pk")[: JUDGED_MAX - len(over)])
 
 
 def _pause(event: RebalanceEvent, now: datetime) -> Pause | None:

@@ -102,3 +102,30 @@ def test_event_that_just_happened_is_left_until_two_cycles_have_seen_it(group: G
     event = moved(group, 31)
     assert judging.judge(group.cluster, at(70)) == 0
     assert pause_of(event) == "not judged"
+
+
+def test_queues_that_stand_keep_no_later_event_from_its_turn(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "JUDGED_MAX", 2)
+    sampled(group, 150, (0, 5), (30, 7))
+    standing = [moved(group, 40), moved(group, 41)]
+    for seconds, offset in ((0, 5), (30, 7), (150, 9)):
+        content = Sampled(VERDICT_RANKS[Verdict.OK], 1, 0, (QueueSample("a", 0, offset, 90),))
+        GroupSample.objects.create(
+            cluster=group.cluster,
+            group=group,
+            topic_name="stock",
+            at_s=int(START.timestamp()) + seconds,
+            packed=packing.pack(content),
+        )
+    goes_on = moved(group, 42)
+    RebalanceEvent.objects.filter(pk=goes_on.pk).update(details={"moves": [{**MOVE, "topic": "stock"}]})
+    assert judging.judge(group.cluster, at(160)) == 1
+    assert isinstance(pause_of(goes_on), dict)
+    assert [pause_of(one) for one in standing] == ["not judged"] * 2
+
+
+def test_events_whose_time_is_over_come_before_later_ones(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "JUDGED_MAX", 1)
+    over, later = moved(group, 40), moved(group, 500)
+    assert judging.judge(group.cluster, at(960)) == 1
+    assert (pause_of(over), pause_of(later)) == (None, "not judged")
