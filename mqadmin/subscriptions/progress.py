@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
+
+from django.db.models import Q
 
 from mqadmin.clusters import held_queues
 from mqadmin.clusters.bulk import update
@@ -16,6 +18,8 @@ from mqadmin.observing.signals import GroupTold, QueueMove
 from mqadmin.subscriptions.queue_moves import moves
 from remoting.wire.bodies.message_queue import MessageQueue
 
+# Who left longer ago has lost its queues to others, which have said so since: each is asked within two minutes.
+_LEFT_WITHIN = timedelta(minutes=15)
 # More than any client holds.
 _IN_FLIGHT_MAX = 2**31 - 1
 
@@ -33,7 +37,8 @@ def write_progress(told: Mapping[int, MemberTold], at: datetime) -> list[GroupTo
     members = {row.pk: row for row in Member.objects.filter(pk__in=told)}
     known: defaultdict[int, dict[int, _Known]] = defaultdict(dict)
     groups = {member.group_id for member in members.values()}
-    rows = list(MemberProgress.objects.filter(member__group__in=groups).select_related("member"))
+    present = Q(member__left_at=None) | Q(member__left_at__gte=at - _LEFT_WITHIN) | Q(member__in=members)
+    rows = list(MemberProgress.objects.filter(present, member__group__in=groups).select_related("member"))
     for row in rows:
         said = _Known(row.member.client_id, row.told_at, held_queues.read(row.queues))
         known[row.member.group_id][row.pk] = said

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqadmin.clusters.held_queues import read
+from mqadmin.clusters.held_queues import HeldQueue, read
 from mqadmin.clusters.looking import LOOKED_AT_FOR, note_looked_at
 from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState, Group, Member, MemberProgress, Verdict
 from mqadmin.observing.gateway import GatewayError, MemberPlace, MembersAsked, MemberTold
@@ -270,6 +270,27 @@ def test_queues_that_moved_by_the_word_of_members_are_one_event_with_its_doubt(
         "moves": [{"topic": "orders", "broker": "broker-a", "queue_id": 0, "from": one, "to": other}],
         "since": before.isoformat(),
     }
+
+
+@pytest.mark.parametrize(
+    ("left_before", "from_clients"), [(timedelta(minutes=5), ["gone@1"]), (timedelta(hours=1), [])]
+)
+def test_a_queue_moves_from_who_left_lately_and_not_from_who_left_long_ago(
+    apache: Cluster,
+    billing: Group,
+    members: list[Member],
+    now: datetime,
+    answers: dict[str, MemberTold | str],
+    left_before: timedelta,
+    from_clients: list[str],
+) -> None:
+    gone = seed.make_member(billing, "gone@1", now=now, left_at=now - left_before)
+    held = HeldQueue(MessageQueue("orders", "broker-a", 0), 5, 0).as_row()
+    MemberProgress.objects.create(member=gone, told_at=now - left_before, queues=[held])
+    answers[members[0].client_id] = told()
+    asking.ask_round(apache, now)
+    moves = [move for event in RebalanceEvent.objects.filter(group=billing) for move in event.details["moves"]]
+    assert [move["from"] for move in moves] == from_clients
 
 
 def test_a_queue_that_goes_back_to_a_member_that_was_silent_meanwhile_is_a_move_each_time(
