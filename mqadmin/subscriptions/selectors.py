@@ -77,9 +77,12 @@ def compared(group: Group, seen: QuerySet[Cluster]) -> ComparedGroup:
 
 
 def clusters_with(group_name: str, seen: QuerySet[Cluster]) -> list[str]:
-    """Returns the names of the clusters that have a group of this name, ELSEWHERE_MAX and its own at most."""
+    """Returns the names of the clusters that have a group of this name.
+
+    All of them, though a page names ELSEWHERE_MAX: which of them have members, and so are named, changes.
+    """
     rows = Group.objects.filter(name=group_name, cluster__in=seen).order_by("cluster__name")
-    return list(rows.values_list("cluster__name", flat=True)[: ELSEWHERE_MAX + 1])
+    return list(rows.values_list("cluster__name", flat=True))
 
 
 def conflicts(seen: QuerySet[Cluster]) -> list[GroupConflict]:

@@ -17,7 +17,7 @@ from mqadmin.lag.models import GroupSample
 from mqadmin.lag.packing import QueueSample, Sampled, pack
 from mqadmin.live import revisions
 from mqadmin.live.events import live_group
-from mqadmin.subscriptions import asking
+from mqadmin.subscriptions import asking, selectors
 from mqadmin.subscriptions.models import MemberAnswer, OwnSubscription
 from tests.support import console_rows as seed
 
@@ -66,6 +66,20 @@ def test_what_the_group_subscribes_to_elsewhere_makes_another_etag(
     assert http.get(f"{HERE}/comparison", headers={"If-None-Match": etag}).status_code == 304
     revisions.renew([live_group("there", "readers")])
     assert http.get(f"{HERE}/comparison", headers={"If-None-Match": etag}).status_code == 200
+
+
+def test_a_change_on_any_of_many_clusters_makes_another_etag(
+    http: Client, readers: Group, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource.time, "time", lambda: 1_000_000_020.0)
+    for number in range(selectors.ELSEWHERE_MAX + 5):
+        seed.make_group(seed.make_cluster(f"away-{number:02}", now=now), "readers", now=now, member_count=0)
+    last = f"away-{selectors.ELSEWHERE_MAX + 4:02}"
+    etag = http.get(f"{HERE}/comparison")["ETag"]
+    Group.objects.filter(cluster__name=last).update(member_count=1)
+    revisions.renew([live_group(last, "readers")])
+    answer = http.get(f"{HERE}/comparison", headers={"If-None-Match": etag})
+    assert [one["cluster"] for one in answer.json()["elsewhere"]] == [last]
 
 
 def test_cluster_that_the_caller_may_not_see_is_not_told(
