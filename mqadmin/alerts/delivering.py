@@ -29,9 +29,6 @@ CLAIMED_FOR = timedelta(seconds=90)
 DELIVERIES = Deliveries(AlertDelivery, PAUSES_S, CLAIMED_FOR, ERROR_CHARS_MAX)
 # An hour's chart that ends so long after it fired has that moment in its middle; so long after it a timeline begins.
 SHOWS_AFTER = timedelta(minutes=30)
-# When a broker or cluster was away stands in the cluster's timeline.
-_IN_TIMELINE = frozenset({About.BROKER, About.CLUSTER})
-
 _NO_CHANNEL = gettext_noop("the channel was deleted")
 
 
@@ -90,17 +87,11 @@ def told(row: Alert) -> Told:
 def place_of(row: Alert) -> str:
     """Returns the address of the page that shows what happened: of a group its curves at that time.
 
-    Of a broker or cluster that was away it is the cluster's timeline at that time, which draws when it was not sampled
-    and why. Of a disk, a scheduler or a cluster's verdict nothing is kept: the page of the thing says what is so now.
+    Of a broker or a cluster it is the cluster's timeline at that time, which draws when what was not sampled and why,
+    and what became of its groups' members. Of the figures of a disk or a scheduler no past is kept.
     """
     cluster = row.cluster.name
     until = (row.fired_at or row.since).astimezone(UTC) + SHOWS_AFTER
-    if row.rule.about in _IN_TIMELINE:
-        return f"{reverse('rebalances', args=[cluster])}?{urlencode({'before': write_cursor(until, 0)})}"
-    match Subject(row.subject):
-        case Subject.GROUP:
-            return f"{reverse('group_lag', args=[cluster, row.name])}?range=1h&until={until:%Y-%m-%dT%H:%M:%SZ}"
-        case Subject.BROKER:
-            return reverse("broker", args=[cluster, row.name])
-        case Subject.CLUSTER:
-            return reverse("cluster", args=[cluster])
+    if row.subject == Subject.GROUP:
+        return f"{reverse('group_lag', args=[cluster, row.name])}?range=1h&until={until:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{reverse('rebalances', args=[cluster])}?{urlencode({'before': write_cursor(until, 0)})}"

@@ -291,8 +291,10 @@ def _alert(row: Alert) -> noticing.Alert:
 
 
 def _last_told(keys: Iterable[Key], now: datetime) -> dict[Key, datetime]:
+    """Returns when the receivers of the rule were told last: those of an escalation are others."""
     wanted = set(keys)
     rows = AlertNotice.objects.filter(made_at__gt=now - noticing.GATHER_FOR, rule__isnull=False).order_by()
+    rows = rows.exclude(kind=NoticeKind.ESCALATED)
     told = rows.values_list("rule", "cluster").annotate(last=Max("made_at"))
     return {(rule, cluster): last for rule, cluster, last in told if (rule, cluster) in wanted}
 

@@ -54,7 +54,7 @@ class Notice:
 
 
 def notices(alerts: Iterable[Alert], last_told: Mapping[Key, datetime], now: datetime) -> list[Notice]:
-    """Returns what is to be told now; `last_told`: when something of the key was told last."""
+    """Returns what is to be told now; `last_told`: when the rule's receivers were told of the key last."""
     by_key: dict[Key, list[Alert]] = {}
     for alert in alerts:
         by_key.setdefault(alert.key, []).append(alert)

@@ -64,10 +64,17 @@ def test_what_was_away_is_shown_in_the_timeline_of_its_cluster_at_that_time(
     assert ("then@1" in page, "later@1" in page) == (True, False)
 
 
-def test_of_a_disk_the_page_of_its_broker_is_shown(prod: Any, now: Any) -> None:
-    rule = make_rule(name="full", about="disk", verdicts=[], threshold=90)
-    row = Alert(rule=rule, cluster=prod, subject="broker", name="broker-a", since=now, fired_at=now)
-    assert delivering.place_of(row) == "/clusters/prod/brokers/broker-a/"
+@pytest.mark.parametrize(
+    ("about", "subject"), [("disk", "broker"), ("scheduler", "broker"), ("cluster_verdict", "cluster")]
+)
+def test_what_has_no_curves_is_shown_in_the_timeline_at_that_time(
+    prod: Any, now: Any, about: str, subject: str
+) -> None:
+    rule = make_rule(name="watched", about=about, verdicts=[], threshold=90)
+    row = Alert(rule=rule, cluster=prod, subject=subject, name="broker-a", since=now, fired_at=now)
+    path, _, query = delivering.place_of(row).partition("?")
+    assert path == "/clusters/prod/rebalances/"
+    assert read_cursor(parse_qs(query)["before"][0]) == (now + timedelta(minutes=30), 0)
 
 
 def test_a_delivery_is_handed_out_once(delivery: AlertDelivery, now: Any) -> None:

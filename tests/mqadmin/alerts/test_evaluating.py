@@ -215,6 +215,19 @@ def test_what_nobody_acknowledges_is_told_to_others(billing: Group, hook: Any, n
     assert list(told) == [("fired", "hook"), ("escalated", "boss"), ("resolved", "hook"), ("resolved", "boss")]
 
 
+def test_who_escalates_to_others_has_told_the_rules_own_receivers_nothing(billing: Group, hook: Any, now: Any) -> None:
+    rule = make_rule(hook, escalate_minutes=6)
+    rule.escalation_channels.set(
+        [type(hook).objects.create(name="boss", kind="mail", recipients="a@b.cn", made_by="ann", made_at=now)]
+    )
+    evaluate(now)
+    evaluate(now + timedelta(minutes=6))
+    seed.make_group(billing.cluster, "shipping", now=now, verdict="stalled")
+    evaluate(now + timedelta(minutes=7))
+    told = AlertDelivery.objects.order_by("pk").values_list("notice__kind", "channel_name")
+    assert list(told) == [("fired", "hook"), ("escalated", "boss"), ("fired", "hook")]
+
+
 def test_what_somebody_acknowledged_is_not_told_to_others(billing: Group, hook: Any, now: Any) -> None:
     rule = make_rule(hook, escalate_minutes=5)
     rule.escalation_channels.set([hook])
