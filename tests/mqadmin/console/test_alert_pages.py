@@ -127,16 +127,17 @@ def test_the_form_of_a_rule_starts_at_what_it_is(http: Client, firing: Alert) ->
     assert form["verdicts"].value() == ["stalled"]
 
 
-def test_the_verdict_of_a_cluster_fires_with_its_reason_and_leads_to_its_page(
+def test_the_verdict_of_a_cluster_fires_with_its_reason_and_leads_to_its_timeline(
     http: Client, group: Any, now: Any
 ) -> None:
     AlertRule.objects.create(name="clusters", about="cluster_verdict", verdicts=["stalled"], made_by="ann", made_at=now)
     evaluate(now)
     (line,) = http.get("/alerts/").context["lines"]
-    assert (line.name, line.words, line.url) == ("local", "STALLED: 1 group STALLED.", "/clusters/local/")
+    assert (line.name, line.words) == ("local", "STALLED: 1 group STALLED.")
+    assert line.url.startswith("/clusters/local/rebalances/?before=")
     assert "something in a cluster is STALLED" in text_of(http.get("/alerts/rules/"))
     (row,) = http.get("/api/v1/clusters/local/alerts?state=firing").json()["items"]
-    assert (row["name"], row["about"], row["page"]) == ("", "cluster_verdict", "/clusters/local/")
+    assert (row["name"], row["about"], row["page"]) == ("", "cluster_verdict", line.url)
     assert row["reading"]["findings"] == [{"verdict": "stalled", "count": 1}]
 
 
