@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from heapq import merge
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django.db.models import Q, QuerySet
 
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, Group, Verdict
-from mqadmin.lag import packing, sampling
+from mqadmin.lag import gone_groups, packing, sampling
+from mqadmin.lag.gone_groups import GroupGone
 from mqadmin.lag.lateness import LATE_AFTER_S
 from mqadmin.lag.models import GroupSample, SampledSpan, SpanState
 from mqadmin.lag.packing import QueueSample
@@ -25,6 +26,7 @@ from mqadmin.lag.packing import QueueSample
 # Rows in one statement: some MB unpacked.
 ROWS_PER_READ = 2_000
 LATE = "late"
+Row = TypeVar("Row", bound=tuple[Any, ...])
 _VERDICTS = {rank: verdict for verdict, rank in VERDICT_RANKS.items()}
 
 
@@ -54,11 +56,22 @@ class Gap(NamedTuple):
     note: str
 
 
-def samples(cluster: Cluster, since: datetime, until: datetime) -> Iterator[TopicSample | Gap]:
-    """Yields what was sampled of all groups with since <= moment < until, oldest first, and the gaps in it."""
+def samples(cluster: Cluster, since: datetime, until: datetime) -> Iterator[TopicSample | Gap | GroupGone]:
+    """Yields what was sampled of all groups with since <= moment < until, oldest first, and the gaps in it.
+
+    Of groups that are gone what the history has not, and when they went.
+    """
     since_s, until_s = _seconds(since, until)
-    rows = _in_chunks(GroupSample.objects.filter(cluster=cluster), since_s, until_s)
+    present = _in_chunks(GroupSample.objects.filter(cluster=cluster), since_s, until_s)
+    gone = map(_unpacked, gone_groups.rows(cluster, since_s, until_s))
+    rows = merge(present, gone, gone_groups.ends(cluster, since_s, until_s), key=itemgetter(0))
     return _with_gaps(rows, gaps(cluster, since, until))
+
+
+def oldest_s(cluster: Cluster) -> int | None:
+    """Returns the moment of the first sample; None: there is none."""
+    first_s = GroupSample.objects.filter(cluster=cluster).order_by("at_s").values_list("at_s", flat=True).first()
+    return min((one for one in (first_s, gone_groups.oldest_s(cluster)) if one is not None), default=None)
 
 
 def group_samples(group: Group, since: datetime, until: datetime) -> Iterator[TopicSample | Gap]:
@@ -116,7 +129,7 @@ def _unpacked(row: tuple[int, int, int, str, str, bytes | memoryview]) -> TopicS
     return TopicSample(at_s, group_id, group, topic, _VERDICTS[rank], member_count, age_s, queues)
 
 
-def _with_gaps(rows: Iterable[TopicSample], found: Iterable[Gap]) -> Iterator[TopicSample | Gap]:
+def _with_gaps(rows: Iterable[Row], found: Iterable[Gap]) -> Iterator[Row | Gap]:
     """Puts a gap after the samples of its first moment: from then on they may not hold any more."""
     return merge(rows, found, key=itemgetter(0))
 

@@ -1,6 +1,7 @@
 """The last hour of every group's lag (`history.py` packs it), and the hot window: what each queue was at each cycle.
 
 The hot window is written by `sampling.py`, thinned by `retention.py`, read by `hot_window.py`; docs/LAG.md tells of it.
+What a deleted group had that is not in the history yet is kept by `gone_groups.py`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,30 @@ class GroupSample(models.Model):
         return f"{self.group} {self.topic_name} at {self.at_s}"
 
 
+class GoneGroup(models.Model):
+    """A group that was deleted while samples of it were not in the history yet: `group_id` was its number."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    group_id = models.BigIntegerField()
+    name = models.CharField(max_length=NAME_CHARS_MAX)
+    at_s = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.name}, gone at {self.at_s}"
+
+
+class GoneSample(models.Model):
+    """What a `GroupSample` of a gone group was."""
+
+    gone = models.ForeignKey(GoneGroup, on_delete=models.CASCADE, related_name="samples")
+    topic_name = models.CharField(max_length=NAME_CHARS_MAX)
+    at_s = models.BigIntegerField()
+    packed = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"{self.gone} {self.topic_name} at {self.at_s}"
+
+
 class SpanState(models.TextChoices):
     """How far what was sampled can be believed."""
 
@@ -78,7 +103,11 @@ class SampledSpan(models.Model):
 
 
 class SamplingState(models.Model):
-    """Where sampling a cluster stands: who works on it, what was written last of each group, how far it is thinned."""
+    """Where sampling a cluster stands: who works on it, what was written last of each group, how far it is thinned.
+
+    `appended_until_s`: what is older is in the history; null: nobody ever appended any. `lost_until_s`: of what is not
+    in it, all that is older was removed, since it had waited for too long (`retention.py`).
+    """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="sampling", primary_key=True)
     # Until then one worker has the cycle; null: none has.
@@ -88,6 +117,8 @@ class SamplingState(models.Model):
     written = models.BinaryField(default=bytes)
     # What is older has one sample a minute.
     thinned_until_s = models.BigIntegerField(default=0)
+    appended_until_s = models.BigIntegerField(null=True, blank=True)
+    lost_until_s = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"sampling of {self.cluster}"

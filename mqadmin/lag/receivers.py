@@ -10,12 +10,13 @@ from collections.abc import Set as AbstractSet
 
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.utils import timezone
 
 from mqadmin.clusters.bulk import chunks
 from mqadmin.clusters.models import BROADCASTING, Cluster, Group, QueueOffset, Topic
-from mqadmin.lag import cluster_history, measuring
+from mqadmin.lag import cluster_history, gone_groups, measuring
 from mqadmin.lag.signals import GroupsMeasured, groups_measured
 from mqadmin.lag.verdicts import BROKER_AWAY
 from mqadmin.observing.signals import (
@@ -120,6 +121,13 @@ def measure_again_what_waits(event: MembersTold, **_: object) -> int:
 @receiver(observation_resumed)
 def leave_a_gap(event: ObservationResumed, **_: object) -> int:
     return cluster_history.leave_a_gap(event.cluster, event.since)
+
+
+@receiver(pre_delete, sender=Group)
+def keep_what_is_not_appended(instance: Group, origin: object, **_: object) -> None:
+    """Of a cluster that goes nothing is kept."""
+    if getattr(origin, "model", type(origin)) is Group:
+        gone_groups.keep(instance, timezone.now())
 
 
 def _measure_groups(event: Applied, group_ids: Collection[int], *, is_changed: bool) -> int:

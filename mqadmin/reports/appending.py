@@ -2,6 +2,9 @@
 
 A sample holds until the next one of its group and topic, the first of the next hour included, or until a gap begins, so
 each row of the history says from when to when it is true and can be read by itself.
+
+How far the history is stands in `SamplingState`: what it has not is kept in the hot window for longer, for four days
+(`mqadmin/lag/retention.py`). What had to go then is told by a gap.
 """
 
 from __future__ import annotations
@@ -12,15 +15,20 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from mqadmin.clusters.models import Cluster
+from mqadmin.lag import hot_window
+from mqadmin.lag.gone_groups import GroupGone
 from mqadmin.lag.hot_window import Gap, TopicSample, gaps, samples
-from mqadmin.lag.models import GroupSample, SpanState
+from mqadmin.lag.models import SamplingState, SpanState
+from mqadmin.lag.retention import HOUR_S, UNAPPENDED_FOR_S
 from mqadmin.reports import late_data
-from mqadmin.reports.history import GAPS, LAG, NEXT_CYCLE, ROWS_PER_GROUP, History, hour_of
+from mqadmin.reports.history import GAPS, LAG, LOST, NEXT_CYCLE, ROWS_PER_GROUP, History, hour_of
 
+_HOUR = timedelta(hours=1)
 # The hot window reaches back no further.
-HOURS_MAX = 48
+HOURS_MAX = UNAPPENDED_FOR_S // HOUR_S
 # The state of a gap at the end of an hour that is not over.
 OPEN = "open"
 
@@ -41,17 +49,56 @@ def append_due(history: History, cluster: Cluster, now: datetime, told: Callable
 
     `told` hears after each hour which share of them is there.
     """
-    first_s = GroupSample.objects.filter(cluster=cluster).order_by("at_s").values_list("at_s", flat=True).first()
-    if first_s is None:
-        return 0
-    oldest = max(hour_of(datetime.fromtimestamp(first_s, UTC)), hour_of(now) - timedelta(hours=HOURS_MAX))
-    row_count, hour_count = 0, (hour_of(now) - oldest) // timedelta(hours=1) + 1
-    for number in range(hour_count):
-        hour = oldest + timedelta(hours=number)
-        if not history.is_complete(cluster.name, hour):
-            row_count += append_hour(history, cluster, hour, now)
-        told((number + 1) / hour_count)
+    state, _ = SamplingState.objects.get_or_create(cluster=cluster)
+    first_s = hot_window.oldest_s(cluster)
+    done_s = _append_lost(history, cluster, state, now)
+    row_count = 0
+    try:
+        for number, hour in enumerate(hours := _hours(first_s, now)):
+            done_s = _seconds(hour) if done_s is None else done_s
+            if not history.is_complete(cluster.name, hour):
+                row_count += append_hour(history, cluster, hour, now)
+            if now >= hour + _HOUR + NEXT_CYCLE:
+                done_s = _seconds(hour + _HOUR)
+            told((number + 1) / len(hours))
+    finally:
+        SamplingState.objects.filter(pk=state.pk).update(appended_until_s=done_s)
     return row_count
+
+
+def _hours(first_s: int | None, now: datetime) -> list[datetime]:
+    """Returns the hours of the window since its first sample, the open one included."""
+    if first_s is None:
+        return []
+    oldest = max(hour_of(datetime.fromtimestamp(first_s, UTC)), hour_of(now) - HOURS_MAX * _HOUR)
+    return [oldest + number * _HOUR for number in range((hour_of(now) - oldest) // _HOUR + 1)]
+
+
+def _append_lost(history: History, cluster: Cluster, state: SamplingState, now: datetime) -> int | None:
+    """Writes as gaps the hours that were removed before they were appended; returns up to when all is told."""
+    since_s, until_s = state.appended_until_s, state.lost_until_s
+    if since_s is None or since_s >= until_s:
+        return since_s
+    for at_s in range(since_s, until_s, HOUR_S):
+        hour = datetime.fromtimestamp(at_s, UTC)
+        if history.is_complete(cluster.name, hour):
+            continue
+        late_data.note(cluster, hour.date(), now)
+        # Of an hour that was open at the last append, what came after that is lost.
+        told = [gap for gap in _told_gaps(history, cluster, hour) if gap.at_s < at_s + HOUR_S]
+        begin_s = next((gap.at_s for gap in told if gap.state == OPEN), at_s)
+        told = [gap for gap in told if gap.state not in (OPEN, LOST)]
+        with history.writing("gaps", cluster.name, hour, is_complete=True) as writer:
+            writer.write_table(_gap_table(cluster.name, [*told, Gap(begin_s, at_s + HOUR_S, LOST, "")]))
+    return until_s
+
+
+def _told_gaps(history: History, cluster: Cluster, hour: datetime) -> list[Gap]:
+    try:
+        rows = pq.read_table(history.path("gaps", cluster.name, hour), partitioning=None).to_pylist()
+    except (pa.ArrowException, OSError):
+        return []
+    return [Gap(_seconds(row["at"]), _seconds(row["until"]), row["state"], row["note"]) for row in rows]
 
 
 def append_hour(history: History, cluster: Cluster, hour: datetime, now: datetime) -> int:
@@ -59,14 +106,14 @@ def append_hour(history: History, cluster: Cluster, hour: datetime, now: datetim
     end = hour + timedelta(hours=1)
     horizon = min(end + NEXT_CYCLE, now)
     is_complete = horizon == end + NEXT_CYCLE
-    found = spans(samples(cluster, hour, horizon), int(end.timestamp()), int(horizon.timestamp()))
+    found = spans(samples(cluster, hour, horizon), _seconds(end), _seconds(horizon))
     first = next(found, None)
     if first is None:
         return 0
     late_data.note(cluster, hour.date(), now)
     missing = list(gaps(cluster, hour, min(end, now)))
     if now < end:
-        missing.append(Gap(int(now.timestamp()), int(end.timestamp()), OPEN, ""))
+        missing.append(Gap(_seconds(now), _seconds(end), OPEN, ""))
     with history.writing("gaps", cluster.name, hour, is_complete=is_complete) as writer:
         writer.write_table(_gap_table(cluster.name, missing))
     row_count = 0
@@ -80,7 +127,7 @@ def append_hour(history: History, cluster: Cluster, hour: datetime, now: datetim
     return row_count
 
 
-def spans(events: Iterable[TopicSample | Gap], end_s: int, horizon_s: int) -> Iterator[Span]:
+def spans(events: Iterable[TopicSample | Gap | GroupGone], end_s: int, horizon_s: int) -> Iterator[Span]:
     """Yields each sample that was taken before `end_s` with until when it held; those that held for no time are not.
 
     `events` reach to `horizon_s`: what comes after `end_s` only ends what was before, as does a sample without queues,
@@ -95,6 +142,8 @@ def spans(events: Iterable[TopicSample | Gap], end_s: int, horizon_s: int) -> It
             if one.at_s < end_s and one.queues:
                 held[one.group_id, one.topic] = one
             ended += [before] if before is not None else []
+        elif isinstance(one, GroupGone):
+            ended += [held.pop(key) for key in [key for key in held if key[0] == one.group_id]]
         elif one.state != SpanState.PARTIAL:
             ended += held.values()
             held.clear()
@@ -137,6 +186,10 @@ def _gap_table(cluster: str, found: list[Gap]) -> pa.Table:
 def _table(schema: pa.Schema, columns: list[list[Any]]) -> pa.Table:
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _seconds(moment: datetime) -> int:
+    return int(moment.timestamp())
 
 
 def _us(seconds: int) -> int:

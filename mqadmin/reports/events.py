@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from heapq import merge
+from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,13 +20,17 @@ from consumer.delivery.buckets import bounds_ms
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import FailureHour
 from mqadmin.lag.deliveries import delivery_counts
-from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
+from mqadmin.lag.models import SamplingState
+from mqadmin.rebalances.models import RebalanceEvent
+from mqadmin.rebalances.recording import KEPT_FOR
 from mqadmin.reports import late_data
-from mqadmin.reports.history import EVENTS, SCHEMAS, History, hour_of
-from mqadmin.reports.models import ConflictTime
+from mqadmin.reports.history import EVENTS, HOUR_S, SCHEMAS, History, hour_of
+from mqadmin.reports.models import ConflictTime, RebalanceOfGone
+from mqadmin.reports.receivers import moved_queues, rebalances_observed
 
-# What is told later than this of an hour is not in the history.
-HOURS_BACK = 48
+# What is told later than this of an hour is not in the history, unless nothing was appended meanwhile: then it is
+# looked for as far back as rebalances are kept, which of all of it go first.
+HOURS_BACK, HOURS_BACK_MAX = 48, KEPT_FOR // timedelta(hours=1)
 _HOUR = timedelta(hours=1)
 # How long after an hour more may be told of it; then its file is complete, and its rows are read no more. A member
 # keeps for 3 hours what a database that is away did not take.
@@ -35,7 +41,7 @@ Row = tuple[object, ...]
 def append_events(history: History, cluster: Cluster, now: datetime) -> int:
     """Writes the files of hours of which something new is known; returns how many rows those have."""
     row_count = 0
-    for number in range(HOURS_BACK, -1, -1):
+    for number in range(_hours_back(cluster, now), -1, -1):
         hour = hour_of(now) - number * _HOUR
         for kind in EVENTS:
             if kind in _TOLD_WITHIN and history.is_complete(cluster.name, hour, kind):
@@ -53,6 +59,14 @@ def append_events(history: History, cluster: Cluster, now: datetime) -> int:
     return row_count
 
 
+def _hours_back(cluster: Cluster, now: datetime) -> int:
+    states = SamplingState.objects.filter(cluster=cluster).values_list("appended_until_s", flat=True)
+    appended_until_s = states.first()
+    if appended_until_s is None:
+        return HOURS_BACK
+    return max(HOURS_BACK, min(HOURS_BACK_MAX, -(-int(now.timestamp() - appended_until_s) // HOUR_S)))
+
+
 def _is_there(history: History, kind: str, cluster: str, hour: datetime, table: pa.Table) -> bool:
     try:
         return bool(pq.read_table(history.path(kind, cluster, hour), partitioning=None).equals(table))
@@ -68,11 +82,14 @@ def _table(schema: pa.Schema, rows: Sequence[Row]) -> pa.Table:
 
 def _rebalances(cluster: Cluster, since: datetime, until: datetime) -> Iterator[Row]:
     observed = RebalanceEvent.objects.filter(cluster=cluster, at__gte=since, at__lt=until)
-    # What our runtime did is why, not what: its members are observed, too.
-    events = observed.exclude(source=RebalanceSource.RUNTIME).select_related("group")
-    for one in events.order_by("at", "pk").iterator():
-        moved = len(one.details.get("moves", ()))
-        yield cluster.name, one.group.name, one.at, one.kind, one.client_id, moved, one.source
+    events = rebalances_observed(observed).select_related("group")
+    present = (
+        (cluster.name, one.group.name, one.at, one.kind, one.client_id, moved_queues(one), one.source)
+        for one in events.order_by("at", "pk").iterator()
+    )
+    kept = RebalanceOfGone.objects.filter(cluster=cluster, at__gte=since, at__lt=until).order_by("at", "pk")
+    gone = kept.values_list("group_name", "at", "kind", "client_id", "moved_queues", "source")
+    yield from merge(present, ((cluster.name, *one) for one in gone.iterator()), key=itemgetter(2))
 
 
 def _dead_letters(cluster: Cluster, since: datetime, until: datetime) -> Iterator[Row]:

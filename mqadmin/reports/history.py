@@ -33,6 +33,8 @@ HOUR_S = 3600
 NEXT_CYCLE = timedelta(seconds=LATE_AFTER_S)
 # A row group is what one task of Spark reads at a time: some MB.
 ROWS_PER_GROUP = 50_000
+# The state of a gap whose samples were removed before they were appended.
+LOST = "lost"
 _META = b"mqadmin"
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -147,11 +149,7 @@ class History:
 
     def days(self) -> list[date]:
         """Returns the days of which there is something, oldest first."""
-        found = []
-        for folder in (self.root / "lag").glob("day=*"):
-            with suppress(ValueError):
-                found.append(date.fromisoformat(folder.name.removeprefix("day=")))
-        return sorted(found)
+        return self._days("lag")
 
     def is_complete(self, cluster: str, hour: datetime, kind: str = "lag") -> bool:
         """Tells whether the hour was over when its file was written; a file that cannot be read is not."""
@@ -193,6 +191,23 @@ class History:
         begin, end = day_bounds(day)
         return [path for path in self.check("lag", cluster, day) if _reaches_out(path, begin, end + NEXT_CYCLE)]
 
+    def lost(self, cluster: str, day: date) -> list[tuple[datetime, datetime]]:
+        """Returns from when until when samples of a day were removed before they were appended.
+
+        A file that cannot be read says nothing: no figure is made of gaps.
+        """
+        found: list[tuple[datetime, datetime]] = []
+        for path in (one for one in self.files("gaps", day) if one.stem == cluster):
+            try:
+                rows = pq.read_table(path, filters=[("state", "=", LOST)], partitioning=None).to_pylist()
+            except (pa.ArrowException, OSError):
+                continue
+            for row in rows:
+                is_next = bool(found) and found[-1][1] == row["at"]
+                since = found.pop()[0] if is_next else row["at"]
+                found.append((since, row["until"]))
+        return found
+
     def groups(self, cluster: str, day: date) -> set[str]:
         """Returns the groups that were sampled on a day. Raises BadHistory."""
         found: set[str] = set()
@@ -218,11 +233,19 @@ class History:
 
     def remove_before(self, day: date) -> int:
         """Removes what is older than a day; returns how many days of lag that were."""
-        old = [one for one in self.days() if one < day]
+        count = len([one for one in self.days() if one < day])
         for kind in SCHEMAS:
-            for one in old:
-                shutil.rmtree(self.root / kind / f"day={one:%Y-%m-%d}", ignore_errors=True)
-        return len(old)
+            for one in self._days(kind):
+                if one < day:
+                    shutil.rmtree(self.root / kind / f"day={one:%Y-%m-%d}", ignore_errors=True)
+        return count
+
+    def _days(self, kind: str) -> list[date]:
+        found = []
+        for folder in (self.root / kind).glob("day=*"):
+            with suppress(ValueError):
+                found.append(date.fromisoformat(folder.name.removeprefix("day=")))
+        return sorted(found)
 
 
 def _reaches_out(path: Path, begin: datetime, end: datetime) -> bool:

@@ -17,8 +17,8 @@ from mqadmin.reports.models import DayReport, ReportRun
 
 # What instances tell of an hour comes within four: after this most of a night's late data is there.
 AGAIN_AFTER = timedelta(hours=6)
-# The history is appended two days back.
-DAYS_BACK = 3
+# The history is appended four days back.
+DAYS_BACK = 5
 
 
 def note(cluster: Cluster, day: date, now: datetime) -> None:

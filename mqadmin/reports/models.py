@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
+from mqadmin.clusters.models import CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, Cluster
 from mqadmin.delivery import DeliveryState
 
 PROBLEM_CHARS_MAX = 500
@@ -190,6 +190,24 @@ class ConflictTime(models.Model):
 
     def __str__(self) -> str:
         return f"{self.group_name}: {self.kind} since {self.since}"
+
+
+class RebalanceOfGone(models.Model):
+    """A rebalance of a group that was deleted: its event went with it, and the history may be written anew."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    group_name = models.CharField(max_length=NAME_CHARS_MAX)
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=24)
+    client_id = models.CharField(max_length=CLIENT_ID_CHARS_MAX, blank=True, default="")
+    moved_queues = models.PositiveIntegerField(default=0)
+    source = models.CharField(max_length=8)
+
+    class Meta:
+        indexes = (models.Index(fields=["cluster", "at"], name="mq_rebalance_of_gone_by_time"),)
+
+    def __str__(self) -> str:
+        return f"{self.group_name} {self.kind} {self.client_id}"
 
 
 class MailRecipients(models.Model):

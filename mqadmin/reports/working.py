@@ -92,7 +92,8 @@ def append_all() -> int:
 
 def _append(cluster: Cluster, now: datetime, told: Callable[[float], None] = unheard) -> int:
     """Tells `told` the share of the hours that are appended."""
-    return append_due(history(), cluster, now, told) + append_events(history(), cluster, now)
+    # In this order: the second one notes how far the history is.
+    return append_events(history(), cluster, now) + append_due(history(), cluster, now, told)
 
 
 def work(run: ReportRun) -> None:
@@ -216,11 +217,18 @@ def _unit(cluster: Cluster, day: date) -> spark_job.Unit:
 
 def _remark(cluster: Cluster, day: date) -> str:
     """Returns what a run leaves out and goes on all the same."""
-    strays = history().strays(cluster.name, day)
-    if not strays:
-        return ""
-    words = _("%(path)s has samples of another time than its own, perhaps from the future: they are left out.")
-    return words % {"path": strays[0]}
+    remarks = []
+    if strays := history().strays(cluster.name, day):
+        words = _("%(path)s has samples of another time than its own, perhaps from the future: they are left out.")
+        remarks.append(words % {"path": strays[0]})
+    for since, until in history().lost(cluster.name, day):
+        words = _(
+            "Samples of %(cluster)s from %(since)s to %(until)s (UTC) were removed before they were appended to the"
+            " history: no report has them."
+        )
+        times = {"since": f"{since:%Y-%m-%d %H:%M}", "until": f"{until:%Y-%m-%d %H:%M}"}
+        remarks.append(words % {"cluster": cluster.name, **times})
+    return " ".join(remarks)
 
 
 @contextmanager

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.db import connection
 from django.db.models import F
+from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, ClusterState, Group, Topic, TopicKind, TopicQueue
 from mqadmin.clusters.waiting import noted
 from mqadmin.lag import curves, hot_window, retention, sampling
+from mqadmin.lag.gone_groups import GroupGone
 from mqadmin.lag.hot_window import Gap, TopicSample
-from mqadmin.lag.models import GroupSample, SampledSpan, SamplingState
+from mqadmin.lag.models import GoneGroup, GoneSample, GroupSample, SampledSpan, SamplingState
 from mqadmin.lag.packing import QueueSample
 from mqadmin.lag.passed import passed_since
 
@@ -55,11 +59,11 @@ def consume(group: Group, committed_offset: int) -> None:
     Group.objects.filter(pk=group.pk).update(revision=F("revision") + 1)
 
 
-def window(cluster: Cluster, since: float = 0, until: float = 10_000) -> list[TopicSample | Gap]:
+def window(cluster: Cluster, since: float = 0, until: float = 10_000) -> list[TopicSample | Gap | GroupGone]:
     return list(hot_window.samples(cluster, START + timedelta(seconds=since), START + timedelta(seconds=until)))
 
 
-def committed(found: list[TopicSample | Gap]) -> list[int | None]:
+def committed(found: Sequence[TopicSample | Gap | GroupGone]) -> list[int | None]:
     return [one.queues[0].committed_offset for one in found if isinstance(one, TopicSample)]
 
 
@@ -217,6 +221,50 @@ def test_after_six_hours_a_minute_has_one_sample_and_after_two_days_none(group: 
     assert committed(window(group.cluster, until=300)) == [1, 3, 5, 7]
     assert retention.step(group.cluster, START + timedelta(seconds=retention.KEPT_FOR_S + 200)) == 3
     assert committed(window(group.cluster, until=300)) == [7]
+
+
+def test_what_is_not_appended_stays_for_four_days_and_what_goes_then_is_noted_as_lost(group: Group) -> None:
+    for number in range(4):
+        consume(group, number)
+        cycle(group.cluster, 1800 * number)
+    SamplingState.objects.update(appended_until_s=int(START.timestamp()) + 3600)
+    three_days = START + timedelta(days=3)
+    assert retention.step(group.cluster, three_days) >= 2
+    assert committed(window(group.cluster)) == [2, 3], "the history has the first hour, and not the second"
+    assert SamplingState.objects.get().lost_until_s == 0
+    retention.step(group.cluster, START + timedelta(days=4, hours=2, minutes=20))
+    assert window(group.cluster) == []
+    assert SamplingState.objects.get().lost_until_s == START.timestamp() + 7200
+
+
+def test_the_history_gets_what_a_deleted_group_had_and_was_not_appended(group: Group) -> None:
+    cycle(group.cluster, 0)
+    consume(group, 12)
+    cycle(group.cluster, 3600)
+    SamplingState.objects.update(appended_until_s=int(START.timestamp()) + 3600)
+    gone_id = group.pk
+    with patch.object(timezone, "now", lambda: START + timedelta(seconds=3700)):
+        Group.objects.filter(pk=group.pk).delete()
+    found = window(group.cluster)
+    assert committed(found) == [12]
+    assert [(type(one).__name__, one.at_s - int(START.timestamp())) for one in found if not isinstance(one, Gap)] == [
+        ("TopicSample", 3600),
+        ("GroupGone", 3700),
+    ]
+    assert GroupGone(int(START.timestamp()) + 3700, gone_id) in found
+    retention.step(group.cluster, START + timedelta(days=5))
+    assert GoneGroup.objects.count() == GoneSample.objects.count() == 0
+
+
+def test_nothing_is_kept_of_a_deleted_group_where_nobody_appends_nor_of_a_deleted_cluster(group: Group) -> None:
+    cluster = group.cluster
+    cycle(cluster, 0)
+    group.delete()
+    assert GoneGroup.objects.count() == 0
+    Group.objects.create(cluster=cluster, name="mail", seen_at=START)
+    SamplingState.objects.update(appended_until_s=0)
+    Cluster.objects.filter(pk=cluster.pk).delete()
+    assert GoneGroup.objects.count() == 0
 
 
 def test_window_is_read_by_its_indexes(group: Group) -> None:

@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, Group, Verdict
+from mqadmin.lag import retention
+from mqadmin.lag.gone_groups import GroupGone
 from mqadmin.lag.hot_window import Gap, TopicSample
-from mqadmin.lag.models import GroupSample, SampledSpan, SpanState
+from mqadmin.lag.models import GroupSample, SampledSpan, SamplingState, SpanState
 from mqadmin.lag.packing import QueueSample, Sampled, pack
 from mqadmin.reports.appending import Span, append_due, append_hour, spans
 from mqadmin.reports.history import GAPS, LAG, BadHistory, History, hour_of
@@ -45,6 +47,15 @@ def test_a_topic_that_is_read_no_longer_holds_until_then() -> None:
     unread = sample(90)._replace(queues=())
     assert list(spans([sample(0), unread, sample(600)], 3600, 900)) == [Span(sample(0), 90), Span(sample(600), 900)]
     assert list(spans([sample(0), sample(3600)._replace(queues=())], 3600, 3645)) == [Span(sample(0), 3600)]
+
+
+def test_a_group_that_is_gone_ends_its_own_samples() -> None:
+    events = [sample(0), sample(0, group_id=2), GroupGone(60, 1), sample(90, group_id=3)]
+    assert list(spans(events, 3600, 900)) == [
+        Span(sample(0), 60),
+        Span(sample(0, group_id=2), 900),
+        Span(sample(90, group_id=3), 900),
+    ]
 
 
 def test_a_sample_that_a_gap_follows_at_once_is_left_out() -> None:
@@ -93,6 +104,67 @@ def test_an_hour_that_is_over_is_written_once_and_its_gap_is_known(cluster: Clus
     assert append_due(history, cluster, later) == 0
     assert rows(history)[-1]["until"] == START + timedelta(minutes=10), "nothing is made up for the gap"
     assert [(gap["state"], gap["at"]) for gap in rows(history, "gaps")] == [("late", START + timedelta(minutes=10))]
+
+
+def test_an_hour_that_is_appended_three_days_late_is_not_lost(cluster: Cluster, tmp_path: Path) -> None:
+    history = History(tmp_path)
+    append_due(history, cluster, START + timedelta(minutes=5))
+    later = START + timedelta(days=3, minutes=1)
+    retention.step(cluster, later)
+    assert append_due(history, cluster, later) == 2
+    assert history.lost("prod", START.date()) == []
+    retention.step(cluster, later)
+    assert GroupSample.objects.count() == 0, "now the history has it"
+    assert SamplingState.objects.get().appended_until_s == hour_of(later).timestamp()
+
+
+def test_hours_that_were_removed_before_they_were_appended_are_told_as_a_gap(cluster: Cluster, tmp_path: Path) -> None:
+    history = History(tmp_path)
+    opened = START + timedelta(minutes=7)
+    append_due(history, cluster, opened)
+    before = rows(history)
+    later = START + timedelta(days=4, hours=3)
+    for _step in range(2):
+        retention.step(cluster, later)
+    assert append_due(history, cluster, later) == 0
+    assert rows(history) == before, "what was appended of the hour stays"
+    gaps = [(gap["at"], gap["until"], gap["state"]) for gap in rows(history, "gaps")]
+    assert gaps == [
+        (opened, START + timedelta(hours=1), "lost"),
+        *((START + timedelta(hours=one), START + timedelta(hours=one + 1), "lost") for one in (1, 2)),
+    ]
+    assert history.lost("prod", START.date()) == [(opened, START + timedelta(hours=3))]
+    append_due(history, cluster, later)
+    assert [(gap["at"], gap["until"], gap["state"]) for gap in rows(history, "gaps")] == gaps
+
+
+def test_what_a_deleted_group_was_stays_in_the_history(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = History(tmp_path)
+    append_due(history, cluster, START + timedelta(minutes=4))
+    deleted_at = START + timedelta(minutes=8)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: deleted_at)
+    Group.objects.get().delete()
+    for later in (timedelta(minutes=10), timedelta(hours=2)):
+        assert append_due(history, cluster, START + later) == 2
+        assert [(row["consumer_group"], row["at"], row["until"]) for row in rows(history)] == [
+            ("billing", START, START + timedelta(minutes=5)),
+            ("billing", START + timedelta(minutes=5), deleted_at),
+        ]
+    assert append_due(history, cluster, START + timedelta(hours=3)) == 0
+
+
+def test_how_far_the_history_is_stands_where_an_append_failed(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("mqadmin.reports.appending._lag_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        append_due(History(tmp_path), cluster, START + timedelta(hours=5))
+    assert SamplingState.objects.get().appended_until_s == START_S
 
 
 def test_an_append_that_fails_leaves_what_was_there(

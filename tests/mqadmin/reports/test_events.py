@@ -12,6 +12,7 @@ import pytest
 from consumer.models import DeliveryHour
 from mqadmin.clusters.models import Cluster, Group
 from mqadmin.deadletters.models import Failure, FailureHour
+from mqadmin.lag.models import SamplingState
 from mqadmin.rebalances.models import RebalanceEvent
 from mqadmin.reports.events import append_events
 from mqadmin.reports.history import History
@@ -52,6 +53,46 @@ def test_rebalances_are_appended_once(cluster: Cluster, group: Group, tmp_path: 
     assert [(one["at"], one["kind"], one["moved_queues"]) for one in rows(history, "rebalances")] == [
         (HOUR, "queues_moved", 3)
     ]
+
+
+@pytest.mark.parametrize("appended_before", [True, False], ids=["appended before", "not appended yet"])
+def test_rebalances_of_a_deleted_group_stay_in_the_history(
+    cluster: Cluster, group: Group, tmp_path: Path, *, appended_before: bool
+) -> None:
+    other = Group.objects.create(cluster=cluster, name="mail", seen_at=HOUR)
+    for number, one in enumerate((group, other)):
+        at = HOUR + timedelta(minutes=number)
+        event = {"at": at, "kind": "lost", "client_id": "m", "source": "watch", "source_key": "1"}
+        RebalanceEvent.objects.create(cluster=cluster, group=one, **event)
+    history = History(tmp_path)
+    if appended_before:
+        append_events(history, cluster, NOW)
+    group.delete()
+    RebalanceEvent.objects.create(
+        cluster=cluster, group=other, at=HOUR + timedelta(minutes=9), kind="joined", source="watch", source_key="2"
+    )
+    append_events(history, cluster, NOW)
+    assert [(one["consumer_group"], one["kind"]) for one in rows(history, "rebalances")] == [
+        ("billing", "lost"),
+        ("mail", "lost"),
+        ("mail", "joined"),
+    ]
+
+
+def test_a_conflict_of_a_deleted_group_is_over(cluster: Cluster, group: Group) -> None:
+    ConflictTime.objects.create(cluster=cluster, group_name="billing", kind="topics", since=HOUR)
+    group.delete()
+    assert ConflictTime.objects.get().until is not None
+
+
+def test_what_happened_in_days_without_any_append_is_not_lost(cluster: Cluster, group: Group, tmp_path: Path) -> None:
+    RebalanceEvent.objects.create(
+        cluster=cluster, group=group, at=HOUR, kind="lost", client_id="m", source="watch", source_key="1"
+    )
+    SamplingState.objects.create(cluster=cluster, appended_until_s=int(HOUR.timestamp()))
+    history = History(tmp_path)
+    append_events(history, cluster, HOUR + timedelta(days=6))
+    assert len(rows(history, "rebalances")) == 1
 
 
 def test_a_dead_letter_that_is_indexed_late_is_in_its_hour(cluster: Cluster, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.reports import runs, working
-from mqadmin.reports.history import BadHistory
+from mqadmin.reports.history import GAPS, BadHistory
 from mqadmin.reports.models import MailRecipients, ReportMail, ReportRun
 from mqadmin.reports.progress import Stages
 
@@ -113,6 +113,22 @@ def test_mails_that_cannot_be_asked_for_cost_the_report_nothing(
     monkeypatch.setattr(MailRecipients.objects, "filter", away)
     working.work(run_of(is_nightly=True))
     assert made == [("good", DAY)]
+
+
+def test_what_was_removed_before_it_was_appended_stands_in_the_remark(tmp_path: Path, settings: Any) -> None:
+    settings.MQADMIN_DATA = tmp_path
+    cluster = Cluster.objects.create(name="prod", namesrv="127.0.0.1:9876")
+    for number in (3, 4, 7):
+        hour = datetime(2026, 11, 21, number, tzinfo=UTC)
+        lost = {"cluster": "prod", "at": hour, "until": hour + timedelta(hours=1), "state": "lost", "note": ""}
+        with working.history().writing("gaps", "prod", hour, is_complete=True) as writer:
+            writer.write_table(pa.Table.from_pylist([lost | {"state": "late"}, lost], schema=GAPS))
+    damaged = working.history().path("gaps", "prod", datetime(2026, 11, 21, 9, tzinfo=UTC))
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"not Parquet")
+    first, second = working._remark(cluster, DAY).split(". ")
+    assert "prod from 2026-11-21 03:00 to 2026-11-21 05:00 (UTC) were removed before they were appended" in first
+    assert "from 2026-11-21 07:00 to 2026-11-21 08:00" in second
 
 
 def test_a_damaged_page_costs_its_own_report_alone_and_is_told_with_its_file(
