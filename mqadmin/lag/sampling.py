@@ -45,6 +45,7 @@ FRESH_FOR = timedelta(seconds=50)
 # The first cycle in so many seconds writes all groups.
 WHOLE_EVERY_S = 3600
 _NOTHING_WRITTEN = WrittenGroup(0)
+_NOT_KNOWN = -1
 
 
 class Quality(NamedTuple):
@@ -163,8 +164,8 @@ def _changed_rows(
     of_batch: dict[int, WrittenGroup] = {}
     for group in groups:
         topics = sampled_queues.by_topic(rows.get(group.pk, sums.GroupRows()))
-        if queues := dead.get(dlq_topic(group.name)):
-            topics[dlq_topic(group.name)] = queues
+        if (of_dead := dlq_topic(group.name)) in dead_ends:
+            topics[of_dead] = dead.get(of_dead, ())
         digests: dict[int, int] = {}
         before = known.get(group.pk, _NOTHING_WRITTEN).digests
         for topic, of_topic in topics.items():
@@ -216,9 +217,12 @@ def _row(cluster: Cluster, group: _GroupRow, topic: str, content: Sampled, now: 
 
 
 def _dead_letter_ends(cluster: Cluster) -> dict[str, int]:
-    """Returns how far each topic of dead letters reaches: nobody reads these, so no group changes by them."""
+    """Returns how far each topic of dead letters reaches: nobody reads these, so no group changes by them.
+
+    One of which that is not known yet is sampled all the same, without queues: its first letters are not new ones.
+    """
     topics = cluster.topics.filter(kind=TopicKind.DEAD_LETTER).values_list("name", "max_total")
-    return {name: max_total for name, max_total in topics if max_total is not None}
+    return {name: _NOT_KNOWN if max_total is None else max_total for name, max_total in topics}
 
 
 def _dead_letters(cluster: Cluster, topics: Sequence[str]) -> dict[str, tuple[QueueSample, ...]]:

@@ -1,7 +1,7 @@
 """The steps of a report: each a pure function of DataFrames whose closing `select` is its contract. No Python UDF.
 
     history ──► topic_spans ──► judged ──► group_spans ──┐
-       │             ├───────────────────► flows ────────┴─► group_hours ──► group_days
+       │             ├──► new_topics ────► flows ────────┴─► group_hours ──► group_days
        │             └──► group_minutes ──► wait_days
        └──► queue_days ──► hot_queues, skewed_queues
 
@@ -173,10 +173,28 @@ def wait_days(minutes: DataFrame) -> DataFrame:
     )
 
 
+def new_topics(topics: DataFrame) -> DataFrame:
+    """The topics of retries and dead letters that began while their group was sampled: nothing was in them before.
+
+    `group_until`: until when the group had been sampled then. What a group reads otherwise may be old, and new to the
+    group alone; so may be all topics of a group that is seen for the first time.
+    """
+    # Joined by group, as what is read here lies, and by a table of what is few: nothing is sorted or shuffled for it.
+    began = topics.where(F.col("kind") != "normal").groupBy(*GROUP, "topic").agg(F.min("at").alias("began_at"))
+    earlier = topics.select(*GROUP, "at", "until").join(began.hint("shuffle_hash"), on=[*GROUP], how="inner")
+    return (
+        earlier.where(F.col("at") < F.col("began_at"))
+        .groupBy(*GROUP, "topic", "began_at")
+        .agg(F.max("until").alias("group_until"))
+        .select(*GROUP, "topic", "began_at", "group_until")
+    )
+
+
 def flows(topics: DataFrame) -> DataFrame:
-    """What came in and was consumed from sample to sample, by hour. An end that fell (a new topic) counts as 0.
+    """What came in and was consumed from sample to sample, by hour. An end that fell (made anew) counts as 0.
 
     Each queue is held against itself: one that is new, or was reset, takes nothing from the others and adds nothing.
+    A topic that is new itself (`new_topics`) counts from 0.
     A step counts in the hour of its later sample when the earlier one held until then. Over a gap, or where an offset
     was not known in between, or the queue was not there (its broker was away), it is counted from the last sample that
     was known, as `gap_…` of the hour in which it ended.
@@ -189,14 +207,20 @@ def flows(topics: DataFrame) -> DataFrame:
     is_known = F.when(F.col("kind") == "dead", ~F.exists("ends", lambda end: end.isNull())).otherwise(
         F.col("lag").isNotNull()
     )
-    placed = topics.select(
+    nothing = F.transform("ends", lambda _end: F.lit(0).cast("long"))
+    group_until = F.try_element_at("new", F.col("topic"))
+    empty = F.struct("keys", nothing.alias("ends"), nothing.alias("committed"), group_until.alias("until"))
+    last_known = F.last(F.when(is_known, F.struct(*sampled, "until")), ignorenulls=True).over(before)
+    began = F.collect_list(F.struct("topic", "group_until"))
+    new = new_topics(topics).groupBy(*GROUP).agg(F.map_from_entries(began).alias("new"))
+    placed = topics.join(new.hint("shuffle_hash"), on=[*GROUP], how="left").select(
         *GROUP,
         "topic",
         "kind",
         "at",
         "members",
         F.when(is_known, F.struct(*sampled)).alias("now"),
-        F.last(F.when(is_known, F.struct(*sampled, "until")), ignorenulls=True).over(before).alias("before"),
+        F.coalesce(last_known, F.when(group_until.isNotNull(), empty)).alias("before"),
         F.when(F.col("kind") == "retry", F.col("lag") * (F.col("until") - F.col("at"))).alias("retry_wait_ms"),
     )
     # A queue is hardly ever gone, so hardly anything is collected.
@@ -401,7 +425,7 @@ def _change(at: Column, *, open_: Column, lag: Column, unknown: Column, over: Co
 
 
 def _moved(prefix: str) -> list[Column]:
-    """What moved by the steps in columns of this prefix; the first sample of a topic is none."""
+    """What moved by the steps in columns of this prefix."""
     came, went, kind = F.col(f"{prefix}ends"), F.col(f"{prefix}committed"), F.col("kind")
     figures = (
         ("produced", came, kind == "normal"),

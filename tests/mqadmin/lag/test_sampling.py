@@ -109,6 +109,17 @@ def test_dead_letters_are_sampled_though_nobody_reads_them(group: Group) -> None
     assert (newest.topic, newest.queues) == ("%DLQ%billing", (QueueSample("a", 0, None, 3),))
 
 
+def test_dead_letters_that_are_there_are_sampled_before_it_is_known_how_many(group: Group) -> None:
+    cycle(group.cluster, 0)
+    dead = Topic.objects.create(cluster=group.cluster, name="%DLQ%billing", kind=TopicKind.DEAD_LETTER, seen_at=START)
+    assert [cycle(group.cluster, 30), cycle(group.cluster, 60)] == [1, 0]
+    dead.queues.create(broker_name="a", queue_id=0, min_offset=0, max_offset=3, seen_at=START)
+    Topic.objects.filter(pk=dead.pk).update(max_total=3)
+    assert cycle(group.cluster, 90) == 1
+    found = [one for one in window(group.cluster, until=100) if isinstance(one, TopicSample)]
+    assert [one.queues for one in found if one.topic == "%DLQ%billing"] == [(), (QueueSample("a", 0, None, 3),)]
+
+
 def test_one_worker_takes_a_cycle_and_a_killed_one_does_not_keep_it(group: Group) -> None:
     assert cycle(group.cluster, 0) == 1
     assert cycle(group.cluster, 10) is None, "not due"

@@ -38,6 +38,7 @@ SCHEMAS = {
     "judged": f"{GROUP}, topic string!, kind string!, at bigint!, until bigint!, lag bigint, waiting_since bigint, "
     "objective_ms bigint!, allowed_lag bigint!",
     "group_spans": f"{GROUP}, at bigint!, held_ms bigint!, lag bigint!, is_over boolean!",
+    "new_topics": f"{GROUP}, topic string!, began_at bigint!, group_until bigint!",
     "group_minutes": f"{GROUP}, minute bigint!, age_ms bigint",
     "wait_days": f"{GROUP}, wait_p50_ms bigint!, wait_p95_ms bigint!, wait_max_ms bigint!",
     "flows": f"{GROUP}, hour bigint!, {MOVED}, members int",
@@ -89,6 +90,7 @@ def frames(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     found["group_spans"] = steps.group_spans(found["judged"])
     found["group_minutes"] = steps.group_minutes(found["topic_spans"])
     found["wait_days"] = steps.wait_days(found["group_minutes"])
+    found["new_topics"] = steps.new_topics(found["topic_spans"])
     found["flows"] = steps.flows(found["topic_spans"])
     found["group_hours"] = hours = steps.group_hours(found["group_spans"], found["flows"]).cache()
     found["group_days"] = days = steps.group_days(found["group_spans"], hours).cache()

@@ -181,6 +181,56 @@ def test_what_moved_over_a_gap_belongs_to_no_hour_and_to_the_day(history: Any) -
     assert found(days, "peak_in_s", "peak_out_s") == [(round(10 / 3600, 3), round(6 / 3600, 3))], "no false flood"
 
 
+def test_first_retries_and_dead_letters_of_a_group_count_and_those_of_one_just_added_do_not(history: Any) -> None:
+    """`added` is seen for the first time, with all it ever had; `away` was not sampled when its first ones died."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        row(0, 60, end=10, committed=10),
+        row(60, 120, end=14, committed=13),
+        row(60, 90, topic="%RETRY%g", end=2, committed=1),
+        row(90, 120, topic="%RETRY%g", end=3, committed=3),
+        row(90, 120, topic="%DLQ%g", end=3, committed=None),
+        row(90, 120, topic="refunds", end=5_000, committed=5_000),
+        row(0, 60, group="added", end=800, committed=700),
+        row(0, 60, group="added", topic="%RETRY%added", end=70, committed=60),
+        row(0, 60, group="added", topic="%DLQ%added", end=50, committed=None),
+        row(0, 60, group="away", end=10, committed=10),
+        row(600, 660, group="away", end=17, committed=12),
+        row(600, 660, group="away", topic="%DLQ%away", end=5, committed=None),
+        row(0, 60, group="unknown", end=10, committed=10),
+        row(60, 120, group="unknown", topic="%DLQ%unknown", end=None, committed=None),
+        row(120, 180, group="unknown", topic="%DLQ%unknown", end=4, committed=None),
+    ]
+    topics = steps.topic_spans(history(rows))
+    assert flows_by_hour(topics) == {
+        ("g", 0): ((4, 3 + 3, 3, 3), (0, 0, 0, 0)),
+        ("added", 0): ((0, 0, 0, 0), (0, 0, 0, 0)),
+        ("away", 0): ((0, 0, 0, 0), (7, 2, 0, 5)),
+        ("unknown", 0): ((0, 0, 0, 0), (0, 0, 0, 4)),
+    }
+    new = {(one.topic, seconds(one.began_at), seconds(one.group_until)) for one in steps.new_topics(topics).collect()}
+    assert new == {
+        ("%RETRY%g", 60, 60),
+        ("%DLQ%g", 90, 120),
+        ("%DLQ%away", 600, 60),
+        ("%DLQ%unknown", 60, 60),
+    }
+
+
+def test_dead_letters_of_which_nothing_was_known_at_first_are_not_new(history: Any) -> None:
+    """The sampler says of a topic that it is there before it knows how far that reaches."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        row(0, 60, end=10, committed=10),
+        queues(0, 60, topic="%DLQ%g"),
+        row(60, 120, topic="%DLQ%g", end=5_000, committed=None),
+        row(120, 180, topic="%DLQ%g", end=5_001, committed=None),
+    ]
+    assert flows_by_hour(steps.topic_spans(history(rows))) == {("g", 0): ((0, 0, 0, 1), (0, 0, 0, 0))}
+
+
 def test_what_moved_while_a_total_was_not_known_is_not_lost_and_in_no_hour(history: Any) -> None:
     """The offset of 30 to 60 is not known: from 4 to 9 it moved at some time between 30 and 60."""
     from mqadmin.reports import steps  # needs PySpark
@@ -287,6 +337,7 @@ def slow_flows(rows: list[dict[str, Any]]) -> dict[tuple[str, int], tuple[tuple[
     """Goes from row to row of each topic, and puts each step of each queue where it belongs."""
     sums: dict[tuple[str, int], dict[str, list[int]]] = {}
     last: dict[tuple[str, str, str], tuple[datetime, int, int]] = {}
+    seen: set[tuple[str, str]] = set()
     for one in sorted(rows, key=lambda row: row["at"]):
         group, topic = one["consumer_group"], one["topic"]
         is_dead = topic.startswith("%DLQ%")
@@ -299,8 +350,13 @@ def slow_flows(rows: list[dict[str, Any]]) -> dict[tuple[str, int], tuple[tuple[
         ]
         if any(end is None or committed is None for _, end, committed in found):
             continue
+        of_topic = [other for other in rows if (other["consumer_group"], other["topic"]) == (group, topic)]
+        began = min(other["at"] for other in of_topic)
+        sampled = [other["until"] for other in rows if other["consumer_group"] == group and other["at"] < began]
+        is_new = topic.startswith("%") and bool(sampled) and (group, topic) not in seen
+        seen.add((group, topic))
         for broker, end, committed in found:
-            before = last.get((group, topic, broker))
+            before = (max(sampled), 0, 0) if is_new else last.get((group, topic, broker))
             last[group, topic, broker] = (one["until"], end, committed)
             if before is None:
                 continue
