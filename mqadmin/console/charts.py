@@ -18,11 +18,12 @@ from django.utils.translation import gettext
 
 from mqadmin.console.figures import count_text
 from mqadmin.reports.installed import can_draw
-from mqadmin.reports.models import GroupDay
+from mqadmin.reports.models import GroupDay, HourOfDay
 from mqadmin.reports.period_figures import PeriodPage
 from mqadmin.reports.selectors import GROUPS_CHOSEN, GROUPS_DRAWN, DayPage
 
 HOURS = 24
+_HOUR_NAMES = tuple(f"{hour}:00" for hour in range(HOURS))
 # Each is a figure of its own.
 RIBBONS_MAX = 3
 ROW_PX = 22
@@ -75,7 +76,8 @@ def drawn(charts: Sequence[Chart]) -> dict[str, Any]:
 def day_charts(page: DayPage) -> list[Chart]:
     """Returns the charts of a day that have something to show. The funnel is of all groups."""
     report = page.report
-    found = [_heat_map(page.groups), _lag(page.lagging), _growth(page.grown)]
+    ribbons = (_hour_ribbon(f"ribbon{number}", row) for number, row in enumerate(page.lagging[:RIBBONS_MAX]))
+    found = [_heat_map(page.groups), _lag(page.lagging), *ribbons, _growth(page.grown)]
     found += [_funnel(report.consumed, report.retried, report.dead), _retries(page.retried), _skew(page.skewed)]
     return [chart for chart in found if chart is not None]
 
@@ -114,31 +116,47 @@ def period_charts(page: PeriodPage) -> list[Chart]:
 
 def group_day_charts(row: GroupDay) -> list[Chart]:
     """Returns the charts of a group on a day, hour by hour."""
-    known = {hour: (mean, most, over_s) for hour, known_s, mean, most, over_s in row.hours if known_s}
-    hours = [f"{hour}:00" for hour in range(HOURS)]
-
-    def values(index: int, unit: float = 1) -> list[float | None]:
-        return [round(known[hour][index] / unit, 1) if hour in known else None for hour in range(HOURS)]
-
+    known = _known_hours(row)
+    means = [None if one is None else one.lag_mean for one in known]
+    most = [None if one is None else one.lag_max for one in known]
     found = [
-        _upright(
+        _hour_ribbon("lag", row)
+        or _upright(
             "lag",
             gettext("Lag by hour (UTC): mean, most"),
-            hours,
-            {gettext("most"): ("slow", values(1)), gettext("mean"): ("accent", values(0))},
+            _HOUR_NAMES,
+            {gettext("most"): ("slow", most), gettext("mean"): ("accent", means)},
             first=gettext("hour"),
             lines=True,
         ),
         _upright(
             "over",
             gettext("Minutes over the objective, by hour (UTC)"),
-            hours,
-            {gettext("minutes"): ("stalled", values(2, 60))},
+            _HOUR_NAMES,
+            {gettext("minutes"): ("stalled", _over_by_hour(row))},
             first=gettext("hour"),
         ),
         _funnel(row.consumed, row.retried, row.dead),
     ]
     return [chart for chart in found if chart is not None]
+
+
+def _known_hours(row: GroupDay) -> list[HourOfDay | None]:
+    """Returns the 24 hours of a group; None where its lag is not known."""
+    known = {one.hour: one for one in row.by_hour if one.known_s}
+    return [known.get(hour) for hour in range(HOURS)]
+
+
+def _hour_ribbon(key: str, row: GroupDay) -> Chart | None:
+    """Returns the lag of a group hour by hour: a band from the median to the 95th percentile, and the most.
+
+    None for a report that was made before hours had percentiles.
+    """
+    found = _known_hours(row)
+    if all(one is None or one.lag_p50 is None for one in found):
+        return None
+    title = gettext("Lag of %(group)s by hour (UTC): median to 95th percentile, most") % {"group": row.group_name}
+    return _ribbon(key, title, _HOUR_NAMES, found, first=gettext("hour"))
 
 
 def _day_heat_map(page: PeriodPage, days: Sequence[str]) -> Chart:
@@ -169,7 +187,9 @@ def _ribbons(page: PeriodPage, days: Sequence[str]) -> Iterator[Chart]:
         yield _ribbon(f"ribbon{number}", title, days, found, first=gettext("day"))
 
 
-def _ribbon(key: str, title: str, x: Sequence[str], found: Sequence[GroupDay | None], *, first: str) -> Chart:
+def _ribbon(
+    key: str, title: str, x: Sequence[str], found: Sequence[GroupDay | HourOfDay | None], *, first: str
+) -> Chart:
     """Returns a band with its edges, and a line. Where a row is missing both are interrupted."""
     median, high, most = (
         [None if row is None else getattr(row, name) for row in found] for name in ("lag_p50", "lag_p95", "lag_max")
@@ -202,7 +222,7 @@ def _ribbon(key: str, title: str, x: Sequence[str], found: Sequence[GroupDay | N
     )
 
 
-def _unbroken(found: Sequence[GroupDay | None]) -> Iterator[range]:
+def _unbroken(found: Sequence[object]) -> Iterator[range]:
     """Yields the places of rows that stand next to each other.
 
     >>> list(_unbroken(["a", "b", None, "c"]))
@@ -253,7 +273,7 @@ def _heat_map(groups: Sequence[GroupDay]) -> Chart | None:
     shown = ([row for row in groups if row.over_s] or groups)[:GROUPS_DRAWN]
     if not shown:
         return None
-    minutes = [_by_hour(row) for row in shown]
+    minutes = [_over_by_hour(row) for row in shown]
     names = [row.group_name for row in shown]
     return Chart(
         key="hours",
@@ -266,9 +286,9 @@ def _heat_map(groups: Sequence[GroupDay]) -> Chart | None:
     )
 
 
-def _by_hour(row: GroupDay) -> list[float | None]:
-    over = {hour: round(over_s / 60, 1) for hour, known_s, _, _, over_s in row.hours if known_s}
-    return [over.get(hour) for hour in range(HOURS)]
+def _over_by_hour(row: GroupDay) -> list[float | None]:
+    """Returns how many minutes of each hour were over the objective; None where nothing is known."""
+    return [None if one is None else round(one.over_s / 60, 1) for one in _known_hours(row)]
 
 
 def _lag(groups: Sequence[GroupDay]) -> Chart | None:

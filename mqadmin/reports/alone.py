@@ -51,9 +51,9 @@ def _is_locked(descriptor: int) -> bool:
 def remove_drafts(history: History) -> int:
     """Removes drafts of files that an append did not finish; returns how many. Caller: who is `alone`.
 
-    An append writes hours of the last two days: what a killed one left lies in the latest days that there are.
+    An append writes hours of the last week: what a killed one left lies in the latest days that there are.
     """
-    found = [path for day in history.days()[-3:] for path in history.drafts(day)]
+    found = [path for day in history.days()[-9:] for path in history.drafts(day)]
     for path in found:
         path.unlink(missing_ok=True)
     return len(found)

@@ -159,6 +159,8 @@ def _row(one: Mapping[str, Any], day: date, objectives: Objectives) -> GroupDay:
                 hour["lag_mean"],
                 hour["lag_max"],
                 hour["over_ms"] // 1000,
+                hour["lag_p50"],
+                hour["lag_p95"],
             ]
             for hour in one["hours"]
         ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from django.db import models
 from django.db.models import Q
 
@@ -101,10 +103,22 @@ class DayReport(models.Model):
         return f"{self.cluster} {self.day} revision {self.revision}"
 
 
+class HourOfDay(NamedTuple):
+    """An hour of a group on a day. The percentiles are null in reports that were made before there were any."""
+
+    hour: int
+    known_s: int
+    lag_mean: float
+    lag_max: int
+    over_s: int
+    lag_p50: float | None = None
+    lag_p95: float | None = None
+
+
 class GroupDay(models.Model):
     """One group in a report. Times are in seconds; null: not known. docs/REPORTS.md says what each figure means.
 
-    `hours`: a list of [hour of the day, known seconds, mean lag, largest lag, seconds over the objective].
+    `hours`: a list of `HourOfDay`s, as lists; `by_hour` reads them.
     `anomalies`: of [hour of the day, reason, value, what is usual]. `failures`: of [failure, origin topic, dead].
     `deliveries`: of [topic, messages consumed, and within how many seconds half, 95 % and 99 % of them].
     """
@@ -168,6 +182,10 @@ class GroupDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.group_name} on {self.report.day}"
+
+    @property
+    def by_hour(self) -> list[HourOfDay]:
+        return [HourOfDay(*one) for one in self.hours]
 
     @property
     def top_failure(self) -> str:

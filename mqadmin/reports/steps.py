@@ -253,6 +253,8 @@ def flows(topics: DataFrame) -> DataFrame:
 def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
     """Each hour of each group: for how long its lag is known, what it was, what came in and was consumed.
 
+    Median and 95th percentile of the lag are weighted by how long it held.
+
     What moved over a gap is kept for the day's sums where the hour in which it ended is known, at least in part.
     """
     known = spans.groupBy(*GROUP, _hour(F.col("at")).alias("hour")).agg(
@@ -261,6 +263,7 @@ def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
         (F.sum(F.col("lag") * F.col("held_ms")) / F.sum("held_ms")).alias("lag_mean"),
         F.max_by("lag", "at").alias("lag_last"),
         F.sum(F.when(F.col("is_over"), F.col("held_ms")).otherwise(0)).alias("over_ms"),
+        F.expr("percentile(lag, array(0.5D, 0.95D), held_ms)").alias("percentiles"),
     )
     return known.join(moved, on=[*GROUP, "hour"], how="left").select(
         *GROUP,
@@ -269,6 +272,8 @@ def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
         "lag_max",
         "lag_mean",
         "lag_last",
+        F.round(F.col("percentiles")[0], 1).alias("lag_p50"),
+        F.round(F.col("percentiles")[1], 1).alias("lag_p95"),
         "over_ms",
         *_zero_for_null(*_MOVED),
         "members",
@@ -285,7 +290,8 @@ def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
     percentiles = spans.groupBy(*GROUP).agg(
         F.expr("percentile(lag, array(0.5D, 0.95D, 0.99D), held_ms)").alias("percentiles")
     )
-    hour = F.struct("hour", "known_ms", "lag_max", F.round("lag_mean", 1).alias("lag_mean"), "over_ms")
+    lag_mean = F.round("lag_mean", 1).alias("lag_mean")
+    hour = F.struct("hour", "known_ms", "lag_max", lag_mean, "over_ms", "lag_p50", "lag_p95")
     sums = hours.groupBy(*GROUP).agg(
         *(F.sum(name).alias(name) for name in ("known_ms", "over_ms", "retry_wait_ms")),
         *(F.sum(F.col(name) + F.col(f"gap_{name}")).alias(name) for name in _COUNTED),

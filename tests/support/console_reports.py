@@ -36,7 +36,9 @@ def hours(most: int, over_s: int, worst: int) -> list[list[float]]:
     found = []
     for hour in range(24):
         lag = most * max(0.0, 1 - abs(hour - worst) / 6)
-        found.append([hour, 3_600, round(lag / 3, 1), round(lag), over_s if hour == worst else 0])
+        found.append(
+            [hour, 3_600, round(lag / 3, 1), round(lag), over_s if hour == worst else 0, round(lag / 4), round(lag / 2)]
+        )
     return found
 
 

@@ -156,6 +156,20 @@ class TopicDeliverySerializer(serializers.Serializer[Any]):
     p99_s = serializers.FloatField()
 
 
+class HourOfDaySerializer(serializers.Serializer[Any]):
+    """An hour of a group on a day."""
+
+    hour = serializers.IntegerField(help_text="Hour of the day.")
+    known_s = serializers.IntegerField(help_text="For how long its lag is known.")
+    lag_mean = serializers.FloatField()
+    lag_max = serializers.IntegerField()
+    over_s = serializers.IntegerField(help_text="For how long it was over the objective.")
+    lag_p50 = serializers.FloatField(
+        allow_null=True, help_text="Weighted by how long it held; null: the report was made before there was any."
+    )
+    lag_p95 = serializers.FloatField(allow_null=True)
+
+
 class GroupReportSerializer(serializers.Serializer[Any]):
     """A group in the report of a day; docs/REPORTS.md says what each figure means."""
 
@@ -229,8 +243,9 @@ class GroupReportSerializer(serializers.Serializer[Any]):
     def get_deliveries(self, row: Any) -> list[dict[str, Any]]:
         return _named(("topic", "delivered", "p50_s", "p95_s", "p99_s"), row.deliveries)
 
-    def get_hours(self, row: Any) -> list[dict[str, float]]:
-        return _named(("hour", "known_s", "lag_mean", "lag_max", "over_s"), row.hours)
+    @extend_schema_field(HourOfDaySerializer(many=True))
+    def get_hours(self, row: Any) -> list[dict[str, Any]]:
+        return [one._asdict() for one in row.by_hour]
 
 
 def _named(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:

@@ -118,6 +118,29 @@ def test_each_figure_has_its_table_and_names_cannot_leave_their_json(
     assert page.count('<figure class="chart"') == page.count("<details>") == 5
 
 
+def test_lag_over_the_hours_is_a_band_that_ends_where_nothing_is_known(
+    http: Client, cluster: Cluster, report: DayReport
+) -> None:
+    """Of 2 and 3 o'clock and of 5 the lag is known, of 4 for no second."""
+    hours = [[2, 3600, 3.0, 40, 0, 2.0, 9.5], [3, 3600, 3.0, 50, 0, 3.0, 8.0], [4, 0, 0.0, 0, 0, 0.0, 0.0]]
+    GroupDay.objects.filter(group_name="billing").update(hours=[*hours, [5, 60, 1.0, 1, 0, 1.0, 1.0]])
+    for address, key in (("2026-11-20/", "ribbon0"), ("2026-11-20/groups/billing/", "lag")):
+        page = text(http.get(f"/clusters/{cluster.name}/reports/{address}"))
+        assert "Lag of billing by hour (UTC): median to 95th percentile, most" in page
+        figures = dict(re.findall(r'<script id="(\w+)" type="application/json">(.*?)</script>', page, re.DOTALL))
+        band, high, median, most = json.loads(figures[key])["data"]
+        assert list(zip(band["x"], band["y"], strict=True)) == [
+            *(("2:00", 9.5), ("3:00", 8.0), ("3:00", 3.0), ("2:00", 2.0), (None, None)),
+            *(("5:00", 1.0), ("5:00", 1.0), (None, None)),
+        ]
+        assert [line["y"][2:6] for line in (high, median, most)] == [
+            [9.5, 8.0, None, 1.0],
+            [2.0, 3.0, None, 1.0],
+            [40, 50, None, 1],
+        ]
+        assert "ribbon1" not in figures, "the other group's report was made before hours had percentiles"
+
+
 def test_only_pages_with_charts_may_set_style_attributes_and_make_images(
     http: Client, cluster: Cluster, report: DayReport
 ) -> None:
@@ -179,7 +202,9 @@ def test_rest_has_the_days_and_the_groups_of_one_with_the_worst_first(
     address = f"/api/v1/clusters/{cluster.name}/reports/2026-11-20"
     first = http.get(address, {"limit": 1}).json()
     assert [row["group"] for row in first["items"]] == ["billing"]
-    assert first["items"][0]["hours"] == [{"hour": 14, "known_s": 3600, "lag_mean": 2.5, "lag_max": 9, "over_s": 2460}]
+    assert first["items"][0]["hours"] == [
+        {"hour": 14, "known_s": 3600, "lag_mean": 2.5, "lag_max": 9, "over_s": 2460, "lag_p50": None, "lag_p95": None}
+    ]
     second = http.get(address, {"limit": 1, "cursor": first["next_cursor"]}).json()
     assert [row["group"] for row in second["items"]] == ["</script><b>"]
     assert http.get(address, {"format": "csv"})["Content-Type"].startswith("text/csv")

@@ -65,7 +65,15 @@ FIGURES: dict[str, Any] = {
     "over_ms_before": 30_500,
     "lag_p95_before": 2.0,
     "hours": [
-        {"hour": START_MS + 14 * 3_600_000, "known_ms": 3_600_000, "lag_max": 10, "lag_mean": 1.5, "over_ms": 60_000}
+        {
+            "hour": START_MS + 14 * 3_600_000,
+            "known_ms": 3_600_000,
+            "lag_max": 10,
+            "lag_mean": 1.5,
+            "over_ms": 60_000,
+            "lag_p50": 1.0,
+            "lag_p95": 8.5,
+        }
     ],
 }
 
@@ -89,7 +97,8 @@ def test_the_rows_of_a_day_say_what_spark_found(cluster: Cluster, tmp_path: Path
     assert (report.revision, report.is_whole, report.group_count, report.over_count) == (1, True, 2, 1)
     row = GroupDay.objects.get(group_name="billing")
     assert (row.over_s, row.over_s_before, row.worst_hour, row.hot_queue, row.skew) == (60, 30, 14, "orders/a/1", 4.0)
-    assert row.hours == [[14, 3600, 1.5, 10, 60]]
+    assert row.hours == [[14, 3600, 1.5, 10, 60, 1.0, 8.5]]
+    assert row.by_hour[0].lag_p95 == 8.5
     assert (row.anomalies, row.failures) == ([[14, "flood", 9.0, 1.0]], [["Timeout", "orders", 1]])
     assert (row.retry_wait_s, row.wait_p95_s, row.wait_max_s, row.lost_members) == (90, 61.0, None, 2)
     assert (row.delivered, row.delivery_p95_s, row.delivery_p99_s) == (7, 1.5, None)

@@ -43,12 +43,13 @@ SCHEMAS = {
     "wait_days": f"{GROUP}, wait_p50_ms bigint!, wait_p95_ms bigint!, wait_max_ms bigint!",
     "flows": f"{GROUP}, hour bigint!, {MOVED}, members int",
     "group_hours": f"{GROUP}, hour bigint!, known_ms bigint!, lag_max bigint!, lag_mean double!, lag_last bigint!, "
-    f"over_ms bigint!, {MOVED}, members int",
+    f"lag_p50 double!, lag_p95 double!, over_ms bigint!, {MOVED}, members int",
     "group_days": f"{GROUP}, known_ms bigint!, over_ms bigint!, lag_p50 double!, lag_p95 double!, lag_p99 double!, "
     "lag_max bigint!, lag_last bigint!, drain_s double, worst_hour bigint!, produced bigint!, consumed bigint!, "
     "retried bigint!, dead bigint!, retry_wait_ms bigint!, peak_in_s double, peak_out_s double, members int, "
     "is_quiet boolean!, is_abandoned boolean!, "
-    "hours array<struct<hour:bigint,known_ms:bigint,lag_max:bigint,lag_mean:double,over_ms:bigint>>!",
+    "hours array<struct<hour:bigint,known_ms:bigint,lag_max:bigint,lag_mean:double,over_ms:bigint,"
+    "lag_p50:double,lag_p95:double>>!",
     "queue_days": f"{GROUP}, topic string!, broker string!, queue int!, lag_mean double, lag_max bigint, "
     "produced bigint, skew double, produced_skew double",
     "hot_queues": f"{GROUP}, hot_queue struct<topic:string,broker:string,queue:int,lag_mean:double,skew:double>!",

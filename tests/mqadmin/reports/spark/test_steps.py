@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import uuid
 from datetime import UTC, datetime
@@ -373,6 +374,32 @@ def slow_flows(rows: list[dict[str, Any]]) -> dict[tuple[str, int], tuple[tuple[
     }
 
 
+def test_hours_have_the_median_and_the_95th_percentile_of_the_lag_by_how_long_it_held(history: Any) -> None:
+    """Hour 0 of g: 10 for 2,000 s, 20 for 1,400 s, 500 for 200 s. Hour 1: 5, retries included, and 900 for 100 s."""
+    from mqadmin.reports import steps  # needs PySpark
+
+    rows = [
+        row(0, 2000, end=10),
+        row(2000, 3400, end=20),
+        row(3400, 3600, end=500),
+        row(3600, 5000, end=4),
+        row(5000, 5100, end=899),
+        row(5100, 7200, end=4),
+        row(3600, 7200, topic="%RETRY%g", end=1),
+        row(3600, 7200, topic="%DLQ%g", end=77, committed=None),
+        row(0, 1800, group="half", end=7),
+        row(1800, 3600, group="half", end=9_000, committed=None),
+    ]
+    topics = steps.topic_spans(history(rows))
+    hours = steps.group_hours(steps.group_spans(by_default(topics)), steps.flows(topics))
+    names = ("consumer_group", "known_ms", "lag_p50", "lag_p95", "lag_max")
+    assert found(hours, *names) == [
+        ("g", 3_600_000, 10.0, 500.0, 500),
+        ("g", 3_600_000, 5.0, 5.0, 900),
+        ("half", 1_800_000, 7.0, 7.0, 7),
+    ]
+
+
 def test_group_days_weigh_by_time_and_name_the_worst_hour(history: Any) -> None:
     """Less than a hundredth of the time with lag: the 99th percentile is 0, the most is not."""
     from mqadmin.reports import steps  # needs PySpark
@@ -540,9 +567,22 @@ def test_random_histories_have_the_same_figures_as_a_slow_model(history: Any) ->
     for group, at, held, lag, over in found(spans, "consumer_group", "at", "held_ms", "lag", "is_over"):
         for second in range(int(seconds(at)), int(seconds(at + held))):
             by_second[group, second] = (lag, over)
-    assert by_second == slow_model(rows, objectives)
+    slow = slow_model(rows, objectives)
+    assert by_second == slow
+    hours = found(steps.group_hours(spans, steps.flows(topics)), "consumer_group", "lag_p50", "lag_p95")
+    lags = {group: sorted(lag for (name, _), (lag, _) in slow.items() if name == group) for group in ("a", "b")}
+    assert hours == [
+        (group, slow_percentile(of_group, 0.5), slow_percentile(of_group, 0.95)) for group, of_group in lags.items()
+    ]
     minutes = found(steps.group_minutes(topics), "consumer_group", "minute", "age_ms")
     assert {(group, minute): age for group, minute, age in minutes} == slow_ages(rows)
+
+
+def slow_percentile(lags: list[int], share: float) -> float:
+    """Of the lags of seconds, each of which is a thousand of milliseconds: between the two nearest."""
+    place = share * (len(lags) * 1000 - 1)
+    low, high = (lags[int(one) // 1000] for one in (math.floor(place), math.ceil(place)))
+    return round(low + (high - low) * (place - math.floor(place)), 1)
 
 
 def slow_ages(rows: list[dict[str, Any]]) -> dict[tuple[str, int], int | None]:
