@@ -13,11 +13,11 @@ from mqadmin.reports.period_figures import PeriodPage
 MEDIA_TYPE = "application/vnd.apache.parquet"
 
 
-GROUPS, QUEUES = "groups", "queues"
+GROUPS, QUEUES, HOURS = "groups", "queues", "hours"
 
 
 def day_file(report: DayReport, table: str = GROUPS) -> Path | None:
-    """Returns the file with the groups of a day, or with its queues; None where it is not on this machine."""
+    """Returns the file with the groups of a day, its queues or its hours; None where it is not on this machine."""
     folder = Path(settings.MQADMIN_DATA) / "reports" / "v1" / report.folder / table
     return next(iter(sorted(folder.glob("part-*.parquet"))), None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -127,6 +128,46 @@ class QueueReportSerializer(serializers.Serializer[Any]):
     produced_skew = serializers.FloatField(
         allow_null=True, help_text="What came into it over what came into an even one; null: nothing came."
     )
+
+
+class HourReportSerializer(serializers.Serializer[Any]):
+    """One hour of a group. What moved over a gap in sampling belongs to no hour: it is in `gap_…`, where that ended."""
+
+    group = serializers.CharField(source="consumer_group")
+    at = serializers.SerializerMethodField()
+    known_s = serializers.SerializerMethodField()
+    lag_mean = serializers.FloatField(help_text="Weighted by how long it held; so are the percentiles.")
+    lag_p50 = serializers.FloatField(allow_null=True, help_text="Null: the report was made before there was any.")
+    lag_p95 = serializers.FloatField(allow_null=True)
+    lag_max = serializers.IntegerField()
+    lag_last = serializers.IntegerField()
+    over_s = serializers.SerializerMethodField()
+    produced = serializers.IntegerField()
+    consumed = serializers.IntegerField()
+    retried = serializers.IntegerField()
+    dead = serializers.IntegerField()
+    gap_produced = serializers.IntegerField()
+    gap_consumed = serializers.IntegerField()
+    gap_retried = serializers.IntegerField()
+    gap_dead = serializers.IntegerField()
+    retry_wait_s = serializers.SerializerMethodField()
+    members = serializers.IntegerField(allow_null=True, help_text="The most that were online.")
+
+    @extend_schema_field(serializers.DateTimeField(help_text="When the hour began."))
+    def get_at(self, row: Any) -> str:
+        return f"{datetime.fromtimestamp(row['hour'] / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+    @extend_schema_field(serializers.IntegerField(help_text="For how long its lag is known; all else is about this."))
+    def get_known_s(self, row: Any) -> int:
+        return int(row["known_ms"] // 1000)
+
+    @extend_schema_field(serializers.IntegerField(help_text="For how long it was over the objective."))
+    def get_over_s(self, row: Any) -> int:
+        return int(row["over_ms"] // 1000)
+
+    @extend_schema_field(serializers.IntegerField(help_text="For how long messages waited in its retry topic."))
+    def get_retry_wait_s(self, row: Any) -> int:
+        return int(row["retry_wait_ms"] // 1000)
 
 
 class AnomalySerializer(serializers.Serializer[Any]):

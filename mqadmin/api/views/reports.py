@@ -5,7 +5,8 @@ A report is made by the action `make_report`, and `set_report_mail` says who get
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpResponse
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -21,12 +23,14 @@ from rest_framework.response import Response
 
 from mqadmin.api.access import role_on
 from mqadmin.api.listing import ListQuery, ListResource, described
+from mqadmin.api.problems import UNAVAILABLE, Problem
 from mqadmin.api.resource import Resource
 from mqadmin.api.rows import Rows, RowsInMemory
 from mqadmin.api.serializers.reports import (
     DayReportSerializer,
     GroupPeriodSerializer,
     GroupReportSerializer,
+    HourReportSerializer,
     MailRecipientsSerializer,
     QueueReportSerializer,
     ReportMailSerializer,
@@ -40,8 +44,10 @@ from mqadmin.reports import selectors as report_selectors
 from mqadmin.reports.models import DayReport, GroupDay, ReportMail, ReportRun
 from mqadmin.reports.period_figures import GroupPeriod, group_periods, period_page
 from mqadmin.reports.periods import Period, read_period
-from mqadmin.reports.queue_rows import queue_rows
+from mqadmin.reports.result_rows import BadResult, ResultRows, hour_rows, queue_rows
 from mqadmin.reports.set_report_mail import ADDRESSES_PERMISSION
+
+logger = logging.getLogger(__name__)
 
 
 @described("list_reports", "List the reports of a cluster")
@@ -64,11 +70,11 @@ class GroupReports(ListResource):
         return report_selectors.GroupDayRows(_report(names["cluster"], names["day"]))
 
 
-class QueueReportsQuery(ListQuery):
-    """All queues of a day, or those of one group."""
+class RowsOfGroupQuery(ListQuery):
+    """All rows of a day, or those of one group."""
 
     group = serializers.CharField(
-        max_length=NAME_CHARS_MAX, default="", allow_blank=True, help_text="Queues of this group alone."
+        max_length=NAME_CHARS_MAX, default="", allow_blank=True, help_text="Those of this group alone."
     )
 
 
@@ -76,17 +82,30 @@ class QueueReportsQuery(ListQuery):
 class QueueReports(ListResource):
     """The queues of a day, the one with most lag over that of an even one of its topic first.
 
-    404 where its Parquet is not on this machine, or the packages that read it are not installed.
+    404 where its Parquet is not on this machine, or the packages that read it are not installed; 503 where it is
+    damaged.
     """
 
     row = QueueReportSerializer
-    query = QueueReportsQuery
+    query = RowsOfGroupQuery
 
     def rows(self, query: Mapping[str, Any], **names: str) -> Rows[dict[str, Any]]:
-        found = queue_rows(_file(_report(names["cluster"], names["day"]), parquet_files.QUEUES), query["group"])
-        if found is None:
-            raise Http404
-        return found
+        return _rows(queue_rows, _report(names["cluster"], names["day"]), parquet_files.QUEUES, query["group"])
+
+
+@described("list_hour_reports", "List the hours of a day's report")
+class HourReports(ListResource):
+    """The hours of the groups of a day, group by group: what the heat map and the ribbons of a page draw, and more.
+
+    404 where its Parquet is not on this machine, or the packages that read it are not installed; 503 where it is
+    damaged.
+    """
+
+    row = HourReportSerializer
+    query = RowsOfGroupQuery
+
+    def rows(self, query: Mapping[str, Any], **names: str) -> Rows[dict[str, Any]]:
+        return _rows(hour_rows, _report(names["cluster"], names["day"]), parquet_files.HOURS, query["group"])
 
 
 @described("list_group_periods", "List the groups of a week's or a month's reports")
@@ -122,6 +141,18 @@ class QueueReportsFile(Resource):
     )
     def get(self, request: Request, cluster: str, day: str) -> FileResponse:
         return _sent(_file(_report(cluster, day), parquet_files.QUEUES), f"{cluster}-{day}-queues.parquet")
+
+
+class HourReportsFile(Resource):
+    """The hours of the groups of a day as Parquet, with the columns that Spark wrote: times in milliseconds."""
+
+    @extend_schema(
+        operation_id="get_hour_reports_file",
+        summary="Get the hours of a day's report as Parquet",
+        responses={(200, parquet_files.MEDIA_TYPE): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, cluster: str, day: str) -> FileResponse:
+        return _sent(_file(_report(cluster, day), parquet_files.HOURS), f"{cluster}-{day}-hours.parquet")
 
 
 class GroupPeriodsFile(Resource):
@@ -231,6 +262,20 @@ def _file(report: DayReport, table: str) -> Path:
     if path is None:
         raise Http404
     return path
+
+
+def _rows(read: Callable[[Path, str], ResultRows | None], report: DayReport, table: str, group: str) -> ResultRows:
+    """Raises Http404 where the file is not on this machine, or nothing here reads it; Problem where it is damaged."""
+    path = _file(report, table)
+    try:
+        found = read(path, group)
+    except BadResult as error:
+        logger.warning("%s cannot be read: %s", path, error)
+        words = _("%(path)s cannot be read: make the report of %(day)s again.")
+        raise Problem(UNAVAILABLE, words % {"path": path, "day": report.day.isoformat()}) from error
+    if found is None:
+        raise Http404
+    return found
 
 
 def _sent(path: Path, name: str) -> FileResponse:

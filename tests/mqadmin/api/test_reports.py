@@ -194,22 +194,121 @@ def test_queues_of_a_day_are_sent_as_csv_and_as_parquet(http: Client, queues: Pa
     assert b"".join(sent) == (queues / "part-0.parquet").read_bytes()
 
 
+@pytest.fixture
+def hours(report: DayReport, tmp_path: Path) -> Path:
+    """The file with the hours of that day: two of mail, and two of billing in the wrong order."""
+    pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    begin_ms = int(datetime(2026, 11, 22, tzinfo=UTC).timestamp()) * 1000
+    counts = dict.fromkeys(("retried", "dead", "gap_produced", "gap_consumed", "gap_retried", "gap_dead"), 0)
+    rows = [
+        {
+            "cluster": "local",
+            "consumer_group": group,
+            "hour": begin_ms + hour * 3_600_000,
+            "known_ms": 3_600_000,
+            "lag_mean": 2.5,
+            "lag_p50": 1.0,
+            "lag_p95": 8.5,
+            "lag_max": 9,
+            "lag_last": 3,
+            "over_ms": 61_500,
+            "produced": 300,
+            "consumed": 298,
+            "retry_wait_ms": 1_000,
+            "members": 2,
+            **counts,
+        }
+        for group, hour in (("mail", 0), ("billing", 14), ("mail", 1), ("billing", 2))
+    ]
+    folder = tmp_path / "reports" / "v1" / "run-1" / "hours"
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist(rows), folder / "part-0.parquet")
+    return folder
+
+
+def test_hours_of_a_day_are_read_group_by_group(http: Client, hours: Path) -> None:
+    first = get(http, "reports/2026-11-22/hours", limit=3)
+    last = get(http, "reports/2026-11-22/hours", limit=3, cursor=first["next_cursor"])
+    assert (first["total_count"], last["next_cursor"]) == (4, None)
+    found = [*first["items"], *last["items"]]
+    assert [(row["group"], row["at"]) for row in found] == [
+        ("billing", "2026-11-22T02:00:00Z"),
+        ("billing", "2026-11-22T14:00:00Z"),
+        ("mail", "2026-11-22T00:00:00Z"),
+        ("mail", "2026-11-22T01:00:00Z"),
+    ]
+    assert {
+        name: found[0][name] for name in ("known_s", "over_s", "retry_wait_s", "lag_p50", "lag_p95", "lag_max")
+    } == {"known_s": 3600, "over_s": 61, "retry_wait_s": 1, "lag_p50": 1.0, "lag_p95": 8.5, "lag_max": 9}
+    of_group = get(http, "reports/2026-11-22/hours", group="mail")["items"]
+    assert [row["group"] for row in of_group] == ["mail", "mail"]
+
+
+def test_hours_of_a_day_are_sent_as_csv_and_as_parquet(http: Client, hours: Path) -> None:
+    answer: Any = http.get(f"{CLUSTER}/reports/2026-11-22/hours", {"format": "csv"})
+
+    async def whole() -> bytes:
+        return b"".join([part async for part in answer])
+
+    rows = async_to_sync(whole)().decode().splitlines()
+    assert rows[0].startswith("group,at,known_s,lag_mean,lag_p50,lag_p95,lag_max")
+    assert rows[1].startswith("billing,2026-11-22T02:00:00Z,3600,2.5,1.0,8.5,9,3,61,300,298")
+    sent: Any = http.get(f"{CLUSTER}/reports/2026-11-22/hours.parquet")
+    assert sent["Content-Disposition"] == 'attachment; filename="local-2026-11-22-hours.parquet"'
+    assert b"".join(sent) == (hours / "part-0.parquet").read_bytes()
+
+
+def test_hours_of_a_report_from_before_they_had_percentiles_lack_these_alone(http: Client, hours: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = hours / "part-0.parquet"
+    pq.write_table(pq.read_table(path, partitioning=None).drop_columns(["lag_p50", "lag_p95"]), path)
+    (row, *_) = get(http, "reports/2026-11-22/hours")["items"]
+    assert (row["lag_p50"], row["lag_p95"], row["lag_mean"]) == (None, None, 2.5)
+
+
+def torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def damaged_page(path: Path) -> None:
+    """Its footer is whole, the pages before it are not."""
+    content = bytearray(path.read_bytes())
+    content[4 : len(content) // 3] = b"\xff" * (len(content) // 3 - 4)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [torn, damaged_page])
+@pytest.mark.parametrize("name", ["queues", "hours"])
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_damaged_file_is_a_problem_with_words(
+    http: Client, queues: Path, hours: Path, damage: Callable[[Path], None], name: str, form: str
+) -> None:
+    path = queues.parent / name / "part-0.parquet"
+    damage(path)
+    answer = http.get(f"{CLUSTER}/reports/2026-11-22/{name}", {"format": form})
+    assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
+    assert answer.json()["detail"] == f"{path} cannot be read: make the report of 2026-11-22 again."
+
+
 def test_a_file_that_is_not_on_this_machine_is_not_found(http: Client, report: DayReport) -> None:
     DayReport.objects.update(folder="elsewhere")
     never = ("reports/never/groups.parquet", "reports/never/queues", "reports/periods/never")
-    here = [f"reports/2026-11-22/{name}" for name in ("groups.parquet", "queues", "queues.parquet")]
+    here = [
+        f"reports/2026-11-22/{name}"
+        for name in ("groups.parquet", "queues", "queues.parquet", "hours", "hours.parquet")
+    ]
     for path in (*never, *here):
         assert http.get(f"{CLUSTER}/{path}").status_code == 404, path
 
 
 def test_every_curl_of_the_page_is_answered(
-    queues: Path, run: ReportRun, ann: AbstractUser, token_of: Callable[..., Client], monkeypatch: Any
+    queues: Path, hours: Path, run: ReportRun, ann: AbstractUser, token_of: Callable[..., Client], monkeypatch: Any
 ) -> None:
     monkeypatch.setattr("mqadmin.reports.tasks.wake", lambda: None)
     monkeypatch.setattr("mqadmin.reports.make_report.missing_packages", list)
     section = PAGE.read_text(encoding="utf-8").split("### Reports")[1].split("```")[1]
     calls = re.findall(r"^curl .*$", section, re.MULTILINE)
-    assert len(calls) == 13
+    assert len(calls) == 15
     client = token_of(ann)
     for call in calls:
         words = shlex.split(call)
