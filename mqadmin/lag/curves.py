@@ -77,7 +77,8 @@ class _Held:
         if is_dlq_topic(sample.topic):
             self.dead = {}
             for queue in sample.queues:
-                self.dead[MessageQueue(sample.topic, queue.broker_name, queue.queue_id)] = queue.max_offset or 0
+                if queue.max_offset is not None:
+                    self.dead[MessageQueue(sample.topic, queue.broker_name, queue.queue_id)] = queue.max_offset
             return
         self.taken_s[sample.topic] = sample.at_s
         for known in [known for known in self.queues if known.topic == sample.topic]:

@@ -48,15 +48,27 @@ class TopicSample(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """`state`: "late" (nothing was sampled), "failed" (nothing could be), "partial" (brokers did not answer)."""
+    """`state`: "late" (nothing was sampled), "failed" (nothing could be), "partial" (`brokers` did not answer).
+
+    Of these the queues stand in samples as they were before.
+    """
 
     at_s: int
     until_s: int
     state: str
     note: str
+    brokers: tuple[str, ...] = ()
 
 
-def samples(cluster: Cluster, since: datetime, until: datetime) -> Iterator[TopicSample | Gap | GroupGone]:
+class BrokersBack(NamedTuple):
+    """The first cycle after a partial gap: what the queues of all brokers were is known again, unless a gap follows."""
+
+    at_s: int
+
+
+def samples(
+    cluster: Cluster, since: datetime, until: datetime
+) -> Iterator[TopicSample | Gap | GroupGone | BrokersBack]:
     """Yields what was sampled of all groups with since <= moment < until, oldest first, and the gaps in it.
 
     Of groups that are gone what the history has not, and when they went.
@@ -64,8 +76,13 @@ def samples(cluster: Cluster, since: datetime, until: datetime) -> Iterator[Topi
     since_s, until_s = _seconds(since, until)
     present = _in_chunks(GroupSample.objects.filter(cluster=cluster), since_s, until_s)
     gone = map(_unpacked, gone_groups.rows(cluster, since_s, until_s))
-    rows = merge(present, gone, gone_groups.ends(cluster, since_s, until_s), key=itemgetter(0))
-    return _with_gaps(rows, gaps(cluster, since, until))
+    parts: list[Iterable[TopicSample | GroupGone | BrokersBack]] = [
+        _back(cluster, since_s, until_s),
+        present,
+        gone,
+        gone_groups.ends(cluster, since_s, until_s),
+    ]
+    return _with_gaps(merge(*parts, key=itemgetter(0)), gaps(cluster, since, until))
 
 
 def oldest_s(cluster: Cluster) -> int | None:
@@ -93,11 +110,19 @@ def gaps(cluster: Cluster, since: datetime, until: datetime) -> list[Gap]:
         if last_s is not None and span.since_s - last_s > LATE_AFTER_S:
             found.append(Gap(last_s, span.since_s, LATE, ""))
         if span.state != SpanState.COMPLETE:
-            found.append(Gap(span.since_s, span.until_s, span.state, span.note))
+            found.append(Gap(span.since_s, span.until_s, span.state, span.note, tuple(span.brokers)))
         last_s = span.until_s
     if last_s is not None and until_s - last_s > LATE_AFTER_S:
         found.append(Gap(last_s, until_s, LATE, ""))
     return [gap for gap in found if gap.until_s >= since_s and gap.at_s < until_s]
+
+
+def _back(cluster: Cluster, since_s: int, until_s: int) -> Iterator[BrokersBack]:
+    was_partial = False
+    for span in _spans(cluster, since_s, until_s):
+        if was_partial and span.since_s >= since_s:
+            yield BrokersBack(span.since_s)
+        was_partial = span.state == SpanState.PARTIAL
 
 
 def _spans(cluster: Cluster, since_s: int, until_s: int) -> Iterable[SampledSpan]:

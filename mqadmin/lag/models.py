@@ -83,12 +83,14 @@ class SpanState(models.TextChoices):
 class SampledSpan(models.Model):
     """Cycles in a row that were alike: the first, the last, how many. Between spans nothing was sampled.
 
-    `note`: what was wrong. `seconds` and `row_count` are the last cycle's.
+    `note`: what was wrong. `brokers`: those that did not answer, where it is partial. `seconds` and `row_count` are the
+    last cycle's.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sampled_spans", db_index=False)
     state = models.CharField(max_length=10, choices=SpanState)
     note = models.CharField(max_length=SPAN_NOTE_CHARS_MAX, blank=True, default="")
+    brokers = models.JSONField(default=list, blank=True)
     since_s = models.BigIntegerField()
     until_s = models.BigIntegerField()
     cycle_count = models.PositiveIntegerField(default=1)

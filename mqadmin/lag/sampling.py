@@ -31,6 +31,7 @@ from mqadmin.lag.packing import QueueSample, Sampled
 from mqadmin.lag.sums import QueueEnd
 from mqadmin.lag.written import WrittenGroup
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.route import MASTER_ID
 from remoting.wire.names import dlq_topic
 
 logger = logging.getLogger(__name__)
@@ -46,13 +47,16 @@ FRESH_FOR = timedelta(seconds=50)
 WHOLE_EVERY_S = 3600
 _NOTHING_WRITTEN = WrittenGroup(0)
 _NOT_KNOWN = -1
+# Of a topic of dead letters that is there, and nobody said yet where and how many: without queues it would be gone.
+_QUEUES_NOT_KNOWN = (QueueSample("", 0, None, None),)
 
 
 class Quality(NamedTuple):
-    """What a cycle can say of a cluster."""
+    """What a cycle can say of a cluster. `silent`: brokers whose rows are as they were when they last answered."""
 
     state: SpanState
     note: str = ""
+    silent: tuple[str, ...] = ()
 
 
 class _GroupRow(NamedTuple):
@@ -95,19 +99,27 @@ def quality(cluster: Cluster, now: datetime) -> Quality:
     if until is None or now - until > FRESH_FOR:
         return Quality(SpanState.FAILED, "nothing follows the cluster")
     if cluster.brokers_away:
-        return Quality(SpanState.PARTIAL, f"no answer from {', '.join(sorted(cluster.brokers_away))}")
+        silent = tuple(sorted(cluster.brokers_away))
+        return Quality(SpanState.PARTIAL, f"no answer from {', '.join(silent)}", silent)
     if cluster.state == ClusterState.PARTIAL:
-        return Quality(SpanState.PARTIAL, cluster.last_error or "some brokers do not answer")
+        return Quality(SpanState.PARTIAL, cluster.last_error or "some brokers do not answer", _failing(cluster))
     return Quality(SpanState.COMPLETE)
+
+
+def _failing(cluster: Cluster) -> tuple[str, ...]:
+    masters = cluster.brokers.filter(broker_id=int(MASTER_ID)).exclude(last_error="")
+    return tuple(masters.order_by("name").values_list("name", flat=True))
 
 
 def note_cycle(cluster: Cluster, seen: Quality, at_s: int, *, seconds: float = 0, row_count: int = 0) -> None:
     """Writes the cycle into the present span, or begins the next one."""
     note = seen.note[:SPAN_NOTE_CHARS_MAX]
     last = cluster.sampled_spans.order_by("-since_s", "-pk").first()
-    is_alike = last is not None and (last.state, last.note) == (seen.state, note)
+    is_alike = last is not None and (last.state, last.note, tuple(last.brokers)) == (seen.state, note, seen.silent)
     if last is None or not is_alike or at_s - last.until_s > LATE_AFTER_S:
-        last = SampledSpan(cluster=cluster, state=seen.state, note=note, since_s=at_s, cycle_count=0)
+        last = SampledSpan(
+            cluster=cluster, state=seen.state, note=note, brokers=list(seen.silent), since_s=at_s, cycle_count=0
+        )
     last.until_s, last.cycle_count = at_s, last.cycle_count + 1
     last.seconds, last.row_count = seconds, row_count
     last.save()
@@ -165,7 +177,7 @@ def _changed_rows(
     for group in groups:
         topics = sampled_queues.by_topic(rows.get(group.pk, sums.GroupRows()))
         if (of_dead := dlq_topic(group.name)) in dead_ends:
-            topics[of_dead] = dead.get(of_dead, ())
+            topics[of_dead] = dead.get(of_dead, _QUEUES_NOT_KNOWN)
         digests: dict[int, int] = {}
         before = known.get(group.pk, _NOTHING_WRITTEN).digests
         for topic, of_topic in topics.items():
@@ -219,7 +231,7 @@ def _row(cluster: Cluster, group: _GroupRow, topic: str, content: Sampled, now: 
 def _dead_letter_ends(cluster: Cluster) -> dict[str, int]:
     """Returns how far each topic of dead letters reaches: nobody reads these, so no group changes by them.
 
-    One of which that is not known yet is sampled all the same, without queues: its first letters are not new ones.
+    One of which that is not known yet is sampled all the same: its first letters are not new ones.
     """
     topics = cluster.topics.filter(kind=TopicKind.DEAD_LETTER).values_list("name", "max_total")
     return {name: _NOT_KNOWN if max_total is None else max_total for name, max_total in topics}

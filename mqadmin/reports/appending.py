@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 from mqadmin.clusters.models import Cluster
 from mqadmin.lag import hot_window
 from mqadmin.lag.gone_groups import GroupGone
-from mqadmin.lag.hot_window import Gap, TopicSample, gaps, samples
+from mqadmin.lag.hot_window import BrokersBack, Gap, TopicSample, gaps, samples
 from mqadmin.lag.models import SamplingState, SpanState
+from mqadmin.lag.packing import QueueSample
 from mqadmin.lag.retention import HOUR_S, UNAPPENDED_FOR_S
 from mqadmin.reports import late_data
 from mqadmin.reports.history import GAPS, LAG, LOST, NEXT_CYCLE, ROWS_PER_GROUP, History, hour_of
@@ -85,7 +86,7 @@ def _append_lost(history: History, cluster: Cluster, state: SamplingState, now: 
             continue
         late_data.note(cluster, hour.date(), now)
         # Of an hour that was open at the last append, what came after that is lost.
-        told = [gap for gap in _told_gaps(history, cluster, hour) if gap.at_s < at_s + HOUR_S]
+        told = _told_gaps(history, cluster, hour)
         begin_s = next((gap.at_s for gap in told if gap.state == OPEN), at_s)
         told = [gap for gap in told if gap.state not in (OPEN, LOST)]
         with history.writing("gaps", cluster.name, hour, is_complete=True) as writer:
@@ -127,29 +128,78 @@ def append_hour(history: History, cluster: Cluster, hour: datetime, now: datetim
     return row_count
 
 
-def spans(events: Iterable[TopicSample | Gap | GroupGone], end_s: int, horizon_s: int) -> Iterator[Span]:
+def spans(events: Iterable[TopicSample | Gap | GroupGone | BrokersBack], end_s: int, horizon_s: int) -> Iterator[Span]:
     """Yields each sample that was taken before `end_s` with until when it held; those that held for no time are not.
 
     `events` reach to `horizon_s`: what comes after `end_s` only ends what was before, as does a sample without queues,
-    of a topic that its group reads no longer. A gap in which some brokers did
-    not answer ends nothing: the others were sampled.
+    of a topic that its group reads no longer. A gap in which some brokers did not answer ends nothing of the others; of
+    their own queues no offset is known until they are back.
     """
-    held: dict[tuple[int, str], TopicSample] = {}
+    held = _Held()
     for one in events:
-        ended: list[TopicSample] = []
-        if isinstance(one, TopicSample):
-            before = held.pop((one.group_id, one.topic), None)
-            if one.at_s < end_s and one.queues:
-                held[one.group_id, one.topic] = one
-            ended += [before] if before is not None else []
-        elif isinstance(one, GroupGone):
-            ended += [held.pop(key) for key in [key for key in held if key[0] == one.group_id]]
-        elif one.state != SpanState.PARTIAL:
-            ended += held.values()
-            held.clear()
+        match one:
+            case TopicSample():
+                ended = held.take(one, is_kept=one.at_s < end_s and bool(one.queues))
+            case GroupGone():
+                ended = held.forget(one.group_id)
+            case BrokersBack():
+                ended = held.see(frozenset(), one.at_s)
+            case Gap(state=SpanState.PARTIAL):
+                ended = held.see(frozenset(one.brokers), one.at_s)
+            case Gap():
+                ended = held.forget()
         yield from (Span(sample, one.at_s) for sample in ended if sample.at_s < one.at_s)
     last_s = min(end_s, horizon_s)
-    yield from (Span(sample, last_s) for sample in held.values() if sample.at_s < last_s)
+    yield from (Span(sample, last_s) for sample in held.forget() if sample.at_s < last_s)
+
+
+class _Held:
+    """What was sampled last of each topic of each group, and as what it is known: without the brokers that are silent.
+
+    Each method returns what does not hold any more.
+    """
+
+    def __init__(self) -> None:
+        self._sampled: dict[tuple[int, str], TopicSample] = {}
+        self._known: dict[tuple[int, str], TopicSample] = {}
+        self._silent: frozenset[str] = frozenset()
+
+    def take(self, sample: TopicSample, *, is_kept: bool) -> list[TopicSample]:
+        """Puts a sample in the place of the last one of its topic; one that `is_kept` not only ends that."""
+        key = sample.group_id, sample.topic
+        ended = self._known.pop(key, None)
+        self._sampled.pop(key, None)
+        if is_kept:
+            self._sampled[key], self._known[key] = sample, _without(sample, self._silent)
+        return [] if ended is None else [ended]
+
+    def see(self, silent: frozenset[str], at_s: int) -> list[TopicSample]:
+        """Knows from now on nothing of these brokers, and all of the others again."""
+        self._silent, ended = silent, []
+        for key, sample in self._sampled.items():
+            known = _without(sample, silent)
+            if known.queues != self._known[key].queues:
+                ended.append(self._known[key])
+                self._known[key] = known._replace(at_s=at_s)
+        return ended
+
+    def forget(self, group_id: int | None = None) -> list[TopicSample]:
+        """Forgets a group, or all."""
+        gone = [key for key in self._known if group_id in (None, key[0])]
+        for key in gone:
+            del self._sampled[key]
+        return [self._known.pop(key) for key in gone]
+
+
+def _without(sample: TopicSample, silent: frozenset[str]) -> TopicSample:
+    """Returns a sample in which of the queues of these brokers nothing is known."""
+    if not any(queue.broker_name in silent for queue in sample.queues):
+        return sample
+    queues = (
+        QueueSample(queue.broker_name, queue.queue_id, None, None, None, None) if queue.broker_name in silent else queue
+        for queue in sample.queues
+    )
+    return sample._replace(queues=tuple(queues))
 
 
 def _lag_table(cluster: str, rows: list[Span]) -> pa.Table:

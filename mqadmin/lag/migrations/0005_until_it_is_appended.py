@@ -19,6 +19,11 @@ class Migration(migrations.Migration):
             name="lost_until_s",
             field=models.BigIntegerField(default=0),
         ),
+        migrations.AddField(
+            model_name="sampledspan",
+            name="brokers",
+            field=models.JSONField(blank=True, default=list),
+        ),
         migrations.CreateModel(
             name="GoneGroup",
             fields=[

@@ -16,7 +16,7 @@ from mqadmin.clusters.models import Cluster, ClusterState, Group, Topic, TopicKi
 from mqadmin.clusters.waiting import noted
 from mqadmin.lag import curves, hot_window, retention, sampling
 from mqadmin.lag.gone_groups import GroupGone
-from mqadmin.lag.hot_window import Gap, TopicSample
+from mqadmin.lag.hot_window import BrokersBack, Gap, TopicSample
 from mqadmin.lag.models import GoneGroup, GoneSample, GroupSample, SampledSpan, SamplingState
 from mqadmin.lag.packing import QueueSample
 from mqadmin.lag.passed import passed_since
@@ -59,11 +59,13 @@ def consume(group: Group, committed_offset: int) -> None:
     Group.objects.filter(pk=group.pk).update(revision=F("revision") + 1)
 
 
-def window(cluster: Cluster, since: float = 0, until: float = 10_000) -> list[TopicSample | Gap | GroupGone]:
+def window(
+    cluster: Cluster, since: float = 0, until: float = 10_000
+) -> list[TopicSample | Gap | GroupGone | BrokersBack]:
     return list(hot_window.samples(cluster, START + timedelta(seconds=since), START + timedelta(seconds=until)))
 
 
-def committed(found: Sequence[TopicSample | Gap | GroupGone]) -> list[int | None]:
+def committed(found: Sequence[TopicSample | Gap | GroupGone | BrokersBack]) -> list[int | None]:
     return [one.queues[0].committed_offset for one in found if isinstance(one, TopicSample)]
 
 
@@ -117,7 +119,12 @@ def test_dead_letters_that_are_there_are_sampled_before_it_is_known_how_many(gro
     Topic.objects.filter(pk=dead.pk).update(max_total=3)
     assert cycle(group.cluster, 90) == 1
     found = [one for one in window(group.cluster, until=100) if isinstance(one, TopicSample)]
-    assert [one.queues for one in found if one.topic == "%DLQ%billing"] == [(), (QueueSample("a", 0, None, 3),)]
+    assert [one.queues for one in found if one.topic == "%DLQ%billing"] == [
+        (QueueSample("", 0, None, None),),
+        (QueueSample("a", 0, None, 3),),
+    ]
+    drawn = curves.curves(group, START, START + timedelta(seconds=120))
+    assert {point.dead for point in drawn.points} == {None, 3}
 
 
 def test_one_worker_takes_a_cycle_and_a_killed_one_does_not_keep_it(group: Group) -> None:
@@ -164,6 +171,26 @@ def test_rows_that_nobody_vouches_for_are_not_sampled(group: Group) -> None:
 def test_cluster_with_a_silent_broker_is_sampled_and_marked(group: Group) -> None:
     assert cycle(group.cluster, 0, state=ClusterState.PARTIAL, last_synced_at=None, last_error="b: timed out") == 1
     assert SampledSpan.objects.get().state == "partial"
+
+
+@pytest.mark.parametrize("kind", ["ours", "apache"])
+def test_a_partial_gap_says_which_brokers_did_not_answer_and_when_they_are_back(group: Group, kind: str) -> None:
+    cluster = group.cluster
+    cluster.brokers.create(name="a", address="a:1")
+    broker = cluster.brokers.create(name="b", address="b:1", last_error="" if kind == "ours" else "timed out")
+    cluster.brokers.create(name="a", broker_id=1, address="a:2", last_error="a replica, of which nothing is asked")
+    away = {"brokers_away": {"b": None}} if kind == "ours" else {"last_error": "b: timed out"}
+    for seconds in (30, 60):
+        cycle(cluster, seconds, state=ClusterState.PARTIAL, **away)
+    broker.last_error = ""
+    broker.save()
+    cycle(cluster, 90, state=ClusterState.REACHABLE, brokers_away={})
+    start_s = int(START.timestamp())
+    found = window(cluster, until=100)
+    assert [(one.at_s - start_s, one.until_s - start_s, one.brokers) for one in found if isinstance(one, Gap)] == [
+        (30, 60, ("b",))
+    ]
+    assert BrokersBack(start_s + 90) in found
 
 
 def test_error_while_sampling_fails_the_cycle_and_not_the_next(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:

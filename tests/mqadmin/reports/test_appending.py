@@ -13,7 +13,7 @@ import pytest
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, Group, Verdict
 from mqadmin.lag import retention
 from mqadmin.lag.gone_groups import GroupGone
-from mqadmin.lag.hot_window import Gap, TopicSample
+from mqadmin.lag.hot_window import BrokersBack, Gap, TopicSample
 from mqadmin.lag.models import GroupSample, SampledSpan, SamplingState, SpanState
 from mqadmin.lag.packing import QueueSample, Sampled, pack
 from mqadmin.reports.appending import Span, append_due, append_hour, spans
@@ -47,6 +47,29 @@ def test_a_topic_that_is_read_no_longer_holds_until_then() -> None:
     unread = sample(90)._replace(queues=())
     assert list(spans([sample(0), unread, sample(600)], 3600, 900)) == [Span(sample(0), 90), Span(sample(600), 900)]
     assert list(spans([sample(0), sample(3600)._replace(queues=())], 3600, 3645)) == [Span(sample(0), 3600)]
+
+
+def test_of_a_broker_that_does_not_answer_nothing_is_known_until_it_is_back() -> None:
+    """refunds are on the other broker. Of orders something changes meanwhile, and nothing when it is back."""
+    both = (*QUEUES, QueueSample("b", 0, 3, 9, 0, 0))
+    unknown = (*QUEUES, QueueSample("b", 0, None, None, None, None))
+    orders, refunds = sample(0)._replace(queues=both), sample(0, "refunds")
+    changed = sample(90)._replace(queues=both, member_count=7)
+    events = [orders, refunds, Gap(60, 120, "partial", "", ("b",)), changed, BrokersBack(150), sample(300)]
+    assert sorted(spans(events, 3600, 900)) == [
+        Span(orders, 60),
+        Span(refunds, 900),
+        Span(orders._replace(at_s=60, queues=unknown), 90),
+        Span(changed._replace(queues=unknown), 150),
+        Span(changed._replace(at_s=150), 300),
+        Span(sample(300), 900),
+    ]
+
+
+def test_an_hour_that_begins_while_a_broker_is_away_knows_nothing_of_it() -> None:
+    away = (QueueSample("a", 0, None, None, None, None), QueueSample("a", 1, None, None, None, None))
+    events = [Gap(-600, 90, "partial", "", ("a",)), sample(0), BrokersBack(3610)]
+    assert list(spans(events, 3600, 3645)) == [Span(sample(0)._replace(queues=away), 3610)]
 
 
 def test_a_group_that_is_gone_ends_its_own_samples() -> None:

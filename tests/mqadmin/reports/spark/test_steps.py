@@ -225,7 +225,7 @@ def test_dead_letters_of_which_nothing_was_known_at_first_are_not_new(history: A
 
     rows = [
         row(0, 60, end=10, committed=10),
-        queues(0, 60, topic="%DLQ%g"),
+        queues(0, 60, ("", None, None), topic="%DLQ%g"),
         row(60, 120, topic="%DLQ%g", end=5_000, committed=None),
         row(120, 180, topic="%DLQ%g", end=5_001, committed=None),
     ]
@@ -262,7 +262,7 @@ def test_a_queue_without_any_message_hides_nothing_of_the_others(history: Any) -
     assert flows_by_hour(topics) == {("g", 0): ((4, 5, 0, 0), (0, 0, 0, 0))}
 
 
-def queues(at: int, until: int, *offsets: tuple[str, int, int], topic: str = "orders") -> dict[str, Any]:
+def queues(at: int, until: int, *offsets: tuple[str, int | None, int | None], topic: str = "orders") -> dict[str, Any]:
     """A row with one queue of each broker: its name, end and committed offset."""
     names, ends, committed = ([one[place] for one in offsets] for place in range(3))
     nothing = [0] * len(offsets)
