@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from mqadmin.clusters.models import NAME_CHARS_MAX
-from mqadmin.clusters.models.member import ADDRESS_CHARS_MAX, CLIENT_ID_CHARS_MAX, WORD_CHARS_MAX
+from mqadmin.clusters.models.member import ADDRESS_CHARS_MAX, CLIENT_ID_CHARS_MAX, START_CHARS_MAX, WORD_CHARS_MAX
 from mqadmin.observing.observation import (
     BrokerObserved,
     GroupObserved,
@@ -78,6 +78,8 @@ def _member(member: MemberObserved) -> MemberObserved:
         client_id=_text(member.client_id, CLIENT_ID_CHARS_MAX),
         address=_text(member.address, ADDRESS_CHARS_MAX),
         language=_text(member.language, WORD_CHARS_MAX),
+        message_model=_text(member.message_model, WORD_CHARS_MAX),
+        consume_from_where=_text(member.consume_from_where, START_CHARS_MAX),
         differences=[_document(one) for one in member.differences],
     )
 

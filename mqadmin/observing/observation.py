@@ -60,6 +60,9 @@ class MemberObserved:
     version: int | None
     online_since: datetime | None = None
     last_heartbeat_at: datetime | None = None
+    # By its own heartbeats; "" where these are not told.
+    message_model: str = ""
+    consume_from_where: str = ""
     # As `Member.differences` keeps them.
     differences: Sequence[Mapping[str, Any]] = ()
 

@@ -239,6 +239,8 @@ def members(
             version=member.version,
             online_since=member.online_since,
             last_heartbeat_at=member.last_heartbeat_at,
+            message_model=member.message_model,
+            consume_from_where=member.consume_from_where,
             differences=[dict(difference) for difference in member.differences],
             known_by=_with(row.known_by if row.left_at is None else (), broker),
             left_at=None,

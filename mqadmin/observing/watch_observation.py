@@ -106,6 +106,8 @@ def _member(state: MemberState) -> MemberObserved:
         version=state.version,
         online_since=moment_or_none(state.online_since_ms),
         last_heartbeat_at=moment_or_none(state.last_heartbeat_ms),
+        message_model=state.message_model or "",
+        consume_from_where=state.consume_from_where or "",
         differences=[msgspec.structs.asdict(difference) for difference in state.differences],
     )
 

@@ -7,7 +7,9 @@ those that are new or whose group changed, then those whose answer is oldest. Be
 silent when they were asked last: each keeps a broker's place for ten seconds. Who had no turn in a round stays as it
 was, and so is among the first of the next. A member alone in its group is asked only when somebody looks at it, or it
 is in trouble: there is nobody whom it could contradict; and when somebody has just left the group, whose queues it
-takes over. Where each keeps its own offsets, all are asked in turn: nobody else knows how far they are.
+takes over. Our own brokers tell what a member's heartbeats say, which is all but whether it consumes in order: that is
+one thing for as long as it runs, so there each member of several is asked until it has answered once. Where each keeps
+its own offsets, all are asked in turn: nobody else knows how far they are.
 """
 
 from __future__ import annotations
@@ -85,7 +87,9 @@ def turn(cluster: Cluster, now: datetime) -> list[Member]:
     urgent = (Q(group__name__in=looked_at_groups(cluster, now)) | in_trouble) & ~waiting
     found += answering.filter(urgent)[:URGENT_PER_ROUND]
     in_turn = Q(group__message_model=BROADCASTING)
-    if cluster.kind != ClusterKind.OURS:
+    if cluster.kind == ClusterKind.OURS:
+        in_turn |= Q(group__member_count__gt=1, answer__answered_at=None)
+    else:
         left_lately = Member.objects.filter(group__cluster=cluster, left_at__gte=now - LEFT_LATELY)
         in_turn |= Q(group__member_count__gt=1) | Q(group__in=left_lately.values("group"))
     others = list(answering.filter(in_turn).exclude(pk__in=[member.pk for member in found])[:IN_TURN_PER_ROUND])

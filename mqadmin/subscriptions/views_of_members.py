@@ -48,14 +48,17 @@ def _view(
     heartbeat: Mapping[str, Wanted] | None,
 ) -> MemberView:
     has_answered = answer is not None and answer.answered_at is not None
-    told: dict[str, Any] = {}
+    # A heartbeat comes by itself, within a second of a change; an answer is as old as the last question.
+    told: dict[str, Any] = {
+        "message_model": member.message_model,
+        "consume_from_where": member.consume_from_where,
+    }
     if answer is not None and has_answered:
         told = {
-            "message_model": answer.message_model,
+            "message_model": member.message_model or answer.message_model,
             "is_orderly": answer.is_orderly,
-            "consume_from_where": answer.consume_from_where,
+            "consume_from_where": member.consume_from_where or answer.consume_from_where,
         }
-    # A heartbeat comes by itself, within a second of a change; an answer is as old as the last question.
     if heartbeat is not None:
         topics, source, seen_at = heartbeat, Source.HEARTBEAT, member.seen_at
     elif answer is not None and has_answered:

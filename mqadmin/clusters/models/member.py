@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 CLIENT_ID_CHARS_MAX = 255
 ADDRESS_CHARS_MAX = 100
-# A language, a kind of expression.
+# A language, a kind of expression, a message model.
 WORD_CHARS_MAX = 20
+# As RocketMQ's constants are called, the longest of which has 47.
+START_CHARS_MAX = 60
 
 
 class Member(models.Model):
@@ -36,6 +38,9 @@ class Member(models.Model):
     address = models.CharField(max_length=ADDRESS_CHARS_MAX, blank=True, default="")
     language = models.CharField(max_length=WORD_CHARS_MAX, blank=True, default="")
     version = models.IntegerField(null=True, blank=True)
+    # As its own heartbeats say, "" where only the broker's word of the whole group is known.
+    message_model = models.CharField(max_length=WORD_CHARS_MAX, blank=True, default="")
+    consume_from_where = models.CharField(max_length=START_CHARS_MAX, blank=True, default="")
     online_since = models.DateTimeField(null=True, blank=True)
     last_heartbeat_at = models.DateTimeField(null=True, blank=True)
     first_seen_at = models.DateTimeField()

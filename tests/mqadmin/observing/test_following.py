@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from django.utils import timezone
 
@@ -20,6 +21,8 @@ from mqadmin.observing import leases
 from mqadmin.observing.following import Follower, Pace
 from mqadmin.observing.signals import Ticked, ticked
 from mqadmin.rebalances.models import RebalanceEvent
+from mqadmin.subscriptions.models import GroupConflict
+from mqadmin.subscriptions.selectors import compared
 from remoting.shutdown_signal import ShutdownSignal
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
@@ -274,3 +277,25 @@ def _ticks(count: int) -> Callable[[], bool]:
 def _rows() -> list[list[dict[str, Any]]]:
     models = (Cluster, Broker, Topic, TopicQueue, Group, Member, QueueOffset, LagHistory)
     return [list(model.objects.order_by("pk").values()) for model in models]
+
+
+def test_members_that_differ_in_how_they_consume_are_in_conflict(
+    follower: threading.Thread, broker: ScriptedBroker
+) -> None:
+    wait_until(lambda: Group.objects.filter(lag=0).exists())
+    body = snapshot()
+    (first,) = body.groups[0].members
+    first.message_model, first.consume_from_where = "CLUSTERING", "CONSUME_FROM_LAST_OFFSET"
+    others = [msgspec.structs.replace(first, client_id=f"10.0.0.{number}@1") for number in (8, 9)]
+    others[1].message_model, others[1].consume_from_where = "BROADCASTING", "CONSUME_FROM_FIRST_OFFSET"
+    body.groups[0].members += others
+    broker.tell(body)
+    wait_until(GroupConflict.objects.exists)
+    found = compared(Group.objects.get(), Cluster.objects.all()).findings
+    assert [(one.kind, one.odd, one.by_odd, one.by_rest) for one in found] == [
+        ("model", ("10.0.0.9@1",), "BROADCASTING", "CLUSTERING"),
+        ("start", ("10.0.0.9@1",), "CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_LAST_OFFSET"),
+    ]
+    body.groups[0].members = [first, others[0]]
+    broker.tell(body)
+    wait_until(lambda: not GroupConflict.objects.exists())

@@ -136,11 +136,28 @@ def test_a_group_that_somebody_looks_at_comes_first(
     assert names(asking.turn(apache, now))[0] == "z@1"
 
 
-def test_of_our_own_brokers_only_who_is_in_trouble_or_looked_at_is_asked(
+def have_answered(members: list[Member], at: datetime) -> None:
+    MemberAnswer.objects.bulk_create([MemberAnswer(member=one, asked_at=at, answered_at=at) for one in members])
+
+
+def test_of_our_own_brokers_members_of_several_are_asked_once(
     apache: Cluster, billing: Group, members: list[Member], now: datetime
 ) -> None:
     Cluster.objects.update(kind=ClusterKind.OURS)
     apache.refresh_from_db()
+    alone = seed.make_group(apache, "alone", now=now, member_count=1)
+    seed.make_member(alone, "z@1", now=now)
+    assert names(asking.turn(apache, now)) == names(members), "heartbeats do not tell whether they consume in order"
+    have_answered(members[1:], now)
+    assert names(asking.turn(apache, now + asking.YOUNG * 2)) == names(members[:1])
+
+
+def test_of_our_own_brokers_only_who_is_in_trouble_or_looked_at_is_asked_again(
+    apache: Cluster, billing: Group, members: list[Member], now: datetime
+) -> None:
+    Cluster.objects.update(kind=ClusterKind.OURS)
+    apache.refresh_from_db()
+    have_answered(members, now - timedelta(minutes=1))
     assert asking.turn(apache, now) == []
     note_looked_at(billing, now)
     assert names(asking.turn(apache, now)) == names(members)
@@ -333,6 +350,7 @@ def test_members_of_a_group_whose_messages_wait_are_asked_before_it_is_stalled(
 ) -> None:
     Cluster.objects.update(kind=ClusterKind.OURS)
     apache.refresh_from_db()
+    have_answered(members, now - timedelta(minutes=1))
     Group.objects.filter(pk=billing.pk).update(behind_since=now - asking.WAITS_LONG + timedelta(seconds=1))
     assert asking.turn(apache, now) == []
     assert names(asking.turn(apache, now + timedelta(seconds=2))) == names(members)
