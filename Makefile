@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 # Anything but "yes" leaves out what reports need: Spark, a Java, Plotly, half a gigabyte.
 REPORTS ?= yes
 
-# What needs nothing but Python and is over within half a second. Folders in which there is none are not even read.
+# What needs nothing but Python and is over within half a second. Folders in which there is none are not even read, and
+# each worker reads its own share of the files. One that has crashed is not replaced: the next would get another share.
 UNIT := -m "not (journey or crash or simulation or sweep or slow or java or postgres or browser or spark)" \
-	--ignore=tests/journeys --ignore=tests/crash --ignore=tests/simulation
+	--ignore=tests/journeys --ignore=tests/crash --ignore=tests/simulation \
+	-n auto --dist each --max-worker-restart=0
 # tests/support/parallel.py says how many workers that are and what each gets.
 PARALLEL := -n auto --dist loadfile
 
@@ -56,7 +58,7 @@ types: $(VENV)/dev.done
 	$(BIN)/mypy
 
 unit: $(VENV)/dev.done
-	$(BIN)/python -m pytest -q $(PARALLEL) --hypothesis-profile=quick $(UNIT)
+	$(BIN)/python -m pytest -q --hypothesis-profile=quick $(UNIT)
 
 # mypy works on one core, half a minute where nothing is cached; the tests take what it leaves.
 check: style

@@ -5,16 +5,21 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from celery.exceptions import CDeprecationWarning
 from django.conf import settings
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
+from mqadmin.celery import app as celery
 from mqadmin.redis_outage import RedisOutage
 from tests.support import parallel
 from tests.support.flushing import flushable_database
@@ -32,6 +37,8 @@ hypothesis_settings.load_profile("torture" if os.environ.get("TORTURE") else "da
 
 # Some 50 MB at the most; as often as Python's own 700 it took a sixteenth of the suite's time.
 GC_AFTER_OBJECTS = 50_000
+# Which files this worker reads; None: all of them.
+SHARE = pytest.StashKey[parallel.Shares | None]()
 # Long enough for a stopped process to be reaped, short enough to see one that stays.
 CHILDREN_GONE_WITHIN_S = 60.0
 
@@ -46,14 +53,24 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Spares tests slow password hashes, waits for the disk, and a list of all static files for each client."""
     gc.disable()
+    config.stash[SHARE] = parallel.own_share(config)
     settings.WHITENOISE_AUTOREFRESH = True
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
         database["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
+
+
+def pytest_sessionstart() -> None:
+    """Registers all tasks, as Celery's workers do, whatever files this process reads."""
+    with warnings.catch_warnings():
+        # The broker's task names its own queue, so that it needs no route in other projects' settings.
+        warnings.simplefilter("ignore", CDeprecationWarning)
+        celery.autodiscover_tasks(force=True)
+        celery.finalize()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -76,12 +93,26 @@ def pytest_sessionfinish() -> None:
     gc.freeze()
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    return parallel.workers()
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    return parallel.workers(config.option.dist)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> parallel.FilesTogether:
-    return parallel.FilesTogether(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> parallel.FilesTogether | parallel.EachItsShare:
+    return (parallel.EachItsShare if config.option.dist == "each" else parallel.FilesTogether)(config, log)
+
+
+def pytest_configure_node(node: Any) -> None:
+    parallel.tell_share(node)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Generator[None, bool | None, bool | None]:
+    """Leaves the files of other workers' shares unread."""
+    is_ignored = yield
+    share = config.stash[SHARE]
+    if share is None or is_ignored or not fnmatch(collection_path.name, "test_*.py"):
+        return is_ignored
+    return not share.is_own(collection_path)
 
 
 class _Errors(logging.Handler):

@@ -4,15 +4,20 @@ A worker gets a whole file, so that what a file's tests share is started once; o
 take minutes each, it gets a test. Files that share a cluster of Apache RocketMQ and its clients, or a Spark session, go
 to one worker together. Files that mostly wait are distributed first, so that no worker is still waiting when the others
 have ended.
+
+In all of this each worker reads every file, and of quick tests that is half the work. With `--dist each`, as in
+`make check`, a worker reads and runs its share of the files alone.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import EachScheduling, LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 # Groups of files by the beginning of their names, in the order in which they are distributed.
 TOGETHER = (
@@ -27,11 +32,14 @@ TOGETHER = (
 ALONE = ("tests/mqadmin/test_postgres.py",)
 # Then by room: journeys wait for processes, crash tests and simulations work for long, all else is short.
 ROOMS = ("tests/journeys/", "tests/crash/", "tests/simulation/", "tests/")
+# Under which a worker is told the number of its share.
+SHARE = "share"
 
 
-def workers() -> int:
-    """Returns how many workers `-n auto` starts: one more than cores, since a journey mostly waits."""
-    return (os.cpu_count() or 1) + 1
+def workers(dist: str) -> int:
+    """Returns how many workers `-n auto` starts: where journeys run, one more than cores, since these mostly wait."""
+    cores = os.cpu_count() or 1
+    return cores if dist == "each" else cores + 1
 
 
 def scope_of(nodeid: str) -> str:
@@ -65,3 +73,43 @@ class FilesTogether(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
+
+
+class Shares:
+    """Deals files out to workers as they are found: each to the one that has the fewest bytes so far.
+
+    Every worker finds the same files in the same order, and so knows its own without asking.
+    """
+
+    def __init__(self, workers: int, own: int) -> None:
+        self._own = own
+        self._bytes = [0] * workers
+        self._receivers: dict[Path, int] = {}
+
+    def is_own(self, file: Path) -> bool:
+        if file not in self._receivers:
+            receiver = self._bytes.index(min(self._bytes))
+            self._receivers[file] = receiver
+            self._bytes[receiver] += file.stat().st_size
+        return self._receivers[file] == self._own
+
+
+def tell_share(node: WorkerController) -> None:
+    """Tells a worker that is about to start which share is its own, in a run that has shares."""
+    if node.config.option.dist == "each":
+        node.workerinput[SHARE] = int(node.workerinput["workerid"].removeprefix("gw"))
+
+
+def own_share(config: pytest.Config) -> Shares | None:
+    """Returns what tells a worker its files; None where it reads them all."""
+    told = getattr(config, "workerinput", {})
+    return Shares(told["workercount"], told[SHARE]) if SHARE in told else None
+
+
+class EachItsShare(EachScheduling):
+    """Has each worker run what it collected, and counts all of that for the percentage."""
+
+    def schedule(self) -> None:
+        session = self.config.pluginmanager.getplugin("session")
+        session.testscollected = sum(len(collected) for collected in self.node2collection.values())
+        super().schedule()
