@@ -18,9 +18,9 @@ from mqadmin.console.status_marks import mark_of
 from mqadmin.flows.selectors import FlowMap, GroupFlow, Side, TopicFlow
 
 # Left edges of the columns and their width, in SVG's units; between two is room for what stands on the edge.
-PRODUCERS, TOPIC, GROUP, RETRY, DEAD = 0, 190, 452, 752, 900
+PRODUCERS, TOPIC, GROUP, RETRY, DEAD = 0, 190, 492, 792, 940
 WIDTHS = {PRODUCERS: 116, TOPIC: 160, GROUP: 190, RETRY: 80, DEAD: 100}
-WIDTH = 1000
+WIDTH = 1040
 ROW = 46
 BOX = 30
 HEAD = 24
@@ -95,7 +95,7 @@ def _topic(flows: FlowMap, flow: TopicFlow, top: float, rows: int, producers: _P
 def _group(flows: FlowMap, one: GroupFlow, topic: _Place, place: _Place) -> Iterator[SafeString]:
     name, tone = one.group.name, mark_of(one.group.verdict).tone
     lag = gettext("lag %(n)s") % {"n": _known(one.lag)}
-    yield _edge(topic, place, lag, f"is-{tone}")
+    yield _edge(topic, place, " · ".join(filter(None, (_consumed(one), lag))), f"is-{tone}")
     end = place
     if one.retry is not None:
         retry = _Place(RETRY, place.middle)
@@ -104,7 +104,7 @@ def _group(flows: FlowMap, one: GroupFlow, topic: _Place, place: _Place) -> Iter
         end = retry
     if one.dead is not None:
         dead = _Place(DEAD, place.middle)
-        yield _edge(end, dead, "", "is-stalled" if one.dead.in_per_s else "")
+        yield _edge(end, dead, _rate(one.dead.in_per_s), "is-stalled" if one.dead.in_per_s else "")
         url = reverse("group_dead_letters", args=[flows.cluster.name, name])
         yield _link(url, _box(dead, _stored(one.dead), one.dead.topic))
     yield _link(reverse("group", args=[flows.cluster.name, name]), _box(place, _cut(name, GROUP), name, tone))
@@ -112,6 +112,13 @@ def _group(flows: FlowMap, one: GroupFlow, topic: _Place, place: _Place) -> Iter
 
 def _stored(side: Side) -> str:
     return _known(side.count)
+
+
+def _consumed(one: GroupFlow) -> str:
+    """Returns how much the group takes from the topic; of one that reads several only the sum is known."""
+    if one.topic_count <= 1 or not one.out_per_s:
+        return _rate(one.out_per_s)
+    return gettext("≤ %(n)s/s") % {"n": figures.rate_text(one.out_per_s)}
 
 
 def _rate(per_s: float | None) -> str:

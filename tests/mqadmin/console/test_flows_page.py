@@ -44,6 +44,15 @@ def test_drawing_and_table_say_the_same(filled: Cluster, http: Client) -> None:
     assert "is-slow" in drawing
 
 
+def test_edges_have_rates_in_and_out(filled: Cluster, http: Client, now: datetime) -> None:
+    html = page(http)
+    drawing = html[html.index('<svg class="flow"') : html.index("</svg>", html.index('<svg class="flow"'))]
+    edges = re.findall(r'<g class="flow-edge.*?<text[^>]*>([^<]*)</text>', drawing)
+    assert edges[:3] == ["20/s", "20/s · lag 4,811", "2.0/s"]
+    seed.make_queue_offset(filled.groups.get(name="billing"), "stock", 0, now=now)
+    assert "≤ 20/s · lag 4,811" in page(http), "of all that the group reads"
+
+
 def test_names_are_shown_as_text(filled: Cluster, http: Client) -> None:
     assert "<b>o" not in page(http)
 
