@@ -20,7 +20,7 @@ from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster, ClusterState, Topic
 from mqadmin.clusters.moments import moment_or_none
 from mqadmin.clusters.versions import version_name
 from mqadmin.observing import costs
-from mqadmin.observing.gateway import ConnectedProducer, Costs, Failures, Gateway, GatewayError, ask
+from mqadmin.observing.gateway import ConnectedProducer, Costs, Failures, Gateway, GatewayError, ProducersTold, ask
 from mqadmin.producers.models import SeenProducer
 
 # All answers: a person waits for the page.
@@ -95,28 +95,23 @@ def ask_round(cluster: Cluster, now: datetime) -> int:
     addresses = list(cluster.brokers.filter(broker_id=0).order_by("name").values_list("address", flat=True))
     groups, spent = seen_groups(cluster), Costs()
 
-    async def call(gateway: Gateway) -> dict[str, list[ConnectedProducer]]:
+    async def call(gateway: Gateway) -> ProducersTold:
         return await gateway.clients.all_producers(addresses, groups, Failures())
 
     try:
         found = ask(cluster.namesrv, call, spent)
     except GatewayError:
-        found = {}  # what the cluster's state says already
+        found = ProducersTold({})  # what the cluster's state says already
     costs.write(cluster, spent.take(), now)
-    return len(remember(cluster, found, now))
+    identities = sorted(_by_client(found.by_broker))[:REMEMBERED_MAX]
+    _remember(cluster, identities, now)
+    return len(identities)
 
 
 def seen_groups(cluster: Cluster) -> list[str]:
     """Returns the producer groups that were seen, the latest first, GROUPS_BY_NAME_MAX at most."""
     seen = SeenProducer.objects.filter(cluster=cluster).values("group").annotate(latest=Max("seen_at"))
     return list(seen.order_by("-latest", "group").values_list("group", flat=True)[:GROUPS_BY_NAME_MAX])
-
-
-def remember(cluster: Cluster, found: Mapping[str, Iterable[ConnectedProducer]], now: datetime) -> Sequence[_Identity]:
-    """Notes who is there by the word of each broker; returns them, REMEMBERED_MAX at most."""
-    identities = sorted(_by_client(found))[:REMEMBERED_MAX]
-    _remember(cluster, identities, now)
-    return identities
 
 
 _Identity = tuple[str, str]

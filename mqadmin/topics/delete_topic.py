@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -19,8 +18,8 @@ from mqadmin.actions.brokers import ask_cluster, outcomes_by_address, refuse_whe
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, ItemState, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.flows.words import producers_words
-from mqadmin.observing.gateway import ConnectedProducer, Failures, Gateway, Master, TopicOnBroker
-from mqadmin.producers.asking import ASK_TIMEOUT_S, remember, seen_groups
+from mqadmin.observing.gateway import Failures, Gateway, Master, ProducersTold, TopicOnBroker
+from mqadmin.producers.asking import ASK_TIMEOUT_S, seen_groups
 from mqadmin.topics.rules import TopicField, config_values, refuse_system_topic
 
 
@@ -51,7 +50,7 @@ class _Found:
     on_brokers: Mapping[str, TopicOnBroker | None]
     routes: Mapping[str, list[str]]
     failures: Mapping[str, str]
-    producers: Mapping[str, Sequence[ConnectedProducer]]
+    producers: ProducersTold
     untold: Mapping[str, str]
 
 
@@ -71,7 +70,6 @@ def preview(cluster: Cluster, arguments: DeleteTopic) -> Preview[Plan]:
             _("No broker of %(cluster)s has a topic %(topic)s (any more).")
             % {"cluster": cluster.name, "topic": arguments.topic}
         )
-    remember(cluster, found.producers, timezone.now())
     warnings = (*_warnings(found), *_producer_words(cluster, found))
     return Preview(changes, plan, warnings, rests_on=_rests_on(found))
 
@@ -167,10 +165,11 @@ def _warnings(found: _Found) -> Iterator[str]:
 
 
 def _producer_words(cluster: Cluster, found: _Found) -> Iterator[str]:
-    clients = {(one.group, one.client_id) for told in found.producers.values() for one in told}
+    clients = {(one.group, one.client_id) for told in found.producers.by_broker.values() for one in told}
     names = {master.address: master.name for master in found.masters}
     untold = {names.get(address, address): why for address, why in found.untold.items()}
-    return producers_words(cluster, Counter(group for group, _client in clients), untold)
+    named_only = sorted(names.get(address, address) for address in found.producers.named_only)
+    return producers_words(cluster, Counter(group for group, _client in clients), untold, named_only)
 
 
 def _reader_words(group: str, lag: int, *, is_known: bool) -> str:

@@ -9,7 +9,7 @@ some brokers did not answer is still a sample: it comes with a `PartialError` th
 """
 
 from mqadmin.observing.gateway.broker_settings import ToldSettings
-from mqadmin.observing.gateway.clients import ConnectedProducer
+from mqadmin.observing.gateway.clients import ConnectedProducer, ProducersTold
 from mqadmin.observing.gateway.counting import Cost, Costs
 from mqadmin.observing.gateway.failures import ChangeFailure, Failures, GatewayError, NotWatchable, PartialError
 from mqadmin.observing.gateway.gateway import BrokerTables, Gateway, KnownBrokers, Master, ask
@@ -45,6 +45,7 @@ __all__ = [
     "NotWatchable",
     "PartialError",
     "Probe",
+    "ProducersTold",
     "QueuePlace",
     "QueueReading",
     "RetriesOnBroker",

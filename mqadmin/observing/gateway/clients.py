@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqadmin.observing.gateway.failures import Failures
@@ -21,6 +21,14 @@ class ConnectedProducer:
     language: str
     version: int
     heartbeat_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProducersTold:
+    """By address. `named_only`: brokers that have no list, and so told only of the groups that they were asked for."""
+
+    by_broker: Mapping[str, Sequence[ConnectedProducer]]
+    named_only: frozenset[str] = frozenset()
 
 
 class ClientRequests:
@@ -43,16 +51,19 @@ class ClientRequests:
         failures: Failures,
         *,
         timeout_s: float = SAMPLE_TIMEOUT_S,
-    ) -> dict[str, list[ConnectedProducer]]:
-        """Returns by address all producers (328); where a broker has no list of them, those of `groups` (204 each)."""
+    ) -> ProducersTold:
+        """Returns all producers (328); where a broker has no list of them, those of `groups` (204 each)."""
+        named_only: set[str] = set()
 
         async def ask(address: str) -> list[ConnectedProducer]:
             try:
                 return await self._of_all(address)
             except NotSupported:
+                named_only.add(address)
                 return [one for group in groups for one in await self._of_group(address, group)]
 
-        return await fan_out(dict.fromkeys(addresses, ask), str, failures, timeout_s=timeout_s)
+        told = await fan_out(dict.fromkeys(addresses, ask), str, failures, timeout_s=timeout_s)
+        return ProducersTold(told, frozenset(named_only & told.keys()))
 
     async def _of_group(self, address: str, group: str) -> list[ConnectedProducer]:
         found = await self._admin.clients.producers(address, group)

@@ -10,7 +10,7 @@ from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.producers.models import SeenProducer
 from remoting.wire.bodies.topics import TopicConfig
-from remoting.wire.codes import RequestCode
+from remoting.wire.codes import RequestCode, ResponseCode
 from tests.support.callers import caller
 from tests.support.topic_brokers import TopicBrokers
 
@@ -58,8 +58,16 @@ def test_the_preview_says_what_is_lost_and_who_reads_it(brokers, ann) -> None:
     assert "index reads it and has consumed all" in index
     assert "creates it anew" in anew
     assert senders == "Connected to its brokers now, and perhaps sending to it: shop (2), web (1)."
-    assert SeenProducer.objects.count() == 3, "the map of flows has them, too"
+    assert not SeenProducer.objects.exists(), "a preview writes nothing"
     assert brokers["broker-a"].topics
+
+
+def test_the_preview_does_not_call_nobody_known_nobody_there(brokers, ann) -> None:
+    for broker in brokers.brokers.values():
+        broker.server.refuse(RequestCode.GET_ALL_PRODUCER_INFO, ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
+    senders = [one for one in preview(ann).warnings if "roducer" in one]
+    assert [one.partition(" ")[0] for one in senders] == ["broker-a", "broker-b"]
+    assert all("cannot list its producers" in one for one in senders)
 
 
 def test_more_messages_leave_the_preview_true_and_another_reader_does_not(brokers, ann) -> None:
