@@ -110,12 +110,13 @@ def _group_offsets(progress: Iterable[rows.Progress], now: datetime) -> Iterator
     lag = Lines("rocketmq_consumer_lag_messages", "Messages that the group is behind.", *_BROKER_5_LABELS)
     latency = Lines(
         "rocketmq_consumer_lag_latency",
-        "How long ago the oldest message that waits was stored, in ms.",
+        "How long ago the oldest message that waits was stored, in ms; of sampled clusters at the newest sample.",
         *_BROKER_5_LABELS,
     )
     for row in progress:
         if row.lag is not None and row.is_behind_known:
-            waited = now - row.behind_since if row.lag and row.behind_since is not None else timedelta()
+            until = now if row.behind_until is None else min(now, row.behind_until)
+            waited = until - row.behind_since if row.lag and row.behind_since is not None else timedelta()
             of_row = [row.cluster, "broker", row.broker, row.topic, row.group]
             latency.add_metric(of_row, max(0, waited // timedelta(milliseconds=1)))
         if row.committed is not None:

@@ -1,6 +1,7 @@
 """What the series are made of, read from the database: one query each, however many groups and topics there are.
 
-A sum of which a part is not known is null. RocketMQ's own groups and topics are left out.
+A sum of which a part is not known is null. RocketMQ's own groups and topics are left out. How long a message has
+waited is counted as on pages (`clusters/figures.py`, `Behind`): where a cluster is sampled, up to the newest sample.
 """
 
 from __future__ import annotations
@@ -12,7 +13,18 @@ from datetime import UTC, datetime
 from django.db import connection
 from django.db.models import Sum
 
-from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicKind, TopicQueue, WaitingMethod
+from mqadmin.clusters.models import (
+    BROADCASTING,
+    POLLED_KINDS,
+    Cluster,
+    ClusterState,
+    Group,
+    QueueOffset,
+    Topic,
+    TopicKind,
+    TopicQueue,
+    WaitingMethod,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,8 @@ class Progress:
     # Store time of the oldest message that waits; `is_behind_known` False: of some queue it is not known.
     behind_since: datetime | None
     is_behind_known: bool
+    # The sample up to which that was seen; null where it is so until now.
+    behind_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +70,16 @@ _PROGRESS = """
             ELSE q.max_offset - o.committed_offset END)
         END,
         MIN({behind}),
-        SUM(CASE WHEN {waits} AND {behind} IS NULL THEN 1 ELSE 0 END)
+        SUM(CASE WHEN {waits} AND {behind} IS NULL THEN 1 ELSE 0 END),
+        {until}
     FROM {offsets} o
     JOIN {groups} g ON g.id = o.group_id
     JOIN {clusters} c ON c.id = g.cluster_id
     LEFT JOIN {topics} t ON t.cluster_id = g.cluster_id AND t.name = o.topic_name
     LEFT JOIN {queues} q ON q.topic_id = t.id AND q.broker_name = o.broker_name AND q.queue_id = o.queue_id
     WHERE NOT g.is_system AND (o.is_subscribed IS NULL OR o.is_subscribed)
-    GROUP BY c.name, g.verdict_rank, g.id, g.name, g.message_model, g.member_count, o.topic_name, o.broker_name
+    GROUP BY c.name, g.verdict_rank, g.id, g.name, g.message_model, g.member_count, o.topic_name, o.broker_name,
+        c.kind, c.state, g.offsets_seen_at
     ORDER BY g.verdict_rank, g.id
     LIMIT %s
 """
@@ -78,6 +94,13 @@ _BEHIND = f"""
     END"""
 
 
+# As `Group.sampled_until`.
+_UNTIL = f"""
+    CASE WHEN g.message_model = '{BROADCASTING}'
+            OR c.state = '{ClusterState.REACHABLE}' AND c.kind IN ({", ".join(f"'{kind}'" for kind in POLLED_KINDS)})
+        THEN g.offsets_seen_at END"""
+
+
 def progress(limit: int) -> list[Progress]:
     """Returns at most `limit` rows, of the groups in trouble first."""
     models = {
@@ -90,7 +113,7 @@ def progress(limit: int) -> list[Progress]:
     quote = connection.ops.quote_name
     names = {word: quote(model._meta.db_table) for word, model in models.items()}
     with connection.cursor() as cursor:
-        cursor.execute(_PROGRESS.format(**names, waits=_WAITS, behind=_BEHIND), [limit])
+        cursor.execute(_PROGRESS.format(**names, waits=_WAITS, behind=_BEHIND, until=_UNTIL), [limit])
         found = cursor.fetchall()
         return [
             Progress(
@@ -104,8 +127,9 @@ def progress(limit: int) -> list[Progress]:
                 lag=_whole(lag),
                 behind_since=_moment(behind_since),
                 is_behind_known=not unknown,
+                behind_until=_moment(until),
             )
-            for cluster, group, model, members, topic, broker, committed, lag, behind_since, unknown in found
+            for cluster, group, model, members, topic, broker, committed, lag, behind_since, unknown, until in found
         ]
 
 
@@ -120,12 +144,29 @@ def ends(limit: int) -> list[End]:
     return [End(cluster, topic, kind, broker, total) for cluster, topic, kind, broker, total in found]
 
 
+# All that `Group.behind` reads is among them: a column that is not costs a query for each group.
+_GROUP_COLUMNS = (
+    "name",
+    "member_count",
+    "message_model",
+    "behind_since",
+    "behind_method",
+    "offsets_seen_at",
+    "lag",
+    "in_per_s",
+    "out_per_s",
+    "cluster__name",
+    "cluster__kind",
+    "cluster__state",
+)
+
+
 def groups(limit: int) -> Sequence[Group]:
     """Returns at most `limit` groups, those in trouble first."""
     return list(
         Group.objects.filter(is_system=False)
         .select_related("cluster")
-        .only("name", "member_count", "behind_since", "lag", "in_per_s", "out_per_s", "cluster__name")
+        .only(*_GROUP_COLUMNS)
         .order_by("verdict_rank", "pk")[:limit]
     )
 

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -85,6 +87,51 @@ def test_latency_is_the_age_of_the_oldest_message_that_waits_where_its_store_tim
     labels = {"cluster": "local", "node_type": "broker", "node_id": "broker-a", "consumer_group": "billing"}
     latency = {topic: value(series, "rocketmq_consumer_lag_latency", topic=topic, **labels) for topic in LATENCIES}
     assert latency == LATENCIES
+
+
+@pytest.mark.parametrize(
+    ("changes", "waited_s"),
+    [
+        ({"kind": ClusterKind.OURS}, 45),
+        ({"kind": ClusterKind.APACHE}, 25),
+        ({"kind": ClusterKind.APACHE, "state": ClusterState.PARTIAL}, 45),
+    ],
+    ids=["followed", "sampled", "sampled in part"],
+)
+def test_a_wait_is_counted_up_to_where_the_page_counts_it(
+    now: datetime, changes: dict[str, Any], waited_s: int
+) -> None:
+    since = now - timedelta(seconds=45)
+    group = make_group(
+        make_cluster(now=now, **changes),
+        "billing",
+        now=now,
+        lag=9,
+        behind_since=since,
+        behind_method="store_time",
+        offsets_seen_at=now - timedelta(seconds=20),
+    )
+    make_queue_offset(group, "orders", 0, now=now, lag=9, behind_since=since, behind_method="store_time")
+    series = scrape(now)
+    of_queue = {"cluster": "local", "node_type": "broker", "node_id": "broker-a", "consumer_group": "billing"}
+    assert value(series, "rocketmq_consumer_lag_latency", topic="orders", **of_queue) == waited_s * 1000
+    assert value(series, "mqadmin_group_behind_seconds", cluster="local", group="billing") == waited_s
+    assert (group.behind.seen_until(now) - since).total_seconds() == waited_s
+
+
+def test_queries_of_a_scrape_do_not_grow_with_groups(now: datetime) -> None:
+    cluster = make_cluster(now=now, kind=ClusterKind.APACHE)
+
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            scrape(now)
+        return len(asked)
+
+    make_group(cluster, "first", now=now, lag=9, behind_since=now, behind_method="store_time")
+    few = cost()
+    for number in range(20):
+        make_group(cluster, f"more-{number}", now=now, lag=9, behind_since=now, behind_method="store_time")
+    assert cost() == few
 
 
 def test_what_is_not_known_is_left_out(now: datetime) -> None:
