@@ -74,9 +74,13 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sorts the tests of a parallel run in the order in which they are to run."""
+    """Sorts the tests of a parallel run in the order in which they are to run; marks those that use the database."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: parallel.sort_key(item.nodeid))
+    for item in items:
+        # All fixtures of pytest-django that let a test near the database make it first.
+        if item.get_closest_marker("django_db") or "django_db_setup" in getattr(item, "fixturenames", ()):
+            item.add_marker("database")
 
 
 def pytest_collection_finish() -> None:

@@ -62,7 +62,7 @@ def test_data_side_of_the_console_works_on_postgresql(part: str) -> None:
             [
                 sys.executable,
                 *("-m", "pytest", "-q", "-p", "no:cacheprovider"),
-                *("-m", "not java and not redis and not postgres and not journey and not sqlite and not spark"),
+                *("-m", "database and not (java or redis or postgres or journey or sqlite or spark)"),
                 *(f"--ignore={ROOT / 'tests' / path}" for path in LEFT_OUT),
                 *(str(ROOT / "tests" / suite) for suite in PARTS[part]),
             ],
