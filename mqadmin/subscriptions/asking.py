@@ -56,7 +56,7 @@ def ask_round(cluster: Cluster, now: datetime) -> int:
     members = turn(cluster, now)
     if not members:
         return 0
-    masters = list(cluster.brokers.filter(broker_id=0).order_by("name").values_list("address", flat=True))
+    masters = _masters(cluster)
     places = {MemberPlace(member.group.name, member.client_id): member for member in members}
     spent = Costs()
     try:
@@ -69,6 +69,12 @@ def ask_round(cluster: Cluster, now: datetime) -> int:
     with transaction.atomic():
         judging.judge(cluster, {member.group_id for member in members}, timezone.now())
     return len(asked.told)
+
+
+def _masters(cluster: Cluster) -> list[str]:
+    """Returns the addresses of all, those that answered last first: of each member only some are tried."""
+    masters = sorted(cluster.brokers.filter(broker_id=0), key=lambda broker: (bool(broker.last_error), broker.name))
+    return [broker.address for broker in masters]
 
 
 def turn(cluster: Cluster, now: datetime) -> list[Member]:

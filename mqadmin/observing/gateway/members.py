@@ -13,7 +13,7 @@ import msgspec
 from mqadmin.clusters.moments import moment_or_none
 from remoting.client.admin import Admin
 from remoting.client.admin.partial import ask_each
-from remoting.client.errors import BrokerRefused, ClientError, NoTurn
+from remoting.client.errors import BrokerRefused, ClientError, NotConnected, NoTurn
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.running_info import (
@@ -113,6 +113,8 @@ class MemberRequests:
                 return await self._admin.clients.running_info(
                     address, place.group, place.client_id, turn_timeout_ms=left_ms
                 )
+            except NotConnected as error:
+                refused = error
             except BrokerRefused as error:
                 refused = error
                 if error.code == ResponseCode.CONSUME_MSG_TIMEOUT:

@@ -67,10 +67,12 @@ async def test_a_member_that_is_silent_to_one_broker_is_not_asked_through_anothe
         assert other.asked == []
 
 
-async def test_a_member_that_is_connected_to_another_broker_is_asked_there(
+async def test_a_member_is_asked_through_the_broker_that_it_is_connected_to_and_that_is_there(
     server: AnsweringServer, requests: MemberRequests
 ) -> None:
+    async with AnsweringServer() as away:
+        pass
     async with AnsweringServer() as other:
         other.refuse(RequestCode.GET_CONSUMER_RUNNING_INFO, ResponseCode.SYSTEM_ERROR, "The Consumer not online")
-        asked = await requests.ask(ANSWERING[:1], [other.address, server.address])
+        asked = await requests.ask(ANSWERING[:1], [away.address, other.address, server.address])
     assert set(asked.told) == set(ANSWERING[:1])

@@ -217,6 +217,27 @@ def test_where_nobody_could_be_asked_nobody_is_called_silent(
     assert not MemberAnswer.objects.exists()
 
 
+def test_brokers_that_do_not_answer_are_tried_last(
+    apache: Cluster, members: list[Member], now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apache.brokers.all().delete()
+    for name, error in (("a", "no connection"), ("c", ""), ("b", "")):
+        apache.brokers.create(name=name, address=f"{name}:1", last_error=error, seen_at=now)
+    tried: list[str] = []
+
+    class Members:
+        def ask(self, _: Any, masters: list[str]) -> MembersAsked:
+            tried.extend(masters)
+            return MembersAsked({}, {})
+
+    class Gateway:
+        members = Members()
+
+    monkeypatch.setattr(asking, "ask", lambda namesrv, call, costs: call(Gateway()))
+    asking.ask_round(apache, now)
+    assert tried == ["b:1", "c:1", "a:1"]
+
+
 def test_who_was_silent_the_last_time_comes_behind_those_that_answered(
     apache: Cluster, billing: Group, members: list[Member], now: datetime
 ) -> None:
