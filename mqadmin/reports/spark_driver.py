@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import socket
 import struct
 import subprocess
@@ -217,6 +218,8 @@ def _start_jvm(config: SparkConfig, told: Path) -> subprocess.Popen[bytes]:
         str(java),
         *_JVM_OPTIONS,
         f"-Xmx{config.driver_memory_mib}m",
+        # Spark's launcher would see to this one, too.
+        *shlex.split(config.settings.get("spark.driver.extraJavaOptions", "")),
         f"-Djava.io.tmpdir={told.parent}",
         *("-cp", f"{_CONF}{os.pathsep}{home / 'jars' / '*'}"),
         "org.apache.spark.deploy.SparkSubmit",

@@ -33,9 +33,16 @@ def require_spark() -> None:
 
 @contextmanager
 def small_session(scratch: Path) -> Iterator[SparkSession]:
-    """A session on two threads; one partition a stage, since what tests compute has few rows."""
+    """A session on two threads; one partition a stage, since what tests compute has few rows.
+
+    Its JVM compiles lightly: what it computes is over before more would pay.
+    """
     require_spark()
-    settings = {"spark.sql.shuffle.partitions": "1", "spark.sql.codegen.wholeStage": "false"}
+    settings = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
     config = SparkConfig(master="local[2]", scratch=scratch, driver_memory_mib=512, settings=settings)
     with spark_session(config) as session:
         yield session
