@@ -73,7 +73,7 @@ def look(rule: DeadLetterRule, now: datetime) -> list[RuleTurn]:
         return []
     facts = _facts(rule)
     counts = _counts(rule, facts) if rule.does == Does.REPLAY else {}
-    decision = decide(_rule(rule), now, facts, counts, facts[0].id - 1 if facts else rule.reached_id)
+    decision = decide(rule_of(rule), now, facts, counts, facts[0].id - 1 if facts else rule.reached_id)
     if decision.is_outside_hours:
         _note(rule, now, gettext_noop("waits for its hours"))
         return []
@@ -130,7 +130,7 @@ def _turn(rule: DeadLetterRule, action: str, arguments: Mapping[str, object], no
 def carry_out(turn: RuleTurn, now: datetime) -> bool:
     """Runs the action for whoever made the rule, with an operator's rights on its cluster; returns whether it ended."""
     rule = turn.rule
-    if not is_within_hours(_rule(rule), now):
+    if not is_within_hours(rule_of(rule), now):
         _note(rule, now, gettext_noop("waits for its hours"))
         RuleTurn.objects.filter(pk=turn.pk).update(due_at=now + TRY_AGAIN)
         return False
@@ -162,7 +162,8 @@ def forget_old_counts(now: datetime) -> int:
     return len(old)
 
 
-def _rule(row: DeadLetterRule) -> Rule:
+def rule_of(row: DeadLetterRule) -> Rule:
+    """Returns what decisions need of it."""
     return Rule(
         group=row.group_name,
         does=Does(row.does),

@@ -96,9 +96,16 @@ def matches(rule: Rule, fact: Fact) -> bool:
     return (
         fact.group == rule.group
         and not fact.is_archived
-        and rule.identity in ("", fact.identity)
-        and (not rule.class_pattern or fnmatchcase(fact.failure_class, rule.class_pattern))
-        and (not rule.text_pattern or fnmatchcase(fact.failure_text, rule.text_pattern))
+        and is_about(rule, fact.identity, fact.failure_class, fact.failure_text)
+    )
+
+
+def is_about(rule: Rule, identity: str, failure_class: str, failure_text: str) -> bool:
+    """Returns whether the rule is about what dies of that."""
+    return (
+        rule.identity in ("", identity)
+        and (not rule.class_pattern or fnmatchcase(failure_class, rule.class_pattern))
+        and (not rule.text_pattern or fnmatchcase(failure_text, rule.text_pattern))
     )
 
 

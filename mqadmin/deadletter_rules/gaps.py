@@ -2,6 +2,8 @@
 
 A database gives dead letters their numbers before it shows them: on PostgreSQL one with a lower number can be shown
 after one with a higher number was looked at. A number that nobody shows within LOOKED_BACK_FOR was never used.
+
+One that was looked at and turns out to be another's, since its reason came late, is a gap again, too (`receivers.py`).
 """
 
 from __future__ import annotations
@@ -61,6 +63,13 @@ def gaps_after(
     kept = [gap for gap in left if not is_whole or gap.noted_ms > over_ms or _within(gap, there)]
     beyond = ids[bisect_right(ids, reached) :]
     return (*kept, *_between((reached, *beyond), now_ms))
+
+
+def with_numbers(gaps: Sequence[Gap], ids: Iterable[int], now: datetime) -> tuple[Gap, ...]:
+    """Returns the gaps with one for each of `ids` that is in none of them."""
+    now_ms = round(now.timestamp() * 1000)
+    further = [Gap(one, one, now_ms) for one in ids if not any(gap.first <= one <= gap.last for gap in gaps)]
+    return tuple(sorted((*gaps, *further)))
 
 
 def _without(gap: Gap, ids: Sequence[int]) -> list[Gap]:

@@ -20,6 +20,7 @@ class DeadLetterRule(models.Model):
 
     `acts_for`: whoever made it. `reached_id`: dead letters up to that one are settled, but for those that show later in
     `gaps` (gaps.py). Both only ever move in the transaction that notes what was decided, and counts it in `look_count`.
+    Those up to `began_behind_id` lay there when it began to run.
     `last_at`, `last_words`, `last_run`: what it did last.
     """
 
@@ -37,6 +38,7 @@ class DeadLetterRule(models.Model):
     to_hour = models.PositiveSmallIntegerField(default=0)
     acts_for = models.CharField(max_length=PERSON_CHARS_MAX)
     is_running = models.BooleanField(default=False)
+    began_behind_id = models.BigIntegerField(default=0)
     reached_id = models.BigIntegerField(default=0)
     gaps = models.JSONField(default=list, blank=True)
     look_count = models.BigIntegerField(default=0)

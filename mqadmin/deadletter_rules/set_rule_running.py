@@ -50,9 +50,9 @@ def carry_out(_cluster: Cluster, arguments: SetRuleRunning, preview: Preview[Dea
     rule = preview.plan
     with transaction.atomic():
         if arguments.running == "yes":
-            newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
+            newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
             DeadLetterRule.objects.filter(pk=rule.pk).update(
-                is_running=True, reached_id=newest or 0, gaps=[], look_count=F("look_count") + 1
+                is_running=True, began_behind_id=newest, reached_id=newest, gaps=[], look_count=F("look_count") + 1
             )
         else:
             DeadLetterRule.objects.filter(pk=rule.pk).update(is_running=False)

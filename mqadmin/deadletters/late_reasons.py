@@ -23,7 +23,13 @@ from mqadmin.deadletters.indexing import OTHER_FAILURES, add_counts, failure_ids
 from mqadmin.deadletters.models import DeadLetter, Failure, FailureHour, SearchText
 from mqadmin.deadletters.search_texts import searched_body, words_text
 from mqadmin.deadletters.shapes import shape_of
-from mqadmin.deadletters.signals import DeadLettersIndexed, dead_letters_indexed
+from mqadmin.deadletters.signals import (
+    DeadLettersIndexed,
+    LateReason,
+    ReasonsCame,
+    dead_letters_indexed,
+    reasons_came,
+)
 
 # A reason comes a second after its failure; the index may wait for a worker. Clocks of brokers differ from ours.
 LATE = timedelta(minutes=10)
@@ -76,12 +82,15 @@ def _move(cluster: Cluster, group: str, ids: Sequence[int]) -> None:
     rows = list(DeadLetter.objects.filter(pk__in=ids).select_related("failure", "kept").order_by("pk"))
     dead = [_as_read(row) for row in rows]
     left = [(row.failure_id, row.dead_at) for row in rows]
-    _rename(rows, dead)
+    before = [row.failure.identity for row in rows]
+    renamed = _rename(rows, dead)
     failure_ids = failure_ids_of(cluster, group, dead)
     for row, one in zip(rows, dead, strict=True):
         row.failure_id = failure_ids[one.failure_identity]
     DeadLetter.objects.bulk_update(rows, ["failure"], batch_size=CHUNK)
     add_counts(failure_ids, dead)
+    # Before failures go: who hears of it locks its own rows before failures, too.
+    reasons_came.send(sender=DeadLetter, event=ReasonsCame(cluster, group, _late(rows, before), renamed))
     _subtract_counts(left)
     # Deleted and made: triggers keep the index of these rows.
     SearchText.objects.filter(pk__in=ids).delete()
@@ -96,8 +105,21 @@ def _move(cluster: Cluster, group: str, ids: Sequence[int]) -> None:
     dead_letters_indexed.send(sender=DeadLetter, event=DeadLettersIndexed(cluster, group, changed, 0))
 
 
-def _rename(rows: Sequence[DeadLetter], dead: Sequence[DeadMessage]) -> None:
-    """Keeps a failure whose dead letters all turn out to be of one new failure: with its number, owner and alarms."""
+def _late(rows: Sequence[DeadLetter], before: Sequence[str]) -> list[LateReason]:
+    """`before`: the identities of the failures that they were of."""
+    now = dict(Failure.objects.filter(pk__in={row.failure_id for row in rows}).values_list("pk", "identity"))
+    return [
+        LateReason(row.pk, was, now[row.failure_id], row.failure_class, row.failure_text)
+        for row, was in zip(rows, before, strict=True)
+    ]
+
+
+def _rename(rows: Sequence[DeadLetter], dead: Sequence[DeadMessage]) -> dict[str, str]:
+    """Keeps a failure whose dead letters all turn out to be of one new failure: with its number, owner and alarms.
+
+    Returns the new identities of those by the ones that they had.
+    """
+    renamed: dict[str, str] = {}
     moving: dict[int, list[DeadMessage]] = {}
     for row, one in zip(rows, dead, strict=True):
         moving.setdefault(row.failure_id, []).append(one)
@@ -114,6 +136,8 @@ def _rename(rows: Sequence[DeadLetter], dead: Sequence[DeadMessage]) -> None:
                 failure_class=ones[0].failure_class,
                 failure_text=ones[0].failure_text,
             )
+            renamed[failure.identity] = ones[0].failure_identity
+    return renamed
 
 
 def _as_read(row: DeadLetter) -> DeadMessage:

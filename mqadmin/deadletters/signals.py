@@ -1,4 +1,4 @@
-"""What the index publishes, once per queue and step, within the transaction that wrote it."""
+"""What the index publishes, within the transaction that wrote it: once per queue and step, or look for late reasons."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from mqadmin.clusters.models import Cluster
 
 # Dead letters were indexed. → DeadLettersIndexed
 dead_letters_indexed = Signal()
+# The reason of dead letters that are indexed already came: they belong to other failures now. → ReasonsCame
+reasons_came = Signal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +28,24 @@ class DeadLettersIndexed:
     failure_ids: Collection[int]
     count: int
     of_replays: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LateReason:
+    """Why a dead letter died, and the identities of the failures that it was of and is of."""
+
+    dead_letter_id: int
+    identity_before: str
+    identity: str
+    failure_class: str
+    failure_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonsCame:
+    """`renamed`: failures that are the same ones under another identity, by the one that they had."""
+
+    cluster: Cluster
+    group_name: str
+    reasons: Collection[LateReason]
+    renamed: Mapping[str, str] = field(default_factory=dict)

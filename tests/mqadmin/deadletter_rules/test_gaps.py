@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mqadmin.deadletter_rules.gaps import LOOKED_BACK_FOR, Gap, gaps_after, gaps_of, looked_at
+from mqadmin.deadletter_rules.gaps import LOOKED_BACK_FOR, Gap, gaps_after, gaps_of, looked_at, with_numbers
 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 NOW_MS = 1_772_625_600_000
@@ -56,3 +56,8 @@ def test_gaps_are_what_was_stored():
 )
 def test_a_look_ends_where_there_were_too_many_gaps(ids, room, taken):
     assert looked_at(10, ids, room) == taken
+
+
+def test_numbers_become_gaps_unless_they_are_in_one():
+    gaps = with_numbers([Gap(3, 5, 1), Gap(9, 9, 2)], [4, 7, 12], NOW)
+    assert gaps == (Gap(3, 5, 1), Gap(7, 7, NOW_MS), Gap(9, 9, 2), Gap(12, 12, NOW_MS))
