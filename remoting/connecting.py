@@ -29,15 +29,17 @@ async def connect(
     *,
     complaints: ComplaintLog | None = None,
     write_buffer_bytes_max: int = WRITE_BUFFER_BYTES_MAX,
+    unacknowledged_s: float | None = None,
 ) -> ClientConnection:
     """Connects to `host`, a name or an address, and returns the open connection.
 
+    `unacknowledged_s`: see `ClientConfig`.
     Raises ConnectError when nothing listens there, the name is unknown, or `timeout_ms` has passed.
     """
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(timeout_ms / 1000):
-            _, connection = await loop.create_connection(
+            transport, connection = await loop.create_connection(
                 lambda: ClientConnection(handler, complaints=complaints, write_buffer_bytes_max=write_buffer_bytes_max),
                 host,
                 port,
@@ -49,6 +51,10 @@ async def connect(
     except ValueError as error:
         # A name server may tell anything: a NUL, a label of 64 characters, a character that no name may have.
         raise ConnectError(f"{host}:{port}", "this is no name of a host") from error
+    # Linux alone has it.
+    if unacknowledged_s is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
+        unacknowledged_ms = round(unacknowledged_s * 1000)
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, unacknowledged_ms)
     return connection
 
 

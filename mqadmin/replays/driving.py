@@ -387,7 +387,7 @@ class _Step:
         entries = list(sending.order_by("pk")[: self._limits.batch])
         if not entries:
             return 0
-        # Looking takes a step, and one time-out more at most: less than the lease.
+        # Looking takes a step, and two time-outs more at most: less than the lease.
         with self._held():
             pass
         findings = self._runner.run(self._look_for(entries))
@@ -407,14 +407,21 @@ class _Step:
         except GatewayError as error:
             return dict.fromkeys((entry.pk for entry in entries), Finding(Verdict.NOT_YET, str(error)))
         until_s = time.monotonic() + self._limits.step_s
-        return await look_for(
+        look = partial(
+            look_for,
             self._gateway,
             self._job,
-            entries,
-            masters,
+            masters=masters,
             scan_max=self._limits.scan_max,
             is_over=lambda: time.monotonic() >= until_s,
         )
+        found = await look(entries)
+        missing = [entry for entry in entries if entry.pk in found and found[entry.pk].verdict == Verdict.NOT_THERE]
+        if not missing:
+            return found
+        await asyncio.sleep(self._limits.look_again_after_s)
+        # Those that there is no time for are looked for anew.
+        return {pk: one for pk, one in found.items() if one.verdict != Verdict.NOT_THERE} | await look(missing)
 
     def _settled(
         self, entry: ReplayEntry, finding: Finding, now: datetime

@@ -163,6 +163,7 @@ class Connections:
                 self.config.connect_timeout_ms,
                 complaints=self._complaints,
                 write_buffer_bytes_max=self.config.write_buffer_bytes_max,
+                unacknowledged_s=self.config.unacknowledged_s,
             )
         except ConnectError as error:
             raise NotConnected(address, error.reason) from error

@@ -8,6 +8,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import StrEnum
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -28,7 +29,7 @@ HOST = ("127.0.0.1", 1)
 
 
 class Sent(StrEnum):
-    """How a send ends. LOST_*: no answer comes, and the broker has it or not."""
+    """How a send ends. LOST_*: no answer comes, and the broker has it, or not, or stores it when it was looked for."""
 
     STORED = "stored"
     REFUSED = "refused"
@@ -36,6 +37,7 @@ class Sent(StrEnum):
     AWAY = "away"
     LOST_THERE = "lost, there"
     LOST_NOT_THERE = "lost, not there"
+    LOST_LATE = "lost, there late"
 
 
 class Reads(StrEnum):
@@ -50,6 +52,7 @@ class Reads(StrEnum):
 @dataclasses.dataclass
 class ReplayBroker:
     """`script` says how the send of an entry ends, `send_s` how long it takes. `stored` has (entry, time) of each.
+    `unread`: what has come, and is stored when it was looked for once.
 
     It is in place of the driver's gateway: `sending`, `messages` and `masters` are what the driver asks.
     """
@@ -62,6 +65,7 @@ class ReplayBroker:
     queues_held: defaultdict[tuple[str, int], list[StoredMessage]] = dataclasses.field(
         default_factory=lambda: defaultdict(list)
     )
+    unread: list[Callable[[], StoredAt]] = dataclasses.field(default_factory=list)
     commit_log_offsets: Iterator[int] = dataclasses.field(default_factory=itertools.count)
 
     @property
@@ -101,6 +105,9 @@ class ReplayBroker:
                 return SendOutcome(Fate.LOST, "no answer came")
             case Sent.LOST_NOT_THERE:
                 return SendOutcome(Fate.LOST, "no answer came")
+            case Sent.LOST_LATE:
+                self.unread.append(partial(self._store, entry, queue, topic, body, properties))
+                return SendOutcome(Fate.LOST, "no answer came")
             case Sent.REFUSED:
                 return SendOutcome(Fate.REFUSED, "no permission")
             case Sent.LATER:
@@ -135,6 +142,9 @@ class ReplayBroker:
             self._keep(TargetQueue(ADDRESS, BROKER, queue_id), topic, b"another's", {})
 
     async def by_key(self, address: str, topics: Iterable[str], key: str, failures: Failures) -> list[StoredMessage]:
+        unread, self.unread = self.unread, []
+        for store in unread:
+            store()
         return []
 
     def _store(self, entry: int, queue: TargetQueue, topic: str, body: bytes, properties: dict[str, str]) -> StoredAt:
@@ -164,7 +174,7 @@ def in_place(monkeypatch: pytest.MonkeyPatch, broker: ReplayBroker) -> None:
         return asyncio.Runner(loop_factory=lambda: VirtualLoop(broker.clock))
 
     virtual = SimpleNamespace(monotonic=lambda: broker.clock.now_s)
-    monkeypatch.setattr(driving, "asyncio", SimpleNamespace(Runner=runner))
+    monkeypatch.setattr(driving, "asyncio", SimpleNamespace(Runner=runner, sleep=asyncio.sleep))
     monkeypatch.setattr(driving, "Gateway", lambda _namesrv: broker)
     monkeypatch.setattr(driving, "time", virtual)
     monkeypatch.setattr(sending, "time", virtual)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from remoting.client.config import ClientConfig
 from remoting.client.connections import REQUEST_TIMEOUT_MS, Connections
 from remoting.client.errors import ClientError
 from remoting.wire.codes import RequestCode
@@ -37,11 +38,15 @@ class Costs:
         return taken
 
 
+# What is sent to a machine that does not answer is given up after that: nothing of a process that died arrives later.
+UNACKNOWLEDGED_S = 10.0
+
+
 class CountedConnections(Connections):
     """Counts requests into `costs`."""
 
     def __init__(self, costs: Costs) -> None:
-        super().__init__()
+        super().__init__(config=ClientConfig(unacknowledged_s=UNACKNOWLEDGED_S))
         self._costs = costs
         self.request_count = 0
 

@@ -27,7 +27,15 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.django_db]
 
-LIMITS = ReplayLimits(step_s=5.0, settle_after_s=0.0, lease_s=60.0, retry_after_s=0.0, attempts_max=3, judged_from=5)
+LIMITS = ReplayLimits(
+    step_s=5.0,
+    settle_after_s=0.0,
+    look_again_after_s=0.0,
+    lease_s=60.0,
+    retry_after_s=0.0,
+    attempts_max=3,
+    judged_from=5,
+)
 _names = counting()
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 TOPIC = "orders"
 MESSAGES, BEFORE = 4, 3
-LIMITS = ReplayLimits(step_s=0.5, settle_after_s=0.0, lease_s=60.0, retry_after_s=0.0)
+LIMITS = ReplayLimits(step_s=0.5, settle_after_s=0.0, look_again_after_s=0.0, lease_s=60.0, retry_after_s=0.0)
 ANEW = "the topic was deleted and made anew meanwhile"
 
 

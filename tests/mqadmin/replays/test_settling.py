@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from mqadmin.observing.gateway import Failures, QueuePlace
+from mqadmin.observing.gateway.counting import UNACKNOWLEDGED_S
+from mqadmin.observing.gateway.sending import SEND_TIMEOUT_S
+from mqadmin.replays.limits import LIMITS
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.settling import Verdict, look_for
 from mqadmin.replays.states import Target
@@ -50,3 +53,8 @@ def test_when_the_time_is_over_further_queues_are_left_out() -> None:
     job = ReplayJob(pk=1, group_name="billing", target=Target.ORIGIN)
     looking = look_for(broker, job, entries(), {BROKER: ADDRESS}, scan_max=100, is_over=lambda: True)
     assert set(asyncio.run(looking)) == {0, 4}
+
+
+def test_what_has_no_outcome_is_looked_for_when_nothing_of_it_can_still_come() -> None:
+    at_the_brokers_machine_s = LIMITS.send_within_s + SEND_TIMEOUT_S + UNACKNOWLEDGED_S
+    assert at_the_brokers_machine_s < LIMITS.settle_after_s

@@ -92,6 +92,16 @@ def test_sends_without_an_answer_end_after_the_last_attempt(silent_cluster: Clus
     assert outcomes(job) == [("refused", "no answer came")]
 
 
+def test_what_a_broker_reads_only_after_it_was_looked_for_is_not_sent_again(
+    silent_cluster: Cluster, scripted: ReplayBroker
+) -> None:
+    scripted.script = lambda _: Sent.LOST_LATE
+    job = replay_of(silent_cluster, 3)
+    drive(job, LIMITS)
+    assert outcomes(job) == [("sent", "")] * 3
+    assert set(scripted.copies().values()) == {1}
+
+
 def test_more_than_were_counted_is_not_said_as_missing(silent_cluster: Cluster, scripted: ReplayBroker) -> None:
     job = replay_of(silent_cluster, 3, selected_count=2)
     drive(job, LIMITS)
