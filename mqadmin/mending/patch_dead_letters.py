@@ -1,4 +1,4 @@
-"""Mends many dead letters of a group by one JSON Patch: those of a failure, or those that are named.
+"""Mends many dead letters of a group by one JSON Patch: what a filter finds, as a replay selects it, or those named.
 
 One run takes PATCHED_MAX of them, the latest first, and says where the next one goes on. The patch is applied to what
 a replay would send now, the mended copy where there is one.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
@@ -22,8 +22,22 @@ from mqadmin.actions.arguments import ContentField, IdField
 from mqadmin.actions.asking import who_asks
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
-from mqadmin.clusters.selectors.newest_first import read_cursor, rows_behind, write_cursor
+from mqadmin.clusters.selectors.newest_first import read_cursor
+from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.models import DeadLetter
+from mqadmin.deadletters.selection import (
+    ArchivedArgument,
+    AttemptsArgument,
+    BodyArgument,
+    BornSinceArgument,
+    BornUntilArgument,
+    Selected,
+    SinceArgument,
+    TextArgument,
+    UserPropertyArgument,
+    selected,
+    selection_of,
+)
 from mqadmin.mending.json_patches import DoesNotApply, Patch, WrongPatch, apply, read_patch
 from mqadmin.mending.mend_dead_letter import write_copy
 from mqadmin.mending.originals import Content, Mending, NotToBeHad, change_between, is_hidden, mending_of
@@ -37,7 +51,8 @@ CURSOR_CHARS_MAX = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchDeadLetters:
-    """`failure` None and `picks` "": none is chosen, which is refused. `after`: where an earlier run ended."""
+    """Which dead letters of `group`: all that the filters say together, or `picks`. Neither: none is chosen, which is
+    refused. `after`: where an earlier run ended."""
 
     group: Annotated[str, forms.CharField(label=gettext_lazy("Group"), max_length=NAME_CHARS_MAX)]
     patch: Annotated[
@@ -52,7 +67,7 @@ class PatchDeadLetters:
         str,
         forms.CharField(
             label=gettext_lazy("Dead letters"),
-            help_text=gettext_lazy("Their numbers, separated by commas; empty: all of the failure."),
+            help_text=gettext_lazy("Their numbers, separated by commas; empty: all that the other fields say."),
             max_length=PATCHED_MAX * 20,
         ),
     ] = ""
@@ -62,6 +77,14 @@ class PatchDeadLetters:
             label=gettext_lazy("Died before"), help_text=gettext_lazy("Those that die while you look are left out.")
         ),
     ] = None
+    text: TextArgument = ""
+    body: BodyArgument = ""
+    since: SinceArgument = None
+    user_property: UserPropertyArgument = ""
+    attempts: AttemptsArgument = None
+    born_since: BornSinceArgument = None
+    born_until: BornUntilArgument = None
+    archived: ArchivedArgument = "no"
     after: Annotated[
         str,
         forms.CharField(
@@ -70,6 +93,11 @@ class PatchDeadLetters:
             max_length=CURSOR_CHARS_MAX,
         ),
     ] = ""
+
+    @property
+    def ids(self) -> str:
+        """Returns none: what is named is no filter here, since it may be archived or not."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +132,8 @@ def preview(cluster: Cluster, arguments: PatchDeadLetters) -> Preview[PatchPlan]
     except WrongPatch as error:
         raise ValidationError({"patch": str(error)}) from error
     found, older = _chosen(cluster, arguments)
+    if not found and older:
+        raise ActionRefused(_("None was found so far: a further run goes on after %(after)s.") % {"after": older})
     if not found:
         raise ActionRefused(_("No dead letter of %(group)s is chosen by that.") % {"group": arguments.group})
     role, ends_s = who_asks().role_on(cluster), time.monotonic() + READ_WITHIN_S
@@ -114,26 +144,48 @@ def preview(cluster: Cluster, arguments: PatchDeadLetters) -> Preview[PatchPlan]
     return Preview(tuple(one.change for one in items), plan, tuple(warnings), rests_on)
 
 
-def _chosen(cluster: Cluster, arguments: PatchDeadLetters) -> tuple[list[DeadLetter], str]:
-    rows: QuerySet[DeadLetter] = DeadLetter.objects.filter(cluster=cluster, group_name=arguments.group)
-    if arguments.picks:
-        rows = rows.filter(pk__in=_numbers(arguments.picks))
-    elif arguments.failure is None:
-        raise ValidationError({"failure": _("Name a failure, or dead letters by their numbers.")})
+def _chosen(cluster: Cluster, arguments: PatchDeadLetters) -> tuple[Sequence[DeadLetter], str]:
+    """Returns those of one run, and where the next one goes on; a bounded look may find none, and go on further on."""
+    found = _picked(cluster, arguments) if arguments.picks else _filtered(cluster, arguments)
+    if arguments.after and not _is_place(found, arguments.after):
+        raise ValidationError({"after": _("That is not where a run ended.")})
+    whole = replace(found, rows=found.rows.select_related("kept", "mended"))
+    page = whole.page(arguments.after, PATCHED_MAX)
+    return page.rows, page.older
+
+
+def _picked(cluster: Cluster, arguments: PatchDeadLetters) -> Selected:
+    if _filters(arguments) - {"failure"}:
+        words = _("Those that are named are mended whatever a search finds: leave its fields empty.")
+        raise ValidationError({"picks": words})
+    rows: QuerySet[DeadLetter] = DeadLetter.objects.filter(
+        cluster=cluster, group_name=arguments.group, pk__in=_numbers(arguments.picks)
+    )
     if arguments.failure is not None:
         rows = rows.filter(failure_id=arguments.failure)
-    if not arguments.picks:
-        rows = rows.filter(archived_at=None)
     if arguments.until is not None:
         rows = rows.filter(dead_at__lt=arguments.until)
-    position = read_cursor(arguments.after)
-    if arguments.after and position is None:
-        raise ValidationError({"after": _("That is not where a run ended.")})
-    if position is not None:
-        rows = rows_behind(rows, "dead_at", *position)
-    found = list(rows.select_related("kept", "mended").order_by("-dead_at", "-pk")[: PATCHED_MAX + 1])
-    last = found[PATCHED_MAX - 1] if len(found) > PATCHED_MAX else None
-    return found[:PATCHED_MAX], write_cursor(last.dead_at, last.pk) if last is not None else ""
+    return NewestRows(rows, "dead_at")
+
+
+def _filtered(cluster: Cluster, arguments: PatchDeadLetters) -> Selected:
+    if not _filters(arguments):
+        words = _("Name a failure, dead letters by their numbers, or what to search for.")
+        raise ValidationError({"failure": words})
+    selection = selection_of(arguments, who_asks().role_on(cluster), is_archived=arguments.archived == "yes")
+    newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
+    return selected(cluster, arguments.group, selection, until_id=newest or 0)
+
+
+def _filters(arguments: PatchDeadLetters) -> set[str]:
+    """Returns the names of the filters that say something; `until` alone says when somebody looked."""
+    return selection_of(arguments, None, is_archived=False).keys() - {"until", "role"}
+
+
+def _is_place(found: Selected, cursor: str) -> bool:
+    if isinstance(found, NewestRows):
+        return read_cursor(cursor) is not None
+    return cursor.isascii() and cursor.isdigit()
 
 
 def _numbers(text: str) -> list[int]:

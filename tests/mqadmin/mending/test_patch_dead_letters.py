@@ -79,12 +79,53 @@ def test_those_that_are_named_are_mended_alone(failure: Failure, ann: AbstractUs
 
 
 @pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        ({"text": "order-1"}, {1}),
+        ({"body": '"id":2'}, {2}),
+        ({"text": "paid", "body": '"id":0'}, {0}),
+        ({"attempts": 16}, {0, 1, 2, 3}),
+        ({"since": "2020-01-01T00:00:00Z"}, {0, 1, 2, 3}),
+        ({"born_since": "2020-01-01T00:00:00Z", "text": "order-3"}, {3}),
+    ],
+    ids=lambda value: " ".join(map(str, value)),
+)
+def test_what_a_search_finds_is_mended(
+    failure: Failure, ann: AbstractUser, values: dict[str, Any], numbers: set[int]
+) -> None:
+    mended = DeadLetter.objects.filter(pk__in=[int(one.item) for one in run(ann, **values).items])
+    assert set(mended.values_list("queue_offset", flat=True)) == numbers
+
+
+def test_what_a_search_finds_takes_several_runs_and_none_is_patched_twice(
+    failure: Failure, ann: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patch_dead_letters, "PATCHED_MAX", 3)
+    values = {"group": "billing", "patch": PATCH, "text": "paid"}
+    found = runner.preview(caller(ann), "patch_dead_letters", "prod", values)
+    rest = runner.preview(caller(ann), "patch_dead_letters", "prod", {**values, "after": found.plan.older})
+    assert [len(one.changes) for one in (found, rest)] == [3, 1]
+    assert {one.item for one in found.changes}.isdisjoint(one.item for one in rest.changes)
+
+
+@pytest.mark.parametrize(("archived", "count"), [("no", 3), ("yes", 1)])
+def test_archived_ones_are_mended_where_they_are_wanted(
+    failure: Failure, ann: AbstractUser, archived: str, count: int
+) -> None:
+    DeadLetter.objects.filter(queue_offset=0).update(archived_at=timezone.now())
+    assert len(run(ann, failure=failure.pk, archived=archived).items) == count
+
+
+@pytest.mark.parametrize(
     ("values", "argument"),
     [
         ({}, "failure"),
         ({"picks": "1;2"}, "picks"),
         ({"failure": 1, "patch": "{}"}, "patch"),
         ({"failure": 1, "after": "nowhere"}, "after"),
+        ({"text": "order", "after": "nowhere"}, "after"),
+        ({"picks": "1", "text": "order"}, "picks"),
+        ({"until": "2026-01-01T00:00:00Z"}, "failure"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused_by_argument(
