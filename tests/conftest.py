@@ -39,6 +39,8 @@ hypothesis_settings.load_profile("torture" if os.environ.get("TORTURE") else "da
 GC_AFTER_OBJECTS = 50_000
 # Which files this worker reads; None: all of them.
 SHARE = pytest.StashKey[parallel.Shares | None]()
+# The files that a parallel run sorts before the others, since they use Apache's servers.
+APACHE_FILES = pytest.StashKey[set[Path]]()
 # Long enough for a stopped process to be reaped, short enough to see one that stays.
 CHILDREN_GONE_WITHIN_S = 60.0
 
@@ -76,7 +78,8 @@ def pytest_sessionstart() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sorts the tests of a parallel run in the order in which they are to run; marks those that use the database."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: parallel.sort_key(item.nodeid))
+        apache = config.stash[APACHE_FILES] = parallel.files_of_apache(items)
+        items.sort(key=lambda item: parallel.sort_key(item.nodeid, is_apache=item.path in apache))
     for item in items:
         # All fixtures of pytest-django that let a test near the database make it first.
         if item.get_closest_marker("django_db") or "django_db_setup" in getattr(item, "fixturenames", ()):
@@ -117,6 +120,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Gener
     if share is None or is_ignored or not fnmatch(collection_path.name, "test_*.py"):
         return is_ignored
     return not share.is_own(collection_path)
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Ends Apache's servers and clients once this worker has come to the files that don't use them."""
+    stash = item.config.stash
+    if nextitem is None or APACHE_FILES not in stash or parallel.WITH_APACHE not in stash:
+        return
+    if parallel.is_after_apache(nextitem.nodeid, is_apache=nextitem.path in stash[APACHE_FILES]):
+        stash[parallel.WITH_APACHE].close()
 
 
 class _Errors(logging.Handler):

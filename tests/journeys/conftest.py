@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 import pytest
@@ -17,22 +18,31 @@ from tests.support.go_client import GoClient
 from tests.support.java import OLD_APACHE_VERSION, require_apache, require_driver
 from tests.support.java_client import VERSIONS, JavaClient
 from tests.support.our_broker import OurBroker
+from tests.support.parallel import WITH_APACHE
 
 Cluster: TypeAlias = OurBroker | ApacheRocketMQ
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def apache_rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheRocketMQ]:
+def with_apache(pytestconfig: pytest.Config) -> ExitStack:
+    """Ends what it is given after the last test of this worker that uses Apache's servers, or with the session."""
+    return pytestconfig.stash.setdefault(WITH_APACHE, ExitStack())
+
+
+@pytest.fixture(scope="session")
+def apache_rocketmq(tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[ApacheRocketMQ]:
     require_apache()
     with ApacheRocketMQ(tmp_path_factory.mktemp("apache")) as cluster:
+        with_apache.callback(cluster.kill)
         yield cluster
 
 
 @pytest.fixture(scope="session")
-def old_apache_rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheRocketMQ]:
+def old_apache_rocketmq(tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[ApacheRocketMQ]:
     require_apache(OLD_APACHE_VERSION)
     with ApacheRocketMQ(tmp_path_factory.mktemp("old-apache"), version=OLD_APACHE_VERSION) as cluster:
+        with_apache.callback(cluster.kill)
         yield cluster
 
 
@@ -55,20 +65,21 @@ def every_cluster(request: pytest.FixtureRequest) -> Cluster:
     return request.getfixturevalue(f"{request.param}_rocketmq")
 
 
-def _java_process(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClient]:
+def _java_process(version: str, folders: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[JavaClient]:
     require_driver(version)
-    with JavaClient(version, tmp_path_factory.mktemp(f"java-{version}")) as client:
+    with JavaClient(version, folders.mktemp(f"java-{version}")) as client:
+        with_apache.callback(client.kill)
         yield client
 
 
 @pytest.fixture(scope="session")
-def java_process_5_4_0(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClient]:
-    yield from _java_process("5.4.0", tmp_path_factory)
+def java_process_5_4_0(tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[JavaClient]:
+    yield from _java_process("5.4.0", tmp_path_factory, with_apache)
 
 
 @pytest.fixture(scope="session")
-def java_process_4_9_8(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClient]:
-    yield from _java_process("4.9.8", tmp_path_factory)
+def java_process_4_9_8(tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[JavaClient]:
+    yield from _java_process("4.9.8", tmp_path_factory, with_apache)
 
 
 @pytest.fixture(params=VERSIONS)
@@ -83,13 +94,16 @@ def java(java_process: JavaClient, cluster: Cluster) -> JavaClient:
 
 
 @pytest.fixture(scope="session")
-def go_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Cluster], GoClient]]:
+def go_processes(
+    tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack
+) -> Iterator[Callable[[Cluster], GoClient]]:
     """One per cluster: the Go client sends its traces to the first cluster of its process."""
     started: dict[str, GoClient] = {}
 
     def process(cluster: Cluster) -> GoClient:
         if cluster.name not in started:
             started[cluster.name] = GoClient(tmp_path_factory.mktemp("go"), cluster.namesrv)
+            with_apache.callback(started[cluster.name].kill)
         return started[cluster.name]
 
     yield process

@@ -3,7 +3,8 @@
 A worker gets a whole file, so that what a file's tests share is started once; of files whose tests share nothing and
 take minutes each, it gets a test. Files that share a cluster of Apache RocketMQ and its clients, or a Spark session, go
 to one worker together. Files that mostly wait are distributed first, so that no worker is still waiting when the others
-have ended.
+have ended. Files that use Apache's servers and clients come before all that don't: a worker ends these with the last of
+them, since each broker takes a twentieth of a core for doing nothing.
 
 In all of this each worker reads every file, and of quick tests that is half the work. With `--dist each`, as in
 `make check`, a worker reads and runs its share of the files alone.
@@ -12,6 +13,8 @@ In all of this each worker reads every file, and of quick tests that is half the
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,11 @@ from xdist.remote import Producer
 from xdist.scheduler import EachScheduling, LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+# Fixtures of tests/journeys/conftest.py that start Apache's servers or clients, some of them by their parameter.
+OF_APACHE = {
+    *("apache_rocketmq", "old_apache_rocketmq", "cluster", "every_cluster"),
+    *("java_process", "java_process_5_4_0", "java_process_4_9_8", "go_processes"),
+}
 # Groups of files by the beginning of their names, in the order in which they are distributed.
 TOGETHER = (
     ("contract", ("tests/journeys/test_contract_",)),
@@ -32,6 +40,10 @@ TOGETHER = (
 ALONE = ("tests/mqadmin/test_postgres.py",)
 # Then by room: journeys wait for processes, crash tests and simulations work for long, all else is short.
 ROOMS = ("tests/journeys/", "tests/crash/", "tests/simulation/", "tests/")
+# Where the other files that use Apache's servers come: after the groups.
+_APACHE = len(TOGETHER)
+# Ends what the last test that uses Apache's servers leaves running.
+WITH_APACHE = pytest.StashKey[ExitStack]()
 # Under which a worker is told the number of its share.
 SHARE = "share"
 
@@ -53,15 +65,34 @@ def scope_of(nodeid: str) -> str:
     return file
 
 
-def sort_key(nodeid: str) -> int:
+def files_of_apache(items: Sequence[pytest.Item]) -> set[Path]:
+    """Returns the files in which a test may use Apache's servers or clients."""
+    return {item.path for item in items if _may_use_apache(item)}
+
+
+def _may_use_apache(item: pytest.Item) -> bool:
+    if item.get_closest_marker("java") is not None:
+        return True
+    fixtures = getattr(item, "fixturenames", ())
+    return item.nodeid.startswith(ROOMS[0]) and not OF_APACHE.isdisjoint(fixtures)
+
+
+def sort_key(nodeid: str, *, is_apache: bool) -> int:
     """Returns a number to sort tests by: the smaller, the earlier they run."""
     groups = [name for name, _ in TOGETHER]
     scope = scope_of(nodeid)
     if scope in groups:
         return groups.index(scope)
+    if is_apache:
+        return _APACHE
     if scope.startswith(ALONE):
-        return len(groups)
-    return len(groups) + 1 + next(number for number, room in enumerate(ROOMS) if scope.startswith(room))
+        return _APACHE + 1
+    return _APACHE + 2 + next(number for number, room in enumerate(ROOMS) if scope.startswith(room))
+
+
+def is_after_apache(nodeid: str, *, is_apache: bool) -> bool:
+    """Tells whether in the order of a parallel run no test comes after this one that may use Apache's servers."""
+    return sort_key(nodeid, is_apache=is_apache) > _APACHE
 
 
 class FilesTogether(LoadScopeScheduling):
