@@ -1,13 +1,16 @@
-"""A SQLite database with all migrations applied, made once per worker: applying them takes seconds, copying it none."""
+"""A SQLite database with all migrations applied, made once per run: applying them takes seconds, copying it none."""
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.support.environment import SHARED_FOLDER
 
 ROOT = Path(__file__).parents[2]
 # As in mqadmin/settings.py.
@@ -23,10 +26,19 @@ def bring_migrated_database(data: Path) -> None:
 
 @functools.cache
 def migrated_database() -> Path:
-    """Returns a file in the data folder of the test run, which goes at its end."""
-    folder = Path(os.environ["MQADMIN_DATA"]) / "migrated"
+    """Returns a file in the data folder of the test run, which goes at its end; the first worker that asks makes it."""
+    run = Path(os.environ.get(SHARED_FOLDER, os.environ["MQADMIN_DATA"]))
+    folder = run / "install"
+    with (run / "install.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "whole").exists():
+            _migrate(folder)
+            (folder / "whole").touch()
+    return folder / FILE
+
+
+def _migrate(folder: Path) -> None:
     env = {**os.environ, "MQADMIN_DATA": str(folder), "DATABASE_URL": "", "MQADMIN_APPS": "", "REDIS_URL": ""}
     command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
     subprocess.run(command, cwd=ROOT, env=env, check=True)
     assert [path.name for path in folder.glob(f"{FILE}*")] == [FILE], "all of it is in one file"
-    return folder / FILE
