@@ -30,6 +30,8 @@ from mqadmin.lag.history import LagSample, appended
 from mqadmin.lag.models import LagHistory
 from mqadmin.observing.gateway import QueueReading
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
+from mqadmin.replays.models import ReplayJob
+from mqadmin.replays.states import Target
 from mqadmin.retries.models import FailedAttempt
 from remoting.wire.names import SCHEDULE_TOPIC
 from remoting.wire.stored_message import StoredMessage
@@ -254,6 +256,12 @@ def make_dead_letters(cluster: Cluster, group: str, messages: Sequence[StoredMes
     )
     end = messages[-1].queue_offset + 1
     write(cluster, queue, QueueReading(tuple(messages), end, end), now)
+
+
+def make_replay(cluster: Cluster, *, now: datetime, **values: Any) -> ReplayJob:
+    """A replay to the group billing alone, as it is right after its start."""
+    fields = {"identity": "x", "group_name": "billing", "until_id": 0, "target": Target.GROUP, "rate_per_s": 100}
+    return ReplayJob.objects.create(cluster=cluster, created_at=now, stop_percent=5, **{**fields, **values})
 
 
 def make_failed_attempts(cluster: Cluster, group: str, *, now: datetime) -> None:

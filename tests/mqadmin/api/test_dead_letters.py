@@ -19,8 +19,8 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters import archive_marks, matching_rows
 from mqadmin.deadletters.models import Failure, FailureHour
 from mqadmin.people.masking import read_rules
-from mqadmin.replays.models import ReplayEntry, ReplayJob
-from mqadmin.replays.states import EntryState, Target
+from mqadmin.replays.models import ReplayEntry
+from mqadmin.replays.states import EntryState
 from remoting.wire.properties import Property
 from tests.support import console_rows as seed
 from tests.support.dead_letter_brokers import dead_message
@@ -217,18 +217,7 @@ def test_one_says_what_replays_did_with_it_and_by_which_key_that_is_found(
     http: Client, cluster: Cluster, now: datetime
 ) -> None:
     listed = get(http, "dead-letters", q="UNIQ2")["items"][0]
-    job = ReplayJob.objects.create(
-        cluster=cluster,
-        identity="x",
-        group_name="billing",
-        until_id=0,
-        target=Target.GROUP,
-        rate_per_s=1,
-        stop_percent=0,
-        created_at=now,
-        total_count=1,
-        unknown_count=1,
-    )
+    job = seed.make_replay(cluster, now=now, total_count=1, unknown_count=1)
     entry = ReplayEntry.objects.create(job=job, dead_letter_id=listed["id"], state=EntryState.UNKNOWN, words="why")
     (told,) = get(http, f"dead-letters/{listed['id']}")["replays"]
     assert (told["replay"], told["entry"], told["state"], told["words"]) == (job.pk, entry.pk, "unknown", "why")

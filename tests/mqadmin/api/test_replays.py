@@ -10,25 +10,13 @@ from django.test import Client
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.replays.models import ReplayEntry, ReplayJob
-from mqadmin.replays.states import EntryState, Target
+from mqadmin.replays.states import EntryState
 from tests.support import console_rows as seed
 
 
 @pytest.fixture
 def job(cluster: Cluster, now: datetime) -> ReplayJob:
-    job = ReplayJob.objects.create(
-        cluster=cluster,
-        identity="x",
-        group_name="billing",
-        until_id=0,
-        target=Target.GROUP,
-        rate_per_s=100,
-        stop_percent=5,
-        created_at=now,
-        total_count=3,
-        sent_count=2,
-        unknown_count=1,
-    )
+    job = seed.make_replay(cluster, now=now, total_count=3, sent_count=2, unknown_count=1)
     ReplayEntry.objects.bulk_create(
         ReplayEntry(job=job, message_id=f"m{number}", state=state)
         for number, state in enumerate((EntryState.SENT, EntryState.UNKNOWN, EntryState.SENT))
