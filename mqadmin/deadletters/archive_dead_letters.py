@@ -27,7 +27,6 @@ from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutco
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.deadletters.selection import (
-    COUNTED_MAX,
     AttemptsArgument,
     BodyArgument,
     BornSinceArgument,
@@ -113,8 +112,8 @@ def _preview(found: Selected, now: dict[str, bool]) -> Preview[Selected]:
         raise ActionRefused(_("No dead letter of the group is selected."))
     warnings = []
     if has_more:
-        text = _("More than %(n)d have this text; the figure here is that of the first.")
-        warnings.append(text % {"n": COUNTED_MAX})
+        text = _("More than %(n)d are selected; the figure here is that of the first.")
+        warnings.append(text % {"n": count})
     if count > ROWS_MAX:
         words = _("One run takes %(n)d: run it again for the others.")
         warnings.append(words % {"n": ROWS_MAX})

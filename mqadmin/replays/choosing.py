@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter, Failure
-from mqadmin.deadletters.selection import counted, selected
+from mqadmin.deadletters.selection import counted, estimated, selected
 from mqadmin.replay_files.models import FileMessage, ReplayFile
 from mqadmin.replay_files.selectors import of_group
 from mqadmin.replays.models import ReplayEntry
@@ -36,7 +36,8 @@ class OriginTag(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`count`: how many can be sent; with `has_more` there are more, uncounted. `origins`: where they came from,
+    """`count`: how many can be sent; with `has_more` there are more, uncounted, all together about `estimate`, and the
+    other figures are those of the first. `origins`: where they came from,
     `tags`: with which tags, TAGS_MAX at most; those of a file are not looked at.
 
     `sample`: message ids. `large_count`: bodies that are on the broker alone; `homeless_count`: the topic of these is
@@ -52,6 +53,7 @@ class Chosen:
     homeless_count: int
     tags: tuple[OriginTag, ...] = ()
     has_more: bool = False
+    estimate: int | None = None
     wrong_count: int = 0
     changed_count: int = 0
     others_count: int = 0
@@ -77,6 +79,7 @@ def chosen_of_index(cluster: Cluster, group: str, selection: Mapping[str, Any], 
     return Chosen(
         count=counts["all"],
         has_more=has_more,
+        estimate=estimated(cluster, group, selection) if has_more else None,
         origins=tuple(sorted(topics[:TOPICS_MAX])),
         tags=_tags(named),
         sample=tuple(row.message_id for row in found.after(None, SAMPLE_SIZE)),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from mqadmin.deadletters.selection import COUNTED_MAX
 from mqadmin.replays.dry_run import DryRun
 from mqadmin.replays.states import Target
 
@@ -43,10 +42,15 @@ def _tag_words(found: DryRun) -> str:
 WARNINGS = (
     DryRunWarning(
         "uncounted",
-        lambda found: COUNTED_MAX if found.chosen.has_more else 0,
+        lambda found: found.chosen.count if found.chosen.has_more else 0,
         gettext_lazy(
-            "More than %(n)d have this text; all of them are sent, and the figures here are those of the first."
+            "More than %(n)d are selected; all of them are sent, and the figures here are those of the first."
         ),
+    ),
+    DryRunWarning(
+        "estimated",
+        lambda found: found.chosen.estimate or 0,
+        gettext_lazy("By the counts of their failures these are about %(n)d, with what is archived."),
     ),
     DryRunWarning(
         "closed",

@@ -1,6 +1,6 @@
 """Whether a replay to a topic of choice would show bodies to somebody from whom they are hidden.
 
-The start refuses what it finds in the selection; of a text it looks at the first hits alone, so every entry is judged
+The start refuses what it finds in the selection; of very many it looks at the first alone, so every entry is judged
 again when it is claimed, by the role that the selection keeps.
 """
 
@@ -16,7 +16,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.masked_rows import with_hidden_body
 from mqadmin.deadletters.models import DeadLetter
-from mqadmin.deadletters.selection import selected
+from mqadmin.deadletters.selection import counted, selected
 from mqadmin.people.masking import is_masked
 from mqadmin.people.roles import Role
 from mqadmin.replay_files.selectors import of_group
@@ -26,17 +26,17 @@ from remoting.wire.names import dlq_topic
 
 
 def has_hidden(cluster: Cluster, group: str, selection: Mapping[str, Any], *, until_id: int, role: Role | None) -> bool:
-    """Returns whether the role may not see a body of the selection; of a text, in one bounded look."""
+    """Returns whether the role may not see a body of the selection: of very many, of the first of them."""
     rules = settings.MQADMIN_MASKED
     if "file" in selection:
         lines = of_group(selection["file"], group).filter(problem="")
         dead = DeadLetter.objects.filter(pk__in=lines.filter(dead_letter__isnull=False).values("dead_letter"))
         return with_hidden_body(lines, rules, role).exists() or with_hidden_body(dead, rules, role).exists()
     found = selected(cluster, group, selection, until_id=until_id)
-    hidden = with_hidden_body(found.rows, rules, role)
     if isinstance(found, NewestRows):
-        return hidden.exists()
-    return bool(replace(found, rows=hidden).look(None, 1).rows)
+        first, _ = counted(found)
+        return with_hidden_body(first, rules, role).exists()
+    return bool(replace(found, rows=with_hidden_body(found.rows, rules, role)).look(None, 1).rows)
 
 
 def is_hidden(job: ReplayJob, entry: ReplayEntry) -> bool:

@@ -23,6 +23,7 @@ NOTHING = DryRun(
 )
 CAUSES: dict[str, dict[str, Any]] = {
     "uncounted": {"has_more": True},
+    "estimated": {"estimate": 9},
     "closed": {"closed": ("orders", "refunds")},
     "wrong_lines": {"wrong_count": 1},
     "changed_lines": {"changed_count": 2},

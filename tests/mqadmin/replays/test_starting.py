@@ -17,6 +17,7 @@ from mqadmin.actions.arguments import InvalidArguments
 from mqadmin.actions.declaration import ActionRefused, Preview
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.clusters.models import Cluster, Group, Member, Subscription
+from mqadmin.deadletters import selection
 from mqadmin.deadletters.models import DeadLetter, Failure
 from mqadmin.deadletters.signals import DeadLettersIndexed
 from mqadmin.observing.gateway import DelayReading, QueueReading
@@ -400,3 +401,27 @@ def test_a_message_that_fails_at_several_attempts_counts_once(broker: GroupBroke
     job.refresh_from_db()
     first.refresh_from_db()
     assert (job.failed_count, job.dead_again_count, first.failed_attempt) == (1, 1, 3)
+
+
+def test_very_many_are_not_all_counted_and_the_dry_run_says_so(
+    broker: GroupBroker, admin_user: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "ROWS_COUNTED_MAX", 2)
+    preview = look(admin_user)
+    assert preview.changes[0].after["messages_selected"] == 2
+    assert (preview.plan.chosen.has_more, preview.plan.chosen.ledger_count) == (True, None)
+    words = " ".join(preview.warnings)
+    assert "More than 2 are selected; all of them are sent" in words
+    assert "these are about 3, with what is archived" in words
+    # Of a time nobody has a count.
+    since = look(admin_user, since="2020-01-01T00:00:00Z")
+    assert (since.plan.chosen.has_more, since.plan.chosen.estimate) == (True, None)
+
+
+def test_a_dry_run_that_counts_all_does_not_estimate(
+    broker: GroupBroker, admin_user: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "ROWS_COUNTED_MAX", 3)
+    preview = look(admin_user)
+    assert preview.changes[0].after["messages_selected"] == 3
+    assert (preview.plan.chosen.has_more, preview.plan.chosen.estimate) == (False, None)
