@@ -30,6 +30,8 @@ def write_words(apps: Apps, _schema_editor: BaseDatabaseSchemaEditor) -> None:
         with transaction.atomic():
             rows = list(
                 texts.objects.filter(pk__gt=last)
+                # The index may write the words of one anew meanwhile, when its reason comes: that waits, and is the last.
+                .select_for_update(of=("self",))
                 .select_related("dead_letter__kept")
                 .defer("body", "dead_letter__kept__body")
                 .order_by("pk")[:ROWS_AT_ONCE]
