@@ -232,11 +232,11 @@ class _Step:
             return False
         topics = {place for entry in entries if (place := self._topic_of(entry))}
         self._runner.run(self._routes.learn(self._gateway, sorted(topics)))
-        claimed_s = time.monotonic()
+        claimed_s, claimed_at = time.monotonic(), timezone.now()
         claimed = self._claim(entries)
         if not claimed:
             return True
-        batch = Batch(claimed, contents_of([one.entry for one in claimed]), claimed_s)
+        batch = Batch(claimed, contents_of([one.entry for one in claimed]), claimed_s, claimed_at)
         masters = dict(job.cluster.brokers.filter(broker_id=0).values_list("name", "address"))
         sender = Sender(self._gateway, job, self._routes, masters, limits.send_within_s)
         outcomes = self._runner.run(sender.send(batch, self._pace))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from types import SimpleNamespace
+
 import pytest
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.people.masking import read_rules
+from mqadmin.replays import sending
 from mqadmin.replays.driving import drive_step
 from mqadmin.replays.limits import ReplayLimits
 from mqadmin.replays.models import ReplayEntry, ReplayJob
@@ -100,6 +104,20 @@ def test_what_a_broker_reads_only_after_it_was_looked_for_is_not_sent_again(
     drive(job, LIMITS)
     assert outcomes(job) == [("sent", "")] * 3
     assert set(scripted.copies().values()) == {1}
+
+
+def test_a_machine_that_slept_after_the_claim_sends_nothing(
+    silent_cluster: Cluster, scripted: ReplayBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept_s = [LIMITS.send_within_s + 1]
+    clock = SimpleNamespace(now=lambda: timezone.now() + timedelta(seconds=slept_s[0]))
+    monkeypatch.setattr(sending, "timezone", clock)
+    job = replay_of(silent_cluster, 2)
+    drive_step(job.pk, LIMITS)
+    assert (scripted.stored, outcomes(job)) == ([], [("waiting", "")] * 2)
+    slept_s[0] = 0
+    drive(job, LIMITS)
+    assert outcomes(job) == [("sent", "")] * 2
 
 
 def test_more_than_were_counted_is_not_said_as_missing(silent_cluster: Cluster, scripted: ReplayBroker) -> None:
