@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from mqadmin.clusters.models import Group
 from mqadmin.console.conflict_sentences import conflict_lines
+from mqadmin.lag import passed
 from mqadmin.lag.models import GroupSample
 from mqadmin.lag.packing import QueueSample, Sampled, pack
 from mqadmin.subscriptions.consistency import Finding, FindingKind
@@ -116,3 +120,30 @@ def test_offsets_that_were_moved_back_are_named_beside_the_bound(since: datetime
     found = finding(FindingKind.EXPRESSION, since)
     (line,) = conflict_lines([found], [Skipped(SkippedMethod.PROGRESS_PASSED, 12_400, since, count)])
     assert words in line.skipped
+
+
+def test_what_was_counted_is_not_counted_again_for_the_next_viewer(
+    consuming: Group, since: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked: list[object] = []
+    committed = passed._committed
+
+    def counted(packed: bytes) -> object:
+        unpacked.append(packed)
+        return committed(packed)
+
+    monkeypatch.setattr(passed, "_committed", counted)
+    for minute in range(100):
+        sampled(consuming, since + timedelta(minutes=minute), QueueSample("broker-a", 0, 5 * minute, 1000))
+    conflict = finding(FindingKind.EXPRESSION, since)
+    first = skipped(consuming, conflict)
+    assert (first.at_most, len(unpacked)) == (950, 100)
+    with CaptureQueriesContext(connection) as queries:
+        assert skipped(consuming, conflict) == first
+    assert (len(unpacked), len(queries)) == (100, 2), "the newer samples, of which there are none, and the offsets"
+    sampled(consuming, since + timedelta(minutes=100), QueueSample("broker-a", 0, 400, 1000))
+    moved_back = skipped(consuming, conflict)
+    assert len(unpacked) == 101
+    cache.clear()
+    assert skipped(consuming, conflict) == moved_back
+    assert moved_back.moved_back_count == 1
