@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 
 from mqadmin.clusters.models import Group
-from mqadmin.lag.hot_window import Gap, group_samples
+from mqadmin.lag.hot_window import Gap, TopicSample, group_samples
 from mqadmin.lag.queue_verdicts import PAST_S, QueueMoment
 from remoting.wire.bodies.message_queue import MessageQueue
 
 
 def queue_moments(group: Group, now: datetime) -> dict[MessageQueue, list[QueueMoment]]:
     """Returns the samples of each queue since PAST_S ago or the last gap, with the one that held then, oldest first."""
-    found: defaultdict[MessageQueue, list[QueueMoment]] = defaultdict(list)
-    for one in group_samples(group, now - timedelta(seconds=PAST_S), now):
+    return moments(group_samples(group, now - timedelta(seconds=PAST_S), now))
+
+
+def moments(found: Iterable[TopicSample | Gap]) -> dict[MessageQueue, list[QueueMoment]]:
+    """Returns the same of these samples. Where some brokers did not answer only their own queues have a gap.
+
+    Until they answer again these stand in the samples as they were before.
+    """
+    past: defaultdict[MessageQueue, list[QueueMoment]] = defaultdict(list)
+    silent_until_s: dict[str, int] = {}
+    for one in found:
         if isinstance(one, Gap):
-            found.clear()
+            _forget(past, one.brokers)
+            silent_until_s.update(dict.fromkeys(one.brokers, one.until_s))
             continue
         at = datetime.fromtimestamp(one.at_s, UTC)
         for sample in one.queues:
+            if one.at_s <= silent_until_s.get(sample.broker_name, one.at_s - 1):
+                continue
             queue = MessageQueue(one.topic, sample.broker_name, sample.queue_id)
-            found[queue].append(QueueMoment(at, sample, one.verdict, one.member_count))
-    return dict(found)
+            past[queue].append(QueueMoment(at, sample, one.verdict, one.member_count))
+    return dict(past)
+
+
+def _forget(past: dict[MessageQueue, list[QueueMoment]], brokers: Collection[str]) -> None:
+    """Forgets the queues of these brokers; of all, where it is not known which."""
+    for queue in [queue for queue in past if not brokers or queue.broker_name in brokers]:
+        del past[queue]

@@ -20,6 +20,8 @@ from remoting.wire.bodies.message_queue import MessageQueue
 
 # What was before has no bearing on the verdict now: growth is judged over five minutes, and has to be over for one.
 PAST_S = 2 * GROWTH_WINDOW_S
+# What was in flight then is not kept: that the group was BUSY says enough.
+_TOOK_LONG = InFlight(STANDS_S, STANDS_S, 0, 1, datetime.max.replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,6 @@ def _at(group: Group, one: QueueMoment, came_there: datetime) -> VerdictInput:
         in_flight=_TOOK_LONG if one.group_verdict == Verdict.BUSY else None,
         allowed_lag_s=group.allowed_lag_s or DEFAULT_LAG_S,
     )
-
-
-# What was in flight then is not kept: that the group was BUSY says enough.
-_TOOK_LONG = InFlight(STANDS_S, STANDS_S, 0, 1, datetime.max.replace(tzinfo=UTC))
 
 
 def _lag_before(past: Sequence[QueueMoment], now: datetime) -> int | None:
