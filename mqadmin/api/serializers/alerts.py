@@ -36,7 +36,9 @@ class AlertSerializer(serializers.Serializer[Any]):
     acknowledged_by = serializers.CharField()
     acknowledged_note = serializers.CharField()
     escalated_at = serializers.DateTimeField(allow_null=True)
-    page = serializers.SerializerMethodField(help_text="The thing's page, of a group its curves at that time.")
+    page = serializers.SerializerMethodField(
+        help_text="What happened at that time: a group's curves, else the cluster's timeline."
+    )
 
     def get_words(self, row: Alert) -> str:
         return what_words(row.rule.about, row.reading)
