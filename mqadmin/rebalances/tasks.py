@@ -15,8 +15,12 @@ logger = logging.getLogger(__name__)
 
 @shared_task
 def judge_pauses() -> None:
+    """Judges what is due on each cluster; one that fails leaves the others theirs."""
     for cluster in Cluster.objects.all():
-        judging.judge(cluster, timezone.now())
+        try:
+            judging.judge(cluster, timezone.now())
+        except Exception:
+            logger.exception("pauses of rebalances on cluster %s were not judged", cluster.name)
 
 
 @shared_task
