@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import warnings
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from fnmatch import fnmatch
@@ -14,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-from celery.exceptions import CDeprecationWarning
 from django.conf import settings
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
-from mqadmin.celery import app as celery
 from mqadmin.redis_outage import RedisOutage
 from tests.support import parallel
 from tests.support.flushing import flushable_database
@@ -64,15 +61,6 @@ def pytest_configure(config: pytest.Config) -> None:
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
         database["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
-
-
-def pytest_sessionstart() -> None:
-    """Registers all tasks, as Celery's workers do, whatever files this process reads."""
-    with warnings.catch_warnings():
-        # The broker's task names its own queue, so that it needs no route in other projects' settings.
-        warnings.simplefilter("ignore", CDeprecationWarning)
-        celery.autodiscover_tasks(force=True)
-        celery.finalize()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
