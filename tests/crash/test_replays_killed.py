@@ -6,20 +6,25 @@ TORTURE=1 pytest -s tests/crash/test_replays_killed.py      100,000 messages, a 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mqadmin.observing.gateway import Gateway, ask
+from mqadmin.replays.states import Target
 from mqadmin.supervision.processes import JOBS_AT_ONCE
 from remoting.wire.bodies.topics import TopicConfig
+from remoting.wire.names import retry_topic
 from tests.support.celery_worker import CeleryWorker
 from tests.support.children import Child
-from tests.support.migrated import bring_migrated_database
+from tests.support.migrated import FILE, bring_migrated_database
 from tests.support.our_broker import OurBroker
 from tests.support.redis_server import RedisServer
 from tests.support.replay_ledger import Onlooker, agreement, stored_count, stored_places
@@ -33,6 +38,8 @@ QUEUES = 4
 TOPIC, OTHER = "orders", "refunds"
 # Of the replay that the worker drives: slow enough for all that happens under way, then fast.
 DEPLOYED, SLOWLY, FAST = 2000, 20, 1000
+# Of the replay whose workers are killed: half a second's worth is being sent at any moment.
+TO_GROUP, TO_GROUP_RATE = 3000, 300
 WITHIN_S = 3600.0 if IS_LONG else 300.0
 ROOT = Path(__file__).parents[2]
 
@@ -59,6 +66,12 @@ class Replay:
     def stop(self) -> None:
         if self._child is not None:
             self._child.kill()
+
+    def count(self, query: str) -> int:
+        """Returns the one number that a query of the database gives."""
+        file = Path(self.env["MQADMIN_DATA"]) / FILE
+        with contextlib.closing(sqlite3.connect(file, timeout=60)) as database:
+            return int(database.execute(query).fetchone()[0])
 
     def _command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "tests.support.replay_process", *arguments]
@@ -153,6 +166,65 @@ def test_a_replay_stays_paused_over_a_deploy_and_ends_over_kills_of_redis_and_th
     found = agreement(told, onlooker.seen)
     assert onlooker.seen == lies
     assert found.sent_count + found.unknown_count == DEPLOYED
+
+
+def test_a_replay_to_the_group_alone_ends_over_kills_of_its_workers(
+    tmp_path: Path, replay: Replay, redis_server: RedisServer
+) -> None:
+    worker = CeleryWorker("jobs", "jobs", tmp_path, replay.env, JOBS_AT_ONCE, app="tests.support.quick_replays")
+    beat = [sys.executable, "-m", "celery", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile="]
+    retries = retry_topic("billing")
+    left_counts: list[int] = []
+    children: list[psutil.Process] = []
+
+    def kill_when(happens: Callable[[], bool], kill: Callable[[], None]) -> None:
+        wait_until(happens, WITHIN_S, "the moment of a kill")
+        children.extend(psutil.Process(worker.pid).children(recursive=True))
+        kill()
+        left_counts.append(replay.count("SELECT COUNT(*) FROM mq_replays_replayentry WHERE state = 'sending'"))
+        if not worker.is_running:
+            worker.start()
+
+    def kill_what_drives() -> None:
+        for process in children:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    def has_ledger() -> bool:
+        return replay.count("SELECT total_count FROM mq_replays_replayjob") > 0
+
+    def is_over() -> bool:
+        return replay.count("SELECT state = 'done' FROM mq_replays_replayjob") == 1
+
+    with OurBroker(tmp_path / "store") as broker, worker:
+        make_topic(broker, TOPIC)
+        with Onlooker(broker.namesrv, TOPIC, "billing") as group, Onlooker(broker.namesrv, TOPIC) as others:
+            seed = (broker.namesrv, broker.broker, TOPIC, str(TO_GROUP), str(TO_GROUP_RATE), Target.GROUP.value)
+            number = replay.ask("seed", *seed)
+            ticks = Child(beat, tmp_path / "beat.log", cwd=ROOT, env=replay.env)
+            try:
+                kill_when(has_ledger, worker.kill)
+                kill_when(lambda: stored_count(broker.broker, retries, 1) > TO_GROUP // 10, worker.kill)
+                kill_when(lambda: stored_count(broker.broker, retries, 1) > TO_GROUP // 3, kill_what_drives)
+                # What drives goes on for a moment, beside the worker that comes after it.
+                kill_when(lambda: stored_count(broker.broker, retries, 1) > TO_GROUP // 3 * 2, worker.kill_main)
+                wait_until(is_over, WITHIN_S, "the end of the replay")
+            finally:
+                ticks.stop()
+            wait_until(
+                lambda: group.seen_count >= stored_count(broker.broker, retries, 1), WITHIN_S, "what the group sees"
+            )
+            wait_until(lambda: not any(one.is_running() for one in children), WITHIN_S, "the end of what was killed")
+        told = json.loads(replay.ask("ledger", number))
+        lies = stored_places(broker.broker, retries, 1)
+        assert (stored(broker), dict(others.seen)) == (0, {})
+    assert told["total_count"] == TO_GROUP
+    found = agreement(told, group.seen)
+    assert group.seen == lies
+    # All that the kills left on its way has an outcome: those that are not known are said to be.
+    assert found.sent_count + found.unknown_count == TO_GROUP
+    assert sum(left_counts) > 0
+    print(f"{found}; on their way at each kill: {left_counts}")
 
 
 def make_topic(broker: OurBroker, name: str) -> None:

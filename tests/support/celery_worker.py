@@ -14,7 +14,10 @@ READY_WITHIN_S = 120.0
 
 
 class CeleryWorker:
-    """Starts on entering and is ready then; stops on leaving. `env` says which Redis and which name server."""
+    """Starts on entering and is ready then; stops on leaving. `env` says which Redis and which name server.
+
+    `app`: the module of another Celery application than the project's.
+    """
 
     def __init__(
         self,
@@ -24,9 +27,10 @@ class CeleryWorker:
         env: dict[str, str],
         concurrency: int = 1,
         options: tuple[str, ...] = (),
+        app: str = "mqadmin",
     ) -> None:
         self._command = [
-            *(sys.executable, "-m", "celery", "-A", "mqadmin", "worker"),
+            *(sys.executable, "-m", "celery", "-A", app, "worker"),
             *("-Q", queue, "-n", f"{name}@%h", "-c", str(concurrency), "-l", "INFO"),
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),
             *options,
@@ -36,6 +40,10 @@ class CeleryWorker:
         self._child: Child | None = None
 
     def __enter__(self) -> CeleryWorker:
+        return self.start()
+
+    def start(self) -> CeleryWorker:
+        """Also after a kill."""
         self._child = Child(self._command, self._log, cwd=ROOT, env=self._env)
         wait_until(lambda: " ready." in self._running().output(), READY_WITHIN_S, "the worker's line `ready`")
         return self
@@ -68,6 +76,12 @@ class CeleryWorker:
     def ended(self) -> int:
         """Its exit code, after a signal that was sent already."""
         return self._child.ended() if self._child is not None else 0
+
+    def kill(self) -> None:
+        """SIGKILL to the main process and all that it started, as when the machine goes."""
+        self._running()
+        assert self._child is not None
+        self._child.kill()
 
     def kill_main(self) -> None:
         """SIGKILL to the main process alone, as the kernel or an operator would."""

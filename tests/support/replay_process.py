@@ -1,6 +1,6 @@
 """A process that works on a replay, for tests that kill it: `python -m tests.support.replay_process WHAT …`.
 
-seed NAMESRV ADDRESS TOPIC COUNT RATE    dead letters of that topic, and a replay of them; its number
+seed NAMESRV ADDRESS TOPIC COUNT RATE [TARGET]    dead letters of that topic, and a replay of them; its number
 drive NUMBER                             drives it to its end
 say ACTION NUMBER [NAME=VALUE…]          somebody pauses it, resumes it: `pause_replay`; the outcome
 ledger NUMBER                            its counts and entries as JSON
@@ -39,7 +39,7 @@ LIMITS = ReplayLimits(
 BATCH = 1000
 
 
-def seed(namesrv: str, address: str, topic: str, count: int, rate: int) -> int:
+def seed(namesrv: str, address: str, topic: str, count: int, rate: int, target: str = Target.ORIGIN) -> int:
     now = timezone.now()
     cluster, is_new = Cluster.objects.get_or_create(name="there", defaults={"namesrv": namesrv})
     if is_new:
@@ -77,7 +77,7 @@ def seed(namesrv: str, address: str, topic: str, count: int, rate: int) -> int:
         group_name="billing",
         selection={"failure": failure.pk},
         until_id=last,
-        target=Target.ORIGIN,
+        target=target,
         rate_per_s=rate,
         stop_percent=0,
         created_at=now,
@@ -111,8 +111,8 @@ def ledger(number: int) -> bytes:
 
 def main(what: str, *arguments: str) -> None:
     if what == "seed":
-        namesrv, address, topic, count, rate = arguments
-        print(seed(namesrv, address, topic, int(count), int(rate)))
+        namesrv, address, topic, count, rate, *target = arguments
+        print(seed(namesrv, address, topic, int(count), int(rate), *target))
     elif what == "drive":
         drive(int(arguments[0]))
     elif what == "say":
