@@ -15,13 +15,16 @@ from django.utils import timezone
 from mqadmin.clusters import models
 from mqadmin.deadletters import indexing
 from mqadmin.deadletters import tasks as index_tasks
-from mqadmin.deadletters.models import DeadLetter
+from mqadmin.deadletters.bodies import body_of
+from mqadmin.deadletters.models import DeadLetter, Failure
 from mqadmin.observing import sampling
+from mqadmin.people.roles import Role
 from mqadmin.replays import tasks
 from mqadmin.replays.driving import drive_step
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.states import EntryState, JobState
 from tests.journeys.acting import Act, act, cluster, java  # noqa: F401 - fixtures
+from tests.support.failing_group import FailingGroup
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -44,6 +47,16 @@ def is_done(job: ReplayJob) -> bool:
     drive_step(job.pk)
     job.refresh_from_db()
     return job.state == JobState.DONE
+
+
+def replayed(act: Act, group: str, target: str, **which: Any) -> ReplayJob:
+    """Returns the replay of these when it has ended."""
+    result = act("start_replay", group=group, target=target, skip_replayed="no", **which)
+    assert result.outcome == "done", result
+    assert result.items[0].after is not None
+    job = ReplayJob.objects.get(pk=result.items[0].after["replay"])
+    wait_until(lambda: is_done(job), 90, "the replay's end")
+    return job
 
 
 def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(java, cluster, fresh, act: Act) -> None:
@@ -73,11 +86,7 @@ def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(ja
     ):
         if body == "mended":
             assert act("mend_dead_letter", dead_letter=dead.pk, body=body).outcome == "done"
-        result = act("start_replay", group=group, target=target, ids=str(dead.pk), skip_replayed="no")
-        assert result.outcome == "done", result
-        assert result.items[0].after is not None
-        job = ReplayJob.objects.get(pk=result.items[0].after["replay"])
-        wait_until(lambda job=job: is_done(job), 90, "the replay's end")
+        job = replayed(act, group, target, ids=str(dead.pk))
         entry = ReplayEntry.objects.get(job=job)
         assert (entry.state, entry.words) == (EntryState.SENT, "")
         (*_, got) = java.wait_consumed(healed_count, healed, within_s=90)
@@ -87,6 +96,46 @@ def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(ja
         assert len(java.consumed(bystander)) == seen_count
     for name in (bystander, healed, producer):
         java.stop(name)
+
+
+def test_what_our_own_consumer_fails_on_is_grouped_mended_and_replayed(cluster, fresh, act: Act) -> None:
+    topic, group, other = fresh("failing"), fresh("failers"), fresh("others")
+    there = models.Cluster.objects.get(name="there")
+    with FailingGroup(cluster, topic, group) as failers, FailingGroup(cluster, topic, other) as bystanders:
+        bystanders.heal()
+        failers.send_and_fail("bad 1", "bad 2")
+        bystanders.wait_consumed("bad 1", "bad 2")
+
+        def indexed() -> bool:
+            index(there)
+            return DeadLetter.objects.filter(group_name=group).count() == 2
+
+        wait_until(indexed, 90, "the dead letters in the index")
+        rows = {body_of(one, Role.ADMIN).text: one for one in DeadLetter.objects.select_related("kept")}
+        assert rows.keys() == {"bad 1", "bad 2"}
+        assert {(one.origin_topic, one.tag) for one in rows.values()} == {(topic, "paid")}
+        failure = Failure.objects.get(group_name=group)
+        assert failure.dead_count == 2
+        # Apache's brokers keep no reason, and this group is no listener of the project.
+        assert failure.failure_class.rpartition(".")[2] == ("PaymentTimeout" if cluster.name == "ours" else "")
+        failers.heal()
+        seen = ["bad 1", "bad 2"]
+        # The whole failure; then one of it, mended; each to the group alone. In the end to everybody.
+        for target, which, bodies in (
+            ("group", {"failure": failure.pk}, ("bad 1", "bad 2")),
+            ("group", {"ids": str(rows["bad 1"].pk)}, ("mended",)),
+            ("origin", {"ids": str(rows["bad 2"].pk)}, ("bad 2",)),
+        ):
+            if bodies == ("mended",):
+                assert act("mend_dead_letter", dead_letter=rows["bad 1"].pk, body="mended").outcome == "done"
+            expected = [*failers.consumed, *bodies]
+            job = replayed(act, group, target, **which)
+            assert (job.sent_count, job.total_count) == (len(bodies), len(bodies))
+            failers.wait_consumed_times(expected.count(bodies[-1]), *bodies)
+            seen += bodies if target == "origin" else ()
+            bystanders.wait_consumed_times(seen.count("bad 2"), "bad 2")
+            assert sorted(failers.consumed) == sorted(expected)
+            assert sorted(bystanders.consumed) == sorted(seen)
 
 
 def exported(http: Client, group: str) -> list[dict[str, Any]]:
@@ -129,11 +178,7 @@ def test_a_file_is_replayed_line_by_line_to_the_failed_group_alone_and_to_the_to
     answer = admin_client.post("/api/v1/clusters/there/replay-files", content, content_type="application/jsonl")
     assert (answer.status_code, answer.json()["wrong_count"]) == (201, 3)
     for target, healed_count, seen_count in (("group", 2, seen), ("origin", 4, seen + 2)):
-        result = act("start_replay", group=group, target=target, file=answer.json()["id"], skip_replayed="no")
-        assert result.outcome == "done", result
-        assert result.items[0].after is not None
-        job = ReplayJob.objects.get(pk=result.items[0].after["replay"])
-        wait_until(lambda job=job: is_done(job), 90, "the replay's end")
+        job = replayed(act, group, target, file=answer.json()["id"])
         entries = ReplayEntry.objects.filter(job=job)
         assert dict(entries.values_list("line", "state")) == {
             1: EntryState.SENT,

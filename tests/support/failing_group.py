@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from consumer.engine.message import Message
 from consumer.engine.push_consumer import PushConsumer
 from tests.journeys.shop import WARM_UP, Shop
+from tests.support.apache import ApacheRocketMQ
 from tests.support.our_broker import OurBroker
 from tests.support.waiting import wait_until
 
@@ -30,7 +31,13 @@ class FailingGroup:
     """
 
     def __init__(
-        self, cluster: OurBroker, topic: str, group: str, *, retries: int = 0, is_orderly: bool = False
+        self,
+        cluster: OurBroker | ApacheRocketMQ,
+        topic: str,
+        group: str,
+        *,
+        retries: int = 0,
+        is_orderly: bool = False,
     ) -> None:
         self.shop = Shop(cluster, topic, group)
         self.consumed: list[str] = []
