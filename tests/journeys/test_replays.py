@@ -111,7 +111,8 @@ def test_what_our_own_consumer_fails_on_is_grouped_mended_and_replayed(cluster, 
             return DeadLetter.objects.filter(group_name=group).count() == 2
 
         wait_until(indexed, 90, "the dead letters in the index")
-        rows = {body_of(one, Role.ADMIN).text: one for one in DeadLetter.objects.select_related("kept")}
+        dead = DeadLetter.objects.filter(group_name=group).select_related("kept")
+        rows = {body_of(one, Role.ADMIN).text: one for one in dead}
         assert rows.keys() == {"bad 1", "bad 2"}
         assert {(one.origin_topic, one.tag) for one in rows.values()} == {(topic, "paid")}
         failure = Failure.objects.get(group_name=group)
