@@ -80,6 +80,7 @@ def test_totals_add_up_whatever_becomes_of_each_message(
         scripted.reads = reads
         scripted.stored.clear()
         scripted.queues_held.clear()
+        scripted.unread.clear()
         for happening in happenings:
             happen(happening, job, monkeypatch)
             check(job, scripted)
