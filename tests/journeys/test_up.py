@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -17,7 +15,6 @@ import psutil
 import pytest
 
 from tests.support.asking import has_route
-from tests.support.broker_probe import BrokerProbe
 from tests.support.install import READY_WITHIN_S, ROOT, Install
 from tests.support.tools import require
 from tests.support.waiting import wait_until
@@ -35,9 +32,6 @@ ROLES = (
     "jobs@",
     " beat ",
 )
-# What an idle install may take of a machine, and for how long it is looked at.
-MEMORY_BAR_MB = 1300.0
-IDLE_S = 20.0
 
 
 @pytest.fixture(autouse=True)
@@ -101,38 +95,6 @@ def test_up_ended_by_ctrl_c_and_by_a_kill_leaves_nothing_behind_and_says_the_pas
         wait_until(is_gone, what="all gone after kill -9 of the parent")
         install.start()
         assert has_route(install.namesrv)
-
-
-def test_up_idle_with_instances_and_the_worker_of_reports_stays_within_its_memory(tmp_path: Path) -> None:
-    require(importlib.util.find_spec("pyspark"), "no pyspark: install requirements/reports.txt")
-    with Install(tmp_path / "data", env={"MQADMIN_APPS": "examples.shop"}) as install:
-        assert install.children("reports@")
-        probe = BrokerProbe(install.broker)
-        wait_until(lambda: len(probe.members("billing")) == len(probe.members("mailing")) == 2, what="the instances")
-        looked_until = time.monotonic() + IDLE_S
-        taken = memory_mb(install)
-        while time.monotonic() < looked_until:
-            time.sleep(1)
-            taken = max(taken, memory_mb(install), key=lambda found: sum(found.values()))
-        print(f"\nidle: {sum(taken.values()):.0f} MB {taken}")
-        assert sum(taken.values()) <= MEMORY_BAR_MB, taken
-
-
-def memory_mb(install: Install) -> dict[str, float]:
-    """What the machine gives to each child of `up` and all below it; pages that forks share are shared out (PSS)."""
-    found = {"up": pss_mb(psutil.Process(install.pid))}
-    for child in install.children():
-        command = " ".join(child.cmdline())
-        name = next((role for role in (*ROLES, "reports@") if role in command), command)
-        found[name] = sum(map(pss_mb, [child, *child.children(recursive=True)]))
-    return found
-
-
-def pss_mb(process: psutil.Process) -> float:
-    try:
-        return float(process.memory_full_info().pss) / 1e6
-    except psutil.NoSuchProcess:
-        return 0.0
 
 
 def is_pythons_own_end(output: str) -> bool:
