@@ -12,6 +12,8 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 import psutil
@@ -39,7 +41,7 @@ TOPIC, OTHER = "orders", "refunds"
 # Of the replay that the worker drives: slow enough for all that happens under way, then fast.
 DEPLOYED, SLOWLY, FAST = 2000, 20, 1000
 # Of the replay whose workers are killed: half a second's worth is being sent at any moment.
-TO_GROUP, TO_GROUP_RATE = 3000, 300
+TO_GROUP, TO_GROUP_RATE = (100_000, 2000) if IS_LONG else (3000, 300)
 WITHIN_S = 3600.0 if IS_LONG else 300.0
 ROOT = Path(__file__).parents[2]
 
@@ -193,6 +195,9 @@ def test_a_replay_to_the_group_alone_ends_over_kills_of_its_workers(
     def has_ledger() -> bool:
         return replay.count("SELECT total_count FROM mq_replays_replayjob") > 0
 
+    def has_stored(count: int) -> bool:
+        return stored_count(broker.broker, retries, 1) > count
+
     def is_over() -> bool:
         return replay.count("SELECT state = 'done' FROM mq_replays_replayjob") == 1
 
@@ -204,10 +209,11 @@ def test_a_replay_to_the_group_alone_ends_over_kills_of_its_workers(
             ticks = Child(beat, tmp_path / "beat.log", cwd=ROOT, env=replay.env)
             try:
                 kill_when(has_ledger, worker.kill)
-                kill_when(lambda: stored_count(broker.broker, retries, 1) > TO_GROUP // 10, worker.kill)
-                kill_when(lambda: stored_count(broker.broker, retries, 1) > TO_GROUP // 3, kill_what_drives)
-                # What drives goes on for a moment, beside the worker that comes after it.
-                kill_when(lambda: stored_count(broker.broker, retries, 1) > TO_GROUP // 3 * 2, worker.kill_main)
+                # After the last one, what drives goes on for a moment, beside the worker that comes after it.
+                kinds = cycle((worker.kill, kill_what_drives, worker.kill_main))
+                for kill_number, kill in zip(range(1, KILLS + 1), kinds, strict=False):
+                    sent = TO_GROUP * kill_number // (KILLS + 1)
+                    kill_when(partial(has_stored, sent), kill)
                 wait_until(is_over, WITHIN_S, "the end of the replay")
             finally:
                 ticks.stop()
