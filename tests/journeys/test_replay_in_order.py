@@ -1,9 +1,9 @@
 """A replay to a group of our own consumer that consumes in order: what its broker makes of it, what a dry run says."""
 
+# ruff: noqa: F811 - fixtures are imported and asked for by the same name
+
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +15,8 @@ from mqadmin.actions.declaration import ActionRefused, Preview
 from mqadmin.clusters.models import Cluster, Member
 from mqadmin.observing import sampling
 from mqadmin.replays.states import Target
+from tests.journeys.replay_stage import broker, there  # noqa: F401 - fixtures
 from tests.mqadmin.replays.test_driving import finish, make_dead, make_job, states
-from tests.support import console_rows as seed
 from tests.support.callers import caller
 from tests.support.failing_group import FailingGroup
 from tests.support.our_broker import OurBroker
@@ -27,20 +27,6 @@ pytestmark = [pytest.mark.journey, pytest.mark.django_db(transaction=True)]
 
 DLQ = "%DLQ%billing"
 MESSAGES = 3
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[OurBroker]:
-    with OurBroker(tmp_path / "store", "async") as broker:
-        yield broker
-
-
-@pytest.fixture
-def there(broker: OurBroker) -> Cluster:
-    now = timezone.now()
-    there = seed.make_cluster("there", now=now, namesrv=broker.namesrv)
-    seed.make_broker(there, "broker-a", now=now, address=broker.broker)
-    return there
 
 
 def look(person: AbstractUser, target: str = "group") -> Preview[Any]:

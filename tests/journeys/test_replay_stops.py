@@ -1,13 +1,11 @@
 """A replay to a group of our own consumer that fails on everything again: it stops by itself before any is dead."""
 
-from __future__ import annotations
+# ruff: noqa: F811 - fixtures are imported and asked for by the same name
 
-from collections.abc import Iterator
-from pathlib import Path
+from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import AbstractUser
-from django.utils import timezone
 
 from mqadmin.actions import runner
 from mqadmin.clusters.models import Cluster
@@ -17,8 +15,8 @@ from mqadmin.replays.limits import ReplayLimits
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.states import JobState, Target
 from mqadmin.retries.indexing import index_step
+from tests.journeys.replay_stage import broker, there  # noqa: F401 - fixtures
 from tests.mqadmin.replays.test_driving import make_dead, make_job
-from tests.support import console_rows as seed
 from tests.support.callers import caller
 from tests.support.failing_group import FailingGroup
 from tests.support.our_broker import OurBroker
@@ -30,20 +28,6 @@ MESSAGES = 400
 # 20 s for all: the first failures are known long before.
 RATE = 20
 STEP = ReplayLimits(step_s=1.0)
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[OurBroker]:
-    with OurBroker(tmp_path / "store", "async") as broker:
-        yield broker
-
-
-@pytest.fixture
-def there(broker: OurBroker) -> Cluster:
-    now = timezone.now()
-    there = seed.make_cluster("there", now=now, namesrv=broker.namesrv)
-    seed.make_broker(there, "broker-a", now=now, address=broker.broker)
-    return there
 
 
 def wait_for(job: ReplayJob, state: JobState) -> None:
