@@ -1,8 +1,8 @@
 """Waits for the first cycles of today's samples: a report asked for right after a start has nothing to tell yet.
 
-Two cycles are needed: what came in and was consumed is known from one sample to the next, and a later cycle has to say
-until when that one held. The wait holds nothing: a worker that is stopped ends it at once, by its signal, and leaves
-nothing behind.
+Two cycles are needed: what came in and was consumed is known from one sample to the next. The second one has to have
+held for a second when the history is appended. The wait holds nothing: a worker that is stopped ends it at once, by its
+signal, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import date
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from mqadmin.clusters.models import Cluster
@@ -24,15 +25,17 @@ _POLL_S = 1.0
 
 
 def has_two_cycles(cluster: Cluster, day: date) -> bool:
-    """Tells whether two cycles of the cluster are over since its first sample of this day or later."""
+    """Tells whether there are two cycles, since the first sample of this day or later, that an append has now."""
     since_s = int(day_bounds(day)[0].timestamp())
     of_day = GroupSample.objects.filter(cluster=cluster, at_s__gte=since_s)
     first_s = of_day.order_by("at_s").values_list("at_s", flat=True).first()
     if first_s is None:
         return False
-    # Between one cycle and two, since cycles begin a little early or late.
-    later = SampledSpan.objects.filter(cluster=cluster, until_s__gt=first_s + CYCLE_S * 3 // 2)
-    return later.exclude(state=SpanState.FAILED).exists()
+    # Less than one cycle, since cycles begin a little early or late; what is of this second has held for no time.
+    second = SampledSpan.objects.filter(
+        cluster=cluster, until_s__gt=first_s + CYCLE_S // 2, until_s__lt=int(timezone.now().timestamp())
+    )
+    return second.exclude(state=SpanState.FAILED).exists()
 
 
 def wait_for_first_cycle(

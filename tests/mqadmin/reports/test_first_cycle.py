@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
@@ -31,9 +32,8 @@ from tests.support.waiting import wait_until
 # A process starts on a busy machine.
 WITHIN_S = 300.0
 DAY = date(2026, 11, 22)
-NOW = datetime(2026, 11, 22, 14, tzinfo=UTC)
+NOW = datetime(2026, 11, 22, 14, 5, tzinfo=UTC)
 NOW_S = int(NOW.timestamp())
-PACKED = pack(Sampled(VERDICT_RANKS[Verdict.OK], 1, 0, (QueueSample("a", 0, 4, 10, 0, 0),)))
 
 
 @pytest.fixture
@@ -49,9 +49,10 @@ def cluster(db: None, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyP
     return Cluster.objects.create(name="prod", namesrv="127.0.0.1:9876")
 
 
-def sampled(cluster: Cluster, at_s: int) -> None:
+def sampled(cluster: Cluster, at_s: int, end: int = 10) -> None:
     group, _ = Group.objects.get_or_create(cluster=cluster, name="billing", defaults={"seen_at": NOW})
-    GroupSample.objects.create(cluster=cluster, group=group, topic_name="orders", at_s=at_s, packed=PACKED)
+    packed = pack(Sampled(VERDICT_RANKS[Verdict.OK], 1, 0, (QueueSample("a", 0, 4, end, 0, 0),)))
+    GroupSample.objects.create(cluster=cluster, group=group, topic_name="orders", at_s=at_s, packed=packed)
 
 
 def cycles(cluster: Cluster, since_s: int, until_s: int, state: SpanState = SpanState.COMPLETE, note: str = "") -> None:
@@ -60,7 +61,9 @@ def cycles(cluster: Cluster, since_s: int, until_s: int, state: SpanState = Span
     )
 
 
-def test_two_cycles_are_over_when_a_later_one_says_until_when_the_second_held(cluster: Cluster) -> None:
+def test_two_cycles_are_over_when_the_second_one_has_held_for_a_second(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def are_two() -> bool:
         return first_cycle.has_two_cycles(cluster, DAY)
 
@@ -71,11 +74,24 @@ def test_two_cycles_are_over_when_a_later_one_says_until_when_the_second_held(cl
     assert not are_two(), "the day before"
     sampled(cluster, NOW_S - 30)
     cycles(cluster, NOW_S - 30, NOW_S - 30)
-    assert not are_two(), "only a first cycle"
-    cycles(cluster, NOW_S - 30, NOW_S)
     assert not are_two(), "one cycle: nothing is known to have moved"
-    cycles(cluster, NOW_S - 30, NOW_S + 30)
+    cycles(cluster, NOW_S - 30, NOW_S)
+    assert not are_two(), "the second one has held for no time"
+    monkeypatch.setattr(timezone, "now", lambda: NOW + timedelta(seconds=1))
     assert are_two()
+
+
+def test_what_moved_between_the_first_two_cycles_is_in_the_history_that_is_appended_then(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampled(cluster, NOW_S - 30, end=10)
+    sampled(cluster, NOW_S, end=25)
+    cycles(cluster, NOW_S - 30, NOW_S)
+    monkeypatch.setattr(timezone, "now", lambda: NOW + timedelta(seconds=1))
+    assert first_cycle.has_two_cycles(cluster, DAY)
+    working.append_all()
+    rows = pq.read_table(working.history().path("lag", "prod", NOW), partitioning=None).to_pylist()
+    assert [(row["ends"], (row["until"] - row["at"]).seconds) for row in rows] == [([10], 30), ([25], 1)]
 
 
 def test_the_wait_ends_with_the_second_cycle_or_at_its_limit(cluster: Cluster) -> None:
@@ -85,9 +101,9 @@ def test_the_wait_ends_with_the_second_cycle_or_at_its_limit(cluster: Cluster) -
         nonlocal time_s
         time_s += seconds
         if with_samples and time_s == 30:
-            sampled(cluster, NOW_S)
-        if with_samples and time_s == 90:
-            cycles(cluster, NOW_S, NOW_S + 60)
+            sampled(cluster, NOW_S - 60)
+        if with_samples and time_s == 60:
+            cycles(cluster, NOW_S - 60, NOW_S - 30)
 
     def wait() -> bool:
         return first_cycle.wait_for_first_cycle([cluster], DAY, pause=pause, clock=lambda: time_s)
@@ -97,7 +113,7 @@ def test_the_wait_ends_with_the_second_cycle_or_at_its_limit(cluster: Cluster) -
     assert time_s == first_cycle.FIRST_CYCLE_WAIT_S
     time_s, with_samples = 0.0, True
     assert wait()
-    assert time_s == 90
+    assert time_s == 60
 
 
 def test_a_report_of_today_asked_for_before_the_first_sample_is_made_after_it(
