@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
@@ -42,6 +43,13 @@ ENDED_WITHIN_S = 2.0
 MASTER_TIMEOUT_S = 5.0
 # A cluster may be busy with the jobs of others, or have no worker: then Spark itself would wait without end.
 EXECUTOR_WAIT_S = 600.0
+# For a JVM that computes little: its compilers would work for longer than what they compile then runs.
+LIGHT_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+)
 _STANDALONE = "spark://"
 # Spark's own name for it among the executors.
 _DRIVER = "driver"

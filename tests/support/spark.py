@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mqadmin.reports.java import NoJava, find_java
-from mqadmin.reports.spark_driver import SparkConfig, spark_session
+from mqadmin.reports.spark_driver import LIGHT_SETTINGS, SparkConfig, spark_session
 from tests.support.children import Child, free_port
 from tests.support.tools import require
 from tests.support.waiting import wait_until
@@ -33,16 +33,9 @@ def require_spark() -> None:
 
 @contextmanager
 def small_session(scratch: Path) -> Iterator[SparkSession]:
-    """A session on two threads; one partition a stage, since what tests compute has few rows.
-
-    Its JVM compiles lightly: what it computes is over before more would pay.
-    """
+    """A session on two threads; one partition a stage, since what tests compute has few rows."""
     require_spark()
-    settings = {
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
+    settings = {**LIGHT_SETTINGS, "spark.sql.shuffle.partitions": "1"}
     config = SparkConfig(master="local[2]", scratch=scratch, driver_memory_mib=512, settings=settings)
     with spark_session(config) as session:
         yield session

@@ -15,10 +15,11 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.reports import runs, working
+from mqadmin.reports import runs, spark_job, working
 from mqadmin.reports.history import GAPS, BadHistory
 from mqadmin.reports.models import MailRecipients, ReportMail, ReportRun
 from mqadmin.reports.progress import Stages
+from mqadmin.reports.spark_driver import LIGHT_SETTINGS, SparkConfig
 
 pytestmark = pytest.mark.django_db
 
@@ -80,6 +81,27 @@ def test_a_cluster_of_which_nothing_was_sampled_is_left_out(made: list[tuple[str
     working.work(run)
     assert made == [("good", DAY)]
     assert ReportRun.objects.get(pk=run.pk).figures == {"tasks": 3}
+
+
+@pytest.mark.parametrize(("spare_bytes", "expected"), [(0, LIGHT_SETTINGS), (-1, {})], ids=["little", "more"])
+def test_of_a_run_that_has_little_to_compute_spark_compiles_lightly(
+    made: list[tuple[str, date]], monkeypatch: pytest.MonkeyPatch, spare_bytes: int, expected: dict[str, str]
+) -> None:
+    found: list[SparkConfig] = []
+
+    @contextmanager
+    def session(config: SparkConfig) -> Iterator[None]:
+        found.append(config)
+        yield None
+
+    monkeypatch.setattr(working, "spark_session", session)
+    sampled("good", "other")
+    working.history().path("lag", "good", datetime(2026, 11, 21, 5, tzinfo=UTC)).write_bytes(b"12345")
+    working.history().path("lag", "other", datetime(2026, 11, 21, 5, tzinfo=UTC)).write_bytes(b"not of this run")
+    monkeypatch.setattr(spark_job, "LIGHT_BYTES_MAX", 5 + spare_bytes)
+    working.work(run_of("good"))
+    assert made == [("good", DAY)]
+    assert [config.settings for config in found] == [expected]
 
 
 def test_without_any_sample_a_person_is_told_and_a_night_is_quiet(made: list[tuple[str, date]]) -> None:
