@@ -55,7 +55,7 @@ BEFORE = timedelta(days=7)
 # What is usual is asked of two weeks, where it leads of four.
 USUAL_DAYS, TREND_DAYS = 14, 28
 GROUPS, QUEUES, HOURS = "groups", "queues", "hours"
-# Of the history's files, for one task of a shuffle: unpacked it is some 100 MB, which a heap of 1 GiB sorts without
+# Of the history's files, for one task of a shuffle: unpacked it is some 100 MB, which a heap of 2 GiB sorts without
 # spilling. What is less is joined by AQE.
 SHUFFLE_BYTES = 16 * 1024 * 1024
 SHUFFLE_TASKS_MIN, SHUFFLE_TASKS_MAX = 4, 1024
