@@ -50,6 +50,7 @@ REQUESTS = ("broker.engine.processors", "broker.engine.serving")
 FORBIDDEN: dict[str, tuple[str, ...]] = {
     "remoting.wire": ("remoting",),
     "remoting.allocation": ("remoting",),
+    "remoting.sql92": ("remoting",),
     # The shells know of no client.
     **dict.fromkeys(TALKING[1:], ("remoting.client", "remoting.allocation")),
     # Spark is for those who ask for it.
@@ -149,6 +150,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
 ALLOWED: dict[str, tuple[str, ...]] = {
     "remoting.wire": ("remoting.wire",),
     "remoting.allocation": ("remoting.allocation", "remoting.wire"),
+    "remoting.sql92": ("remoting.sql92", "remoting.wire"),
     "broker.engine": ("broker.engine",),
     "broker.engine.store": ("broker.engine.store",),
     "broker.engine.filters": ("broker.engine.filters",),

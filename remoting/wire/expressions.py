@@ -12,7 +12,7 @@ from remoting.wire.tags import TagExpression, parse_tags
 
 @dataclass(frozen=True, slots=True)
 class SqlExpression:
-    """As `MessageSelector.bySql`. Only brokers can evaluate it: what they give matches."""
+    """As `MessageSelector.bySql`. Clients leave it to brokers: what they give matches."""
 
     text: str
     tags: ClassVar[tuple[str, ...]] = ()

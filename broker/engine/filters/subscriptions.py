@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker.engine.filters.errors import FilterError
-from broker.engine.filters.property_filter import PropertyFilter
+from remoting.sql92.errors import FilterError
+from remoting.sql92.property_filter import PropertyFilter
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError

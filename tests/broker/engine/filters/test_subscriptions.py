@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from broker.engine.filters.property_filter import PropertyFilter
 from broker.engine.filters.subscriptions import EVERYTHING, SubscriptionFilters
 from broker.engine.processors.check_client_config import CheckClientConfig
 from broker.engine.serving.requests import Request
+from remoting.sql92.property_filter import PropertyFilter
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command

@@ -11,9 +11,9 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from broker.engine.filters.errors import Incomparable
-from broker.engine.filters.numbers import double_key, double_of, integer_of, long_of
-from broker.engine.filters.tree import (
+from remoting.sql92.errors import Incomparable
+from remoting.sql92.numbers import double_key, double_of, integer_of, long_of
+from remoting.sql92.tree import (
     TEXTS,
     And,
     Comparison,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.engine.filters.errors import FilterError
-from broker.engine.filters.interpreter import evaluate
-from broker.engine.filters.parser import EXPRESSION_CHARS_MAX, NESTING_MAX, OPERANDS_MAX, parse
-from broker.engine.filters.property_filter import PropertyFilter
+from remoting.sql92.errors import FilterError
+from remoting.sql92.interpreter import evaluate
+from remoting.sql92.parser import EXPRESSION_CHARS_MAX, NESTING_MAX, OPERANDS_MAX, parse
+from remoting.sql92.property_filter import PropertyFilter
 from remoting.wire.codes import ResponseCode
 
 ORDER = b"\x02size\x016\x02city\x01Tokyo\x02price\x017.5\x02note\x01it's\x02"

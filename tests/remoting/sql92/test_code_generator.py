@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.engine.filters.code_generator import LEVELS_MAX, generated
-from broker.engine.filters.interpreter import interpreted
-from broker.engine.filters.parser import OPERANDS_MAX, parse
-from broker.engine.filters.tree import (
+from remoting.sql92.code_generator import LEVELS_MAX, generated
+from remoting.sql92.interpreter import interpreted
+from remoting.sql92.parser import OPERANDS_MAX, parse
+from remoting.sql92.tree import (
     And,
     Comparison,
     Constant,

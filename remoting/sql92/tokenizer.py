@@ -13,7 +13,7 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
-from broker.engine.filters.errors import FilterError
+from remoting.sql92.errors import FilterError
 
 
 class TokenKind(Enum):

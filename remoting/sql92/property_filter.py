@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from broker.engine.filters.code_generator import generated
-from broker.engine.filters.interpreter import interpreted
-from broker.engine.filters.parser import parse
+from remoting.sql92.code_generator import generated
+from remoting.sql92.interpreter import interpreted
+from remoting.sql92.parser import parse
 
 
 class PropertyFilter:

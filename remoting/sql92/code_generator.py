@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from broker.engine.filters.errors import Incomparable
-from broker.engine.filters.numbers import finite_of, integer_of, long_of
-from broker.engine.filters.tree import (
+from remoting.sql92.errors import Incomparable
+from remoting.sql92.numbers import finite_of, integer_of, long_of
+from remoting.sql92.tree import (
     NUMBERS,
     And,
     Comparison,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 
-from broker.engine.filters.errors import Incomparable
+from remoting.sql92.errors import Incomparable
 
 INTEGER_MIN, INTEGER_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1

@@ -21,10 +21,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from broker.engine.filters.errors import FilterError
-from broker.engine.filters.numbers import INTEGER_MAX, LONG_MAX
-from broker.engine.filters.tokenizer import Token, Tokenizer, TokenKind
-from broker.engine.filters.tree import (
+from remoting.sql92.errors import FilterError
+from remoting.sql92.numbers import INTEGER_MAX, LONG_MAX
+from remoting.sql92.tokenizer import Token, Tokenizer, TokenKind
+from remoting.sql92.tree import (
     NUMBERS,
     And,
     Comparison,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from broker.engine.filters.errors import Incomparable
-from broker.engine.filters.interpreter import evaluate, interpreted
-from broker.engine.filters.parser import OPERANDS_MAX, parse
+from remoting.sql92.errors import Incomparable
+from remoting.sql92.interpreter import evaluate, interpreted
+from remoting.sql92.parser import OPERANDS_MAX, parse
 
 ORDER = {"size": "6", "city": "Tokyo", "price": "7.5", "truth": "True"}
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.engine.filters.code_generator import generated
-from broker.engine.filters.errors import FilterError, Incomparable
-from broker.engine.filters.interpreter import evaluate, interpreted
-from broker.engine.filters.parser import parse
-from broker.engine.filters.tree import Node, Not
+from remoting.sql92.code_generator import generated
+from remoting.sql92.errors import FilterError, Incomparable
+from remoting.sql92.interpreter import evaluate, interpreted
+from remoting.sql92.parser import parse
+from remoting.sql92.tree import Node, Not
 from remoting.wire.properties import encode_properties
 from remoting.wire.property_lookup import TEXT_START
 from tests.support.java import APACHE_JARS, JAVA_TESTS, java_command, require_apache
