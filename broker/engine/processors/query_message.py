@@ -2,7 +2,8 @@
 
 A key is a message's unique key, or one of the words of its KEYS; times are store times. The newest messages are
 answered, in the order in which they were stored. Unlike Apache's, the answer holds only messages that really have the
-key (there, those of the same hash come along), and times are exact to the ms (there, to the second).
+key (there, those of the same hash come along), and times are exact to the ms (there, to the second); messages of a
+topic that was deleted since are answered only where `withDeleted` asks for them (there, always).
 """
 
 from __future__ import annotations
@@ -27,7 +28,12 @@ class QueryMessage:
         header = read_header(QueryMessageHeader, command.ext_fields)
         most = UNIQUE_KEY_MESSAGES_MAX if header.unique_key_query == "true" else header.max_num
         newest_first = self._store.query_by_key(
-            header.topic, header.key, most, header.begin_timestamp, header.end_timestamp
+            header.topic,
+            header.key,
+            most,
+            header.begin_timestamp,
+            header.end_timestamp,
+            with_deleted=bool(header.with_deleted),
         )
         if not newest_first:
             text = "can not find message, maybe time range not correct"

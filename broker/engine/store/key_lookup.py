@@ -28,11 +28,16 @@ class KeyLookup:
         self._queues = queues
         self._reader = reader
 
-    def find(self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[bytes]:
-        """Returns the records that have `key` as unique key or among their keys, newest first. Raises OSError."""
+    def find(
+        self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int, *, with_deleted: bool = False
+    ) -> list[bytes]:
+        """Returns the records that have `key` as unique key or among their keys, newest first. Raises OSError.
+
+        `with_deleted`: those of before the topic was deleted, too.
+        """
         most = min(max_messages, MESSAGES_MAX)
         candidates = self._keys.find(topic, key, begin_ms, end_ms)
-        deleted_until = self._queues.deleted_until(topic)
+        deleted_until = 0 if with_deleted else self._queues.deleted_until(topic)
         found: dict[int, bytes] = {}
         found_bytes = strange_bytes = 0
         for offset in islice(candidates, CANDIDATES_MAX):

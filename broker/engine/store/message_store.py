@@ -395,12 +395,14 @@ class MessageStore:
             if isinstance(found, RecordFields):
                 yield found
 
-    def query_by_key(self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int) -> list[bytes]:
+    def query_by_key(
+        self, topic: str, key: str, max_messages: int, begin_ms: int, end_ms: int, *, with_deleted: bool = False
+    ) -> list[bytes]:
         """Returns the records that have `key` as unique key or among their keys, newest first.
 
-        At most 64 records, and half a frame in bytes.
+        At most 64 records, and half a frame in bytes. `with_deleted`: those of before the topic was deleted, too.
         """
-        return self._lookup.find(topic, key, max_messages, begin_ms, end_ms)
+        return self._lookup.find(topic, key, max_messages, begin_ms, end_ms, with_deleted=with_deleted)
 
     @property
     def last_indexed(self) -> tuple[int, int]:

@@ -123,11 +123,12 @@ class SendRequests:
         return await fan_out(dict.fromkeys(queues, end), lambda queue: queue.address, failures)
 
     async def by_key(self, address: str, topics: Iterable[str], key: str, failures: Failures) -> list[StoredMessage]:
-        """Returns the messages of the topics that have the key, as the broker's index finds them."""
+        """Returns the messages of the topics that have the key, as the broker's index finds them: also those of before
+        a topic was deleted."""
 
         async def find(topic: str) -> list[StoredMessage]:
             try:
-                return await self._admin.messages.by_key(address, topic, key)
+                return await self._admin.messages.by_key(address, topic, key, with_deleted=True)
             except BrokerRefused as error:
                 if error.code == ResponseCode.TOPIC_NOT_EXIST:
                     return []

@@ -79,12 +79,16 @@ class Messages:
         begin_ms: int = 0,
         end_ms: int = LAST_MOMENT_MS,
         count: int = LOOKUP_MESSAGES_MAX,
+        with_deleted: bool = False,
     ) -> list[StoredMessage]:
         """Returns messages of the topic with this key, stored within the times (12); LOOKUP_MESSAGES_MAX at most.
 
-        The broker looks by hash, so messages with another key that it answers are left out here.
+        The broker looks by hash, so messages with another key that it answers are left out here. `with_deleted`: those
+        of before the topic was deleted, too, as far as the log has them; Apache's brokers answer them in any case.
         """
-        found = await self._lookup(address, topic, key, begin_ms, end_ms, min(count, LOOKUP_MESSAGES_MAX))
+        found = await self._lookup(
+            address, topic, key, begin_ms, end_ms, min(count, LOOKUP_MESSAGES_MAX), with_deleted=with_deleted or None
+        )
         return [message for message in found if message.topic == topic and key in message.keys]
 
     async def by_unique_key(
@@ -179,6 +183,7 @@ class Messages:
         count: int,
         *,
         unique_key_query: str = "false",
+        with_deleted: bool | None = None,
     ) -> list[StoredMessage]:
         header = QueryMessageHeader(
             topic=topic,
@@ -187,6 +192,7 @@ class Messages:
             begin_timestamp=begin_ms,
             end_timestamp=end_ms,
             unique_key_query=unique_key_query,
+            with_deleted=with_deleted,
         )
         try:
             answer = await self._requests.ask(

@@ -15,7 +15,10 @@ class ViewMessageHeader(Header, kw_only=True):
 
 
 class QueryMessageHeader(Header, kw_only=True):
-    """12 QUERY_MESSAGE. Times are ms since the epoch, both included."""
+    """12 QUERY_MESSAGE. Times are ms since the epoch, both included.
+
+    `with_deleted`: our broker finds messages of a topic that was deleted since, too, as Apache's always does.
+    """
 
     topic: str
     key: str
@@ -23,6 +26,7 @@ class QueryMessageHeader(Header, kw_only=True):
     begin_timestamp: Int64
     end_timestamp: Int64
     unique_key_query: str | None = field(default=None, name="_UNIQUE_KEY_QUERY")
+    with_deleted: bool | None = None
 
 
 class QueryMessageResponseHeader(Header, kw_only=True):

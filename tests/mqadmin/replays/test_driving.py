@@ -62,8 +62,8 @@ def topic(broker: OurBroker) -> str:
     return make_topic(broker)
 
 
-def make_topic(broker: OurBroker, perm: int = PERM_READ_WRITE) -> str:
-    name = f"orders-{next(_names)}"
+def make_topic(broker: OurBroker, perm: int = PERM_READ_WRITE, name: str = "") -> str:
+    name = name or f"orders-{next(_names)}"
     config = TopicConfig(topic_name=name, read_queue_nums=1, write_queue_nums=1, perm=perm)
 
     async def create(gateway: Gateway) -> None:
@@ -168,6 +168,30 @@ def test_a_process_that_dies_loses_and_doubles_nothing(
     finish(job)
     assert states(job) == {"sent": 10}
     assert sorted(bodies(broker, topic)) == sorted(one.message_id for one in dead)
+
+
+def test_what_went_to_an_empty_topic_that_was_made_anew_is_found_by_its_key_and_is_not_sent_again(
+    broker: OurBroker, there: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_dead(there, 10, topic)
+    job = make_job(there)
+    send = Sender.send
+
+    async def die(self: Sender, *arguments: object) -> object:
+        await send(self, *arguments)  # type: ignore[arg-type]
+        raise Died
+
+    async def delete(gateway: Gateway) -> None:
+        assert await gateway.topics.delete([broker.broker], topic) == {}
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Sender, "send", die)
+        with pytest.raises(Died):
+            drive_step(job.pk, LIMITS)
+    ask(broker.namesrv, delete)
+    make_topic(broker, name=topic)
+    finish(job)
+    assert (states(job), bodies(broker, topic)) == ({"sent": 10}, [])
 
 
 def test_what_can_be_neither_found_nor_ruled_out_is_unknown_and_is_not_sent_again(

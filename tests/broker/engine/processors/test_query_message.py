@@ -39,6 +39,14 @@ def query(parts: BrokerParts, key: str, **changes: object) -> Command:
     return parts.ask(QueryMessage(parts.store), command)
 
 
+def test_messages_of_a_deleted_topic_are_found_where_they_are_asked_for(parts) -> None:
+    store(parts, b"before", KEYS="red")
+    parts.store.delete_topic("orders")
+    store(parts, b"after", KEYS="red")
+    assert found(query(parts, "red")) == [b"after"]
+    assert found(query(parts, "red", withDeleted="true")) == [b"before", b"after"]
+
+
 def found(answer: Command) -> list[bytes]:
     assert answer.code == ResponseCode.SUCCESS
     return [message.body for message in decode_messages(answer.body)]
