@@ -38,6 +38,7 @@ from mqadmin.deadletters.selection import (
     TextArgument,
     UntilArgument,
     UserPropertyArgument,
+    awaited,
     counted,
     selected,
     selection_of,
@@ -82,20 +83,22 @@ class RestoreDeadLetters(ArchiveDeadLetters):
 
 
 def preview_archive(cluster: Cluster, arguments: ArchiveDeadLetters) -> Preview[Selected]:
-    """Raises ActionRefused where none is found."""
-    found = _found(cluster, arguments, is_archived=False)
-    return _preview(found, {"archived": False})
+    """Raises ActionRefused where none is found, and where that takes too long to find out."""
+    with awaited():
+        found = _found(cluster, arguments, is_archived=False)
+        return _preview(found, {"archived": False})
 
 
 def preview_restore(cluster: Cluster, arguments: RestoreDeadLetters) -> Preview[Selected]:
-    """Raises ActionRefused where none is found."""
-    found = _found(cluster, arguments, is_archived=True)
-    if arguments.archived_at is not None:
-        found = replace(found, rows=found.rows.filter(archived_at=arguments.archived_at))
-    others = _found(cluster, arguments, is_archived=False).look(None, 1)
-    # What a bounded look did not get to the end of may have some.
-    others_listed = bool(others.rows) or others.place is not None
-    return _preview(found, {"archived": True, "others_listed": others_listed})
+    """Raises ActionRefused where none is found, and where that takes too long to find out."""
+    with awaited():
+        found = _found(cluster, arguments, is_archived=True)
+        if arguments.archived_at is not None:
+            found = replace(found, rows=found.rows.filter(archived_at=arguments.archived_at))
+        others = _found(cluster, arguments, is_archived=False).look(None, 1)
+        # What a bounded look did not get to the end of may have some.
+        others_listed = bool(others.rows) or others.place is not None
+        return _preview(found, {"archived": True, "others_listed": others_listed})
 
 
 def _found(cluster: Cluster, arguments: ArchiveDeadLetters, *, is_archived: bool) -> Selected:

@@ -41,6 +41,13 @@ def kept_contents(dead_letter_ids: Collection[int]) -> dict[int, Content]:
     return kept | {row.pk: Content(bytes(row.body), row.properties, is_mended=True) for row in mended}
 
 
+def kept_properties(dead_letter_ids: Collection[int]) -> dict[int, dict[str, str]]:
+    """Returns the properties that each would be sent with, whether its body is kept or not."""
+    kept = KeptMessage.objects.filter(pk__in=dead_letter_ids).values_list("pk", "properties")
+    mended = MendedCopy.objects.filter(pk__in=dead_letter_ids).values_list("pk", "properties")
+    return dict(kept) | dict(mended)
+
+
 async def read_content(gateway: Gateway, dead: DeadLetter, address: str) -> Content:
     """Returns the content from the broker at `address`. Raises ContentGone, GatewayError."""
     place = QueuePlace(address, dlq_topic(dead.group_name), dead.queue_id, dead.queue_offset)

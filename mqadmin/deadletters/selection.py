@@ -6,7 +6,8 @@ searched, and sent, as far as that role may see them, whenever it is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Protocol
@@ -20,7 +21,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField
+from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster
+from mqadmin.clusters.query_time import TookTooLong, ended_after
 from mqadmin.clusters.selectors.newest_rows import NewestRows
 from mqadmin.deadletters.matching_rows import MatchingRows
 from mqadmin.deadletters.models import DeadLetter, Failure
@@ -39,6 +42,8 @@ IDS_CHARS_MAX = IDS_MAX * 20
 COUNTED_MAX = 2000
 # Of the others: a look at each takes some tenths of a second for all, and nobody waits for more.
 ROWS_COUNTED_MAX = 100_000
+# For which a request waits. Of ten million, a filter that no index has may read all.
+FOUND_WITHIN_S = 10.0
 TEXT_CHARS_MAX = 200
 
 
@@ -177,6 +182,22 @@ def selected(cluster: Cluster, group: str, selection: Mapping[str, Any], *, unti
     if "ids" in selection:
         rows = rows.filter(pk__in=selection["ids"])
     return replace(found, rows=rows)
+
+
+@contextmanager
+def awaited() -> Iterator[None]:
+    """Raises ActionRefused where looking at a selection takes longer than FOUND_WITHIN_S."""
+    try:
+        with ended_after(FOUND_WITHIN_S):
+            yield
+    except TookTooLong as error:
+        raise ActionRefused(
+            _(
+                "The database was still looking for them after %(seconds)d s, and was told to stop. Say it more"
+                " narrowly: one failure, one more word, a longer part of the body, or fewer days."
+            )
+            % {"seconds": FOUND_WITHIN_S}
+        ) from error
 
 
 def counted(found: Selected) -> tuple[QuerySet[DeadLetter], bool]:

@@ -35,6 +35,7 @@ from mqadmin.deadletters.selection import (
     SinceArgument,
     TextArgument,
     UserPropertyArgument,
+    awaited,
     selected,
     selection_of,
 )
@@ -131,7 +132,8 @@ def preview(cluster: Cluster, arguments: PatchDeadLetters) -> Preview[PatchPlan]
         patch = read_patch(arguments.patch)
     except WrongPatch as error:
         raise ValidationError({"patch": str(error)}) from error
-    found, older = _chosen(cluster, arguments)
+    with awaited():
+        found, older = _chosen(cluster, arguments)
     if not found and older:
         raise ActionRefused(_("None was found so far: a further run goes on after %(after)s.") % {"after": older})
     if not found:

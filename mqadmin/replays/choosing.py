@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -12,18 +12,22 @@ from django.utils.translation import gettext as _
 
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters.content import kept_properties
 from mqadmin.deadletters.models import DeadLetter, Failure
 from mqadmin.deadletters.selection import counted, estimated, selected
 from mqadmin.replay_files.models import FileMessage, ReplayFile
 from mqadmin.replay_files.selectors import of_group
 from mqadmin.replays.models import ReplayEntry
 from mqadmin.replays.states import EntryState
+from remoting.wire.properties import Property
 
 SAMPLE_SIZE = 5
 # Origin topics of one group that are looked at.
 TOPICS_MAX = 20
 # Tags of them all.
 TAGS_MAX = 200
+# Messages whose properties are looked at: where a group chooses by them, and for the tags of a file.
+LOOKED_AT_MAX = 1000
 SENT = (EntryState.SENDING, EntryState.SENT, EntryState.UNKNOWN)
 
 
@@ -34,11 +38,18 @@ class OriginTag(NamedTuple):
     tag: str
 
 
+class OriginProperties(NamedTuple):
+    """What a message would be sent with, and the topic that it was first sent to."""
+
+    topic: str
+    properties: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """`count`: how many can be sent; with `has_more` there are more, uncounted, all together about `estimate`, and the
     other figures are those of the first. `origins`: where they came from,
-    `tags`: with which tags, TAGS_MAX at most; those of a file are not looked at.
+    `tags`: with which tags, TAGS_MAX at most; of a file, those of its first LOOKED_AT_MAX messages.
 
     `sample`: message ids. `large_count`: bodies that are on the broker alone; `homeless_count`: the topic of these is
     not known. Of a file: `wrong_count` lines that cannot be sent, `changed_count` messages that are not known to be as
@@ -111,6 +122,7 @@ def chosen_of_file(cluster: Cluster, group: str, selection: Mapping[str, Any]) -
     return Chosen(
         count=counts["good"],
         origins=tuple(sorted(names[:TOPICS_MAX])),
+        tags=_tags_of(_of_lines(good.exclude(origin_topic=""))),
         sample=tuple(_name(row) for row in good.order_by("line").defer("body", "properties")[:SAMPLE_SIZE]),
         replayed_count=_replayed(is_known, "dead_letter")
         + _replayed(Q(dead_letter=None, file_message__in=good.values("pk")), "file_message"),
@@ -120,6 +132,27 @@ def chosen_of_file(cluster: Cluster, group: str, selection: Mapping[str, Any]) -
         changed_count=counts["changed"],
         others_count=file.line_count - counts["good"] - counts["wrong"],
     )
+
+
+def properties_of(
+    cluster: Cluster, group: str, selection: Mapping[str, Any], *, until_id: int, topics: Sequence[str]
+) -> list[OriginProperties]:
+    """Returns the properties of the first LOOKED_AT_MAX messages of these topics."""
+    if "file" in selection:
+        return _of_lines(of_group(selection["file"], group).filter(problem="", origin_topic__in=topics))
+    found = selected(cluster, group, selection, until_id=until_id)
+    rows = replace(found, rows=found.rows.filter(origin_topic__in=topics)).after(None, LOOKED_AT_MAX)
+    kept = kept_properties([row.pk for row in rows])
+    return [OriginProperties(row.origin_topic, kept[row.pk]) for row in rows if row.pk in kept]
+
+
+def _of_lines(rows: QuerySet[FileMessage]) -> list[OriginProperties]:
+    fields = ("origin_topic", "has_body", "dead_letter", "properties")
+    lines = list(rows.order_by("line").values_list(*fields)[:LOOKED_AT_MAX])
+    kept = kept_properties([dead_id for _topic, has_body, dead_id, _own in lines if dead_id and not has_body])
+    return [
+        OriginProperties(topic, own if has_body else kept.get(dead_id, {})) for topic, has_body, dead_id, own in lines
+    ]
 
 
 def _name(row: FileMessage) -> str:
@@ -146,3 +179,8 @@ def _tags(named: QuerySet[DeadLetter] | QuerySet[Failure]) -> tuple[OriginTag, .
     fields = ("origin_topic", "tag")
     found = named.exclude(origin_topic="").values_list(*fields).distinct().order_by(*fields)
     return tuple(OriginTag(*one) for one in sorted(found[:TAGS_MAX]))
+
+
+def _tags_of(messages: Iterable[OriginProperties]) -> tuple[OriginTag, ...]:
+    found = {OriginTag(one.topic, one.properties.get(Property.TAGS, "")) for one in messages}
+    return tuple(sorted(found)[:TAGS_MAX])

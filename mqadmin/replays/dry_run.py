@@ -13,10 +13,11 @@ from django.utils.translation import gettext as _
 from mqadmin.actions.brokers import ask_cluster
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.clusters.models import Cluster, Member, Subscription
+from mqadmin.deadletters.selection import awaited
 from mqadmin.flows.words import readers_words
 from mqadmin.observing.gateway import Failures, Gateway
-from mqadmin.replays.choosing import Chosen, chosen_of_file, chosen_of_index
-from mqadmin.replays.filtered import NOTHING_FILTERED, Expression, Filtered, filtered
+from mqadmin.replays.choosing import Chosen, chosen_of_file, chosen_of_index, properties_of
+from mqadmin.replays.filtered import NOTHING_FILTERED, Expression, Filtered, chosen_by_properties, filtered
 from mqadmin.replays.outgoing import NotToBeSent, destination
 from mqadmin.replays.states import Target
 
@@ -30,7 +31,7 @@ class DryRun:
 
     `gone`: origin topics of what goes to the group alone, to which nobody can write any more. Where a name server does
     not answer, neither is known. `unsubscribed`: origin topics that the group does not subscribe to. `filtered`: tags
-    that it does not want. `member_count` None: not known.
+    and properties that it does not want. `member_count` None: not known.
     `is_ordered`: its members consume in order; None: not known, as not all answered, or nobody is online and those that
     left may hold locks.
     `silent`: who did not answer. `readers`: who reads each topic, in words, unless it goes to the group alone.
@@ -54,18 +55,24 @@ class DryRun:
 def dry_run(
     cluster: Cluster, group: str, selection: Mapping[str, Any], *, target: Target, target_topic: str, until_id: int
 ) -> DryRun:
-    """Raises ActionRefused for an ordered group's retry topic, ActionUnavailable when no name server answers."""
-    chosen = (
-        chosen_of_file(cluster, group, selection)
-        if "file" in selection
-        else chosen_of_index(cluster, group, selection, until_id=until_id)
-    )
+    """Raises ActionRefused for an ordered group's retry topic and for what takes too long to find, ActionUnavailable
+    when no name server answers."""
+    with awaited():
+        chosen = (
+            chosen_of_file(cluster, group, selection)
+            if "file" in selection
+            else chosen_of_index(cluster, group, selection, until_id=until_id)
+        )
+        wanted = _wanted(cluster, group)
+        by_properties = chosen_by_properties(wanted, chosen.origins) if target != Target.TOPIC else []
+        looked_at = (
+            properties_of(cluster, group, selection, until_id=until_id, topics=by_properties) if by_properties else ()
+        )
     topics = sorted(set(_topics(chosen.origins, target, target_topic, group)))
     failures = Failures()
     # What goes to the group alone is read under the name of its origin.
     origins = chosen.origins if target == Target.GROUP else ()
     asked = ask_cluster(cluster, lambda gateway: _ask(gateway, group, topics, origins, failures))
-    wanted = _wanted(cluster, group)
     # Who left cannot be asked any more.
     is_ordered = None if asked.member_count == 0 and _left_lately(cluster, group) else asked.is_ordered
     if is_ordered and target == Target.GROUP:
@@ -85,7 +92,7 @@ def dry_run(
         closed=asked.closed,
         gone=asked.gone,
         unsubscribed=tuple(topic for topic in chosen.origins if topic not in wanted) if wanted else (),
-        filtered=filtered(chosen.tags, wanted) if target != Target.TOPIC else NOTHING_FILTERED,
+        filtered=filtered(chosen.tags, looked_at, wanted) if target != Target.TOPIC else NOTHING_FILTERED,
         member_count=asked.member_count,
         is_ordered=is_ordered,
         silent=tuple(failures.reasons.values()),

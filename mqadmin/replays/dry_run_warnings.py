@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from mqadmin.replays.dry_run import DryRun
@@ -37,6 +38,15 @@ def _tag_words(found: DryRun) -> str:
     unwanted = found.filtered.unwanted
     told = ", ".join(f"{one.tag or '–'} ({one.topic})" for one in unwanted[:TAGS_TOLD_MAX])
     return f"{told} …" if len(unwanted) > TAGS_TOLD_MAX else told
+
+
+def _unmatched_words(found: DryRun) -> str:
+    """Returns how many of which topic do not match."""
+    words = _("%(topic)s (%(count)d of %(judged)d that were looked at)")
+    told = (
+        words % {"topic": one.topic, "count": one.count, "judged": one.judged_count} for one in found.filtered.unmatched
+    )
+    return ", ".join(told)
 
 
 WARNINGS = (
@@ -146,10 +156,23 @@ WARNINGS = (
         ),
     ),
     DryRunWarning(
+        "unmatched",
+        lambda found: _unmatched_words(found) if found.target == Target.ORIGIN else "",
+        gettext_lazy("The group's subscription asks for other properties, and it does not get these: %(topics)s."),
+    ),
+    DryRunWarning(
+        "unmatched_by_group",
+        lambda found: _unmatched_words(found) if found.target == Target.GROUP else "",
+        gettext_lazy(
+            "The group's subscription asks for other properties than these have, and it gets them all the same, since"
+            " the retry topic is not filtered: %(topics)s."
+        ),
+    ),
+    DryRunWarning(
         "unclear",
         lambda found: ", ".join(found.filtered.unclear),
         gettext_lazy(
-            "The group chooses from %(topics)s by an expression that brokers alone evaluate: how many of these match is"
+            "The group chooses from %(topics)s by an expression that cannot be read here: how many of these match is"
             " not known."
         ),
     ),

@@ -35,6 +35,7 @@ from mqadmin.deadletters.selection import (
     TextArgument,
     UntilArgument,
     UserPropertyArgument,
+    awaited,
     limiting,
     selection_of,
 )
@@ -238,7 +239,9 @@ def _check_sight(cluster: Cluster, arguments: StartReplay, found: DryRun) -> Non
     role = who_asks().role_on(cluster)
     if arguments.target != Target.TOPIC or is_masked(settings.MQADMIN_MASKED, role, {arguments.target_topic}):
         return
-    if has_hidden(cluster, arguments.group, found.selection, until_id=found.until_id, role=role):
+    with awaited():
+        is_hidden = has_hidden(cluster, arguments.group, found.selection, until_id=found.until_id, role=role)
+    if is_hidden:
         raise ActionRefused(
             _("Bodies of these messages are hidden from your role: they may not go to a topic where it sees them.")
         )

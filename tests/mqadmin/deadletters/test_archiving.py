@@ -12,7 +12,7 @@ from mqadmin.actions import runner
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Cluster
-from mqadmin.deadletters import archive_dead_letters, archive_marks
+from mqadmin.deadletters import archive_dead_letters, archive_marks, selection
 from mqadmin.deadletters.models import ArchiveMark, DeadLetter, Failure
 from mqadmin.deadletters.selectors import DeadLetterFilter, FailureFilter, dead_letters, failures, totals
 from mqadmin.people.roles import Role
@@ -147,6 +147,15 @@ def test_what_is_found_by_attempts_properties_and_first_sending_is_archived_and_
         run(ann, "restore_dead_letters", group="billing")
     empty = run(ann, "archive_dead_letters", group="billing", born_until="2000-01-01 00:00")
     assert empty.outcome == Outcome.REFUSED
+
+
+def test_what_takes_too_long_to_find_is_not_archived(
+    prod: Cluster, failure: Failure, ann: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "FOUND_WITHIN_S", 0.0)
+    for action in ("archive_dead_letters", "restore_dead_letters"):
+        assert "more narrowly: one failure" in run(ann, action, group="billing", body='"id": 1').reason
+    assert listed(prod) == [2, 1, 0]
 
 
 def test_a_run_takes_so_many_and_says_that_there_may_be_more(

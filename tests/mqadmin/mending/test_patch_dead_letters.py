@@ -14,6 +14,7 @@ from mqadmin.actions.declaration import ActionRefused
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Cluster
+from mqadmin.deadletters import selection
 from mqadmin.deadletters.models import DeadLetter, Failure, MendedCopy
 from mqadmin.mending import patch_dead_letters
 from mqadmin.people.masking import read_rules
@@ -106,6 +107,8 @@ def test_what_a_search_finds_takes_several_runs_and_none_is_patched_twice(
     rest = runner.preview(caller(ann), "patch_dead_letters", "prod", {**values, "after": found.plan.older})
     assert [len(one.changes) for one in (found, rest)] == [3, 1]
     assert {one.item for one in found.changes}.isdisjoint(one.item for one in rest.changes)
+    monkeypatch.setattr(selection, "FOUND_WITHIN_S", 0.0)
+    assert "more narrowly: one failure" in run(ann, text="paid").reason
 
 
 @pytest.mark.parametrize(("archived", "count"), [("no", 3), ("yes", 1)])

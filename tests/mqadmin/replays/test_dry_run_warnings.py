@@ -10,7 +10,7 @@ import pytest
 from mqadmin.replays.choosing import Chosen, OriginTag
 from mqadmin.replays.dry_run import DryRun
 from mqadmin.replays.dry_run_warnings import WARNINGS, warnings_of
-from mqadmin.replays.filtered import Filtered
+from mqadmin.replays.filtered import Filtered, Unmatched
 from mqadmin.replays.states import Target
 
 NOTHING = DryRun(
@@ -36,6 +36,7 @@ CAUSES: dict[str, dict[str, Any]] = {
     "unsubscribed": {"unsubscribed": ("orders",)},
     "gone": {"gone": ("orders",)},
     "unwanted_by_group": {"filtered": Filtered(unwanted=(OriginTag("orders", "paid"),))},
+    "unmatched_by_group": {"filtered": Filtered(unmatched=(Unmatched("orders", 2, 12),))},
     "unclear": {"filtered": Filtered(unclear=("orders",))},
     "large": {"large_count": 1},
     "silent": {"silent": ("10.0.0.1:10911 does not answer.",)},
@@ -64,8 +65,8 @@ def test_each_warning_has_one_cause_and_is_filled_in(code: str) -> None:
     assert "%" not in words
 
 
-def test_each_warning_but_one_has_its_cause_here() -> None:
-    assert {one.code for one in WARNINGS} - set(CAUSES) == {"unwanted"}
+def test_each_warning_but_two_has_its_cause_here() -> None:
+    assert {one.code for one in WARNINGS} - set(CAUSES) == {"unwanted", "unmatched"}
 
 
 def test_what_goes_to_the_topic_is_filtered_and_said_to_be() -> None:
@@ -75,6 +76,9 @@ def test_what_goes_to_the_topic_is_filtered_and_said_to_be() -> None:
     words = warnings_of(run)[1]
     assert "t0 (orders), t1 (orders)" in words
     assert words.endswith("t9 (orders) ….")
+    run = replace(run, filtered=Filtered(unmatched=(Unmatched("orders", 2, 12), Unmatched("refunds", 1, 1))))
+    assert codes(run) == ["every_group", "unmatched"]
+    assert "does not get these: orders (2 of 12 that were looked at), refunds (1 of 1" in warnings_of(run)[1]
 
 
 def test_they_are_said_in_the_order_of_the_table_and_readers_at_the_end() -> None:

@@ -18,11 +18,12 @@ from mqadmin.actions.declaration import ActionRefused, Preview
 from mqadmin.actions.runs import Refusal, Result
 from mqadmin.clusters.models import Cluster, Group, Member, Subscription
 from mqadmin.deadletters import selection
-from mqadmin.deadletters.models import DeadLetter, Failure
+from mqadmin.deadletters.models import DeadLetter, Failure, MendedCopy
 from mqadmin.deadletters.signals import DeadLettersIndexed
 from mqadmin.observing.gateway import DelayReading, QueueReading
 from mqadmin.people.masking import read_rules
 from mqadmin.people.roles import Role
+from mqadmin.replay_files.models import FileMessage, ReplayFile
 from mqadmin.replays import choosing, start_replay, tasks
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.receivers import note_dead_again, note_failed_attempts
@@ -104,6 +105,17 @@ def test_the_dry_run_counts_samples_and_names_the_target(broker: GroupBroker, ad
     assert seen.warnings == ()
 
 
+def test_a_dry_run_that_the_database_cannot_do_in_time_says_what_to_do(
+    broker: GroupBroker, admin_user: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "FOUND_WITHIN_S", 0.0)
+    with pytest.raises(ActionRefused, match="more narrowly: one failure"):
+        look(admin_user, text="refused")
+    result = run(admin_user, text="refused")
+    assert (result.refusal, "more narrowly" in result.reason) == (Refusal.RULE, True)
+    assert not ReplayJob.objects.exists()
+
+
 def test_the_dry_run_says_what_to_know_before(broker: GroupBroker, admin_user: AbstractUser) -> None:
     broker.members = []
     del broker.topics["%RETRY%billing"]
@@ -164,7 +176,31 @@ def test_tags_that_the_group_filters_and_an_origin_that_is_gone_are_named(
         Subscription.objects.filter(pk=subscription.pk).update(expression=expression, expression_type=kind)
         words = warned(admin_user, target="origin")
         assert "filters these out" not in words
-        assert ("by an expression that brokers alone evaluate" in words) == (kind == "SQL92")
+        assert ("it does not get these: orders (3 of 3 that were looked at)" in words) == (kind == "SQL92")
+    # What is mended is judged as it would be sent.
+    MendedCopy.objects.create(
+        dead_letter=DeadLetter.objects.latest("pk"), body=b"", properties={"TAGS": "refunded"}, mended_at=now
+    )
+    assert "it gets them all the same, since the retry topic is not filtered: orders (2 of 3" in warned(admin_user)
+    assert "of 3 that" not in warned(admin_user, target="topic", target_topic="elsewhere")
+
+
+def test_what_a_file_has_is_judged_by_tags_and_properties_too(broker: GroupBroker, admin_user: AbstractUser) -> None:
+    now, cluster = timezone.now(), Cluster.objects.get()
+    group = Group.objects.create(cluster=cluster, name="billing", seen_at=now)
+    subscription = Subscription.objects.create(
+        group=group, topic_name="orders", expression="refunded", first_seen_at=now, seen_at=now
+    )
+    file = ReplayFile.objects.create(cluster=cluster, name="x.jsonl", digest="d", created_at=now, read_at=now)
+    line = {"file": file, "group_name": "billing", "origin_topic": "orders"}
+    FileMessage.objects.create(**line, line=1, has_body=True, body=b"", properties={"TAGS": "late"})
+    FileMessage.objects.create(**line, line=2, has_body=True, body=b"", properties={"TAGS": "refunded"})
+    # Of this one the dead letter's own body is sent.
+    FileMessage.objects.create(**line, line=3, dead_letter=DeadLetter.objects.latest("pk"))
+    asked = {"file": file.pk, "target": "origin"}
+    assert "does not get them: late (orders), paid (orders)" in warned(admin_user, **asked)
+    Subscription.objects.filter(pk=subscription.pk).update(expression="TAGS = 'refunded'", expression_type="SQL92")
+    assert "does not get these: orders (2 of 3 that were looked at)" in warned(admin_user, **asked)
 
 
 def test_a_topic_that_a_silent_name_server_may_know_is_called_neither_closed_nor_gone(
