@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 SECTIONS_OF_ALL = frozenset({"alerts", "alert_silences"})
 
 
+# What selects dead letters: links from lists say it, people seldom type it.
+SELECTING = frozenset(
+    ("failure", "text", "body", "since", "until", "user_property", "attempts", "born_since", "born_until", "ids")
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionPage:
     """The page of one action. Its address takes the cluster where `has_cluster`, and the subject where `has_subject`.
@@ -44,7 +50,8 @@ class ActionPage:
     The address is named as the action, or `url_name`. `section` is that of the navigation, `subject_url_name` the page
     of the subject. `ends` answers a run in its own way; else the run's own page does. `require` raises
     ObjectDoesNotExist for a subject that the console does not know. `present` asks the brokers for what the form starts
-    with, and `title` stands there for the action's own.
+    with, and `title` stands there for the action's own. Of the `folded` arguments the form shows those that say
+    something, and has the others behind a word.
     """
 
     action: str
@@ -57,6 +64,7 @@ class ActionPage:
     require: Callable[[str, str], object] | None = None
     present: Callable[[Cluster, str], OnBrokers] | None = None
     title: _StrOrPromise = ""
+    folded: frozenset[str] = frozenset()
 
     @property
     def address_name(self) -> str:
@@ -138,8 +146,18 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(
             action="describe_failure", section="dead_letters", subject_url_name="failure", require=_known_failure
         ),
-        ActionPage(action="archive_dead_letters", section="dead_letters", subject_url_name="group_dead_letters"),
-        ActionPage(action="restore_dead_letters", section="dead_letters", subject_url_name="group_dead_letters"),
+        ActionPage(
+            action="archive_dead_letters",
+            section="dead_letters",
+            subject_url_name="group_dead_letters",
+            folded=SELECTING,
+        ),
+        ActionPage(
+            action="restore_dead_letters",
+            section="dead_letters",
+            subject_url_name="group_dead_letters",
+            folded=SELECTING | {"archived_at"},
+        ),
         ActionPage(
             action="archive_dead_letter",
             section="dead_letters",
@@ -162,7 +180,12 @@ PAGES: Mapping[str, ActionPage] = {
         ActionPage(action="mend_dead_letter", section="dead_letters", subject_url_name="dead_letter"),
         ActionPage(action="patch_dead_letters", section="dead_letters", subject_url_name="group_dead_letters"),
         ActionPage(action="discard_mend", section="dead_letters", subject_url_name="dead_letter"),
-        ActionPage(action="start_replay", section="replays", subject_url_name="group_dead_letters"),
+        ActionPage(
+            action="start_replay",
+            section="replays",
+            subject_url_name="group_dead_letters",
+            folded=SELECTING | {"archived", "file"},
+        ),
         ActionPage(action="delete_replay_file", section="replays", subject_url_name="replay_file"),
         ActionPage(action="pause_replay", section="replays", subject_url_name="replay"),
         ActionPage(action="resume_replay", section="replays", subject_url_name="replay"),

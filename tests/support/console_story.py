@@ -44,6 +44,8 @@ from mqadmin.observing.sampling import sample_once  # noqa: E402
 from mqadmin.people.roles import Role  # noqa: E402
 from mqadmin.producers.models import SeenProducer  # noqa: E402
 from mqadmin.rebalances.models import RebalanceSource  # noqa: E402
+from mqadmin.replays.driving import NOWHERE  # noqa: E402
+from mqadmin.replays.models import ReplayEntry  # noqa: E402
 from mqadmin.retries import indexing as retry_indexing  # noqa: E402
 from mqadmin.tokens.models import ApiToken, digest_of  # noqa: E402
 from remoting.wire.properties import Property  # noqa: E402
@@ -173,14 +175,32 @@ def dead_orders(now: datetime) -> list[StoredMessage]:
 
 
 def mended_and_ruled(cluster: Cluster, now: datetime) -> None:
-    """Dead letter 2 is mended; a rule runs that raises what the gateway fails on."""
+    """Dead letter 2 is mended; a replay is paused; a rule runs that raises what the gateway fails on."""
     MendedCopy.objects.create(
         dead_letter_id=2,
-        body=b'{"id": 1, "currency": "EUR"}',
+        body=b'{"id": 1, "currency": "EUR", "token": "%s"}' % (b"x" * 200),
         properties={"KEYS": "order-1", "RETRY_TOPIC": "orders"},
         mended_by="admin",
         mended_at=now,
     )
+    replay = seed.make_replay(
+        cluster,
+        now=now,
+        group_name="billing",
+        state="paused",
+        selection={"failure": 2, "text": "PaymentTimeout"},
+        total_count=2,
+        waiting_count=1,
+        refused_count=1,
+    )
+    for number, words in ((1, ""), (2, NOWHERE % {"topic": "orders"})):
+        ReplayEntry.objects.create(
+            job=replay,
+            dead_letter_id=number,
+            message_id=DeadLetter.objects.get(pk=number).message_id,
+            state="refused" if words else "waiting",
+            words=words,
+        )
     DeadLetterRule.objects.create(
         cluster=cluster,
         name="nightly",

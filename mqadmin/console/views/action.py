@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.forms import Form
+from django.forms import Form, RadioSelect
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -78,6 +78,10 @@ def action(request: HttpRequest, page: ActionPage, cluster: str = "", **names: s
     values = _values(page, cluster, subject, request.GET)
     if page.present is not None and not set(request.GET) & (set(empty.fields) - {BROKERS}):
         return _show_present(request, page, cluster, subject, empty)
+    if _is_begun(page, empty, subject, request.GET):
+        # A link to the form that says some of it: what is missing is still to be typed, and no error yet.
+        empty.initial.update(values)
+        return _show(request, page, cluster, subject, empty)
     if set(values) & set(request.GET) or not any(empty.fields[name].required for name in _asked(page, empty, subject)):
         defaults = {name: field.initial for name, field in empty.fields.items() if field.initial is not None}
         return _show(request, page, cluster, subject, runner.form(page.action, cluster, subject, defaults | values))
@@ -189,6 +193,7 @@ def _show(
         except (ActionRefused, ActionUnavailable) as error:
             reason = str(error)
     subject = subject or str(form.data.get(declared.subject, "")).strip()
+    asked = _asked(page, form, subject if page.has_subject else "")
     context = {
         "page": page,
         "title": page.title or declared.title,
@@ -196,7 +201,8 @@ def _show(
         "subject": subject,
         "subject_url": page.subject_address(cluster, subject) if page.has_subject else "",
         "form": form,
-        "fields": [form[name] for name in _asked(page, form, subject if page.has_subject else "")],
+        "fields": [form[name] for name in asked if not _is_folded(page, form, name)],
+        "folded": [form[name] for name in asked if _is_folded(page, form, name)],
         "hidden": [form[name].as_hidden() for name in form.fields],
         "preview": preview,
         "has_secrets": has_secrets,
@@ -228,6 +234,23 @@ def _curl(request: HttpRequest, action: AnyAction, cluster: str, values: Mapping
 def _asked(page: ActionPage, form: Form, subject: str) -> list[str]:
     """Returns the names of the arguments that the form asks for; a subject in the address is not asked for."""
     return [name for name in form.fields if not (subject and name == registry.find(page.action).subject)]
+
+
+def _is_begun(page: ActionPage, form: Form, subject: str, query: QueryDict) -> bool:
+    """Returns whether the address leaves out a required argument that the form itself would send, if only empty."""
+    return any(
+        field.required
+        and not isinstance(field.widget, RadioSelect)
+        and field.widget.value_omitted_from_data(query, {}, name)
+        for name in _asked(page, form, subject)
+        if (field := form.fields[name]) and name not in page.folded
+    )
+
+
+def _is_folded(page: ActionPage, form: Form, name: str) -> bool:
+    """Returns whether an argument stands behind the word: one that is asked for seldom, and says nothing here."""
+    value, initial = form[name].value(), form.fields[name].initial
+    return name in page.folded and not form[name].errors and value in (None, "", [], initial)
 
 
 def _values(page: ActionPage, cluster: str, subject: str, data: QueryDict | Mapping[str, Any]) -> dict[str, Any]:

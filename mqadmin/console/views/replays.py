@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
+from django.forms import DateTimeField
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -11,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
+from mqadmin.actions import runner
 from mqadmin.clusters import selectors
 from mqadmin.console.live_page import live_page
 from mqadmin.live.events import ChangeKind
@@ -79,12 +82,43 @@ def _replay(cluster: str, number: str, state: str, before: str) -> dict[str, Any
         "is_running": job.state == JobState.RUNNING,
         "is_preparing": job.state == JobState.RUNNING and job.frozen_at is None,
         "target": target_words(job),
+        "selected_by": _selected_by(cluster, job),
         "file_is_kept": "file" in job.selection and ReplayFile.objects.filter(pk=job.selection["file"]).exists(),
         "entries": [(entry, _became(entry, times)) for entry in page.rows],
         "older_url": f"?{_query(state=state, before=page.older)}" if page.older else "",
         "settled": job.total_count - job.waiting_count - job.sending_count,
         "place": reverse("replay", args=[cluster, job.pk]),
     }
+
+
+class SelectedBy(NamedTuple):
+    """One thing that the selection of a replay says, under its word on the form that starts one."""
+
+    label: str
+    text: str = ""
+    url: str = ""
+    moment: datetime | None = None
+
+
+def _selected_by(cluster: str, job: ReplayJob) -> list[SelectedBy]:
+    """Returns by what the dead letters are selected; nothing: all of the group."""
+    fields = runner.form("start_replay", cluster, job.group_name).fields
+    found = []
+    for name, value in job.selection.items():
+        if name not in fields:
+            continue
+        label = str(fields[name].label)
+        if name == "failure":
+            found.append(SelectedBy(label, str(value), url=reverse("failure", args=[cluster, value])))
+        elif name == "archived":
+            found.append(SelectedBy(label, gettext("yes")))
+        elif isinstance(fields[name], DateTimeField):
+            found.append(SelectedBy(label, moment=datetime.fromisoformat(value)))
+        elif isinstance(value, list):
+            found.append(SelectedBy(label, " ".join(str(one) for one in value)))
+        else:
+            found.append(SelectedBy(label, str(value)))
+    return found
 
 
 def _counts(job: ReplayJob) -> list[tuple[str, str, int]]:

@@ -35,6 +35,14 @@ def rule(cluster, group, now):
     )
 
 
+def test_a_link_to_the_form_says_some_of_it_and_the_rest_is_no_error_yet(http, cluster):
+    form = "/clusters/local/deadletters/rules/make/"
+    page = http.get(f"{form}?group=billing")
+    assert 'name="group" value="billing"' in page.content.decode()
+    assert "This field is required" not in page.content.decode()
+    assert "This field is required" in http.get(f"{form}?group=billing&rule=").content.decode()
+
+
 def test_a_rule_says_what_it_is_about_how_and_what_it_did_last(http, rule):
     text = text_of(http.get(URL))
     for words in (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from mqadmin.deadletters.models import DeadLetter, Failure
@@ -59,6 +61,29 @@ def test_a_replay_shows_its_counts_and_its_ledger_page_by_page(http, job):
     assert len(names_in(http.get(f"/clusters/local/replays/{job.pk}/{page.context['older_url']}"))) == 10
 
 
+def test_a_replay_that_waits_for_approval_says_what_was_selected(http, job, now):
+    ReplayJob.objects.update(state="asked", total_count=0, sent_count=0, unknown_count=0, selected_count=12)
+    job.entries.all().delete()
+    address = f"/clusters/local/replays/{job.pk}/"
+    assert "selected all dead letters of the group (12)" in text_of(http.get(address))
+    failure = Failure.objects.get()
+    said = {
+        "failure": failure.pk,
+        "text": "order 7",
+        "since": (now - timedelta(days=2)).isoformat(),
+        "archived": True,
+        "role": "viewer",
+    }
+    ReplayJob.objects.update(selection=said)
+    page = http.get(address)
+    words = text_of(page)
+    assert f"Failure: {failure.pk} · Search: order 7 · Died since: 2 d ago · Those that are archived: yes (12)" in words
+    assert f"/clusters/local/deadletters/failures/{failure.pk}/" in page.content.decode()
+    assert "The ledger is not written yet" in words
+    ReplayJob.objects.update(selection={"ids": [3, 5]})
+    assert "Picked: 3 5 (12)" in text_of(http.get(address))
+
+
 @pytest.mark.parametrize(("state", "count"), [("unknown", 2), ("dead_again", 1), ("refused", 0), ("nonsense", 50)])
 def test_a_ledger_is_filtered(http, job, state, count):
     page = http.get(f"/clusters/local/replays/{job.pk}/", {"state": state})
@@ -84,7 +109,12 @@ def test_the_short_address_leads_to_the_page(http, job):
 
 
 def test_a_replay_can_be_started_and_changed_from_pages(http, job):
-    assert "Send to" in text_of(http.get("/clusters/local/groups/billing/deadletters/replay/"))
+    page = http.get("/clusters/local/groups/billing/deadletters/replay/?text=order")
+    assert "Send to" in text_of(page)
+    # What links say is seen; what nobody says is behind a word.
+    seen, _, folded = page.content.decode().partition("<details")
+    assert 'name="text"' in seen
+    assert 'name="user_property"' in folded
     ReplayJob.objects.update(state="paused")
     assert "running" in text_of(http.get(f"/clusters/local/replays/{job.pk}/resume/"))
     assert "Messages a second" in text_of(http.get(f"/clusters/local/replays/{job.pk}/rate/"))
