@@ -130,28 +130,46 @@ def _began(moved: _Seen, waiting: _Seen, *, is_first: bool) -> tuple[float | Non
 def _runs(found: Iterable[TopicSample | Gap]) -> defaultdict[MessageQueue, list[tuple[list[_Seen], float]]]:
     """Returns each queue's samples between gaps, with the moment up to which none is missing.
 
-    A partial gap is one, too: the queues of a broker that does not answer stand in the samples as they were before.
+    A partial gap is one for the queues of the brokers that do not answer: they stand in the samples as they were
+    before. Those of the others are sampled on.
     """
     runs: defaultdict[MessageQueue, list[tuple[list[_Seen], float]]] = defaultdict(list)
     open_runs: dict[MessageQueue, list[_Seen]] = {}
-    blind_until_s = 0
+    blind = _Blind()
     for one in found:
         if isinstance(one, Gap):
-            for queue, run in open_runs.items():
-                runs[queue].append((run, one.at_s))
-            open_runs = {}
-            # What is late ends with a whole cycle; of the others the last cycle is in doubt itself.
-            blind_until_s = max(blind_until_s, one.until_s if one.state == LATE else one.until_s + 1)
-        elif one.at_s >= blind_until_s:
-            for queue in _unread(open_runs, one):
+            blind.add(one)
+            for queue in [queue for queue in open_runs if not one.brokers or queue.broker_name in one.brokers]:
                 runs[queue].append((open_runs.pop(queue), one.at_s))
-            for sampled in one.queues:
-                if sampled.committed_offset is not None:
-                    key = MessageQueue(one.topic, sampled.broker_name, sampled.queue_id)
-                    open_runs.setdefault(key, []).append(_Seen(one.at_s, sampled))
+            continue
+        for queue in _unread(open_runs, one):
+            runs[queue].append((open_runs.pop(queue), one.at_s))
+        for sampled in one.queues:
+            if sampled.committed_offset is not None and one.at_s >= blind.until_s(sampled.broker_name):
+                key = MessageQueue(one.topic, sampled.broker_name, sampled.queue_id)
+                open_runs.setdefault(key, []).append(_Seen(one.at_s, sampled))
     for queue, run in open_runs.items():
         runs[queue].append((run, inf))
     return runs
+
+
+class _Blind:
+    """Until when what samples say of a broker's queues is not known: a gap that names no brokers is one of all."""
+
+    def __init__(self) -> None:
+        self._all_until_s = 0
+        self._until_s: dict[str, int] = {}
+
+    def add(self, gap: Gap) -> None:
+        # What is late ends with a whole cycle; of the others the last cycle is in doubt itself.
+        until_s = gap.until_s if gap.state == LATE else gap.until_s + 1
+        if not gap.brokers:
+            self._all_until_s = max(self._all_until_s, until_s)
+        for broker in gap.brokers:
+            self._until_s[broker] = max(self._until_s.get(broker, 0), until_s)
+
+    def until_s(self, broker: str) -> int:
+        return max(self._all_until_s, self._until_s.get(broker, 0))
 
 
 def _unread(open_runs: Iterable[MessageQueue], sample: TopicSample) -> list[MessageQueue]:

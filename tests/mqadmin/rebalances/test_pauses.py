@@ -22,8 +22,8 @@ def sample(seconds: int, *queues: tuple[int, int], came: int | None = None) -> T
     return TopicSample(START_S + seconds, 1, "billing", "orders", Verdict.OK, 1, 0, packed)
 
 
-def gap(seconds: int, until: int, state: str = "late") -> Gap:
-    return Gap(START_S + seconds, START_S + until, state, "")
+def gap(seconds: int, until: int, state: str = "late", brokers: tuple[str, ...] = ()) -> Gap:
+    return Gap(START_S + seconds, START_S + until, state, "", brokers)
 
 
 def judged(*found: TopicSample | Gap, at: int, since: int | None = None, until: int = END) -> Pause | None:
@@ -120,3 +120,48 @@ def test_gap_leaves_the_end_open_and_what_is_in_it_unknown() -> None:
 def test_brokers_that_did_not_answer_leave_a_gap() -> None:
     found = [sample(0, (5, 90)), gap(30, 90, "partial"), sample(60, (5, 90)), sample(90, (5, 90)), sample(120, (6, 90))]
     assert judged(*found, at=70) is None
+
+
+def of_two_brokers(seconds: int, a: tuple[int, int], b: tuple[int, int]) -> TopicSample:
+    """`a`, `b`: committed and max offset of queue 0 of either broker."""
+    queues = (QueueSample("a", 0, *a), QueueSample("b", 0, *b))
+    return TopicSample(START_S + seconds, 1, "billing", "orders", Verdict.OK, 1, 0, queues)
+
+
+def pause_of(queue: MessageQueue, found: list[TopicSample | Gap], at: int) -> Pause | None:
+    return pause(found, [queue], since_s=START_S + at, at_s=START_S + at, until_s=START_S + END)
+
+
+SILENT: list[TopicSample | Gap] = [
+    of_two_brokers(0, (5, 90), (5, 90)),
+    of_two_brokers(30, (7, 90), (7, 90)),
+    gap(60, 90, "partial", ("b",)),
+    of_two_brokers(120, (9, 90), (7, 90)),
+    of_two_brokers(150, (11, 90), (9, 90)),
+]
+
+
+def test_broker_that_does_not_answer_leaves_no_gap_in_the_queues_of_the_others() -> None:
+    assert pause_of(QUEUE, SILENT, at=70) == Pause(45, 135, True, QUEUE)
+
+
+def test_broker_that_does_not_answer_leaves_a_gap_in_its_own_queues() -> None:
+    assert pause_of(QUEUE._replace(broker_name="b"), SILENT, at=70) is None
+
+
+def test_stale_rows_of_a_silent_broker_are_no_samples_while_another_one_is_silent_for_longer() -> None:
+    found: list[TopicSample | Gap] = [
+        of_two_brokers(0, (5, 90), (5, 90)),
+        gap(30, 60, "partial", ("a", "b")),
+        gap(61, 120, "partial", ("b",)),
+        of_two_brokers(90, (6, 90), (5, 90)),
+        of_two_brokers(120, (7, 90), (5, 90)),
+        of_two_brokers(150, (8, 90), (9, 90)),
+    ]
+    assert pause_of(QUEUE, found, at=100) == Pause(0, 75, True, QUEUE)
+    assert pause_of(QUEUE._replace(broker_name="b"), found, at=100) is None
+
+
+def test_partial_gap_whose_brokers_are_not_known_is_one_of_all() -> None:
+    found = [one._replace(brokers=()) if isinstance(one, Gap) else one for one in SILENT]
+    assert pause_of(QUEUE, found, at=70) is None
