@@ -1,7 +1,8 @@
 """Writing many rows at once. Django's own ways build a statement of thousands of expressions, ten times slower.
 
 Owns the statements: rows that exist are updated column by column (SQLite: one prepared statement; PostgreSQL: one
-statement over arrays), only new ones go through Django's `bulk_create`.
+statement over arrays), and rows of which no other writer has any are inserted so. New ones that another writer may have
+made go through Django's `bulk_create`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import connection
-from django.db.models import AutoField, Field, Model
+from django.db.models import AutoField, Field, ForeignKey, Model
 
 # Names and ids in one statement: SQLite takes 32,766 parameters, and its planner is happy far below.
 CHUNK = 500
@@ -62,6 +63,14 @@ def write(model: type[Model], changes: Iterable[Change]) -> None:
         _update_columns(model, fields, rows)
 
 
+def insert(model: type[Model], rows: Sequence[Sequence[Any]], *, fields: Sequence[str]) -> None:
+    """Writes new rows, each with the values of these fields, in their order; the others have no default in Python."""
+    if rows:
+        columns_of = [_field(model, name) for name in fields]
+        columns = [_column(field, [row[place] for row in rows]) for place, field in enumerate(columns_of)]
+        _INSERTS[connection.vendor](model, columns_of, columns)
+
+
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
     remaining = iter(items)
     while chunk := list(islice(remaining, size)):
@@ -98,8 +107,28 @@ def _update_one_by_one(model: type[Model], fields: Sequence[Field[Any, Any]], co
         )
 
 
-# How rows that exist are written, by database.
+def _insert_by_arrays(model: type[Model], fields: Sequence[Field[Any, Any]], columns: Sequence[list[Any]]) -> None:
+    table, names = connection.ops.quote_name(model._meta.db_table), ", ".join(_quoted(fields))
+    arrays = ", ".join(f"%s::{_array_type(field)}[]" for field in fields)
+    statement = f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays})"  # noqa: S608 - names of columns
+    with connection.cursor() as cursor:
+        for first in range(0, len(columns[0]), ARRAY_CHUNK):
+            cursor.execute(statement, [column[first : first + ARRAY_CHUNK] for column in columns])
+
+
+def _insert_one_by_one(model: type[Model], fields: Sequence[Field[Any, Any]], columns: Sequence[list[Any]]) -> None:
+    table, names = connection.ops.quote_name(model._meta.db_table), ", ".join(_quoted(fields))
+    values = ", ".join(["%s"] * len(fields))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {table} ({names}) VALUES ({values})",  # noqa: S608 - names of columns
+            list(zip(*columns, strict=True)),
+        )
+
+
+# How rows that exist, and new ones, are written, by database.
 _STATEMENTS = {"sqlite": _update_one_by_one, "postgresql": _update_by_arrays}
+_INSERTS = {"sqlite": _insert_one_by_one, "postgresql": _insert_by_arrays}
 
 
 def _field(model: type[Model], name: str) -> Field[Any, Any]:
@@ -128,7 +157,7 @@ _CONVERTERS: Mapping[str, type] = {
 def _column(field: Field[Any, Any], values: Iterable[Any]) -> list[Any]:
     """Returns the values as the database takes them."""
     kind = field.get_internal_type()
-    if kind.endswith(("IntegerField", "AutoField", "BooleanField")):
+    if isinstance(field, ForeignKey) or kind.endswith(("IntegerField", "AutoField", "BooleanField")):
         return list(values)
     if kind in _CONVERTERS:
         convert: Callable[[Any], Any] = _CONVERTERS[kind]

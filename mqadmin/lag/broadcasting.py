@@ -18,7 +18,7 @@ from mqadmin.clusters.models import BROADCASTING, Group, MemberProgress
 from mqadmin.lag import sums
 from mqadmin.lag.in_flight import STANDS_S
 from mqadmin.lag.members_progress import progress_online
-from mqadmin.lag.sums import GroupRows, QueueEnd, QueueRow, Standing, Sums
+from mqadmin.lag.sums import GroupRows, QueueEnd, QueueRow, Sums
 from remoting.wire.bodies.message_queue import MessageQueue
 
 
@@ -65,9 +65,11 @@ def member_rows(row: MemberProgress, ends: Mapping[MessageQueue, QueueEnd]) -> G
     """Returns what the member said, as rows of progress. Their keys are below 0: nothing of them is written."""
     held = list(held_queues.read(row.queues).values())
     return GroupRows(
-        rows=[QueueRow(*one.queue, -1 - number, one.next_offset) for number, one in enumerate(held)],
+        rows=[
+            QueueRow(*one.queue, -1 - number, one.next_offset, _stands_since(one, row.told_at))
+            for number, one in enumerate(held)
+        ],
         ends={one.queue: _end_at(ends[one.queue], row.told_at) for one in held if one.queue in ends},
-        standings={-1 - number: Standing(_stands_since(one, row.told_at), None, "") for number, one in enumerate(held)},
         moved_at=max((datetime.fromtimestamp(one.since_s, UTC) for one in held), default=None),
         seen_at=row.told_at,
         of_member=row.member.client_id,

@@ -12,8 +12,6 @@ What is compared are the two halves of the window, so the confidence has a rule 
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from mqadmin.clusters.figures import NOT_SAMPLED, DrainConfidence, Pace
 from mqadmin.lag import history
 
@@ -27,7 +25,7 @@ STEADY_RATIO = 2
 def pace(packed: bytes | memoryview, now_s: int, lag: int | None) -> Pace:
     """Returns how many messages a second the lag loses (below 0: it grows)."""
     before, middle = history.lag_at(packed, now_s - WINDOW_S), history.lag_at(packed, now_s - HALF_S)
-    if lag is None or before is None or middle is None or _has_gap(packed, now_s):
+    if lag is None or before is None or middle is None or not history.is_known_after(packed, now_s - WINDOW_S):
         return NOT_SAMPLED
     early, late = (before - middle) / HALF_S, (middle - lag) / HALF_S
     slow, fast = sorted((early, late))
@@ -35,8 +33,3 @@ def pace(packed: bytes | memoryview, now_s: int, lag: int | None) -> Pace:
     if is_steady:
         return Pace(round((before - lag) / WINDOW_S, 3), DrainConfidence.STEADY)
     return Pace(round(late, 3), DrainConfidence.UNEVEN)
-
-
-def _has_gap(packed: bytes | memoryview, now_s: int) -> bool:
-    newest_first = reversed(history.unpack(packed))
-    return any(one.lag is None for one in takewhile(lambda one: one.at_s > now_s - WINDOW_S, newest_first))

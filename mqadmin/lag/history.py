@@ -37,11 +37,11 @@ def appended(packed: bytes | memoryview, sample: LagSample) -> bytes:
     """
     if not is_news(packed, sample):
         return bytes(packed)
-    samples = unpack(packed)
-    if samples and samples[-1].at_s // BUCKET_S == sample.at_s // BUCKET_S:
-        samples.pop()
-    samples.append(sample)
-    return _pack(_within_window(samples, sample.at_s))
+    kept, newest = bytes(packed), _newest(packed)
+    if newest is not None and newest.at_s // BUCKET_S == sample.at_s // BUCKET_S:
+        kept = kept[: -_SAMPLE.size]
+    kept += _SAMPLE.pack(sample.at_s, _NOT_KNOWN if sample.lag is None else sample.lag)
+    return _within_window(kept, sample.at_s)
 
 
 def is_news(packed: bytes | memoryview, sample: LagSample) -> bool:
@@ -73,10 +73,16 @@ def first_after(packed: bytes | memoryview, at_s: int) -> LagSample | None:
     return _sample(packed, place) if place < len(packed) // _SAMPLE.size else None
 
 
+def is_known_after(packed: bytes | memoryview, at_s: int) -> bool:
+    """Tells whether no sample that is younger than `at_s` says "not known"."""
+    places = range(_count_until(packed, at_s), len(packed) // _SAMPLE.size)
+    return all(_sample(packed, place).lag is not None for place in places)
+
+
 def window(packed: bytes | memoryview, now_s: int) -> list[LagSample]:
     """Returns the steps of the last hour; the first is moved to the window's edge when it began before it."""
     edge_s = now_s - WINDOW_S
-    return [sample._replace(at_s=max(sample.at_s, edge_s)) for sample in _within_window(unpack(packed), now_s)]
+    return [sample._replace(at_s=max(sample.at_s, edge_s)) for sample in _samples(_within_window(packed, now_s))]
 
 
 def _sample(packed: bytes | memoryview, place: int) -> LagSample:
@@ -99,15 +105,8 @@ def _samples(packed: bytes | memoryview) -> Iterator[LagSample]:
         yield LagSample(at_s, None if lag == _NOT_KNOWN else lag)
 
 
-def _pack(samples: list[LagSample]) -> bytes:
-    return b"".join(_SAMPLE.pack(at_s, _NOT_KNOWN if lag is None else lag) for at_s, lag in samples)
-
-
-def _within_window(samples: list[LagSample], now_s: int) -> list[LagSample]:
+def _within_window(packed: bytes | memoryview, now_s: int) -> bytes:
     """Returns the samples within the window, and the last one before it."""
-    edge_s = now_s - WINDOW_S
-    first = 0
-    for index, sample in enumerate(samples):
-        if sample.at_s <= edge_s:
-            first = index
-    return samples[first:][-SAMPLES_MAX:]
+    held = _count_until(packed, now_s - WINDOW_S) - 1
+    first = max(0, held, len(packed) // _SAMPLE.size - SAMPLES_MAX)
+    return bytes(packed[first * _SAMPLE.size :])

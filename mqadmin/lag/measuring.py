@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import F, Max, Min, OuterRef, Subquery, Sum
 
@@ -104,6 +104,13 @@ _SHOWN_FIELDS = (
 _MEASURED_VALUES, _SHOWN_VALUES = attrgetter(*_MEASURED_FIELDS), attrgetter(*_SHOWN_FIELDS)
 
 
+class _History(NamedTuple):
+    """The row of a `LagHistory`; without models, as there are thousands."""
+
+    samples: bytes = b""
+    failing: bytes = b""
+
+
 @dataclass(slots=True)
 class Measured:
     """`shown`: the groups that a page would now draw otherwise; `turned`, `crossed`: see `GroupsMeasured`."""
@@ -125,9 +132,12 @@ def measure_groups(
     found = list(groups)
     measured = Measured()
     rows = broadcasting.read(cluster.pk, [group.pk for group in found])
-    histories = LagHistory.objects.in_bulk([group.pk for group in found])
+    histories = _histories([group.pk for group in found])
     topics = topic_ends(cluster, [group.name for group in found])
-    written, written_histories, kept = [], [], []
+    written, kept = [], []
+    # Places in _MEASURED_FIELDS: most of a group is as it was, and each column costs.
+    otherwise: set[int] = set()
+    written_histories: dict[int, _History] = {}
     has_other_lag = False
     objectives = objectives_of(cluster)
     totals = {group.pk: sums.sums(rows.get(group.pk, sums.GroupRows()), cluster.brokers_away) for group in found}
@@ -137,11 +147,11 @@ def measure_groups(
         shown, before = _SHOWN_VALUES(group), _MEASURED_VALUES(group)
         lag, verdict, judged_at = group.lag, group.verdict, group.verdict_since
         beyond_since = group.beyond_objective_since
-        kept_before = histories.get(group.pk) or LagHistory(group=group)
-        packed, total = bytes(kept_before.samples), totals[group.pk]
+        kept_before, total = histories.get(group.pk, _History()), totals[group.pk]
+        packed = kept_before.samples
         _allow(group, objectives)
         flying = in_flight(total.standings, held.get(group.pk, {}), now, STALLED_AFTER_S)
-        failing_now = _failing(kept_before, totals_of(group.name, total.committed_total, topics), now)
+        failing_now = _failing(kept_before.failing, totals_of(group.name, total.committed_total, topics), now)
         failed = failing.counted(failing_now, int(now.timestamp()))
         longer = _measure(group, total, flying, failed, packed, now, is_watched=is_watched)
         has_other_lag |= lag != group.lag
@@ -154,15 +164,15 @@ def measure_groups(
         if is_changed or shown != _SHOWN_VALUES(group):
             group.revision += 1
             measured.shown.append(group)
-        if before != _MEASURED_VALUES(group):
+        if before != (after := _MEASURED_VALUES(group)):
             written.append(group)
-        if longer is not None or failing_now != bytes(kept_before.failing):
-            samples = packed if longer is None else longer
-            written_histories.append(LagHistory(group=group, samples=samples, failing=failing_now, updated_at=now))
+            otherwise.update(place for place, value in enumerate(after) if value != before[place])
+        if longer is not None or failing_now != kept_before.failing:
+            written_histories[group.pk] = _History(packed if longer is None else longer, failing_now)
         kept += [_kept(pk, behind) for pk, behind in total.waiting if _is_kept(behind, now)]
-    update(Group, written, _MEASURED_FIELDS)
+    update(Group, written, [_MEASURED_FIELDS[place] for place in sorted(otherwise)])
     write(QueueOffset, kept)
-    _write_histories(written_histories, known=histories)
+    _write_histories(written_histories, known=histories, now=now)
     if has_other_lag:
         Cluster.objects.filter(pk=cluster.pk, lag_due_at=None).update(lag_due_at=now)
     measured.written_count = len(written) + len(kept) + len(written_histories)
@@ -308,11 +318,9 @@ def _stands(since: datetime | None, now: datetime) -> bool:
     return since is not None and (now - since).total_seconds() >= STALLED_AFTER_S
 
 
-def _failing(known: LagHistory, totals: Totals | None, now: datetime) -> bytes:
+def _failing(known: bytes, totals: Totals | None, now: datetime) -> bytes:
     """Returns what is kept of the group's failures, with what its topics hold now."""
-    if totals is None:
-        return bytes(known.failing)
-    return failing.appended(bytes(known.failing), FailingSample(int(now.timestamp()), totals))
+    return known if totals is None else failing.appended(known, FailingSample(int(now.timestamp()), totals))
 
 
 def _judge(
@@ -394,12 +402,17 @@ def _kept(pk: int, behind: Behind) -> Change:
     return Change(pk, {"behind_since": behind.since, "behind_method": behind.method})
 
 
-def _write_histories(rows: Sequence[LagHistory], known: Container[int]) -> None:
-    """Writes new histories and longer ones; `known`: the groups that have one."""
+def _histories(group_ids: Sequence[int]) -> dict[int, _History]:
+    rows = LagHistory.objects.filter(group__in=group_ids).values_list("group_id", "samples", "failing")
+    return {pk: _History(bytes(samples), bytes(failing)) for pk, samples, failing in rows}
+
+
+def _write_histories(rows: Mapping[int, _History], known: Container[int], now: datetime) -> None:
+    """Writes new histories and longer ones, by group; `known`: the groups that have one."""
     LagHistory.objects.bulk_create(
-        [row for row in rows if row.group_id not in known],
+        [LagHistory(group_id=pk, updated_at=now, **row._asdict()) for pk, row in rows.items() if pk not in known],
         update_conflicts=True,
         unique_fields=["group"],
         update_fields=["samples", "failing", "updated_at"],
     )
-    update(LagHistory, [row for row in rows if row.group_id in known], ["samples", "failing", "updated_at"])
+    write(LagHistory, [Change(pk, {"updated_at": now, **row._asdict()}) for pk, row in rows.items() if pk in known])

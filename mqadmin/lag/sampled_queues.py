@@ -10,18 +10,15 @@ from mqadmin.clusters import figures, waiting
 from mqadmin.clusters.figures import Behind
 from mqadmin.clusters.models import WaitingMethod
 from mqadmin.lag.packing import QueueSample
-from mqadmin.lag.sums import GroupRows, QueueEnd, QueueRow, Standing
+from mqadmin.lag.sums import GroupRows, QueueEnd, QueueRow, end_of
 from remoting.wire.bodies.message_queue import MessageQueue
-
-_NOT_SEEN = Standing(None, None, "", None)
 
 
 def by_topic(of_group: GroupRows) -> dict[str, tuple[QueueSample, ...]]:
     """Returns the queues of each topic that counts for the group, in order."""
     topics: defaultdict[str, list[QueueSample]] = defaultdict(list)
     for row in of_group.rows:
-        end = of_group.ends.get(MessageQueue(row.topic_name, row.broker_name, row.queue_id))
-        topics[row.topic_name].append(_queue(row, end, of_group.standings.get(row.pk, _NOT_SEEN)))
+        topics[row.topic_name].append(_queue(row, end_of(row, of_group.ends)))
     return {name: tuple(sorted(queues)) for name, queues in topics.items()}
 
 
@@ -32,12 +29,11 @@ def of_dead_letters(ends: Mapping[MessageQueue, QueueEnd]) -> tuple[QueueSample,
     )
 
 
-def _queue(row: QueueRow, end: QueueEnd | None, standing: Standing) -> QueueSample:
+def _queue(row: QueueRow, end: QueueEnd | None) -> QueueSample:
     if end is None:
         return QueueSample(row.broker_name, row.queue_id, row.committed_offset, None, None, None)
     lag = figures.lag(row.committed_offset, end.max_offset)
-    told = Behind(standing.behind_since, standing.behind_method)
-    behind = figures.behind(lag, row.committed_offset, told, end.max_history, end.last_stored_at)
+    behind = figures.behind(lag, row.committed_offset, row.told, end.max_history, end.last_stored_at)
     since_ms, doubt_ms = _waiting(lag, row.committed_offset, behind, end)
     return QueueSample(row.broker_name, row.queue_id, row.committed_offset, end.max_offset, since_ms, doubt_ms)
 

@@ -23,22 +23,21 @@ from remoting.wire.bodies.message_queue import MessageQueue
 
 
 class QueueRow(NamedTuple):
-    """What bears on a group's sums of its row of one queue."""
+    """What bears on a group's sums of its row of one queue; what follows the offset, where messages wait on it."""
 
     topic_name: str
     broker_name: str
     queue_id: int
     pk: int
     committed_offset: int | None
-
-
-class Standing(NamedTuple):
-    """What bears on them besides, where messages wait on the queue."""
-
-    committed_since: datetime | None
-    behind_since: datetime | None
-    behind_method: str
+    committed_since: datetime | None = None
+    behind_since: datetime | None = None
+    behind_method: str = ""
     rewound_from: int | None = None
+
+    @property
+    def told(self) -> Behind:
+        return Behind(self.behind_since, self.behind_method)
 
 
 class QueueEnd(NamedTuple):
@@ -51,14 +50,13 @@ class QueueEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """`moved_at`: the latest, `seen_at`: the oldest of the rows. `standings`: by the primary key of the row.
+    """`moved_at`: the latest, `seen_at`: the oldest of the rows.
 
     `of_member`: the client whose own word they are, where the group broadcasts; their keys are below 0.
     """
 
     rows: Sequence[QueueRow] = ()
     ends: Mapping[MessageQueue, QueueEnd] = field(default_factory=dict)
-    standings: Mapping[int, Standing] = field(default_factory=dict)
     moved_at: datetime | None = None
     seen_at: datetime | None = None
     of_member: str = ""
@@ -95,26 +93,15 @@ class Sums:
 
 
 def read(cluster_id: int, group_ids: Collection[int]) -> dict[int, GroupRows]:
-    """Returns, by group, the rows that count: those of topics that its members subscribe to, where that is known.
-
-    Moments are what takes long to read: of queues that are read to their end only the latest and the oldest are.
-    """
+    """Returns, by group, the rows that count: those of topics that its members subscribe to, where that is known."""
     of_groups = QueueOffset.objects.filter(group__in=group_ids).exclude(is_subscribed=False)
     rows: defaultdict[int, list[QueueRow]] = defaultdict(list)
     for group_id, *values in of_groups.values_list("group_id", *QueueRow._fields):
         rows[group_id].append(QueueRow(*values))
     ends = ends_of(cluster_id, {row.topic_name for of_group in rows.values() for row in of_group})
-    with_lag = [row.pk for of_group in rows.values() for row in of_group if _lag(row, ends)]
-    standings = {
-        pk: Standing(*values)
-        for pks in chunks(with_lag)
-        for pk, *values in QueueOffset.objects.filter(pk__in=pks).values_list("pk", *Standing._fields)
-    }
+    # Moments are what takes long to read: of these the latest and the oldest are enough.
     bounds = of_groups.values_list("group_id").annotate(Max("moved_at"), Min("seen_at")).order_by()
-    return {
-        group_id: GroupRows(rows[group_id], ends, standings, moved_at, seen_at)
-        for group_id, moved_at, seen_at in bounds
-    }
+    return {group_id: GroupRows(rows[group_id], ends, moved_at, seen_at) for group_id, moved_at, seen_at in bounds}
 
 
 def sums(of_group: GroupRows, away: Container[str]) -> Sums:
@@ -124,20 +111,19 @@ def sums(of_group: GroupRows, away: Container[str]) -> Sums:
     known: list[str] = []
     total_lag = 0
     for row in of_group.rows:
-        lag = _lag(row, of_group.ends)
-        if lag is None:
+        end = end_of(row, of_group.ends)
+        lag = figures.lag(row.committed_offset, end.max_offset) if end is not None else None
+        if end is None or lag is None:
             continue
-        end = _end(row, of_group.ends)
         known.append(f"{row.topic_name} {row.broker_name} {row.queue_id}")
-        total.max_total += end.max_offset if end is not None else 0
+        total.max_total += end.max_offset
         total.committed_total += row.committed_offset or 0
         is_away = row.broker_name in away
         total.is_any_away |= is_away
         total_lag += lag
-        standing = of_group.standings.get(row.pk)
-        if lag and end is not None and standing is not None:
-            total.rewound_count += figures.rewound_count(row.committed_offset, standing.rewound_from, end.max_offset)
-            _add_waiting(total, row, standing, end, lag, is_away=is_away)
+        if lag:
+            total.rewound_count += figures.rewound_count(row.committed_offset, row.rewound_from, end.max_offset)
+            _add_waiting(total, row, end, lag, is_away=is_away)
     total.known_count = len(known)
     total.lag = total_lag if known else None
     total.behind = _longest(total)
@@ -145,13 +131,9 @@ def sums(of_group: GroupRows, away: Container[str]) -> Sums:
     return total
 
 
-def _end(row: QueueRow, ends: Mapping[MessageQueue, QueueEnd]) -> QueueEnd | None:
+def end_of(row: QueueRow, ends: Mapping[MessageQueue, QueueEnd]) -> QueueEnd | None:
+    """Returns how far the row's queue reaches; None: not known."""
     return ends.get(row[:3])  # type: ignore[call-overload, no-any-return]  # a queue is equal to its three parts
-
-
-def _lag(row: QueueRow, ends: Mapping[MessageQueue, QueueEnd]) -> int | None:
-    end = _end(row, ends)
-    return figures.lag(row.committed_offset, end.max_offset) if end is not None else None
 
 
 def _longest(total: Sums) -> Behind:
@@ -168,9 +150,8 @@ def _may_wait_since(committed_offset: int | None, end: QueueEnd) -> datetime:
     return datetime.fromtimestamp(without_s or 0, UTC)
 
 
-def _add_waiting(total: Sums, row: QueueRow, standing: Standing, end: QueueEnd, lag: int, *, is_away: bool) -> None:
-    told = Behind(standing.behind_since, standing.behind_method)
-    behind = figures.behind(lag, row.committed_offset, told, end.max_history, end.last_stored_at)
+def _add_waiting(total: Sums, row: QueueRow, end: QueueEnd, lag: int, *, is_away: bool) -> None:
+    behind = figures.behind(lag, row.committed_offset, row.told, end.max_history, end.last_stored_at)
     if behind.since is None:
         return
     if total.behind.since is None or behind.since < total.behind.since:
@@ -178,12 +159,12 @@ def _add_waiting(total: Sums, row: QueueRow, standing: Standing, end: QueueEnd, 
     if behind.is_at_least:
         since = _may_wait_since(row.committed_offset, end)
         total.may_wait_since = min(since, total.may_wait_since or since)
-    if standing.committed_since is not None and not is_away:
-        since = max(standing.committed_since, behind.since)
+    if row.committed_since is not None and not is_away:
+        since = max(row.committed_since, behind.since)
         total.standings.append(StandingQueue(MessageQueue(row.topic_name, row.broker_name, row.queue_id), since))
         if total.standing_since is None or since < total.standing_since:
             total.standing_since = since
-    if standing.behind_since is None and not total.of_member:
+    if row.behind_since is None and not total.of_member:
         total.waiting.append((row.pk, behind))
 
 

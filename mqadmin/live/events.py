@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from zlib import crc32
@@ -62,6 +62,9 @@ class Change:
     group: str = ""
     revision: int = 0
 
+    def as_event(self) -> dict[str, object]:
+        return {"kind": self.kind, "cluster": self.cluster, "group": self.group, "revision": self.revision}
+
 
 def live_group(cluster: str, group: str = "") -> str:
     """Returns the name of the Channels group for a cluster or a consumer group.
@@ -82,7 +85,7 @@ def publish(changes: Sequence[Change]) -> None:
     """Sends `changes` from synchronous code. A Redis that cannot be reached is logged and costs these events."""
     by_live_group: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
     for change in changes:
-        by_live_group[live_group(change.cluster, change.group)].append(asdict(change))
+        by_live_group[live_group(change.cluster, change.group)].append(change.as_event())
     try:
         # First: a page that is notified of a change must not be given a fragment from before it.
         revisions.renew(by_live_group)

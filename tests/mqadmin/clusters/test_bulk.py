@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from mqadmin.clusters.bulk import Change, update, upsert, write
-from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, WaitingMethod
+from mqadmin.clusters.bulk import Change, insert, update, upsert, write
+from mqadmin.clusters.models import Cluster, Group, QueueOffset, Topic, TopicQueue, WaitingMethod
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +66,24 @@ def test_bytes_are_written_as_they_are(cluster: Cluster) -> None:
     assert bytes(queue.max_history) == b"\x00\xff" * 9
 
 
+def test_rows_are_inserted_with_every_type_of_field(cluster: Cluster) -> None:
+    topic = Topic.objects.create(cluster=cluster, name="orders", seen_at=NOW)
+    fields = (
+        "topic",
+        "broker_name",
+        "queue_id",
+        "min_offset",
+        "max_offset",
+        "max_history",
+        "last_stored_at",
+        "seen_at",
+    )
+    rows = [(topic.pk, "a", 0, 1, 9, b"\x00\xff" * 9, None, NOW), (topic.pk, "零", 1, 2, 2**62, b"", LATER, NOW)]
+    insert(TopicQueue, rows, fields=fields)
+    found = TopicQueue.objects.order_by("queue_id").values_list(*fields)
+    assert [(*row[:5], bytes(row[5]), *row[6:]) for row in found] == rows
+
+
 def test_rows_keep_the_fields_that_are_not_named(cluster: Cluster) -> None:
     first, second = make_groups(cluster, 2)
     write(Group, [Change(first.pk, {"lag": 5, "seen_at": LATER}), Change(second.pk, {"lag": None, "queue_count": 8})])
@@ -86,5 +104,6 @@ def test_row_that_is_gone_is_not_made_again(cluster: Cluster) -> None:
 def test_nothing_is_asked_of_the_database_for_no_rows(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
         upsert(Group, [], unique=("cluster", "name"))
+        insert(Group, [], fields=("cluster", "name", "seen_at"))
         update(Group, [], ["lag"])
         write(QueueOffset, [])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mqadmin.clusters import waiting
 from mqadmin.clusters.models import NEEDS_ATTENTION, Verdict
 from mqadmin.lag import history
-from mqadmin.lag.sums import GroupRows, QueueEnd, QueueRow, Standing, Sums, sums
+from mqadmin.lag.sums import GroupRows, QueueEnd, QueueRow, Sums, sums
 from mqadmin.lag.verdicts import GROWTH_WINDOW_S, Judgement, VerdictInput, judge, settled
 from mqadmin.objectives.values import DEFAULT_LAG_S
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -101,12 +101,11 @@ class Sampler:
         known = [(queue, one) for queue, one in zip(QUEUES, self._committed, strict=True) if one is not None]
         return sums(
             GroupRows(
-                rows=[QueueRow(*queue, number, one[0]) for number, (queue, one) in enumerate(known)],
+                rows=[QueueRow(*queue, number, *one) for number, (queue, one) in enumerate(known)],
                 ends={
                     queue: QueueEnd(self._traffic.end(number, at_s), self._ends[number], None)
                     for number, queue in enumerate(QUEUES)
                 },
-                standings={number: Standing(one[1], None, "") for number, (_, one) in enumerate(known)},
             ),
             away=(),
         )

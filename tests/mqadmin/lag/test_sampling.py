@@ -195,7 +195,7 @@ def test_a_partial_gap_says_which_brokers_did_not_answer_and_when_they_are_back(
 
 def test_error_while_sampling_fails_the_cycle_and_not_the_next(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(sampling.packing, "pack", lambda _: 1 / 0)
+        patched.setattr(sampling.packing, "laid_out", lambda _: 1 / 0)
         assert cycle(group.cluster, 0) == 0
     assert "ZeroDivisionError" in SampledSpan.objects.get().note
     assert cycle(group.cluster, 30) == 1

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mqadmin.clusters import waiting
-from mqadmin.lag.sums import GroupRows, QueueEnd, QueueRow, Standing, sums
+from mqadmin.lag.sums import GroupRows, QueueEnd, QueueRow, sums
 from remoting.wire.bodies.message_queue import MessageQueue
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -36,9 +36,8 @@ def test_a_group_waits_exactly_where_no_queue_can_have_waited_longer(
     since = NOW - timedelta(seconds=60)
     total = sums(
         GroupRows(
-            rows=[QueueRow(*exact, 1, 5), QueueRow(*other, 2, 5)],
+            rows=[QueueRow(*exact, 1, 5, since, since, "store_time"), QueueRow(*other, 2, 5, since)],
             ends={exact: QueueEnd(9, b"", None), other: QueueEnd(9, seen(*samples), None)},
-            standings={1: Standing(since, since, "store_time"), 2: Standing(since, None, "")},
         ),
         away=(),
     )
