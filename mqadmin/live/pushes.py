@@ -1,14 +1,14 @@
 """Pushes regions to open pages: rendered once for all who look at the same page with the same standing.
 
 Pages of one address and language are served together, at most once in PUSH_INTERVAL_S: those that something changed on
-and that are ready. Their viewers are judged first (who is still logged in, with which standing); then for each
-standing one viewer's request is answered (regions.py), and all who have that standing still get the answer. What
-changes meanwhile makes them stale again. A page says that it is ready when it has shown what it got and somebody looks
-at it, so no socket ever has more than one region under way: one that reads slowly, or not at all, or lies in a hidden
-tab, costs nothing until it asks, and gets what is so by then.
+and that are ready. Their viewers are judged first (who is still logged in, who sees the page's clusters, with which
+standing); then for each standing one viewer's request is answered (regions.py), and all who have that standing still
+get the answer. What changes meanwhile makes them stale again. A page says that it is ready when it has shown what it
+got and somebody looks at it, so no socket ever has more than one region under way: one that reads slowly, or not at
+all, or lies in a hidden tab, costs nothing until it asks, and gets what is so by then.
 
-A page for which nothing can be pushed is told to fetch its region by itself. On the event loop only; idle pages cost
-one waiting task for each address.
+A page for which nothing can be pushed is told to fetch its region by itself; its viewer is judged before, too. On the
+event loop only; idle pages cost one waiting task for each address.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class PushedSocket(Protocol):
     viewer: Viewer
     scope: dict[str, Any]
     address: PageAddress
+    # The clusters that the page shows something of.
+    cluster_ids: frozenset[int]
 
     @property
     def wants_region(self) -> bool:
@@ -69,21 +71,29 @@ class Pushes:
         self._regions = Regions()
         self._judges = _Judges(judged_for_s)
         self._pages: dict[PageAddress, _Page] = {}
+        self._sockets: set[PushedSocket] = set()
 
     def add(self, socket: PushedSocket) -> None:
+        """Serves the socket, where it names a page, and judges its viewer with the others."""
+        self._sockets.add(socket)
+        self._judges.viewers[socket.viewer] += 1
+        if not socket.address.page:
+            return
         page = self._pages.get(socket.address)
         if page is None:
             page = self._pages[socket.address] = _Page()
             page.loop_task = asyncio.create_task(self._serve(socket.address, page))
         page.sockets.add(socket)
-        self._judges.viewers[socket.viewer] += 1
 
     def remove(self, socket: PushedSocket) -> None:
+        if socket not in self._sockets:
+            return
+        self._sockets.discard(socket)
+        self._judges.leave(socket.viewer)
         page = self._pages.get(socket.address)
-        if page is None or socket not in page.sockets:
+        if page is None:
             return
         page.sockets.discard(socket)
-        self._judges.leave(socket.viewer)
         if not page.sockets:
             del self._pages[socket.address]
             if page.loop_task is not None:
@@ -93,6 +103,11 @@ class Pushes:
         """Has the page's sockets that want a region served soon."""
         if (page := self._pages.get(address)) is not None:
             page.has_work.set()
+
+    async def close_code(self, socket: PushedSocket) -> int:
+        """Returns the code that closes the socket instead of telling it what changed. Raises DatabaseError."""
+        verdicts = await self._judges.verdicts({socket.viewer})
+        return verdicts[socket.viewer].close_code(socket.cluster_ids)
 
     async def _serve(self, address: PageAddress, page: _Page) -> None:
         while True:
@@ -134,10 +149,10 @@ class Pushes:
         by_standing: defaultdict[str, list[PushedSocket]] = defaultdict(list)
         for socket in sockets:
             found = verdicts[socket.viewer]
-            if found.close_code:
-                socket.close_soon(found.close_code)
-            else:
-                by_standing[found.standing].append(socket)
+            if code := found.close_code(socket.cluster_ids):
+                socket.close_soon(code)
+            elif found.standing is not None:
+                by_standing[found.standing.digest].append(socket)
         return by_standing
 
     async def _rendered(self, address: PageAddress, sockets: Sequence[PushedSocket]) -> bytes | None:

@@ -11,18 +11,20 @@ Close codes: 4400 a message that pages do not send, or none within the limits; 4
 the account may not see it any more; 4404 no such cluster or group, or none that the viewer may see; 4408 a frame was
 not taken within 30 s: the page connects again and fetches what is so by then. However much changes, a page gets a
 region, or "changed", at most twice a second. Subscriptions are checked when they arrive, the log-in at every heartbeat
-(heartbeats.py), the log-in and what the viewer may see before each region; an idle socket asks the database nothing
-else.
+(heartbeats.py), the log-in and what the viewer may see before each region and each change; an idle socket asks the
+database nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
+from django.db import Error as DatabaseError
 
 from mqadmin.clusters import selectors
 from mqadmin.live.bounded_sockets import CLOSE_INVALID_MESSAGE, CLOSE_NOT_FOUND, BoundedSocket
@@ -34,6 +36,8 @@ from mqadmin.live.revisions import revision_of
 from mqadmin.live.subscriptions import InvalidMessage, Ready, Subscribe, Subscription, read_message
 from mqadmin.live.viewers import CLOSE_NOT_LOGGED_IN, Viewer, viewer_of
 from mqadmin.people import access
+
+logger = logging.getLogger(__name__)
 
 # Between two "changed" of one page.
 CHANGED_INTERVAL_S = 0.5
@@ -58,6 +62,7 @@ class LiveSocket(BoundedSocket):
         self.viewer = Viewer("", None, "")
         # Without a page, nothing is pushed.
         self.address = PageAddress("", "")
+        self.cluster_ids: frozenset[int] = frozenset()
         self._heartbeats = heartbeats
         self._listener = changes
         self._pushes = pushes
@@ -119,9 +124,11 @@ class LiveSocket(BoundedSocket):
         self._subscriptions = {(each.cluster, each.group): each for each in wanted.subscriptions}
         things = self._subscriptions.keys()
         names = {cluster for cluster, _group in things}
-        if await _existing(things) != things or not await _may_see(self.scope["user"], names):
+        seen = await _seen_of(self.scope["user"], names)
+        if await _existing(things) != things or seen.keys() != names:
             await self.close(CLOSE_NOT_FOUND)
             return
+        self.cluster_ids = frozenset(seen.values())
         self.address = PageAddress(wanted.page, wanted.language)
         await self._listener.add(self, things)
         # After joining: what changes from here on is sent, what changed before shows in the revision.
@@ -130,8 +137,7 @@ class LiveSocket(BoundedSocket):
         await self.send(text_data=json.dumps(subscribed))
         self._begin_sending()
         self._heartbeats.add(self)
-        if self.address.page:
-            self._pushes.add(self)
+        self._pushes.add(self)
 
     def take_change(self, change: dict[str, Any]) -> None:
         key = change["cluster"], change["group"]
@@ -191,14 +197,25 @@ class LiveSocket(BoundedSocket):
                 await self._take(region)
             if self._changes or self._must_fetch:
                 changes, self._changes, self._must_fetch = self._changes, {}, False
+                if changes:
+                    try:
+                        self._close_code = await self._pushes.close_code(self)
+                    except DatabaseError as error:
+                        # The page's own request says what is wrong.
+                        logger.warning("a page is not told what changed, but to fetch it: %s", error)
+                        changes = {}
+                if self._close_code:
+                    await self.close(self._close_code)
+                    return
                 await self._say({"type": "changed", "changes": list(changes.values())})
                 await asyncio.sleep(self._changed_interval_s)
 
 
-def _sees(user: Any, names: set[str]) -> bool:
-    return access.visible_clusters(user).filter(name__in=names).count() == len(names)
+def _seen(user: Any, names: set[str]) -> dict[str, int]:
+    """Returns those of the clusters of these names that the person sees, with their primary keys."""
+    return dict(access.visible_clusters(user).filter(name__in=names).values_list("name", "pk"))
 
 
-_may_see = database_sync_to_async(_sees)
+_seen_of = database_sync_to_async(_seen)
 _existing = database_sync_to_async(selectors.existing)
 _revision_of = sync_to_async(revision_of)

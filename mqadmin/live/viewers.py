@@ -1,7 +1,8 @@
-"""Checks whether the viewers of open pages may still see them. Asked by the heartbeat, and before regions are pushed.
+"""Checks whether the viewers of open pages may still see them. Asked by the heartbeat, and before anything is told.
 
-Which clusters an account sees is checked when its page subscribes, and by the view of each region that is pushed or
-fetched. Two queries check VIEWERS_PER_QUERY viewers, seven judge them.
+The heartbeat, which tells nothing, asks only whether they are still logged in. Which clusters they see is checked when
+a page subscribes, and before each region and each change. Two queries check VIEWERS_PER_QUERY viewers, seven judge
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from mqadmin.people.standings import standings
+from mqadmin.people.standings import Standing, standings
 
 CLOSE_NOT_LOGGED_IN = 4401
 CLOSE_NOT_ALLOWED = 4403
@@ -35,10 +36,16 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found of a viewer: a code that closes the socket, or the account's standing."""
+    """What was found of a viewer: the account's standing, or the code that closes all its sockets."""
 
-    close_code: int = 0
-    standing: str = ""
+    standing: Standing | None
+    code: int = 0
+
+    def close_code(self, cluster_ids: frozenset[int]) -> int:
+        """Returns the code that closes a socket of the viewer that shows these clusters; 0: it may stay open."""
+        if self.standing is None or self.standing.sees(cluster_ids):
+            return self.code
+        return CLOSE_NOT_ALLOWED
 
 
 def viewer_of(session_key: str, user: AbstractBaseUser) -> Viewer:
@@ -59,15 +66,15 @@ def close_codes(viewers: Collection[Viewer]) -> dict[Viewer, int]:
 
 
 def judged(viewers: Collection[Viewer]) -> dict[Viewer, Judged]:
-    """Returns of each viewer whether the socket is closed, or else the standing."""
+    """Returns of each viewer whether the sockets are closed, or else the standing."""
     found: dict[Viewer, Judged] = {}
     for batch in _batches(viewers):
         codes = _codes_of(batch)
         of_people = standings({viewer.user_id for viewer in batch})
         for viewer in batch:
             # An account that is gone since the codes were read has no standing any more.
-            code = codes.get(viewer, 0 if viewer.user_id in of_people else CLOSE_NOT_ALLOWED)
-            found[viewer] = Judged(code, "" if code else of_people[viewer.user_id])
+            standing = None if viewer in codes else of_people.get(viewer.user_id)
+            found[viewer] = Judged(standing, codes.get(viewer, 0 if standing else CLOSE_NOT_ALLOWED))
     return found
 
 

@@ -133,7 +133,9 @@ def test_what_is_pushed_is_what_the_person_s_own_request_gives(pages, people, st
     verdicts = judged({person.viewer for person in people})
     by_standing: defaultdict[str, list[Person]] = defaultdict(list)
     for person in people:
-        by_standing[verdicts[person.viewer].standing].append(person)
+        standing = verdicts[person.viewer].standing
+        assert standing is not None
+        by_standing[standing.digest].append(person)
     assert [len(alike) for alike in by_standing.values()] == [2] * len(SCOPES)
     differing: defaultdict[str, set[bytes | None]] = defaultdict(set)
     for page in pages:

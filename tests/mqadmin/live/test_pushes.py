@@ -24,9 +24,10 @@ from django.test.signals import template_rendered
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group
-from mqadmin.live import events, regions, viewers
+from mqadmin.live import events, pushes, regions, viewers
 from mqadmin.live.events import Change, ChangeKind
 from mqadmin.live.routing import live_application
+from mqadmin.people.models import ClusterRole
 from mqadmin.people.roles import Role
 from mqadmin.reports import runs
 from mqadmin.reports.progress import Progress
@@ -305,7 +306,7 @@ async def test_a_page_of_a_cluster_that_one_may_not_see_any_more_gets_no_region(
         await sync_to_async(take_the_role)()
         await lag_becomes(3)
         assert ">3<" in await region(keeper)
-        assert await loser.heard() == {"type": "changed", "changes": []}
+        assert await loser.close_code() == viewers.CLOSE_NOT_ALLOWED
 
 
 def log_out(session: str) -> None:
@@ -389,7 +390,39 @@ async def test_what_was_rendered_meanwhile_is_not_pushed_to_who_may_not_look_any
         may_go_on.set()
         assert ">2<" in await region(there)
         assert await left.close_code() == viewers.CLOSE_NOT_LOGGED_IN
-        assert await loser.heard() == {"type": "changed", "changes": []}
+        assert await loser.close_code() == viewers.CLOSE_NOT_ALLOWED
+
+
+async def test_who_lost_one_of_the_clusters_that_a_page_shows_hears_nothing_more(group: Group) -> None:
+    """Pages without an address are told what changed; heartbeats come between, and say nothing."""
+
+    def make() -> tuple[str, AbstractUser]:
+        Cluster.objects.create(name="other", namesrv="10.0.0.2:9876")
+        ann = make_person("ann", Role.VIEWER, Cluster.objects.get(name="local"))
+        ClusterRole.objects.create(person=ann, cluster=Cluster.objects.get(name="other"), role=Role.VIEWER)
+        return session_of(ann), ann
+
+    application = live_application(heartbeat_s=3600, changed_interval_s=0, judged_for_s=0)
+    session, ann = await sync_to_async(make)()
+    both = [{"cluster": "local"}, {"cluster": "other"}]
+    async with opened(application, session, "", is_ready=False, subscriptions=both) as page:
+        await lag_becomes(2)
+        assert [one["kind"] for one in (await page.heard())["changes"]] == ["groups"]
+        await sync_to_async(ClusterRole.objects.filter(person=ann, cluster__name="other").delete)()
+        await lag_becomes(3)
+        assert await page.close_code() == viewers.CLOSE_NOT_ALLOWED
+
+
+async def test_page_that_cannot_be_judged_is_told_to_fetch_and_not_what_changed(
+    application: Any, group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: Any) -> Any:
+        raise DatabaseError("away")
+
+    async with opened(application, await logged_in("ann"), "", is_ready=False) as page:
+        monkeypatch.setattr(pushes, "_judged", refuse)
+        await lag_becomes(2)
+        assert await page.heard() == {"type": "changed", "changes": []}
 
 
 @pytest.mark.parametrize("error", [DatabaseError("away"), RuntimeError("a mistake")], ids=["database", "mistake"])

@@ -10,9 +10,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from mqadmin.people import access
 from mqadmin.people.models import ClusterRole
 from mqadmin.people.roles import Role
-from mqadmin.people.standings import standings
+from mqadmin.people.standings import Standing, standings
 from tests.support import console_rows
 from tests.support.people import make_person
 
@@ -25,7 +26,7 @@ def both() -> tuple[Any, Any]:
     return make_person("ann", Role.OPERATOR), make_person("bob", Role.OPERATOR)
 
 
-def of(*people: Any) -> list[str | None]:
+def of(*people: Any) -> list[Standing | None]:
     found = standings([person.pk for person in people])
     return [found.get(person.pk) for person in people]
 
@@ -33,6 +34,24 @@ def of(*people: Any) -> list[str | None]:
 def test_people_of_the_same_roles_have_one_standing(both: tuple[Any, Any]) -> None:
     first, second = of(*both)
     assert first == second
+
+
+@pytest.mark.parametrize("role", [None, Role.VIEWER])
+@pytest.mark.parametrize("where", [None, "local"])
+@pytest.mark.parametrize("is_own", [False, True], ids=["", "own permission"])
+@pytest.mark.parametrize("is_superuser", [False, True], ids=["", "superuser"])
+def test_clusters_seen_are_those_that_access_lets_a_person_see(
+    role: Role | None, where: str | None, is_own: bool, is_superuser: bool
+) -> None:
+    clusters = {name: console_rows.make_cluster(name, now=timezone.now()) for name in ("local", "other")}
+    person = make_person("ann", role, clusters[where] if where else None)
+    if is_own:
+        person.user_permissions.add(Permission.objects.get(codename="view_cluster"))
+    type(person).objects.filter(pk=person.pk).update(is_superuser=is_superuser)
+    (found,) = of(person)
+    seen = set(access.visible_clusters(type(person).objects.get(pk=person.pk)))
+    assert found is not None
+    assert {one for one in clusters.values() if found.sees(frozenset([one.pk]))} == seen
 
 
 def role_on_a_cluster(person: Any) -> None:
