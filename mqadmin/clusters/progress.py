@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mqadmin.clusters.models import QueueOffset, TopicQueue
+from mqadmin.clusters.bulk import chunks
+from mqadmin.clusters.models import QueueOffset, Topic, TopicQueue
 from remoting.wire.bodies.message_queue import MessageQueue
-
-# Topic names in one statement: SQLite takes 32,766 parameters, and its planner is happy far below.
-NAMES_PER_QUERY = 500
 
 
 def queue_of(row: QueueOffset) -> MessageQueue:
@@ -21,14 +19,14 @@ def queue_of(row: QueueOffset) -> MessageQueue:
 
 def queue_ends(cluster_id: int, topic_names: Iterable[str]) -> dict[MessageQueue, TopicQueue]:
     """Returns the rows of all queues of these topics."""
-    names = sorted(set(topic_names))
-    return {
-        MessageQueue(row.topic.name, row.broker_name, row.queue_id): row
-        for first in range(0, len(names), NAMES_PER_QUERY)
-        for row in TopicQueue.objects.filter(
-            topic__cluster_id=cluster_id, topic__name__in=names[first : first + NAMES_PER_QUERY]
-        ).select_related("topic")
-    }
+    found: dict[MessageQueue, TopicQueue] = {}
+    for names in chunks(sorted(set(topic_names))):
+        # A topic has hundreds of queues, so it is not read with each of them.
+        topics = Topic.objects.filter(cluster_id=cluster_id, name__in=names).in_bulk()
+        for row in TopicQueue.objects.filter(topic__in=topics):
+            row.topic = topics[row.topic_id]
+            found[MessageQueue(row.topic.name, row.broker_name, row.queue_id)] = row
+    return found
 
 
 def attach_ends(cluster_id: int, rows: Iterable[QueueOffset]) -> list[QueueOffset]:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 from datetime import UTC, datetime, timedelta
 
-from mqadmin.clusters.models import Group
+from mqadmin.clusters.models import Group, QueueOffset
+from mqadmin.clusters.progress import queue_of
 from mqadmin.lag.hot_window import Gap, TopicSample, group_samples
 from mqadmin.lag.queue_verdicts import PAST_S, QueueMoment
 from remoting.wire.bodies.message_queue import MessageQueue
 
 
-def queue_moments(group: Group, now: datetime) -> dict[MessageQueue, list[QueueMoment]]:
-    """Returns the samples of each queue since PAST_S ago or the last gap, with the one that held then, oldest first."""
-    return moments(group_samples(group, now - timedelta(seconds=PAST_S), now))
+def queue_moments(group: Group, queues: Iterable[QueueOffset], now: datetime) -> dict[MessageQueue, list[QueueMoment]]:
+    """Returns the samples of queues since PAST_S ago or the last gap, with the one that held then, oldest first.
+
+    Of those of `queues` on which messages wait: what was has no bearing on the others' verdicts.
+    """
+    waiting = {queue_of(queue) for queue in queues if queue.lag}
+    return moments(group_samples(group, now - timedelta(seconds=PAST_S), now), waiting) if waiting else {}
 
 
-def moments(found: Iterable[TopicSample | Gap]) -> dict[MessageQueue, list[QueueMoment]]:
-    """Returns the same of these samples. Where some brokers did not answer only their own queues have a gap.
+def moments(
+    found: Iterable[TopicSample | Gap], wanted: Container[MessageQueue]
+) -> dict[MessageQueue, list[QueueMoment]]:
+    """Returns the same of these samples and the `wanted` queues.
 
-    Until they answer again these stand in the samples as they were before.
+    Where some brokers did not answer only their own queues have a gap. Until they answer again these stand in the
+    samples as they were before.
     """
     past: defaultdict[MessageQueue, list[QueueMoment]] = defaultdict(list)
     silent_until_s: dict[str, int] = {}
@@ -34,7 +42,8 @@ def moments(found: Iterable[TopicSample | Gap]) -> dict[MessageQueue, list[Queue
             if one.at_s <= silent_until_s.get(sample.broker_name, one.at_s - 1):
                 continue
             queue = MessageQueue(one.topic, sample.broker_name, sample.queue_id)
-            past[queue].append(QueueMoment(at, sample, one.verdict, one.member_count))
+            if queue in wanted:
+                past[queue].append(QueueMoment(at, sample, one.verdict, one.member_count))
     return dict(past)
 
 

@@ -14,7 +14,16 @@ from mqadmin.clusters import figures
 from mqadmin.clusters.models import BROADCASTING, Group, QueueOffset, Verdict
 from mqadmin.lag.in_flight import STANDS_S, Held, InFlight, Standing, in_flight
 from mqadmin.lag.packing import QueueSample
-from mqadmin.lag.verdicts import GROWTH_WINDOW_S, NOT_SUBSCRIBED, Judgement, VerdictInput, judge, settled
+from mqadmin.lag.verdicts import (
+    GROWTH_WINDOW_S,
+    NOT_SUBSCRIBED,
+    STALLED_AFTER_S,
+    Judgement,
+    VerdictInput,
+    is_settling,
+    judge,
+    settled,
+)
 from mqadmin.objectives.values import DEFAULT_LAG_S
 from remoting.wire.bodies.message_queue import MessageQueue
 
@@ -92,14 +101,24 @@ def _was(
     for number, one in enumerate(past):
         is_moved = number == 0 or past[number - 1].sample.committed_offset != one.sample.committed_offset
         came_there = one.at if is_moved or came_there is None else came_there
-        known = _at(group, one, came_there)
         # A sample holds until the next one, or until the queue moved: what time alone changed came before that.
         until = moved_at if number == len(past) - 1 else past[number + 1].at
+        if not is_settling(was) and _is_calm(group, one, max(one.at, until or one.at)):
+            continue
+        known = _at(group, one, came_there)
         for at in [one.at] if until is None or until <= one.at else [one.at, until]:
             then = replace(known, now=at, lag_before=_lag_before(past, at), was=was)
             judged, calm_since = settled(then, judge(then), calm_since)
             was = judged.verdict
     return was, calm_since
+
+
+def _is_calm(group: Group, one: QueueMoment, until: datetime) -> bool:
+    """Tells whether nothing had waited for long enough until then that the queue was called what outlasts its cause."""
+    since = one.behind_since
+    if not one.sample.lag or since is None:
+        return True
+    return (until - since).total_seconds() < min(STALLED_AFTER_S, group.allowed_lag_s or DEFAULT_LAG_S)
 
 
 def _at(group: Group, one: QueueMoment, came_there: datetime) -> VerdictInput:

@@ -194,6 +194,11 @@ def settled(group: VerdictInput, judged: Judgement, calm_since: datetime | None)
     return Judgement(group.was, SETTLING, judged.numbers), since
 
 
+def is_settling(verdict: Verdict | None) -> bool:
+    """Tells whether what was called so has any bearing on what is called next: else it might as well not be known."""
+    return verdict in _SETTLES
+
+
 def reason(rule: str, numbers: dict[str, Any]) -> str:
     """Returns the verdict's reason as one sentence for people; "" for a group that was never judged."""
     members, lag = numbers.get("members") or 0, numbers.get("lag") or 0

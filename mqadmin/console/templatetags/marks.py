@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext
 
 from mqadmin.clusters import cluster_reasons
 from mqadmin.clusters.cluster_verdict import ClusterJudgement
@@ -33,6 +34,12 @@ SPARK_WINDOW = timedelta(hours=1)
 @register.simple_tag
 def status(name: str) -> SafeString:
     """Returns the mark of a status: shape, colour and word."""
+    return _status(name, get_language())
+
+
+# A table has thousands, and there are as many as statuses and languages.
+@lru_cache(maxsize=256)
+def _status(name: str, _language: str | None) -> SafeString:
     mark = status_marks.mark_of(name)
     return format_html(
         '<span class="status is-{}"><svg width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">{}</svg>'

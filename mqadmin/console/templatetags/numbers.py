@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext
 
@@ -188,7 +188,7 @@ def behind(waiting: Behind, lag: Figure | int | None, now: datetime) -> SafeStri
         return dash(gettext("the messages that wait came with the newest sample"))
     return format_html(
         '<span title="{}">{}{}</span>',
-        _behind_titles()[waiting.told_method],
+        _behind_title(waiting.told_method),
         "≥ " if waiting.is_at_least else "",
         elapsed(waiting.since, waiting.seen_until(now)),
     )
@@ -203,12 +203,14 @@ def behind_method(waiting: Behind) -> str:
     return words[waiting.told_method]
 
 
-def _behind_titles() -> dict[BehindMethod | None, str]:
-    return {
-        BehindMethod.EXACT: gettext("exact: since the store time of the next message"),
-        BehindMethod.FROM_SAMPLES: gettext("from samples: at least since the first that found the next message"),
-        None: "",
-    }
+def _behind_title(method: BehindMethod | None) -> str:
+    match method:
+        case BehindMethod.EXACT:
+            return gettext("exact: since the store time of the next message")
+        case BehindMethod.FROM_SAMPLES:
+            return gettext("from samples: at least since the first that found the next message")
+        case None:
+            return ""
 
 
 @register.simple_tag
@@ -279,14 +281,10 @@ def _elapsed(moment: datetime, now: datetime) -> str:
 
 
 def _time(kind: str, moment: datetime, text: str, further: SafeString | str = "") -> SafeString:
-    return format_html(
-        '<time class="{}" datetime="{}" title="{}"{}>{}</time>',
-        kind,
-        moment.isoformat(timespec="milliseconds"),
-        _full(moment),
-        further,
-        text,
-    )
+    # A table has thousands. Only the text is of others' making: translations.
+    stamp = moment.isoformat(timespec="milliseconds")
+    doubt = conditional_escape(further)
+    return SafeString(f'<time class="{kind}" datetime="{stamp}" title="{_full(moment)}"{doubt}>{escape(text)}</time>')
 
 
 def _full(moment: datetime) -> str:

@@ -61,7 +61,8 @@ from mqadmin.subscriptions.selectors import clusters_with, compared
 @require_safe
 def health(request: HttpRequest, cluster: str, group: str) -> HttpResponse:
     def context(page: GroupPage) -> dict[str, Any]:
-        held, past = held_queues([page.group.pk]).get(page.group.pk), queue_moments(page.group, page.now)
+        held = held_queues([page.group.pk]).get(page.group.pk)
+        past = queue_moments(page.group, page.queues, page.now)
         return {
             "table": queue_table(page.group, page.queues, page.now, held, past),
             "deliveries": latest_deliveries(page.cluster, group, page.now),

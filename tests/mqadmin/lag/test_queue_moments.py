@@ -8,6 +8,7 @@ from mqadmin.clusters.models import Verdict
 from mqadmin.lag.hot_window import Gap, TopicSample
 from mqadmin.lag.packing import QueueSample
 from mqadmin.lag.queue_moments import moments
+from remoting.wire.bodies.message_queue import MessageQueue
 
 START_S = 1_700_000_000
 
@@ -23,7 +24,7 @@ def gap(seconds: int, until: int, state: str, *brokers: str) -> Gap:
 
 
 def offsets(*found: TopicSample | Gap) -> dict[str, list[int | None]]:
-    past = moments(found)
+    past = moments(found, {MessageQueue("orders", broker, 0) for broker in ("a", "b")})
     return {queue.broker_name: [one.sample.committed_offset for one in some] for queue, some in past.items()}
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
 
 from mqadmin.clusters.models import Cluster, Group, QueueOffset, TopicQueue, Verdict
 from mqadmin.clusters.waiting import noted
+from mqadmin.lag import queue_verdicts
 from mqadmin.lag.packing import QueueSample
 from mqadmin.lag.queue_verdicts import QueueMoment, judge_queue
 
@@ -116,3 +118,17 @@ def test_queue_that_swings_about_the_limit_of_growth_is_slow_once() -> None:
         verdict = judge_queue(row.group, row, NOW, past=past).verdict
         words += [verdict] if not words or words[-1] != verdict else []
     assert words == [Verdict.SLOW]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_samples_that_are_passed_over_would_have_changed_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = Random(seed)
+    past, committed = [], 900
+    for ago_s in range(600, 0, -30):
+        committed += draw.choice((0, 0, 10))
+        lag, waits_s = draw.choice((0, 5, 40, 400)), draw.choice((1, 20, 59, 61, 200))
+        past.append(sampled(ago_s, lag, committed=committed, waits_s=waits_s, group=draw.choice(("ok", "busy"))))
+    now = queue(draw.choice((0, 9, 500)), stands_s=draw.choice((5, 45, 90)), waits_s=draw.choice((5, 70)))
+    found = judge_queue(now.group, now, NOW, past=past)
+    monkeypatch.setattr(queue_verdicts, "_is_calm", lambda *_: False)
+    assert found == judge_queue(now.group, now, NOW, past=past)
