@@ -11,7 +11,6 @@ instance, Celery's acknowledgements decide nothing.
 
 from __future__ import annotations
 
-import gc
 import logging
 import threading
 import uuid
@@ -46,6 +45,7 @@ from consumer.hosting.instance import StopSignals
 from consumer.hosting.leases import Worker
 from consumer.hosting.loops_worker import WorkerRegistration
 from consumer.hosting.pool_process import leave_sigterm_to_main
+from consumer.hosting.shared_memory import keep_memory_shared
 from consumer.hosting.supervision import OFFER_EXPIRES_S
 from consumer.hosting.thread_pool import end_without_killing
 from consumer.listener import registry
@@ -140,15 +140,10 @@ def prepare(sender: Any, **_: Any) -> None:
 
 
 @worker_before_create_process.connect
-def keep_memory_shared(**_: Any) -> None:
-    """Runs in the main process before each fork. What is loaded by now stays shared with the children.
-
-    Else every collection of garbage, Celery's own before each fork first of all, would write to the head of each
-    object, and so copy the memory of the whole program once for each child.
-    """
+def share_memory_with_instances(**_: Any) -> None:
+    """Other workers of a project are its own to tune."""
     if loops_queue() in host_instance.app.amqp.queues.consume_from:
-        gc.collect()
-        gc.freeze()
+        keep_memory_shared()
 
 
 @worker_process_init.connect

@@ -7,13 +7,16 @@ import signal
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init
+from celery.signals import beat_init, worker_before_create_process
+
+from consumer.hosting.shared_memory import keep_memory_shared
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
 
 app = Celery("mqadmin")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+worker_before_create_process.connect(keep_memory_shared)
 
 
 @beat_init.connect

@@ -8,7 +8,7 @@ import sys
 
 # Commands of an app that use nothing of Django but its commands and settings. To load all apps takes three times as
 # long as the rest of their start, and memory for as long as they run.
-WITHOUT_APPS = {"runbroker": "broker", "store": "broker"}
+WITHOUT_APPS = {"runbroker": "broker", "store": "broker", "up": "mqadmin"}
 
 
 def main() -> int:
@@ -28,15 +28,17 @@ def main() -> int:
 
 
 def _execute(arguments: list[str]) -> None:
-    from django.conf import settings  # after the signal, as the next two
+    from logging.config import dictConfig  # after the signal, as the next two
+
+    from django.conf import settings  # after the signal
     from django.core.management import execute_from_command_line, load_command_class  # after the signal
-    from django.utils.log import configure_logging  # after the signal
 
     name = arguments[1] if len(arguments) > 1 else ""
     if name not in WITHOUT_APPS:
         execute_from_command_line(arguments)
         return
-    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
+    # Django's own way begins with its defaults: mails to admins, for which it loads views and models.
+    dictConfig(settings.LOGGING)
     load_command_class(WITHOUT_APPS[name], name).run_from_argv(arguments)
 
 

@@ -158,7 +158,8 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
+    # It loads an HTTP client, which takes 5 MB of each process.
+    *(["allauth.socialaccount.providers.openid_connect"] if MQADMIN_OIDC_URL else []),
     "channels",
     "csp",
     "django_celery_beat",

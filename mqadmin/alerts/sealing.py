@@ -8,12 +8,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from cryptography.fernet import Fernet, InvalidToken
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.utils.translation import gettext_noop
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
 
 _PURPOSE = b"mqadmin alert channels"
 _KEY_BYTES = 32
@@ -34,6 +35,8 @@ def opened(sealed: str) -> dict[str, str]:
     """Raises CannotOpen."""
     if not sealed:
         return {}
+    from cryptography.fernet import InvalidToken  # as in _fernet
+
     try:
         found: dict[str, str] = json.loads(_fernet().decrypt(sealed.encode()))
     except InvalidToken as error:
@@ -42,5 +45,10 @@ def opened(sealed: str) -> dict[str, str]:
 
 
 def _fernet() -> Fernet:
+    """Every process loads this module and few ever use it: these would take 2 MB of each for itself."""
+    from cryptography.fernet import Fernet  # see above
+    from cryptography.hazmat.primitives import hashes  # see above
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # see above
+
     derived = HKDF(algorithm=hashes.SHA256(), length=_KEY_BYTES, salt=None, info=_PURPOSE)
     return Fernet(base64.urlsafe_b64encode(derived.derive(settings.SECRET_KEY.encode())))

@@ -68,7 +68,7 @@ def processes(install: Install) -> list[list[ChildSpec]]:
         # `up` has done Django's checks; they import every page, which no worker needs.
         "CELERY_SKIP_CHECKS": "1",
         "MQADMIN_LOG_LINES": "json" if install.logs_json else "short",
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(install.base_dir), os.environ.get("PYTHONPATH", "")])),
+        "PYTHONPATH": python_path(install),
     }
     stages = [
         _redis(install),
@@ -85,6 +85,11 @@ def processes(install: Install) -> list[list[ChildSpec]]:
         [_beat(environment)],
     ]
     return [stage for stage in stages if stage]
+
+
+def python_path(install: Install) -> str:
+    """Returns where Python finds the project, whatever folder `up` was started in."""
+    return os.pathsep.join(filter(None, [str(install.base_dir), os.environ.get("PYTHONPATH", "")]))
 
 
 def _redis(install: Install) -> list[ChildSpec]:

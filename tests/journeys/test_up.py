@@ -8,14 +8,17 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
 import psutil
 import pytest
 
+from bench.install import MEMORY_BAR_MB
 from tests.support.asking import has_route
-from tests.support.install import READY_WITHIN_S, ROOT, Install
+from tests.support.broker_probe import BrokerProbe
+from tests.support.install import READY_WITHIN_S, ROOT, Install, celery
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
@@ -32,6 +35,8 @@ ROLES = (
     "jobs@",
     " beat ",
 )
+# For how long the memory of an idle install is looked at.
+LOOKED_AT_S = 10.0
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +60,8 @@ def is_listening(address: str) -> bool:
         return probe.connect_ex((host, int(port))) == 0
 
 
-def test_up_starts_everything_and_sigterm_leaves_nothing_behind(tmp_path: Path) -> None:
-    with Install(tmp_path / "data", migrates=True) as install:
+def test_up_starts_everything_within_its_memory_and_sigterm_leaves_nothing_behind(tmp_path: Path) -> None:
+    with Install(tmp_path / "data", migrates=True, env={"MQADMIN_APPS": "examples.shop"}) as install:
         commands = [" ".join(process.cmdline()) for process in install.children()]
         for role in ROLES:
             assert any(role in command for command in commands), f"{role} is missing in {commands}"
@@ -65,6 +70,10 @@ def test_up_starts_everything_and_sigterm_leaves_nothing_behind(tmp_path: Path) 
             assert answer.status == 200
         assert len(install.password) >= 12
         assert stat_mode(install.data) == 0o700
+        let_it_settle(install)
+        taken = most_memory_mb(install)
+        print(f"\nidle: {sum(taken.values()):.0f} MB {taken}")
+        assert sum(taken.values()) <= MEMORY_BAR_MB, taken
         assert install.stop() == 0
         assert nothing_is_left(install), (install.left_behind(), ports_open(install))
         stopping = install.output().partition("stopping")[2]
@@ -74,6 +83,43 @@ def test_up_starts_everything_and_sigterm_leaves_nothing_behind(tmp_path: Path) 
 
 def stat_mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
+
+
+def let_it_settle(install: Install) -> None:
+    """Returns when the example's four consumer instances run, and the worker of reports has been at work, if any."""
+    probe = BrokerProbe(install.broker)
+    wait_until(lambda: len(probe.members("billing")) == len(probe.members("mailing")) == 2, what="four instances")
+    if install.children("reports@"):
+        celery(install.environment, "call", "mqadmin.reports.tasks.append_history")
+        # Whoever appends makes it first.
+        wait_until((install.data / "reports.lock").exists, what="the worker of reports appends to the history")
+
+
+def most_memory_mb(install: Install) -> dict[str, float]:
+    """Returns what the processes took when they took most: a process of the worker of reports that appends, too."""
+    found = memory_mb(install)
+    looked_until_s = time.monotonic() + LOOKED_AT_S
+    while time.monotonic() < looked_until_s:
+        time.sleep(1)
+        found = max(found, memory_mb(install), key=lambda one: sum(one.values()))
+    return found
+
+
+def memory_mb(install: Install) -> dict[str, float]:
+    """Returns what the machine gives to `up` and to each child with all below it; shared pages are shared out (PSS)."""
+    found = {"up": pss_mb(psutil.Process(install.pid))}
+    for child in install.children():
+        command = " ".join(child.cmdline())
+        name = next((role for role in (*ROLES, "reports@") if role in command), command)
+        found[name] = sum(map(pss_mb, [child, *child.children(recursive=True)]))
+    return found
+
+
+def pss_mb(process: psutil.Process) -> float:
+    try:
+        return float(process.memory_full_info().pss) / 1e6
+    except psutil.NoSuchProcess:
+        return 0.0
 
 
 def test_up_ended_by_ctrl_c_and_by_a_kill_leaves_nothing_behind_and_says_the_password_only_once(tmp_path: Path) -> None:

@@ -1,4 +1,8 @@
-"""`manage.py up`: every process of an install on this machine, until Ctrl-C or SIGTERM."""
+"""`manage.py up`: every process of an install on this machine, until Ctrl-C or SIGTERM.
+
+It runs as long as they do and only looks after them, so it loads no apps (`mqadmin/command.py`): what needs the models
+before all else is done by `manage.py prepare`, in a process that ends.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,19 @@ import fcntl
 import os
 import signal
 import socket
+import sys
 from argparse import ArgumentParser
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from mqadmin.clusters.default_cluster import ensure_default_cluster
 from mqadmin.environment import web_address
 from mqadmin.reports.installed import missing_packages
 from mqadmin.supervision.log import Log
-from mqadmin.supervision.processes import STOP_ORDER, Install, processes
+from mqadmin.supervision.parent_death import END_WITH_PARENT
+from mqadmin.supervision.processes import STOP_ORDER, Install, processes, python_path
 from mqadmin.supervision.redis_server import NoRedis
 from mqadmin.supervision.supervisor import SETTLE_S, StartFailed, Supervisor
 
@@ -30,7 +33,7 @@ BROKER_PORT = 10911
 
 class Command(BaseCommand):
     help = "Starts broker, console, workers and what they need on this machine; Ctrl-C stops all."
-    requires_system_checks: list[str] = []  # noqa: RUF012 - checked later, when the ports are known to be free
+    requires_system_checks: list[str] = []  # noqa: RUF012 - `prepare` checks, when the ports are known to be free
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -42,14 +45,14 @@ class Command(BaseCommand):
         install = self._install(with_traffic=options["demo"], **options)
         lock = _lock(install.data)
         try:
-            welcome = self._prepare(install)
-            asyncio.run(self._run(install, welcome))
+            _check_port_is_free(install.web_host, install.web_port)
+            asyncio.run(self._run(install))
         finally:
             os.close(lock)
 
     def _install(self, *, with_traffic: bool, broker_port: int, no_broker: bool, **_: Any) -> Install:
         if with_traffic and DEMO_APP not in settings.MQADMIN_APPS:
-            # Children read the environment; so does this process's own start, hence it starts anew.
+            # Children read the environment; so do the settings of this process, hence it starts anew.
             _start_again_with_app(DEMO_APP)
         host, port = web_address(settings.MQADMIN_WEB)
         has_own_redis = bool(os.environ.get("REDIS_URL"))
@@ -69,31 +72,23 @@ class Command(BaseCommand):
             logs_json=settings.MQADMIN_LOG_LINES == "json",
         )
 
-    def _prepare(self, install: Install) -> str:
-        """Prepares database and first user; returns what to print once all has started: a new admin's password."""
-        _check_port_is_free(install.web_host, install.web_port)
-        # Once for all children, and before any of them runs.
-        self.check()
-        call_command("migrate", interactive=False, verbosity=0)
-        # Before the workers run, so that whoever logs in early finds the cluster, and a live page of it.
-        ensure_default_cluster()
-        output = StringIO()
-        call_command("ensure_admin", stdout=output, no_color=True)
-        return output.getvalue().strip()
-
-    async def _run(self, install: Install, welcome: str) -> None:
+    async def _run(self, install: Install) -> None:
         log = Log(is_json=install.logs_json)
-        unprinted = welcome.splitlines()
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, stop.set)
+        # Once for all children, and before any of them runs.
+        unprinted = (await _prepare(install, stop)).splitlines()
 
         def print_welcome() -> None:
             """Prints it once, however the start ends: a new password is never shown again."""
             while unprinted:
                 log.line("up", unprinted.pop(0))
 
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, stop.set)
+        if stop.is_set():
+            print_welcome()
+            return
         try:
             supervisor = Supervisor(processes(install), STOP_ORDER, log.line)
         except NoRedis as error:
@@ -114,6 +109,32 @@ class Command(BaseCommand):
         log.line("up", "all stopped")
 
 
+async def _prepare(install: Install, stop: asyncio.Event) -> str:
+    """Runs `manage.py prepare` to its end, or until `stop`; returns what to print: a new admin's password.
+
+    It leads a session of its own, so that Ctrl-C reaches this process alone, which waits for it. Raises CommandError.
+    """
+    parent = os.getpid()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "mqadmin.command", "prepare"),
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: END_WITH_PARENT(parent, signal.SIGTERM),
+        env={**os.environ, "PYTHONPATH": python_path(install)},
+    )
+    running = asyncio.create_task(process.communicate(), name="prepare")
+    stopping = asyncio.create_task(stop.wait(), name="wait-for-stop")
+    await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not running.done():
+        process.terminate()
+    output, _errors = await running
+    if process.returncode and not await _is_to_stop(stop):
+        sys.stdout.write(output.decode(errors="replace"))
+        raise CommandError("nothing is started, because `manage.py prepare` failed")
+    return output.decode(errors="replace").strip()
+
+
 async def _start_or_stop(supervisor: Supervisor, stop: asyncio.Event) -> None:
     """Starts everything, unless `stop` comes first. Raises StartFailed."""
     starting = asyncio.create_task(supervisor.start(), name="start-children")
@@ -123,11 +144,14 @@ async def _start_or_stop(supervisor: Supervisor, stop: asyncio.Event) -> None:
     if not starting.done():
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
-    elif (error := starting.exception()) is not None:
-        # A child may have ended by the same signal that is on its way to this process.
-        await asyncio.wait({asyncio.ensure_future(stop.wait())}, timeout=SETTLE_S)
-        if not stop.is_set():
-            raise error
+    elif (error := starting.exception()) is not None and not await _is_to_stop(stop):
+        raise error
+
+
+async def _is_to_stop(stop: asyncio.Event) -> bool:
+    """Tells whether all is to stop: a child may have ended by the same signal that is on its way to this process."""
+    await asyncio.wait({asyncio.ensure_future(stop.wait())}, timeout=SETTLE_S)
+    return stop.is_set()
 
 
 def _lock(data: Path) -> int:
@@ -157,7 +181,5 @@ def _check_port_is_free(host: str, port: int) -> None:
 
 
 def _start_again_with_app(app: str) -> None:
-    import sys  # only here: this process is replaced by the next line
-
     apps = ",".join([*settings.MQADMIN_APPS, app])
     os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "MQADMIN_APPS": apps})  # noqa: S606

@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 import urllib.parse
@@ -12,10 +15,13 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import jwt
 import pytest
+from allauth.socialaccount.providers import registry
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.test import Client
 
 from mqadmin import environment
@@ -72,7 +78,7 @@ class Provider:
 
 
 @pytest.fixture
-def provider(settings: Any) -> Iterator[Provider]:
+def provider(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
     provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):
@@ -109,10 +115,31 @@ def provider(settings: Any) -> Iterator[Provider]:
     settings.SOCIALACCOUNT_PROVIDERS = environment.openid_connect(
         provider.url, "The Office", client_id=CLIENT_ID, secret=SECRET
     )
+    # As its app does in a process that starts with these settings.
+    monkeypatch.setitem(registry.provider_map, OpenIDConnectProvider.id, OpenIDConnectProvider)
     yield provider
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+def test_a_process_has_the_app_of_single_sign_on_where_it_is_set_up_alone(tmp_path: Path) -> None:
+    program = "from allauth.socialaccount.providers import registry; print(len(registry.get_class_list()))"
+    names = {"MQADMIN_OIDC_URL": "https://sso.example", "MQADMIN_OIDC_ID": CLIENT_ID, "MQADMIN_OIDC_SECRET": SECRET}
+    for environment_of_it, count in ((names, 1), ({}, 0)):
+        said = subprocess.run(
+            [sys.executable, "-c", f"import django; django.setup(); {program}"],
+            env={
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "mqadmin.settings",
+                "MQADMIN_DATA": str(tmp_path / "data"),
+                **environment_of_it,
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert said.stdout == f"{count}\n"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
