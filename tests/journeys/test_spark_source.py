@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import random
 import time
@@ -17,6 +18,7 @@ from remoting.client.instance import ClientInstance
 from remoting.client.producer import Producer
 from remoting.wire.bodies.topics import TopicConfig
 from tests.support.apache import ApacheRocketMQ
+from tests.support.java_client import JavaClient, message_queue
 from tests.support.our_broker import OurBroker
 
 if TYPE_CHECKING:
@@ -26,6 +28,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.journey]
 
 Cluster: TypeAlias = OurBroker | ApacheRocketMQ
 MESSAGES = 120
+# What Apache's consumer adds to the properties of each message that it pulls, and the checksum that a store appends to
+# them, which our client takes off.
+NOT_OF_THE_SENDER = ("MIN_OFFSET", "MAX_OFFSET", "__CRC32#")
+PULLED_AT_ONCE = 32
+AS_SHOWN = (
+    *("topic", "queue_id", "queue_offset", "tags", "keys", "properties", "msg_id", "offset_msg_id"),
+    *("reconsume_times", "born_ms", "stored_ms", "size", "sha1"),
+)
 # What a body may be: no text, text in no encoding, long enough to travel compressed, and what does not compress.
 BODIES = (b"\x00", b"\xff\xfe not utf-8", b"x" * 100_000, random.Random(7).randbytes(70_000), "日本 💥".encode())
 
@@ -133,6 +143,68 @@ def test_what_was_sent_is_read_message_for_message(
     numbers = {place: int(one["n"]) for place, one in everything.items()}
     assert {tuple(row) for row in chosen} == {place for place, n in numbers.items() if n >= 200 and n % 2}
     assert groups(cluster) == before
+
+
+def pulled(java: JavaClient, puller: str, topic: str, queue: int) -> list[dict[str, Any]]:
+    """Returns the messages of a queue as Apache's own consumer gets them."""
+    found: list[dict[str, Any]] = []
+    offset, end = 0, 1
+    while offset < end:
+        answer = java.invoke(puller, "pull", message_queue(topic, queue), "*", offset, PULLED_AT_ONCE)
+        found += answer["messages"]
+        offset, end = answer["next_offset"], answer["max_offset"]
+    return found
+
+
+def as_apache_shows(row: Any) -> dict[str, Any]:
+    """Returns a row as the driver shows a message."""
+    return {
+        "topic": row.topic,
+        "queue_id": row.queue,
+        "queue_offset": row.offset,
+        "tags": row.tags,
+        "keys": row["keys"],
+        "properties": row.properties,
+        "msg_id": row.unique_key,
+        "offset_msg_id": row.message_id,
+        "reconsume_times": row.reconsume_times,
+        "born_ms": round(row.born_at.timestamp() * 1000),
+        "stored_ms": round(row.stored_at.timestamp() * 1000),
+        "size": len(row.body),
+        "sha1": hashlib.sha1(row.body, usedforsecurity=False).hexdigest(),
+    }
+
+
+@pytest.mark.java
+def test_what_apaches_client_sends_is_read_as_its_own_consumer_reads_it(
+    spark: SparkSession, cluster: Cluster, java_process_5_4_0: JavaClient, fresh: Callable[[str], str]
+) -> None:
+    java, topic, producer = java_process_5_4_0.on(cluster.namesrv), fresh("spark-java"), fresh("spark-producer")
+    create(cluster, topic, 2)
+    java.producer(producer)
+    told = {"tag": "paid", "keys": "k", "properties": {"n": "7", "é": "ü", "spaced": " a b "}}
+    sent = java.send(producer, topic, count=60, **told)
+    sent += java.send(producer, topic, count=6, first=60, mode="async")
+    # Long enough for the client to compress it.
+    sent += java.send(producer, topic, count=4, first=66, size=50_000, keys="one two ")
+    java.send(producer, topic, count=10, first=70, mode="batch", tag="batched")
+    puller = fresh("spark-puller")
+    java.pull_consumer(puller, fresh("spark-pullers"))
+
+    seen = [message for queue in range(2) for message in pulled(java, puller, topic, queue)]
+    rows = read(spark, cluster, topic).collect()
+    assert len(seen) == len(rows) == 80
+    found = {(row.queue, row.offset): as_apache_shows(row) for row in rows}
+    expected = {(one["queue_id"], one["queue_offset"]): {name: one.get(name) for name in AS_SHOWN} for one in seen}
+    for one in expected.values():
+        one["keys"] = (one["keys"] or "").split()
+        kept = one["properties"].keys() - NOT_OF_THE_SENDER
+        one["properties"] = {name: one["properties"][name] for name in kept}
+    assert found == expected
+    assert {one["msg_id"] for one in sent} <= {one["msg_id"] for one in found.values()}
+    assert {row.body for row in rows if row.tags == "batched"} == {b"body-%d" % number for number in range(70, 80)}
+    java.stop(producer)
+    java.stop(puller)
 
 
 def test_a_stream_goes_on_from_its_checkpoint_and_finds_new_queues(
