@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import django
@@ -40,6 +41,7 @@ from mqadmin.events.kinds import EventKind, NewEvent  # noqa: E402
 from mqadmin.events.models import Event  # noqa: E402
 from mqadmin.events.recording import record  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
+from mqadmin.objectives.selectors import objectives_of  # noqa: E402
 from mqadmin.observing.sampling import sample_once  # noqa: E402
 from mqadmin.people.roles import Role  # noqa: E402
 from mqadmin.producers.models import SeenProducer  # noqa: E402
@@ -436,6 +438,33 @@ def rules_applied(minutes_later: int) -> None:
     apply_rules(timezone.now() + timedelta(minutes=minutes_later))
 
 
+def cluster_with_history(name: str, groups: list[str]) -> None:
+    """A cluster whose groups are there now, too; what they did lies in the history of reports."""
+    now = timezone.now()
+    cluster = seed.make_cluster(name, now=now)
+    for group in groups:
+        seed.make_group(cluster, group, now=now)
+
+
+def reports_kept(name: str, folders: dict[str, str]) -> None:
+    """What Spark wrote of some days becomes their reports."""
+    import pyarrow.parquet as pq  # this one step reads Parquet, and loading takes its time
+
+    from mqadmin.reports import keeping, spark_job, working  # as these do
+
+    cluster, now = Cluster.objects.get(name=name), timezone.now()
+    for day, folder in folders.items():
+        keeping.keep(
+            cluster,
+            date.fromisoformat(day),
+            pq.read_table(f"{folder}/{spark_job.GROUPS}", partitioning=None).to_pylist(),
+            folder=Path(folder),
+            root=working.results_root(),
+            objectives=objectives_of(cluster, now),
+            now=now,
+        )
+
+
 def second_person(name: str, password: str) -> None:
     get_user_model().objects.create_superuser(name, password=password)
 
@@ -459,6 +488,8 @@ STEPS: dict[str, Callable[..., Any]] = {
         admin,
         empty_cluster,
         cluster_behind,
+        cluster_with_history,
+        reports_kept,
         shop,
         failure_raised,
         clusters,

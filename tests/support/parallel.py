@@ -33,7 +33,10 @@ TOGETHER = (
     ("apache clients", ("tests/journeys/test_apache_clients", "tests/journeys/test_our_client_on_apache")),
     ("go client", ("tests/journeys/test_go_client",)),
     ("librocketmq", ("tests/journeys/test_librocketmq",)),
-    ("spark", ("tests/mqadmin/reports/spark/", "tests/journeys/test_spark_source")),
+    (
+        "spark",
+        ("tests/mqadmin/reports/spark/", "tests/journeys/test_spark_source", "tests/journeys/test_browser_reports"),
+    ),
     ("consumer", ("tests/journeys/test_consumer.py", "tests/journeys/test_consumer_late")),
 )
 # Their tests go to any worker, one by one; they come before what is short.
