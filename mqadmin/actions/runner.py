@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -59,14 +59,21 @@ class WrongTarget(LookupError):
     """A cluster is named for an action about the installation, or none for one about a cluster."""
 
 
-def may(caller: Caller, action_name: str, cluster_name: str) -> bool:
+def find_cluster(name: str) -> Cluster | None:
+    """Returns the cluster of that name, if there is one."""
+    return Cluster.objects.filter(name=name).first()
+
+
+def may(
+    caller: Caller, action_name: str, cluster_name: str, find: Callable[[str], Cluster | None] = find_cluster
+) -> bool:
     """Returns whether the caller may run the action on the cluster, at least for their own account.
 
-    Raises UnknownAction, WrongTarget.
+    `find` finds the cluster: who asks for several actions has it looked up once. Raises UnknownAction, WrongTarget.
     """
     action = registry.find(action_name)
     _check_target(action, cluster_name)
-    cluster = Cluster.objects.filter(name=cluster_name).first()
+    cluster = find(cluster_name) if cluster_name else None
     own = {action.own_argument: caller.name} if action.own_argument else {}
     return (cluster is not None or not cluster_name) and _may(caller, action, cluster, own)
 

@@ -104,15 +104,16 @@ def _selected_by(cluster: str, job: ReplayJob) -> list[SelectedBy]:
     """Returns by what the dead letters are selected; nothing: all of the group."""
     fields = runner.form("start_replay", cluster, job.group_name).fields
     found = []
-    for name, value in job.selection.items():
-        if name not in fields:
+    # In the order of the form: PostgreSQL keeps no order of a selection's own.
+    for name, field in fields.items():
+        if name not in job.selection:
             continue
-        label = str(fields[name].label)
+        value, label = job.selection[name], str(field.label)
         if name == "failure":
             found.append(SelectedBy(label, str(value), url=reverse("failure", args=[cluster, value])))
         elif name == "archived":
             found.append(SelectedBy(label, gettext("yes")))
-        elif isinstance(fields[name], DateTimeField):
+        elif isinstance(field, DateTimeField):
             found.append(SelectedBy(label, moment=datetime.fromisoformat(value)))
         elif isinstance(value, list):
             found.append(SelectedBy(label, " ".join(str(one) for one in value)))
