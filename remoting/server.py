@@ -23,6 +23,8 @@ IDLE_TIMEOUT_S = 120.0
 IDLE_SCAN_INTERVAL_S = 10.0
 # For answers that are still to be written when the server closes.
 CLOSE_GRACE_S = 1.0
+# Turns of the event loop from the accepting of a connection to its `connected`: one makes it, one tells the handler.
+ACCEPT_TURNS = 2
 # Share of the files that the process may have open; the rest is left for its own files.
 CONNECTIONS_SHARE = 0.3
 
@@ -92,11 +94,17 @@ class Server(Handler[ServerConnection]):
         self._schedule_idle_scan()
 
     async def close(self) -> None:
-        """Stops listening and closes all connections; returns when they are closed."""
+        """Stops listening and closes all connections, those just accepted too; returns when they are closed."""
         if self._idle_scan is not None:
             self._idle_scan.cancel()
         if self._server is not None:
+            # asyncio's server leaves a connection open for ever that it has accepted and not made yet when it closes.
+            for listening in self._server.sockets:
+                asyncio.get_running_loop().remove_reader(listening.fileno())
+            await _turns(ACCEPT_TURNS)
             self._server.close()
+            # uvloop goes on to accept until here.
+            await _turns(ACCEPT_TURNS)
         await asyncio.gather(*(connection.closed_within(self._close_grace_s) for connection in self.connections))
 
     # Handler
@@ -137,6 +145,12 @@ class Server(Handler[ServerConnection]):
                 connection.abort()
         self.complaints.report_left_out()
         self._schedule_idle_scan()
+
+
+async def _turns(count: int) -> None:
+    """Gives the event loop `count` turns."""
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 def _connections_max(share: float) -> int:

@@ -209,6 +209,25 @@ def test_closing_fails_requests_in_flight_at_the_client_and_ends_every_connectio
     run(main())
 
 
+@pytest.mark.parametrize("turns", range(6))
+def test_closing_ends_a_connection_at_every_moment_of_its_accepting(run: Run, turns: int) -> None:
+    async def main() -> None:
+        listening = Listening()
+        async with listening:
+            one = socket.create_connection(("127.0.0.1", listening.port))
+            one.setblocking(False)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        assert listening.server.connections == set()
+        try:
+            assert await asyncio.get_running_loop().sock_recv(one, 1) == b""
+        except ConnectionResetError:
+            pass
+        one.close()
+
+    run(main())
+
+
 @pytest.mark.slow
 def test_closing_does_not_wait_for_slow_readers_one_after_the_other(run: Run) -> None:
     async def main() -> None:
