@@ -32,6 +32,7 @@ NAMES = (
     "metrics",
     "lists",
     "live",
+    "browser",
     "deadletters",
     "replay",
     "reports",

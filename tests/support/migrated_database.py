@@ -64,7 +64,12 @@ class _Copied:
 
 
 def kept_copy() -> Path | None:
-    """Returns a database that all migrations made and no hook has written to; None where no run has left one."""
+    """Returns a database that all migrations made and no hook has written to.
+
+    None where no run has left one, and in a process without apps, as a benchmark's, which knows of no migrations.
+    """
+    if not apps.ready:
+        return None
     copy = _path_of_copy()
     return copy if copy.exists() else None
 
