@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from bench.lag_samples import CLUSTER
 from bench.report_facts import earlier_folders, objectives
 from mqadmin.reports.history import History
-from mqadmin.reports.spark_driver import SparkConfig, spark_session
+from mqadmin.reports.spark_driver import SparkConfig, settings_for, spark_session
 
 # What groups have where events, objectives or the days before were there.
 FOUND = ("growth", "forecast_in_s", "rebalance_count", "failures", "conflict_ms", "delivered")
@@ -41,7 +41,9 @@ def spark(history: Path, day: date, out: Path) -> dict[str, object]:
     unit = spark_job.Unit(CLUSTER, day, allowed, earlier_folders(history.parent / "earlier"))
     began_s = time.perf_counter()
     master = os.environ.get("SPARK_MASTER", "local[*]")
-    with spark_session(SparkConfig(master, out / "scratch")) as session:
+    history_bytes = sum(path.stat().st_size for path in kept.files("lag", day))
+    config = SparkConfig(master, out / "scratch", settings=settings_for(history_bytes))
+    with spark_session(config) as session:
         session.range(1).count()
         up_s = time.perf_counter()
         spark_job.make(session, kept, unit, out / "report")

@@ -59,9 +59,6 @@ GROUPS, QUEUES, HOURS = "groups", "queues", "hours"
 # spilling. What is less is joined by AQE.
 SHUFFLE_BYTES = 16 * 1024 * 1024
 SHUFFLE_TASKS_MIN, SHUFFLE_TASKS_MAX = 4, 1024
-# Of so much history and less, some 150,000 samples, compiling takes longer than what is then computed: the JVM of a run
-# that has no more compiles lightly.
-LIGHT_BYTES_MAX = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

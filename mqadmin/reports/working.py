@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -35,7 +35,7 @@ from mqadmin.reports.models import PROBLEM_CHARS_MAX, ReportRun
 from mqadmin.reports.periods import day_bounds
 from mqadmin.reports.problems import problem_of
 from mqadmin.reports.progress import Progress
-from mqadmin.reports.spark_driver import LIGHT_SETTINGS, SparkConfig, executors, spark_session, stages_so_far
+from mqadmin.reports.spark_driver import SparkConfig, executors, settings_for, spark_session, stages_so_far
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,12 +139,10 @@ def _parts(clusters: Sequence[Cluster], days: Sequence[date]) -> list[tuple[Clus
     return [(cluster, day) for day in days for cluster in clusters if _has_history(cluster.name, day)]
 
 
-def _settings(parts: Sequence[tuple[Cluster, date]]) -> Mapping[str, str]:
-    """Returns how Spark is set for so much history."""
+def _history_bytes(parts: Sequence[tuple[Cluster, date]]) -> int:
     kept = history()
     files = (path for cluster, day in parts for path in kept.files("lag", day) if path.stem == cluster.name)
-    is_little = sum(path.stat().st_size for path in files) <= spark_job.LIGHT_BYTES_MAX
-    return LIGHT_SETTINGS if is_little else {}
+    return sum(path.stat().st_size for path in files)
 
 
 def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: Progress) -> None:
@@ -154,7 +152,8 @@ def _compute(run: ReportRun, parts: Sequence[tuple[Cluster, date]], progress: Pr
     """
     progress.begin_reports(len(parts))
     failed: list[tuple[str, Exception]] = []
-    with spark_session(SparkConfig(settings.SPARK_MASTER, _scratch(), settings=_settings(parts))) as spark:
+    config = SparkConfig(settings.SPARK_MASTER, _scratch(), settings=settings_for(_history_bytes(parts)))
+    with spark_session(config) as spark:
         progress.begin_computing(partial(stages_so_far, spark))
         try:
             for cluster, day in parts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -11,8 +10,6 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
-
-import pyarrow.parquet as pq
 
 from bench.lag_samples import CLUSTER, write_day
 from mqadmin.reports.history import History
@@ -31,16 +28,12 @@ from datetime import datetime, UTC
 cluster = Cluster.objects.create(name="{CLUSTER}", namesrv="127.0.0.1:9")
 Objective.objects.create(cluster=cluster, group="group-0000*", lag_s=5, valid_from=datetime(2026, 1, 1, tzinfo=UTC))
 """
-# Every run has a new JVM, which would compile more than it computes; and a cluster's driver is on this machine.
+# A cluster's driver is on this machine.
 SETTINGS = {
-    "spark.sql.codegen.wholeStage": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.executor.memory": "512m",
 }
-JVM_OPTIONS = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
-# What each run names anew.
-_OF_A_RUN = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +56,7 @@ class ReportInstall:
 
     def environment(self, master: str = "local[2]") -> dict[str, str]:
         ours = {"MQADMIN_DATA": str(self.folder), "DATABASE_URL": "", "MQADMIN_APPS": ""}
-        return {**ours, **JVM_OPTIONS, "SPARK_CONF_DIR": str(self.folder.parent), "SPARK_MASTER": master}
+        return {**ours, "SPARK_CONF_DIR": str(self.folder.parent), "SPARK_MASTER": master}
 
     def report(self, name: str, master: str = "local[2]", program: Sequence[str] = ("manage.py",)) -> Child:
         """Begins to make the report of DAY, by `manage.py` or another program that takes its arguments."""
@@ -83,18 +76,6 @@ class ReportInstall:
         """The rows of the groups, without what their database calls them."""
         rows = self.asked("SELECT * FROM mq_reports_groupday ORDER BY group_name")
         return [{name: row[name] for name in row if name not in ("id", "report_id")} for row in rows]
-
-    def files(self) -> dict[str, list[str]]:
-        """All files of DAY in history and reports, under names that every run has, each with its rows in an order."""
-        found: dict[str, list[str]] = {}
-        for kind in ("history", "reports"):
-            for path in sorted((self.folder / kind).rglob("*")):
-                if path.is_file() and f"day={DAY}" in path.parts:
-                    rows = pq.read_table(path).to_pylist() if path.suffix == ".parquet" else []
-                    name = _OF_A_RUN.sub("…", str(path.relative_to(self.folder)))
-                    assert name not in found, f"twice: {name}"
-                    found[name] = sorted(map(str, rows))
-        return found
 
     def log(self) -> list[tuple[str, str]]:
         """State and problem of each run, the first one first."""

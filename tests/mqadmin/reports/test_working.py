@@ -15,7 +15,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.reports import runs, spark_job, working
+from mqadmin.reports import runs, spark_driver, working
 from mqadmin.reports.history import GAPS, BadHistory
 from mqadmin.reports.models import MailRecipients, ReportMail, ReportRun
 from mqadmin.reports.progress import Stages
@@ -98,7 +98,7 @@ def test_of_a_run_that_has_little_to_compute_spark_compiles_lightly(
     sampled("good", "other")
     working.history().path("lag", "good", datetime(2026, 11, 21, 5, tzinfo=UTC)).write_bytes(b"12345")
     working.history().path("lag", "other", datetime(2026, 11, 21, 5, tzinfo=UTC)).write_bytes(b"not of this run")
-    monkeypatch.setattr(spark_job, "LIGHT_BYTES_MAX", 5 + spare_bytes)
+    monkeypatch.setattr(spark_driver, "LIGHT_BYTES_MAX", 5 + spare_bytes)
     working.work(run_of("good"))
     assert made == [("good", DAY)]
     assert [config.settings for config in found] == [expected]

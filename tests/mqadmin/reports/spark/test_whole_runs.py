@@ -1,25 +1,37 @@
-"""Whole runs of `manage.py report` with Spark: killed while it computes, made again, and by a cluster; rows are equal.
+"""Whole runs of `manage.py report` with Spark: killed while it works, without room on the disk, made again, and by a
+cluster; rows are equal.
 
-`test_killed.py` kills the process at each of our own steps, without Spark; `test_disturbed.py` in Spark's later
-stages.
+    TORTURE=1 pytest tests/mqadmin/reports/spark/test_whole_runs.py      killed in every third stage, and at each folder
+
+`test_killed.py` kills the process at each of our own steps, without Spark.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.support.children import Child
-from tests.support.report_install import JVM_OPTIONS, ReportInstall
+from tests.support.report_install import GROUPS, ReportInstall
 from tests.support.spark import JVM_WITHIN_S, require_spark, standalone_cluster
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(1800)]
+
+# When one of the two is killed, in the order in which a run comes there. Of such a history it has some 60 stages.
+MOMENTS = (
+    (*(f"stages={count}" for count in range(1, 58, 3)), "writing=groups", "writing=queues", "writing=hours")
+    if os.environ.get("TORTURE")
+    else ("stages=30", "writing=hours")
+)
+# A cluster's JVMs are new, too, and compute as little.
+JVM_OPTIONS = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+# Its shuffles find no room; those of later stages and the result are files like these.
+FULL = "stages=20"
 
 
 @pytest.fixture
@@ -28,62 +40,62 @@ def install(tmp_path: Path) -> ReportInstall:
     return ReportInstall.with_history(tmp_path)
 
 
-def computing(install: ReportInstall, child: Child, before: set[Path]) -> psutil.Process | None:
-    """The JVM, once the first of Spark's stages has written what the next ones read: more than there was `before`."""
-    assert child.is_running, child.output()
-    if shuffled(install) <= before:
-        return None
-    return next(one for one in psutil.Process(child.pid).children() if "SparkSubmit" in " ".join(one.cmdline()))
-
-
-def shuffled(install: ReportInstall) -> set[Path]:
-    return set((install.folder / "spark").rglob("shuffle_*.data"))
-
-
-def kill_python(child: Child, _jvm: psutil.Process) -> None:
-    os.kill(child.pid, signal.SIGKILL)
-
-
-def kill_jvm(_child: Child, jvm: psutil.Process) -> None:
-    jvm.kill()
-
-
-VICTIMS: dict[str, Callable[[Child, psutil.Process], None]] = {"python": kill_python, "jvm": kill_jvm}
-
-
-def test_a_run_killed_while_spark_computes_and_made_again_has_the_rows_that_a_cluster_computes_undisturbed(
+def test_a_run_disturbed_while_spark_works_and_made_again_has_the_rows_that_a_cluster_computes_undisturbed(
     install: ReportInstall, tmp_path: Path
 ) -> None:
-    for name, kill in VICTIMS.items():
-        killed(install, name, kill)
-        assert install.rows() == [], "nothing is seen of it"
+    for what, moment in zip(cycle(("python", "jvm")), MOMENTS, strict=False):
+        code, output = disturbed(install, what, moment)
+        assert code == (-signal.SIGKILL if what == "python" else 1), f"{what} at {moment}: {output}"
+        assert install.asked("SELECT * FROM mq_reports_dayreport") == [], "nothing is seen of it"
+        assert install.rows() == []
         install.give_up_running()
     rows = install.made("again")
-    assert len(rows) == 12
+    assert len(rows) == GROUPS
     assert sum(row["over_s"] for row in rows)
     assert install.leftovers() == []
+
+    reports = install.asked("SELECT * FROM mq_reports_dayreport")
+    code, output = disturbed(install, "disk", FULL)
+    assert code == 1, output
+    assert install.asked("SELECT * FROM mq_reports_dayreport") == reports
+    assert install.rows() == rows
+
     with standalone_cluster(tmp_path / "cluster", JVM_OPTIONS) as master:
         assert install.made("cluster", master) == rows
     assert "Asked to launch executor" in (tmp_path / "cluster" / "worker.log").read_text()
     assert install.leftovers() == []
-    assert [(state, problem.split(":")[0]) for state, problem in install.log()] == [
-        ("failed", "Interrupted"),
-        ("failed", "Interrupted"),
-        ("done", ""),
-        ("done", ""),
-    ]
     assert install.asked("SELECT revision FROM mq_reports_dayreport") == [{"revision": 1}]
+    *killed, again, full, by_cluster = install.log()
+    assert [(state, problem.split(":")[0]) for state, problem in killed] == [("failed", "Interrupted")] * len(MOMENTS)
+    assert again == by_cluster == ("done", "")
+    place = f"The disk with {install.folder} is full, or a quota or limit of its user is reached: free some space"
+    assert full[0] == "failed"
+    assert place in full[1]
+    assert "\n" not in full[1]
 
 
-def killed(install: ReportInstall, name: str, kill: Callable[[Child, psutil.Process], None]) -> None:
-    """Has a run killed in the midst of Spark's work; neither of its processes is left."""
-    before = shuffled(install)
-    child = install.report(name)
+def disturbed(install: ReportInstall, what: str, moment: str) -> tuple[int, str]:
+    """Has a run disturbed; returns its exit code and what it said, when no process of it is left."""
+    child = install.report(f"{what}-{moment}", program=("-m", "tests.support.disturbed_report", what, moment))
+    seen: set[psutil.Process] = set()
+
+    def has_ended() -> bool:
+        try:
+            seen.update(psutil.Process(child.pid).children(recursive=True))
+        except psutil.NoSuchProcess:
+            pass
+        return not child.is_running
+
     try:
-        jvm = wait_until(lambda: computing(install, child, before), JVM_WITHIN_S, "Spark computes")
-        kill(child, jvm)
-        code = child.process.wait(JVM_WITHIN_S)
-        wait_until(lambda: not jvm.is_running() or jvm.status() == psutil.STATUS_ZOMBIE, JVM_WITHIN_S)
+        wait_until(has_ended, JVM_WITHIN_S, f"{what} at {moment}")
+        wait_until(lambda: not any(map(is_alive, seen)), JVM_WITHIN_S, "the JVM's end")
     finally:
         child.kill()
-    assert code == (-signal.SIGKILL if name == "python" else 1), child.output()
+    return child.process.returncode, child.output()
+
+
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
