@@ -140,6 +140,8 @@ def kind_of(failure: Failure) -> Kind:
         failure_text=failure.failure_text,
         failed_listener=LISTENER,
         attempt_count=ATTEMPTS,
+        broker_name="broker-a",
+        queue_id=0,
     )
     return Kind(
         failure_id=failure.pk,

@@ -251,6 +251,8 @@ def _searches() -> list[Search]:
         by("by member", q="10.2.3.13@1013"),
         by("by host", q="10.1.1.13"),
         by("by two that many have", q="KeyError orders"),
+        by("by broker and queue, that all have", q="broker-a queue0"),
+        by("by broker, that none has", q="broker-z"),
         by("by nothing that is there", q="absent-NUMBER"),
         by("by property of 400", user_property="tenant=acme-77"),
         by("by attempts, that all have", attempts="16"),

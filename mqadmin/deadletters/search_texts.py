@@ -1,8 +1,9 @@
 """The texts of a dead letter that are searched: the words of what it says, and the beginning of its body. Pure.
 
 words   " uniq7 order7 order 7 billing shoppaymenttimeout shop paymenttimeout payment timeout … acmeeu acme eu
-        tenant*acmeeu … attempts16 failure12 ", each word as a whole without its signs, and its parts; of a property
-        that the sender gave, name and value once more as one word, with a character between them that no word has
+        tenant*acmeeu … attempts16 failure12 brokera queue3 ", each word as a whole without its signs, and its parts;
+        of a property that the sender gave, name and value once more as one word, with a character between them that
+        no word has
 body    the first BODY_CHARS_MAX characters of a body that is kept and is text, as it was sent, and behind them the
         marks of its failure and its group: three characters each, which no body has: one trigram finds them
 """
@@ -42,7 +43,8 @@ _MARK_FIRST, _MARK_BITS = 0xF0000, 14
 
 def words_text(dead: DeadLetter, properties: Mapping[str, str]) -> str:
     """Returns the words that the dead letter with these properties is found by."""
-    words = dict.fromkeys(word for word in (*_words(dead), *_words_of_properties(properties)) if word)
+    told = (*_words(dead), *_words_of_properties(properties), *place_words(dead.broker_name, dead.queue_id))
+    words = dict.fromkeys(word for word in told if word)
     return f" {' '.join(words)} "
 
 
@@ -69,6 +71,11 @@ def _words_of_properties(properties: Mapping[str, str]) -> Iterator[str]:
         for text in value.split():
             yield as_word(text)
             yield from (as_word(part) for part in _SIGNS.split(text))
+
+
+def place_words(broker: str, queue_id: int) -> tuple[str, str]:
+    """Returns the words by which what lies in a queue of a broker is found: "broker-a" and "queue3"."""
+    return as_word(broker), f"queue{queue_id}"
 
 
 def user_property_word(text: str) -> str:

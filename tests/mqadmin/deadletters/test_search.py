@@ -63,6 +63,10 @@ def found(prod: Cluster, **wanted: Any) -> list[int]:
         ("order-2 answer", [2]),
         ("after 30", [3, 2, 1, 0]),
         ("10.0.0.7", [3, 2, 1, 0]),
+        ("broker-a", [3, 2, 1, 0]),
+        ("Broker-A queue0 order-2", [2]),
+        ("broker-b", []),
+        ("queue1", []),
         ("TIMEOUT", [3, 2, 1, 0]),
         ("bill", []),
         ('"', []),
@@ -175,9 +179,25 @@ def test_what_was_indexed_before_is_found_by_attempts_and_properties(told: Clust
     assert (found(told, attempts=2), found(told, user_property="step=acme-eu")) == ([12], [12])
 
 
-def test_a_migration_of_words_touches_no_body_and_writes_nothing_twice(told: Cluster) -> None:
+def test_what_was_indexed_before_is_found_by_broker_and_queue(told: Cluster) -> None:
+    """The same words as of what is indexed now, once each."""
+    now = {pk: set(words.split()) for pk, words in SearchText.objects.values_list("pk", "words")}
+    SearchText.objects.all().delete()
+    rows = DeadLetter.objects.all()
+    of_before = {row.pk: f" {' '.join(now[row.pk] - {'brokera', 'queue0'})} " for row in rows}
+    SearchText.objects.bulk_create(SearchText(dead_letter=row, words=of_before[row.pk]) for row in rows)
+    assert found(told, text="broker-a") == []
+    for _ in range(2):
+        import_module("mqadmin.deadletters.migrations.0006_broker_words").write_words(apps, None)
+        assert found(told, text="broker-a queue0 told12") == [12]
+        for pk, words in SearchText.objects.values_list("pk", "words"):
+            assert sorted(words.split()) == sorted(now[pk])
+
+
+@pytest.mark.parametrize("name", ["0005_further_fields", "0006_broker_words"])
+def test_a_migration_of_words_touches_no_body_and_writes_nothing_twice(told: Cluster, name: str) -> None:
     """Bodies are most of the data; a migration that was stopped goes on where it was."""
-    migration = import_module("mqadmin.deadletters.migrations.0005_further_fields")
+    migration = import_module(f"mqadmin.deadletters.migrations.{name}")
     bodies = dict(SearchText.objects.values_list("pk", "body"))
     SearchText.objects.all().delete()
     SearchText.objects.bulk_create(SearchText(dead_letter_id=pk, words=" k ", body=body) for pk, body in bodies.items())
