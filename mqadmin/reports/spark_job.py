@@ -65,7 +65,7 @@ SHUFFLE_TASKS_MIN, SHUFFLE_TASKS_MAX = 4, 1024
 class Unit:
     """What one report is about. `objectives`: what was allowed to groups that were not judged by what ships.
 
-    `earlier`: the folders with the results of the days before, of those that have one.
+    `earlier`: the folders with the results of the days before, of those that have one; no two have the same name.
     """
 
     cluster: str
@@ -122,10 +122,10 @@ def _compared(spark: SparkSession, unit: Unit, days: DataFrame, hours: DataFrame
 
     number = unit.day.toordinal()
     last_week, usual_since = unit.day - BEFORE, unit.day - timedelta(days=USUAL_DAYS)
-    hours_before = _results(spark, unit, HOURS, HOUR_DDL, lambda day: day == last_week)
-    before = _results(spark, unit, GROUPS, BEFORE_DDL, lambda day: day == last_week)
-    usual = _results(spark, unit, HOURS, HOUR_DDL, lambda day: day >= usual_since)
-    trend = _results(spark, unit, GROUPS, DAY_DDL, lambda _day: True)
+    hours_before = results_of_days(spark, unit, HOURS, HOUR_DDL, lambda day: day == last_week)
+    before = results_of_days(spark, unit, GROUPS, BEFORE_DDL, lambda day: day == last_week)
+    usual = results_of_days(spark, unit, HOURS, HOUR_DDL, lambda day: day >= usual_since)
+    trend = results_of_days(spark, unit, GROUPS, DAY_DDL, lambda _day: True)
     today = days.select(*steps.GROUP, F.lit(number).alias("day"), "peak_in_s", "peak_out_s")
     return (
         comparing.before(before.drop("day")),
@@ -184,14 +184,20 @@ def _empty(spark: SparkSession, ddl: str) -> DataFrame:
     return spark.sql(f"SELECT {', '.join(f'CAST(NULL AS {kind}) AS `{name}`' for name, kind in columns)} WHERE false")
 
 
-def _results(spark: SparkSession, unit: Unit, name: str, ddl: str, is_wanted: Callable[[date], bool]) -> DataFrame:
-    """Returns a table of the results of other days, with `day`, the number of their day."""
+def results_of_days(
+    spark: SparkSession, unit: Unit, name: str, ddl: str, is_wanted: Callable[[date], bool]
+) -> DataFrame:
+    """Returns a table of the results of other days, with `day`, the number of their day.
+
+    Read as one table: a union of 28 would be planned for longer than a small day is computed.
+    """
     from pyspark.sql import functions as F  # takes a second to load
 
-    frames = [
-        spark.read.schema(ddl).parquet(str(folder / name)).withColumn("day", F.lit(day.toordinal()))
-        for day, folder in sorted(unit.earlier.items())
-        if is_wanted(day)
-    ]
-    empty = _empty(spark, f"{ddl}, day INT")
-    return reduce(lambda one, other: one.unionByName(other), frames, empty)
+    folders = {folder: day.toordinal() for day, folder in unit.earlier.items() if is_wanted(day)}
+    if not folders:
+        return _empty(spark, f"{ddl}, day INT")
+    # …/<folder of a result>/<name>/part-….parquet
+    folder_name = F.element_at(F.split("_metadata.file_path", "/"), -3)
+    numbers = F.create_map(*(F.lit(one) for folder, number in folders.items() for one in (folder.name, number)))
+    found = spark.read.schema(ddl).parquet(*(str(folder / name) for folder in folders))
+    return found.withColumn("day", numbers[folder_name])

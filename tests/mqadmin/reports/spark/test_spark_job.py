@@ -65,6 +65,27 @@ def test_a_report_has_the_figures_of_its_day_and_of_the_week_before(spark: Spark
     assert {path.name for path in (tmp_path / "now").iterdir()} == {"groups", "queues", "hours"}
 
 
+def test_results_of_other_days_are_one_table_that_has_the_number_of_each_day(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from mqadmin.reports import spark_job  # needs PySpark
+
+    earlier = {DAY - timedelta(days=number): tmp_path / f"day {number}%" / f"run-{number}" for number in (1, 2, 9)}
+    for number, folder in zip((1, 2, 9), earlier.values(), strict=True):
+        (folder / "groups").mkdir(parents=True)
+        rows = [{"cluster": "c", "consumer_group": one, "peak_in_s": number / 2, "peak_out_s": 1.0} for one in "ab"]
+        pa.parquet.write_table(pa.Table.from_pylist(rows), folder / "groups" / "part-0.parquet")
+    unit = spark_job.Unit("c", DAY, earlier=earlier)
+    since = DAY - timedelta(days=2)
+    found = spark_job.results_of_days(spark, unit, "groups", spark_job.DAY_DDL, lambda day: day >= since).collect()
+    assert sorted((one.day - DAY.toordinal(), one.consumer_group, one.peak_in_s) for one in found) == [
+        (-2, "a", 1.0), (-2, "b", 1.0), (-1, "a", 0.5), (-1, "b", 0.5),
+    ]  # fmt: skip
+    none = spark_job.results_of_days(spark, unit, "groups", spark_job.DAY_DDL, lambda _: False)
+    assert none.columns == found[0].__fields__
+    assert none.collect() == []
+
+
 def test_samples_of_another_time_are_left_out_and_found(spark: SparkSession, tmp_path: Path) -> None:
     history = History(tmp_path)
     ahead = BEGIN + timedelta(days=400)
