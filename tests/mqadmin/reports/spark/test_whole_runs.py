@@ -1,7 +1,7 @@
 """Whole runs of `manage.py report` with Spark: killed while it works, without room on the disk, made again, and by a
 cluster; rows are equal.
 
-    TORTURE=1 pytest tests/mqadmin/reports/spark/test_whole_runs.py      killed in every third stage, and at each folder
+    TORTURE=1 pytest tests/mqadmin/reports/spark/test_whole_runs.py      killed in every second stage, at each folder
 
 `test_killed.py` kills the process at each of our own steps, without Spark.
 """
@@ -22,11 +22,11 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-# When one of the two is killed, in the order in which a run comes there. Of such a history it has some 60 stages.
+# When one of the two is killed, in the order in which a run comes there. Of such a history it has 33 stages.
 MOMENTS = (
-    (*(f"stages={count}" for count in range(1, 58, 3)), "writing=groups", "writing=queues", "writing=hours")
+    (*(f"stages={count}" for count in range(1, 29, 2)), "writing=groups", "writing=queues", "writing=hours")
     if os.environ.get("TORTURE")
-    else ("stages=30", "writing=hours")
+    else ("stages=15", "writing=hours")
 )
 # A cluster's JVMs are new, too, and compute as little.
 JVM_OPTIONS = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
