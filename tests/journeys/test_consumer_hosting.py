@@ -16,7 +16,7 @@ import pytest
 
 from remoting.wire.bodies.watch import GroupState
 from tests.support.celery_worker import CeleryWorker
-from tests.support.children import Child
+from tests.support.children import Child, is_alive
 from tests.support.hosting_stage import HostingStage
 from tests.support.install import ROOT
 from tests.support.our_broker import OurBroker
@@ -114,15 +114,11 @@ def test_a_killed_workers_queues_are_taken_over_and_its_instances_come_back(
         return all(not stage.members(group) & lost and stage.is_covered(group) for group in GROUPS)
 
     wait_until(is_taken_over, what="the queues of the lost with the others")
-    wait_until(lambda: not [child for child in children if _is_alive(child)], what="the end of the worker's children")
+    wait_until(lambda: not any(map(is_alive, children)), what="the end of the worker's children")
     wait_until(stage.is_settled, what="the wanted number again")
     # Of a process of this machine supervision knows at once; of others by 30 s of silence.
     reasons = stage.rows("SELECT DISTINCT end_reason FROM mq_consumer_instancelease WHERE state = 'ended'")
     assert ("its process is gone",) in reasons
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 def test_a_killed_workers_instances_come_back_on_the_same_worker_when_no_other_has_slots(stage: Stage) -> None:

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import psutil
+
 # The longest that any of them gives itself is 20 s (a worker, for its messages in hand); more is for a busy machine.
 STOP_GRACE_S = 60.0
 # Below the range out of which the system gives ports to outgoing connections: one of those could take a port before the
@@ -19,6 +21,14 @@ STOP_GRACE_S = 60.0
 _PORTS_FROM, _PORTS_PER_WORKER, _PORT_RANGES = 15_000, 1_000, 17
 # A port is free until its program has bound it: one that was given is not given again, as long as there are others.
 _given: deque[int] = deque(maxlen=_PORTS_PER_WORKER // 2)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Tells whether it runs: one that has ended and waits for its parent to hear of it does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 class Child:

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.children import is_alive
 from tests.support.report_install import GROUPS, ReportInstall
 from tests.support.spark import JVM_WITHIN_S, require_spark, standalone_cluster
 from tests.support.waiting import wait_until
@@ -92,10 +93,3 @@ def disturbed(install: ReportInstall, what: str, moment: str) -> tuple[int, str]
     finally:
         child.kill()
     return child.process.returncode, child.output()
-
-
-def is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
