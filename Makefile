@@ -5,22 +5,23 @@ BIN := $(VENV)/bin
 # Anything but "yes" leaves out what reports need: Spark, a Java, Plotly, half a gigabyte.
 REPORTS ?= yes
 
-# What needs nothing but Python and is over within half a second. Folders in which there is none are not even read, and
-# each worker reads its own share of the files. One that has crashed is not replaced: the next would get another share.
-UNIT := -m "not (journey or crash or simulation or sweep or slow or java or postgres or browser or spark)" \
-	--ignore=tests/journeys --ignore=tests/crash --ignore=tests/simulation \
+# What takes over half a second, or needs more than Python and SQLite.
+LONGER := journey or crash or simulation or sweep or slow or java or postgres or browser or spark
+# Folders in which there is nothing else are not even read, and each worker reads its own share of the files. One that has
+# crashed is not replaced: the next would get another share.
+QUICK := -q --hypothesis-profile=quick --ignore=tests/journeys --ignore=tests/crash --ignore=tests/simulation \
 	-n auto --dist each --max-worker-restart=0
 # tests/support/parallel.py says how many workers that are and what each gets.
 PARALLEL := -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check lint style types unit format words bench torture clean
+.PHONY: help install run test check lint style types unit database format words bench torture clean
 
 help:
 	@echo "make run      install what is missing, start everything with the example shop"
 	@echo "make test     install what is missing, run the whole test suite"
 	@echo "make install  .venv with the pinned, hash-checked requirements"
-	@echo "make check    format, lint, types, architecture and unit tests"
+	@echo "make check    format, lint, types, architecture and unit tests; make database: those that use SQLite"
 	@echo "make words    bring the catalogue of the pages' texts up to date, and compile it"
 	@echo "make bench    the benchmarks, beside what a user would pick instead"
 	@echo "make torture  the long forms of the crash and simulation tests"
@@ -58,7 +59,10 @@ types: $(VENV)/dev.done
 	$(BIN)/mypy
 
 unit: $(VENV)/dev.done
-	$(BIN)/python -m pytest -q --hypothesis-profile=quick $(UNIT)
+	$(BIN)/python -m pytest $(QUICK) -m "not (database or $(LONGER))"
+
+database: $(VENV)/dev.done
+	$(BIN)/python -m pytest $(QUICK) -m "database and not ($(LONGER))"
 
 # mypy works on one core, half a minute where nothing is cached; the tests take what it leaves.
 check: style
