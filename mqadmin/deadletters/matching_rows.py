@@ -62,8 +62,7 @@ class MatchingRows:
     def _few(self) -> list[int] | None:
         """Returns what the other filters let through, the newest first; None where that is more than FEW."""
         # In the order of the index, which says at once where there are no more.
-        ordered = self.indexed.rows.order_by(f"-{self.indexed.column}", "-pk")
-        ids = list(ordered.values_list("pk", flat=True)[: FEW + 1])
+        ids = list(self.indexed.in_order().values_list("pk", flat=True)[: FEW + 1])
         return sorted(ids, reverse=True) if len(ids) <= FEW else None
 
     def _compare(self, few: Sequence[int], below: int | None, size: int) -> Looked[DeadLetter]:

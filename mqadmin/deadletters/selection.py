@@ -205,7 +205,7 @@ def counted(found: Selected) -> tuple[QuerySet[DeadLetter], bool]:
     COUNTED_MAX."""
     if isinstance(found, NewestRows):
         # In the order of their index, so that those beyond are not read.
-        ids = found.rows.order_by(f"-{found.column}", "-pk").values("pk")
+        ids = found.in_order().values("pk")
         if not ids[ROWS_COUNTED_MAX : ROWS_COUNTED_MAX + 1]:
             return found.rows, False
         return DeadLetter.objects.filter(pk__in=ids[:ROWS_COUNTED_MAX]), True

@@ -18,17 +18,27 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class NewestRows(Generic[M]):
-    """Rows by the moment in `column`, the newest first; a position is (moment, primary key)."""
+    """Rows by the moment in `column`, the newest first; a position is (moment, primary key).
+
+    `shared`: a column in which they all have the same, where the database is to use an index that begins with it.
+    """
 
     rows: QuerySet[M]
     column: str
+    shared: str = ""
+
+    def in_order(self) -> QuerySet[M]:
+        return self._ordered(self.rows)
 
     def after(self, position: Sequence[Any] | None, size: int) -> list[M]:
         """Returns at most `size` rows behind the position, None for the first ones."""
         rows = self.rows
         if position is not None:
             rows = rows_behind(rows, self.column, *position)
-        return list(rows.order_by(f"-{self.column}", "-pk")[:size])
+        return list(self._ordered(rows)[:size])
+
+    def _ordered(self, rows: QuerySet[M]) -> QuerySet[M]:
+        return rows.order_by(*filter(None, [self.shared]), f"-{self.column}", "-pk")
 
     def look(self, position: Sequence[Any] | None, size: int) -> Looked[M]:
         """Returns at most `size` rows behind the position, and where to go on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
@@ -226,8 +227,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_FIRST", 1)
     monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_ONCE", 1)
     monkeypatch.setattr(matching_rows, "FEW", 0)
-    monkeypatch.setattr(search_index, "_WINDOW", 1)
-    monkeypatch.setattr(search_index, "_WINDOW_GROWTH", 1)
+    monkeypatch.setattr(search_index, "_NEWEST_COUNT", 1)
 
 
 @pytest.mark.usefixtures("one_by_one")
@@ -258,12 +258,53 @@ def test_a_page_of_what_very_many_have_ends_before_it_is_full_and_goes_on(
     assert [row.queue_offset for row in rows.after(None, 9)] == [0]
 
 
+@pytest.mark.parametrize("wanted", [LookUp(("billing",)), LookUp(body="name"), LookUp(("order0",), "name")])
+def test_what_was_indexed_long_ago_is_found_behind_what_is_newer(
+    prod: Cluster, wanted: LookUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows in five of the ranges that PostgreSQL looks into, two in one of them."""
+    first = DeadLetter.objects.get(queue_offset=0)
+    texts = SearchText.objects.get(pk=first.pk)
+    numbers = [first.pk + 70_000, first.pk + 70_001, first.pk + 200_000, first.pk + 500_000, first.pk + 900_000]
+    DeadLetter.objects.exclude(pk=first.pk).delete()
+    for number in numbers:
+        first.pk, first.queue_offset = number, number
+        first.save(force_insert=True)
+        SearchText.objects.create(pk=number, words=texts.words, body=texts.body)
+    expected = [*reversed(numbers), texts.pk]
+    for newest_count in (1, 4096):
+        monkeypatch.setattr(search_index, "_NEWEST_COUNT", newest_count)
+        assert search_index.matching_ids(wanted, None, 9) == expected
+        assert search_index.matching_ids(wanted, None, 4) == expected[:4]
+        assert search_index.matching_ids(wanted, numbers[1], 9) == expected[4:]
+        assert search_index.matching_ids(wanted, texts.pk, 9) == []
+
+
+def test_each_range_is_looked_up_in_the_index(prod: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    if connection.vendor != "postgresql":
+        return
+    monkeypatch.setattr(search_index, "_NEWEST_COUNT", 1)
+    with CaptureQueriesContext(connection) as asked:
+        assert len(search_index.matching_ids(LookUp(("billing",)), None, 9)) == len(BODIES)
+    (by_range,) = [one["sql"] for one in asked if "generate_series" in one["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {by_range}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("CREATE INDEX mq_deadletters_search_words ON mq_deadletters_searchtext (dead_letter_id)")
+        search_index.install(connection)
+        cursor.execute("SELECT to_regclass('mq_deadletters_search_words')")
+        assert cursor.fetchone() == (None,), "an index of before is removed"
+    assert re.search(r"Index Cond: \(+dead_letter_id >> 16\) = number\.number\) AND \(string_to_array", plan), plan
+
+
 def test_a_look_up_leaves_the_planner_of_postgresql_as_it_was(prod: Cluster) -> None:
     """The tests run in one transaction, as writers do that look something up."""
     assert len(search_index.matching_ids(LookUp(("billing",), "name"), None, 9)) == 1
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            for name in ("enable_indexscan", "enable_seqscan"):
+            for name in ("enable_seqscan", "jit"):
                 cursor.execute(f"SHOW {name}")
                 assert cursor.fetchone() == ("on",)
 
@@ -309,7 +350,7 @@ def test_what_is_removed_is_not_found_any_more(prod: Cluster, now: datetime) -> 
 
 
 def test_without_an_index_all_texts_are_read(prod: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_index, "_has_fts", lambda: False)
+    monkeypatch.setattr(search_index, "_has_index", lambda: False)
     assert (found(prod, body="miller"), found(prod, text="uniq1")) == ([0], [1])
 
 
