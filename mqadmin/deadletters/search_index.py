@@ -2,8 +2,8 @@
 
 SQLite      two FTS5 tables without texts of their own beside `SearchText`, one of the words, one of the trigrams of the
             bodies, filled and emptied by triggers
-PostgreSQL  two GIN indexes: of the words as an array, and of the bodies' trigrams by pg_trgm; each also of the range of
-            numbers that a row is in, by btree_gin
+PostgreSQL  two GIN indexes: of the words, each with the range of numbers that its row is in, and of the bodies'
+            trigrams by pg_trgm, beside that range by btree_gin
 otherwise   none, and a search reads all texts: an SQLite without FTS5, or a PostgreSQL whose owner may not create the
             extensions; the log says so once per migration
 
@@ -14,7 +14,7 @@ says only which trigrams a body has, not that they follow each other: whoever as
 FTS5 reads its lists in that order. GIN has none: PostgreSQL would fetch and sort all that match, a million of a word
 that many have. So it is asked for one range after the other, the newest first, until there are enough. Of each it reads
 only that part of the lists, which costs a tenth of a millisecond where there is nothing; ten million are 153 ranges.
-The newest rows are read and compared before that: of a text that many have, they are enough.
+The newest rows are read and compared before that: of a text that most have, they are enough.
 """
 
 from __future__ import annotations
@@ -75,27 +75,30 @@ _SQLITE_LOOK_UP = {
 # 65,536 numbers. Of smaller ones there are more to look into; of larger ones, more is fetched of a text that all have.
 _RANGE_BITS = 16
 _POSTGRESQL_RANGE = f"(dead_letter_id >> {_RANGE_BITS})"
+# "152:paid" of "paid" in the range 152. Words need no list of all rows of a range, which would cost most of a look-up.
+_POSTGRESQL_WORDS = (
+    f"string_to_array({_POSTGRESQL_RANGE}::text || ':' || "
+    f"replace(btrim(words), ' ', ' ' || {_POSTGRESQL_RANGE}::text || ':'), ' ')"
+)
 # New rows go into the lists at once: those that wait for that, as is usual, would be read once for each range.
-_POSTGRESQL_INDEXES = {
-    "mq_deadletters_search_words_of_range": (
-        "CREATE EXTENSION IF NOT EXISTS btree_gin",
-        "CREATE INDEX IF NOT EXISTS mq_deadletters_search_words_of_range ON mq_deadletters_searchtext "
-        f"USING gin ({_POSTGRESQL_RANGE}, string_to_array(words, ' ')) WITH (fastupdate = off)",
+_POSTGRESQL_INDEXES = (
+    (
+        "CREATE INDEX IF NOT EXISTS mq_deadletters_search_words_by_range ON mq_deadletters_searchtext "
+        f"USING gin ({_POSTGRESQL_WORDS}) WITH (fastupdate = off)",
     ),
     # Of capitals: in any case.
-    "mq_deadletters_search_bodies_of_range": (
+    (
+        "CREATE EXTENSION IF NOT EXISTS btree_gin",
         "CREATE EXTENSION IF NOT EXISTS pg_trgm",
-        "CREATE INDEX IF NOT EXISTS mq_deadletters_search_bodies_of_range ON mq_deadletters_searchtext "
+        "CREATE INDEX IF NOT EXISTS mq_deadletters_search_bodies_by_range ON mq_deadletters_searchtext "
         f"USING gin ({_POSTGRESQL_RANGE}, UPPER(body) gin_trgm_ops) WITH (fastupdate = off)",
     ),
-}
+)
 # Of all rows at once, as they were made first.
 _POSTGRESQL_REPLACED = ("DROP INDEX IF EXISTS mq_deadletters_search_words, mq_deadletters_search_bodies",)
-_POSTGRESQL_HAS_WORDS = "string_to_array(words, ' ') @> %s"
-_POSTGRESQL_HAS_BODY = "UPPER(body) LIKE UPPER(%s)"
 _POSTGRESQL_NEWEST = "SELECT max(dead_letter_id) FROM mq_deadletters_searchtext"
-# So many are read and compared before an index is asked.
-_NEWEST_COUNT = 4096
+# Rows that are read and compared before an index is asked, for each one wanted.
+_NEWEST_COUNT = 2
 # OFFSET 0 keeps the planner from looking the texts up in the index, of all rows.
 _POSTGRESQL_AMONG_NEWEST = (
     "SELECT dead_letter_id FROM (SELECT * FROM mq_deadletters_searchtext WHERE dead_letter_id > %s "
@@ -104,13 +107,14 @@ _POSTGRESQL_AMONG_NEWEST = (
 # A range after the other, until the last LIMIT is reached. The sums keep the planner from the primary key.
 _POSTGRESQL_BY_RANGE = (
     "SELECT found.dead_letter_id FROM generate_series(%s::bigint, 0::bigint, -1::bigint) AS number CROSS JOIN LATERAL ("
-    "SELECT dead_letter_id FROM mq_deadletters_searchtext WHERE {range} = number AND {texts} "
+    "SELECT dead_letter_id FROM mq_deadletters_searchtext WHERE {texts} "
     "AND dead_letter_id + 0 <= %s ORDER BY dead_letter_id + 0 DESC LIMIT %s) AS found LIMIT %s"
 )
-_HAS_INDEX = {
-    "sqlite": "SELECT count(*) FROM sqlite_master WHERE name = 'mq_deadletters_search_bodies'",
-    "postgresql": "SELECT " + " AND ".join(f"to_regclass('{name}') IS NOT NULL" for name in _POSTGRESQL_INDEXES),
-}
+_HAS_SQLITE = "SELECT count(*) FROM sqlite_master WHERE name = 'mq_deadletters_search_bodies'"
+_HAS_POSTGRESQL = (
+    "SELECT bool_and(to_regclass('mq_deadletters_search_' || name || '_by_range') IS NOT NULL) "
+    "FROM unnest(%s::text[]) AS name"
+)
 # Where the planner expects that all ranges are read, it would compile the query and start processes for it.
 _POSTGRESQL_BY_INDEXES = (
     "SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off"
@@ -140,7 +144,7 @@ def install(connection: BaseDatabaseWrapper) -> None:
 
 def _missing(connection: BaseDatabaseWrapper) -> list[Sequence[str]]:
     if connection.vendor == "postgresql":
-        return [*_POSTGRESQL_INDEXES.values(), _POSTGRESQL_REPLACED]
+        return [*_POSTGRESQL_INDEXES, _POSTGRESQL_REPLACED]
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM sqlite_master WHERE name LIKE 'mq_deadletters_search%'")
         there = {name for (name,) in cursor.fetchall()}
@@ -156,7 +160,7 @@ def matching_ids(wanted: LookUp, below: int | None, size: int) -> list[int]:
     """
     if not wanted.words and not wanted.body:
         return []
-    if _has_index():
+    if _has_index(wanted):
         on_database = _matching_on_sqlite if connection.vendor == "sqlite" else _matching_on_postgresql
         return on_database(wanted, ID_MAX if below is None else below - 1, size)
     rows = SearchText.objects.all()
@@ -169,11 +173,15 @@ def matching_ids(wanted: LookUp, below: int | None, size: int) -> list[int]:
     return list(rows.order_by("-pk").values_list("pk", flat=True)[:size])
 
 
-def _has_index() -> bool:
-    if connection.vendor not in _HAS_INDEX:
-        return False
+def _has_index(wanted: LookUp) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(_HAS_INDEX[connection.vendor])
+        if connection.vendor == "sqlite":
+            cursor.execute(_HAS_SQLITE)
+        elif connection.vendor == "postgresql":
+            needed = {"words": wanted.words, "bodies": wanted.body}
+            cursor.execute(_HAS_POSTGRESQL, [[name for name, texts in needed.items() if texts]])
+        else:
+            return False
         return bool(cursor.fetchone()[0])
 
 
@@ -190,26 +198,41 @@ def _matching_on_sqlite(wanted: LookUp, highest: int, size: int) -> list[int]:
 
 
 def _matching_on_postgresql(wanted: LookUp, highest: int, size: int) -> list[int]:
-    texts: dict[str, str | list[str]] = {}
+    pattern = f"%{connection.ops.prep_for_like_query(wanted.body)}%"
+    # Condition and its values: of a row by itself, and of a row in the range `number`.
+    by_itself: list[tuple[str, list[Any]]] = []
+    in_range: list[tuple[str, list[Any]]] = []
     if wanted.words:
-        texts[_POSTGRESQL_HAS_WORDS] = list(wanted.words)
+        words = list(wanted.words)
+        by_itself.append(("string_to_array(words, ' ') @> %s", [words]))
+        in_range.append(
+            (
+                f"{_POSTGRESQL_WORDS} @> ARRAY[{', '.join(['number || %s'] * len(words))}]",
+                [f":{word}" for word in words],
+            )
+        )
     if wanted.body:
-        texts[_POSTGRESQL_HAS_BODY] = f"%{connection.ops.prep_for_like_query(wanted.body)}%"
-    having = " AND ".join(texts)
+        by_itself.append(("UPPER(body) LIKE UPPER(%s)", [pattern]))
+        in_range.append((f"{_POSTGRESQL_RANGE} = number AND UPPER(body) LIKE UPPER(%s)", [pattern]))
     with connection.cursor() as cursor:
         cursor.execute(_POSTGRESQL_NEWEST)
         (newest,) = cursor.fetchone()
         highest = min(highest, newest or 0)
-        older = highest - _NEWEST_COUNT
-        cursor.execute(_POSTGRESQL_AMONG_NEWEST.format(texts=having), [older, highest, *texts.values(), size])
+        older = highest - _NEWEST_COUNT * size
+        texts, values = _joined(by_itself)
+        cursor.execute(_POSTGRESQL_AMONG_NEWEST.format(texts=texts), [older, highest, *values, size])
         found = [row_id for (row_id,) in cursor.fetchall()]
     if len(found) == size or older <= 0:
         return found
     left = size - len(found)
-    statement = _POSTGRESQL_BY_RANGE.format(range=_POSTGRESQL_RANGE, texts=having)
+    texts, values = _joined(in_range)
     with _planned_by_indexes() as cursor:
-        cursor.execute(statement, [older >> _RANGE_BITS, *texts.values(), older, left, left])
+        cursor.execute(_POSTGRESQL_BY_RANGE.format(texts=texts), [older >> _RANGE_BITS, *values, older, left, left])
         return found + [row_id for (row_id,) in cursor.fetchall()]
+
+
+def _joined(conditions: Sequence[tuple[str, list[Any]]]) -> tuple[str, list[Any]]:
+    return " AND ".join(text for text, _ in conditions), [value for _, values in conditions for value in values]
 
 
 @contextmanager

@@ -227,7 +227,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_FIRST", 1)
     monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_ONCE", 1)
     monkeypatch.setattr(matching_rows, "FEW", 0)
-    monkeypatch.setattr(search_index, "_NEWEST_COUNT", 1)
+    monkeypatch.setattr(search_index, "_NEWEST_COUNT", 0)
 
 
 @pytest.mark.usefixtures("one_by_one")
@@ -272,7 +272,7 @@ def test_what_was_indexed_long_ago_is_found_behind_what_is_newer(
         first.save(force_insert=True)
         SearchText.objects.create(pk=number, words=texts.words, body=texts.body)
     expected = [*reversed(numbers), texts.pk]
-    for newest_count in (1, 4096):
+    for newest_count in (0, 2, 10_000):
         monkeypatch.setattr(search_index, "_NEWEST_COUNT", newest_count)
         assert search_index.matching_ids(wanted, None, 9) == expected
         assert search_index.matching_ids(wanted, None, 4) == expected[:4]
@@ -283,7 +283,7 @@ def test_what_was_indexed_long_ago_is_found_behind_what_is_newer(
 def test_each_range_is_looked_up_in_the_index(prod: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     if connection.vendor != "postgresql":
         return
-    monkeypatch.setattr(search_index, "_NEWEST_COUNT", 1)
+    monkeypatch.setattr(search_index, "_NEWEST_COUNT", 0)
     with CaptureQueriesContext(connection) as asked:
         assert len(search_index.matching_ids(LookUp(("billing",)), None, 9)) == len(BODIES)
     (by_range,) = [one["sql"] for one in asked if "generate_series" in one["sql"]]
@@ -296,7 +296,7 @@ def test_each_range_is_looked_up_in_the_index(prod: Cluster, monkeypatch: pytest
         search_index.install(connection)
         cursor.execute("SELECT to_regclass('mq_deadletters_search_words')")
         assert cursor.fetchone() == (None,), "an index of before is removed"
-    assert re.search(r"Index Cond: \(+dead_letter_id >> 16\) = number\.number\) AND \(string_to_array", plan), plan
+    assert re.search(r"Index Cond: .*@> ARRAY.*number\.number", plan), plan
 
 
 def test_a_look_up_leaves_the_planner_of_postgresql_as_it_was(prod: Cluster) -> None:
@@ -350,7 +350,7 @@ def test_what_is_removed_is_not_found_any_more(prod: Cluster, now: datetime) -> 
 
 
 def test_without_an_index_all_texts_are_read(prod: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_index, "_has_index", lambda: False)
+    monkeypatch.setattr(search_index, "_has_index", lambda _: False)
     assert (found(prod, body="miller"), found(prod, text="uniq1")) == ([0], [1])
 
 
