@@ -10,8 +10,10 @@ from celery import Celery
 from celery.signals import beat_init, worker_before_create_process
 
 from consumer.hosting.shared_memory import keep_memory_shared
+from mqadmin.garbage import look_less_often
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
+look_less_often()
 
 app = Celery("mqadmin")
 app.config_from_object("django.conf:settings", namespace="CELERY")

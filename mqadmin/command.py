@@ -6,12 +6,15 @@ import os
 import signal
 import sys
 
+from mqadmin.garbage import look_less_often
+
 # Commands of an app that use nothing of Django but its commands and settings. To load all apps takes three times as
 # long as the rest of their start, and memory for as long as they run.
 WITHOUT_APPS = {"runbroker": "broker", "store": "broker", "up": "mqadmin"}
 
 
 def main() -> int:
+    look_less_often()
     if sys.argv[1:2] == ["up"]:
         # As manage.py does.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

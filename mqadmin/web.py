@@ -20,12 +20,14 @@ from django.core.exceptions import ImproperlyConfigured
 
 from mqadmin import environment
 from mqadmin.answering_sockets import PING_INTERVAL_S, PING_TIMEOUT_S, AnsweringWebSocket
+from mqadmin.garbage import look_less_often
 
 GRACE_S = 3
 
 
 def main() -> None:
     """Serves until a signal. Exits with 1 and one line when MQADMIN_WEB cannot be read or listened on."""
+    look_less_often()
     # WhiteNoise's static files are small, and read at once.
     warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
     try:
