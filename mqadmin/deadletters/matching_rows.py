@@ -24,7 +24,7 @@ LOOKED_UP_AT_FIRST = 100
 FURTHER = 4
 LOOKED_UP_AT_ONCE = 1000
 # Judged for one page: some tenths of a second. The next page goes on behind them.
-JUDGED_MAX = 2000
+JUDGED_MAX = 1000
 # So many are compared one by one, with texts of 8,192 characters at most.
 FEW = 1000
 CURSOR_DIGITS_MAX = 18

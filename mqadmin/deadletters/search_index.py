@@ -97,13 +97,20 @@ _POSTGRESQL_INDEXES = (
 # Of all rows at once, as they were made first.
 _POSTGRESQL_REPLACED = ("DROP INDEX IF EXISTS mq_deadletters_search_words, mq_deadletters_search_bodies",)
 _POSTGRESQL_NEWEST = "SELECT max(dead_letter_id) FROM mq_deadletters_searchtext"
-# Rows that are read and compared before an index is asked, for each one wanted.
+# Rows that are read and compared before an index is asked: with words, for each one wanted; with a body alone.
 _NEWEST_COUNT = 2
+_NEWEST_BODIES = 4096
 # OFFSET 0 keeps the planner from looking the texts up in the index, of all rows.
 _POSTGRESQL_AMONG_NEWEST = (
     "SELECT dead_letter_id FROM (SELECT * FROM mq_deadletters_searchtext WHERE dead_letter_id > %s "
     "AND dead_letter_id <= %s OFFSET 0) AS newest WHERE {texts} ORDER BY dead_letter_id DESC LIMIT %s"
 )
+# In no order, which is quicker than by ranges: a part of a body has many trigrams, each of which many others have.
+_POSTGRESQL_FEW = (
+    "SELECT dead_letter_id FROM mq_deadletters_searchtext "
+    "WHERE UPPER(body) LIKE UPPER(%s) AND dead_letter_id + 0 <= %s LIMIT %s"
+)
+_FEW = 1000
 # A range after the other, until the last LIMIT is reached. The sums keep the planner from the primary key.
 _POSTGRESQL_BY_RANGE = (
     "SELECT found.dead_letter_id FROM generate_series(%s::bigint, 0::bigint, -1::bigint) AS number CROSS JOIN LATERAL ("
@@ -117,7 +124,8 @@ _HAS_POSTGRESQL = (
 )
 # Where the planner expects that all ranges are read, it would compile the query and start processes for it.
 _POSTGRESQL_BY_INDEXES = (
-    "SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off"
+    "SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off; "
+    "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off"
 )
 
 
@@ -218,7 +226,7 @@ def _matching_on_postgresql(wanted: LookUp, highest: int, size: int) -> list[int
         cursor.execute(_POSTGRESQL_NEWEST)
         (newest,) = cursor.fetchone()
         highest = min(highest, newest or 0)
-        older = highest - _NEWEST_COUNT * size
+        older = highest - (_NEWEST_COUNT * size if wanted.words else _NEWEST_BODIES)
         texts, values = _joined(by_itself)
         cursor.execute(_POSTGRESQL_AMONG_NEWEST.format(texts=texts), [older, highest, *values, size])
         found = [row_id for (row_id,) in cursor.fetchall()]
@@ -227,6 +235,11 @@ def _matching_on_postgresql(wanted: LookUp, highest: int, size: int) -> list[int
     left = size - len(found)
     texts, values = _joined(in_range)
     with _planned_by_indexes() as cursor:
+        if not wanted.words:
+            cursor.execute(_POSTGRESQL_FEW, [pattern, older, _FEW])
+            few = sorted((row_id for (row_id,) in cursor.fetchall()), reverse=True)
+            if len(few) < _FEW:
+                return found + few[:left]
         cursor.execute(_POSTGRESQL_BY_RANGE.format(texts=texts), [older >> _RANGE_BITS, *values, older, left, left])
         return found + [row_id for (row_id,) in cursor.fetchall()]
 

@@ -228,6 +228,8 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching_rows, "LOOKED_UP_AT_ONCE", 1)
     monkeypatch.setattr(matching_rows, "FEW", 0)
     monkeypatch.setattr(search_index, "_NEWEST_COUNT", 0)
+    monkeypatch.setattr(search_index, "_NEWEST_BODIES", 0)
+    monkeypatch.setattr(search_index, "_FEW", 1)
 
 
 @pytest.mark.usefixtures("one_by_one")
@@ -272,8 +274,10 @@ def test_what_was_indexed_long_ago_is_found_behind_what_is_newer(
         first.save(force_insert=True)
         SearchText.objects.create(pk=number, words=texts.words, body=texts.body)
     expected = [*reversed(numbers), texts.pk]
-    for newest_count in (0, 2, 10_000):
+    for newest_count, few in ((0, 1), (0, 1000), (2, 1), (10_000, 1)):
         monkeypatch.setattr(search_index, "_NEWEST_COUNT", newest_count)
+        monkeypatch.setattr(search_index, "_NEWEST_BODIES", newest_count)
+        monkeypatch.setattr(search_index, "_FEW", few)
         assert search_index.matching_ids(wanted, None, 9) == expected
         assert search_index.matching_ids(wanted, None, 4) == expected[:4]
         assert search_index.matching_ids(wanted, numbers[1], 9) == expected[4:]
