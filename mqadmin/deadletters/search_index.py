@@ -96,6 +96,7 @@ _POSTGRESQL_INDEXES = (
 )
 # Of all rows at once, as they were made first.
 _POSTGRESQL_REPLACED = ("DROP INDEX IF EXISTS mq_deadletters_search_words, mq_deadletters_search_bodies",)
+_POSTGRESQL_HAS_BODY = "UPPER(body) LIKE UPPER(%s)"
 _POSTGRESQL_NEWEST = "SELECT max(dead_letter_id) FROM mq_deadletters_searchtext"
 # Rows that are read and compared before an index is asked: with words, for each one wanted; with a body alone.
 _NEWEST_COUNT = 2
@@ -107,8 +108,7 @@ _POSTGRESQL_AMONG_NEWEST = (
 )
 # In no order, which is quicker than by ranges: a part of a body has many trigrams, each of which many others have.
 _POSTGRESQL_FEW = (
-    "SELECT dead_letter_id FROM mq_deadletters_searchtext "
-    "WHERE UPPER(body) LIKE UPPER(%s) AND dead_letter_id + 0 <= %s LIMIT %s"
+    "SELECT dead_letter_id FROM mq_deadletters_searchtext WHERE {texts} AND dead_letter_id + 0 <= %s LIMIT %s"
 )
 _FEW = 1000
 # A range after the other, until the last LIMIT is reached. The sums keep the planner from the primary key.
@@ -122,7 +122,8 @@ _HAS_POSTGRESQL = (
     "SELECT bool_and(to_regclass('mq_deadletters_search_' || name || '_by_range') IS NOT NULL) "
     "FROM unnest(%s::text[]) AS name"
 )
-# Where the planner expects that all ranges are read, it would compile the query and start processes for it.
+# The planner takes the comparing of texts for cheap, and would read rows for it. Where it expects that all ranges are
+# read, it would compile the query and start processes for it.
 _POSTGRESQL_BY_INDEXES = (
     "SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off; "
     "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off"
@@ -220,8 +221,8 @@ def _matching_on_postgresql(wanted: LookUp, highest: int, size: int) -> list[int
             )
         )
     if wanted.body:
-        by_itself.append(("UPPER(body) LIKE UPPER(%s)", [pattern]))
-        in_range.append((f"{_POSTGRESQL_RANGE} = number AND UPPER(body) LIKE UPPER(%s)", [pattern]))
+        by_itself.append((_POSTGRESQL_HAS_BODY, [pattern]))
+        in_range.append((f"{_POSTGRESQL_RANGE} = number AND {_POSTGRESQL_HAS_BODY}", [pattern]))
     with connection.cursor() as cursor:
         cursor.execute(_POSTGRESQL_NEWEST)
         (newest,) = cursor.fetchone()
@@ -236,7 +237,7 @@ def _matching_on_postgresql(wanted: LookUp, highest: int, size: int) -> list[int
     texts, values = _joined(in_range)
     with _planned_by_indexes() as cursor:
         if not wanted.words:
-            cursor.execute(_POSTGRESQL_FEW, [pattern, older, _FEW])
+            cursor.execute(_POSTGRESQL_FEW.format(texts=_POSTGRESQL_HAS_BODY), [pattern, older, _FEW])
             few = sorted((row_id for (row_id,) in cursor.fetchall()), reverse=True)
             if len(few) < _FEW:
                 return found + few[:left]

@@ -149,7 +149,7 @@ def _of_failure_or_group(rows: QuerySet[DeadLetter], wanted: DeadLetterFilter) -
 
     PostgreSQL takes those of a group for spread over all days, and reads the cluster's from the newest on: millions, if
     nothing has died in the group for long. Asked for a range of groups, in their order, it reads the index of groups.
-    Where days are wanted, it has no need to, and the index of groups by itself says where these begin.
+    Where a first day is wanted, it is looked up in that index only of one group: of a range, all its rows are read.
     """
     one = {"group_name": wanted.group or None, "failure_id": wanted.failure_id}
     told = {column: value for column, value in one.items() if value is not None}

@@ -13,6 +13,7 @@ import pytest
 
 from tests.journeys.scheduler_cluster import Cluster, pid_of, running_cluster
 from tests.support.celery_worker import CeleryWorker
+from tests.support.children import is_alive
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis]
@@ -114,7 +115,7 @@ def test_a_killed_worker_leaves_no_child_that_drives(cluster: Cluster) -> None:
         worker.kill_main()
 
         gone, alive = psutil.wait_procs(children, timeout=60)
-        assert [child for child in alive if child.status() != psutil.STATUS_ZOMBIE] == []
+        assert [child for child in alive if is_alive(child)] == []
         assert gone or alive
     wait_until(lambda: cluster.driver == "")
 

@@ -303,12 +303,13 @@ def test_each_range_is_looked_up_in_the_index(prod: Cluster, monkeypatch: pytest
     assert re.search(r"Index Cond: .*@> ARRAY.*number\.number", plan), plan
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_a_look_up_leaves_the_planner_of_postgresql_as_it_was(prod: Cluster) -> None:
     """The tests run in one transaction, as writers do that look something up."""
     assert len(search_index.matching_ids(LookUp(("billing",), "name"), None, 9)) == 1
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            for name in ("enable_seqscan", "jit"):
+            for name in ("enable_indexscan", "enable_seqscan", "jit"):
                 cursor.execute(f"SHOW {name}")
                 assert cursor.fetchone() == ("on",)
 
