@@ -112,6 +112,21 @@ class ScenarioRun:
         self.java.admin_call("createAndUpdateTopicConfig", self.broker, fields)
         return name
 
+    def change_topic(self, topic: str, **config: int) -> None:
+        """Returns when the name server gives the topic's new numbers of queues and permission as its route.
+
+        Apache's broker registers a change at once, but beside its periodic registration of all topics: the older state
+        may arrive last, and then stays until the next change. So a change that isn't seen is made again.
+        """
+        wanted = {"readQueueNums": 1, "writeQueueNums": 1, "perm": 6, **config}
+
+        def is_routed() -> bool:
+            self.java.admin_call("createAndUpdateTopicConfig", self.broker, {"topicName": topic, **wanted})
+            (queues,) = self.java.admin_call("examineTopicRouteInfo", topic)["queueDatas"]
+            return all(queues[name] == value for name, value in wanted.items())
+
+        wait_until(is_routed, what=f"the route of {topic} with {wanted}")
+
     def group(self, word: str = "group", **config: Any) -> str:
         """Known to the broker, with its retry topic, which otherwise a first member finds only after 20 s."""
         name = self.shared(word)

@@ -152,8 +152,7 @@ def permissions(run: ScenarioRun) -> Any:
     read_only, write_only, none = run.topic("read-only"), run.topic("write-only"), run.topic("none")
     for topic, perm in ((read_only, 4), (write_only, 2), (none, 0)):
         java.send(producer, topic, body="m")
-        sizes = {"readQueueNums": 1, "writeQueueNums": 1}
-        java.admin_call("createAndUpdateTopicConfig", run.broker, {"topicName": topic, "perm": perm, **sizes})
+        run.change_topic(topic, perm=perm)
 
     late = run.producer("late", retries=0)  # it learns the permission before its first send
 
@@ -193,8 +192,7 @@ def more_read_than_write(run: ScenarioRun) -> Any:
     producer = run.producer()
     for queue in range(4):
         java.send(producer, topic, body=f"{queue}-", queue=queue)
-    sizes = {"readQueueNums": 4, "writeQueueNums": 2}
-    java.admin_call("createAndUpdateTopicConfig", run.broker, {"topicName": topic, "perm": 6, **sizes})
+    run.change_topic(topic, readQueueNums=4, writeQueueNums=2)
     late = run.producer("late", retries=0)
     placed = {each["queue_id"] for each in java.send(late, topic, body="new-", count=8)}
     beyond = run.refusal(lambda: java.send(late, topic, body="beyond-", queue=3))
