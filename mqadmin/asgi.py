@@ -12,8 +12,6 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
-# Read by the settings: this process never forks, so it may keep its connections to PostgreSQL in a pool.
-os.environ.setdefault("MQADMIN_DATABASE_POOL", "1")
 # Before anything that imports models.
 pages = get_asgi_application()
 

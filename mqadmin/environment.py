@@ -27,11 +27,6 @@ _SQLITE_OPTIONS = {
         "PRAGMA mmap_size=134217728;PRAGMA temp_store=MEMORY;PRAGMA foreign_keys=ON;"
     ),
 }
-# Connections that the web process keeps: it answers from several threads. Only there: a Celery worker forks, and a pool
-# that two processes share ends in closed connections.
-_POOL = {"min_size": 1, "max_size": 8, "timeout": 10}
-
-
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 PORT_MAX = 65_535
 WEB_DEFAULT = "127.0.0.1:8000"
@@ -39,7 +34,7 @@ TOKEN_CHARS_MIN = 16
 REPLAY_APPROVALS = ("off", "mended", "all")
 
 
-def database(url: str | None, folder: Path, *, is_pooled: bool = False) -> dict[str, Any]:
+def database(url: str | None, folder: Path) -> dict[str, Any]:
     """Returns Django's DATABASES["default"]: SQLite in `folder`, or what `url` names."""
     if not url:
         return {
@@ -54,11 +49,8 @@ def database(url: str | None, folder: Path, *, is_pooled: bool = False) -> dict[
     except ValueError as error:
         # Without the text itself: it may hold a password.
         raise ImproperlyConfigured("DATABASE_URL must read like postgres://user:password@host:5432/name") from error
-    options = config.setdefault("OPTIONS", {})
     if config["ENGINE"].endswith("sqlite3"):
-        options.update(_SQLITE_OPTIONS)
-    elif is_pooled and config["ENGINE"].endswith("postgresql"):
-        options.setdefault("pool", dict(_POOL))
+        config.setdefault("OPTIONS", {}).update(_SQLITE_OPTIONS)
     return config
 
 

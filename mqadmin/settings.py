@@ -247,11 +247,7 @@ TEMPLATES = [
 
 # Data
 
-DATABASES = {
-    "default": environment.database(
-        os.environ.get("DATABASE_URL"), MQADMIN_DATA, is_pooled=os.environ.get("MQADMIN_DATABASE_POOL") == "1"
-    )
-}
+DATABASES = {"default": environment.database(os.environ.get("DATABASE_URL"), MQADMIN_DATA)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},

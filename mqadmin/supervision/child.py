@@ -13,15 +13,19 @@ import asyncio
 import math
 import os
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from mqadmin.supervision.fork_server import CannotFork, ForkedProcess, ForkServer
 from mqadmin.supervision.parent_death import END_WITH_PARENT, EndWithParent
 
-# The end of a child's output, shown when it fails.
-LAST_LINES_MAX = 12
+# What the command of a process that may be forked begins with.
+PYTHON_MODULE = (sys.executable, "-m")
+# The end of a child's output, shown when it fails: all of a traceback, or of what Django's checks found.
+LAST_LINES_MAX = 40
 LINE_BYTES_MAX = 64 * 1024
 # How long the output that an ended child left in the pipe is waited for.
 LAST_OUTPUT_S = 2.0
@@ -33,10 +37,13 @@ QUIET_AFTER_READY_S = 0.5
 class ChildSpec:
     """A program to run and keep running. It is ready once `ready()` is true or, without it, `ready_text` is printed.
 
+    `runs_once`: it is to end, and is ready once it has ended with 0.
+
     `is_quiet`: output from before it is ready is shown only if it fails, output while it stops never.
     `stop_grace_s`: from the stop signal to SIGKILL. `stops_group`: the signal goes to the whole process group; Celery's
     main process must get it alone, because it stops its own children. `outlives_sigterm`: SIGTERM is blocked in it, and
-    it is stopped by SIGINT.
+    it is stopped by SIGINT. `is_forked`: the command is `python -m …`, and the install's fork server forks the process
+    where there is one.
     """
 
     name: str
@@ -48,6 +55,8 @@ class ChildSpec:
     stops_group: bool = True
     outlives_sigterm: bool = False
     is_quiet: bool = False
+    is_forked: bool = False
+    runs_once: bool = False
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -63,16 +72,19 @@ class Child:
         spec: ChildSpec,
         on_line: Callable[[str, str], None],
         end_with_parent: EndWithParent = END_WITH_PARENT,
+        fork_server: ForkServer | None = None,
     ) -> None:
         self.spec = spec
         self._end_with_parent = end_with_parent
+        self._fork_server = fork_server
         self._on_line = on_line
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: asyncio.subprocess.Process | ForkedProcess | None = None
         self._reader: asyncio.Task[None] | None = None
         self._ready_text_seen = asyncio.Event()
         self._quiet_until_s = math.inf if spec.is_quiet else 0.0
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES_MAX)
         self.started_s = 0.0
+        self._is_gone = False
 
     @property
     def pid(self) -> int:
@@ -81,26 +93,40 @@ class Child:
 
     async def start(self) -> None:
         """Starts the program. Raises OSError when it cannot be run."""
-        parent = os.getpid()
         self.started_s = time.monotonic()
         # A pipe of our own: asyncio's would make the end of the process wait for all who inherited its output.
         read_end, write_end = os.pipe()
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *self.spec.command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=write_end,
-                stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=lambda: self._before_program(parent),
-                env={**os.environ, "PYTHONUNBUFFERED": "1", **self.spec.environment},
-            )
+            self._process = await self._forked(write_end) or await self._executed(write_end)
         except OSError:
             os.close(read_end)
             raise
         finally:
             os.close(write_end)
         self._reader = asyncio.create_task(self._read(read_end), name=f"{self.spec.name}-output")
+
+    async def _forked(self, output: int) -> ForkedProcess | None:
+        """Returns the process as the fork server forked it, None where it is to be started anew."""
+        if self._fork_server is None or not self.spec.is_forked:
+            return None
+        words = self.spec.command[len(PYTHON_MODULE) :]
+        try:
+            return await self._fork_server.fork(words, self.spec.environment, output, self.spec.stop_signal)
+        except CannotFork as error:
+            self._on_line(self.spec.name, f"takes longer to start: {error}")
+            return None
+
+    async def _executed(self, output: int) -> asyncio.subprocess.Process:
+        parent = os.getpid()
+        return await asyncio.create_subprocess_exec(
+            *self.spec.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=lambda: self._before_program(parent),
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **self.spec.environment},
+        )
 
     async def wait_ready(self) -> bool:
         """Returns True when the child is ready, False when it ended or its time is over."""
@@ -110,9 +136,11 @@ class Child:
                 self._quiet_until_s = time.monotonic() + QUIET_AFTER_READY_S if self.spec.is_quiet else 0.0
                 return True
             await asyncio.sleep(0.05)
-        return False
+        return self.spec.runs_once and not self.is_running and await self.wait() == 0
 
     async def _is_ready(self) -> bool:
+        if self.spec.runs_once:
+            return False
         if self.spec.ready is not None:
             return await asyncio.to_thread(self.spec.ready)
         return self.spec.ready_text is None or self._ready_text_seen.is_set()
@@ -133,11 +161,14 @@ class Child:
         assert self._process is not None
         assert self._reader is not None
         code = await self._process.wait()
+        if self._is_gone:
+            return code  # another process may have its number by now
         self._signal_group(signal.SIGKILL)
         # A process that left the group may hold the output open for ever.
         await asyncio.wait({self._reader}, timeout=LAST_OUTPUT_S)
         self._reader.cancel()
         await asyncio.gather(self._reader, return_exceptions=True)
+        self._is_gone = True
         return code
 
     async def stop(self) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 CHECK_INTERVAL_S = 0.5
 # More than an install's parent has open; closing one that is not open costs nothing much.
@@ -29,6 +30,12 @@ def ask_kernel(parent: int, number: int) -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def set_subreaper(*, is_on: bool) -> None:
+    """Has the kernel make processes below this one its children when they lose their parent, or no longer. On Linux."""
+    assert _LIBC is not None
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, int(is_on), 0, 0, 0)
 
 
 def start_watcher(parent: int, number: int) -> None:

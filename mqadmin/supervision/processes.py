@@ -1,14 +1,16 @@
 """The table of an install's processes: what runs, in which order it starts, in which it stops, and why.
 
-Started bottom up: Redis carries tasks and events, the broker the messages; the console before the workers, so that a
-person can log in while the rest starts. The example's traffic comes with the workers: its first message makes the topic
-that their listeners wait for. Stopped top down: first what gives new work (traffic, beat), then consumer instances,
+First the install is made ready, its database migrated before anything uses it. Then all is started bottom up: Redis
+carries tasks and events, the broker the messages; the console before the workers, so that a person can log in while the
+rest starts. The example's traffic comes with the workers: its first message makes the topic that their listeners wait
+for. Stopped top down: first what gives new work (traffic, beat), then consumer instances,
 while broker and scheduler are there to take their last offsets and send-backs, and Redis at the very end. SIGTERM to
 all processes at once keeps to that, too: broker and Redis don't take it, they wait for their turn.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import sys
@@ -17,17 +19,20 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from mqadmin.supervision.child import ChildSpec
-from mqadmin.supervision.redis_server import find_redis_server, redis_command
+from mqadmin.supervision.child import PYTHON_MODULE, ChildSpec
+from mqadmin.supervision.fork_server import IS_SUPPORTED, READY_TEXT
+from mqadmin.supervision.redis_server import find_redis_server, redis_command, socket_path_bytes_max
 
 STOP_ORDER = (
     ("traffic", "beat"),
     ("loops-1", "loops-2"),
-    ("reports", "jobs", "following", "scheduler", "web"),
+    ("reports", "jobs", "following", "scheduler", "web", "fork-server"),
     ("broker",),
     ("redis",),
 )
 
+# Which child makes the install ready for all others.
+PREPARE = "prepare"
 PROBE_TIMEOUT_S = 1.0
 # A small machine compiles every module at the first start; a program that cannot start ends long before.
 READY_TIMEOUT_S = 120.0
@@ -59,6 +64,13 @@ class Install:
     with_reports: bool = True
     logs_json: bool = False
 
+    @property
+    def fork_socket(self) -> Path | None:
+        """Where the fork server listens; None where there is none."""
+        path = self.data / "fork.sock"
+        fits = len(os.fsencode(path)) <= socket_path_bytes_max()
+        return path if IS_SUPPORTED and fits else None
+
 
 def processes(install: Install) -> list[list[ChildSpec]]:
     """Stages in the order of starting; the children of a stage start together. Raises NoRedis."""
@@ -68,9 +80,11 @@ def processes(install: Install) -> list[list[ChildSpec]]:
         # `up` has done Django's checks; they import every page, which no worker needs.
         "CELERY_SKIP_CHECKS": "1",
         "MQADMIN_LOG_LINES": "json" if install.logs_json else "short",
-        "PYTHONPATH": python_path(install),
+        "PYTHONPATH": _python_path(install),
     }
     stages = [
+        _fork_server(install, environment),
+        [_prepare(environment)],
         _redis(install),
         [*_broker(install, environment), _web(install, environment)],
         [
@@ -87,7 +101,7 @@ def processes(install: Install) -> list[list[ChildSpec]]:
     return [stage for stage in stages if stage]
 
 
-def python_path(install: Install) -> str:
+def _python_path(install: Install) -> str:
     """Returns where Python finds the project, whatever folder `up` was started in."""
     return os.pathsep.join(filter(None, [str(install.base_dir), os.environ.get("PYTHONPATH", "")]))
 
@@ -107,6 +121,34 @@ def _redis(install: Install) -> list[ChildSpec]:
             outlives_sigterm=True,
         )
     ]
+
+
+def _fork_server(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
+    if install.fork_socket is None:
+        return []
+    return [
+        ChildSpec(
+            "fork-server",
+            (*PYTHON_MODULE, "mqadmin.preloaded", str(install.fork_socket)),
+            ready_text=READY_TEXT,
+            ready_timeout_s=READY_TIMEOUT_S,
+            is_quiet=True,
+            environment={**environment, "PYTHONWARNINGS": _QUIET_ABOUT_ROOT},
+        )
+    ]
+
+
+def _prepare(environment: dict[str, str]) -> ChildSpec:
+    """Migrates however long that takes; what it prints, a new password, is shown when all is ready."""
+    return ChildSpec(
+        PREPARE,
+        (*PYTHON_MODULE, "mqadmin.command", "prepare"),
+        ready_timeout_s=math.inf,
+        is_quiet=True,
+        is_forked=True,
+        runs_once=True,
+        environment=environment,
+    )
 
 
 def _broker(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
@@ -132,7 +174,8 @@ def _web(install: Install, environment: dict[str, str]) -> ChildSpec:
     url = f"http://{install.web_host}:{install.web_port}/healthz"
     return ChildSpec(
         "web",
-        (sys.executable, "-m", "mqadmin.web"),
+        (*PYTHON_MODULE, "mqadmin.web"),
+        is_forked=True,
         ready=lambda: _web_answers(url),
         ready_timeout_s=READY_TIMEOUT_S,
         environment=environment,
@@ -169,7 +212,7 @@ def _worker(
     return ChildSpec(
         name,
         (
-            *(sys.executable, "-m", "celery", "--quiet", "-A", "mqadmin", "worker"),
+            *(*PYTHON_MODULE, "celery", "--quiet", "-A", "mqadmin", "worker"),
             *("-Q", queue, "-n", f"{name}@%h", "-P", pool, "-c", str(concurrency), "-l", "INFO"),
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         ),
@@ -177,19 +220,20 @@ def _worker(
         ready_timeout_s=READY_TIMEOUT_S,
         stop_grace_s=stop_grace_s,
         stops_group=stops_group,
+        is_forked=True,
         environment={**environment, "PYTHONWARNINGS": _QUIET_ABOUT_ROOT},
     )
 
 
 def _beat(environment: dict[str, str]) -> ChildSpec:
-    command = (sys.executable, "-m", "celery", "--quiet", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile=")
-    return ChildSpec("beat", command, environment=environment)
+    command = (*PYTHON_MODULE, "celery", "--quiet", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile=")
+    return ChildSpec("beat", command, is_forked=True, environment=environment)
 
 
 def _traffic(install: Install, environment: dict[str, str]) -> list[ChildSpec]:
     if not install.with_traffic:
         return []
-    return [_manage("traffic", "shop_traffic", environment=environment, ready_text=None)]
+    return [_manage("traffic", "shop_traffic", environment=environment, ready_text=None, is_forked=True)]
 
 
 def _manage(
@@ -198,13 +242,15 @@ def _manage(
     environment: dict[str, str],
     ready_text: str | None,
     outlives_sigterm: bool = False,
+    is_forked: bool = False,
 ) -> ChildSpec:
     return ChildSpec(
         name,
-        (sys.executable, "-m", "mqadmin.command", *arguments),
+        (*PYTHON_MODULE, "mqadmin.command", *arguments),
         ready_text=ready_text,
         ready_timeout_s=READY_TIMEOUT_S,
         outlives_sigterm=outlives_sigterm,
+        is_forked=is_forked,
         environment=environment,
     )
 

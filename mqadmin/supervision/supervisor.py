@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from mqadmin.supervision.child import Child, ChildSpec
+from mqadmin.supervision.fork_server import ForkServer
 from mqadmin.supervision.parent_death import END_WITH_PARENT, EndWithParent
 
 RESTART_PAUSE_MIN_S = 0.5
@@ -32,6 +33,7 @@ class Supervisor:
 
     `stages`: in the order of starting. `stop_order`: names in stages of stopping; all others last, one by one.
     `restart_pause_min_s`: the pause before a child that ended is started again; it doubles each time.
+    `fork_server`: of which processes may be forked, itself a child of the first stage.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class Supervisor:
         *,
         restart_pause_min_s: float = RESTART_PAUSE_MIN_S,
         end_with_parent: EndWithParent = END_WITH_PARENT,
+        fork_server: ForkServer | None = None,
     ) -> None:
         self._stages = list(stages)
         self._stop_order = list(stop_order)
         self._on_line = on_line
         self._restart_pause_min_s = restart_pause_min_s
         self._end_with_parent = end_with_parent
+        self._fork_server = fork_server
         self._children: dict[str, Child] = {}
         self._keepers: dict[str, asyncio.Task[None]] = {}
 
@@ -60,6 +64,8 @@ class Supervisor:
             ):
                 if not is_ready:
                     raise StartFailed(_why_not_ready(child))
+                if child.spec.runs_once:
+                    continue
                 self._keepers[child.spec.name] = asyncio.create_task(self._keep(child), name=f"keep-{child.spec.name}")
 
     async def stop(self) -> None:
@@ -70,6 +76,10 @@ class Supervisor:
         for names in self._stages_to_stop():
             await asyncio.gather(*(self._children[name].stop() for name in names))
 
+    def child(self, name: str) -> Child | None:
+        """Returns the child of this name, None where it was not started."""
+        return self._children.get(name)
+
     def pids(self) -> dict[str, int]:
         return {name: child.pid for name, child in self._children.items() if child.is_running}
 
@@ -79,7 +89,7 @@ class Supervisor:
         return named + [[name] for name in others]
 
     async def _start_child(self, spec: ChildSpec) -> Child:
-        child = Child(spec, self._on_line, self._end_with_parent)
+        child = Child(spec, self._on_line, self._end_with_parent, self._fork_server)
         try:
             await child.start()
         except OSError as error:

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db.utils import ConnectionHandler
 
 from mqadmin import environment
 from mqadmin.data_folder import open_data_folder, secret_key
+from mqadmin.web import pool_connections
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,10 +45,14 @@ def test_database_is_sqlite_with_a_log_unless_a_url_says_otherwise(tmp_path: Pat
 
 def test_postgresql_is_used_through_a_bounded_pool_by_the_web_process_alone(tmp_path: Path) -> None:
     url = "postgres://ann:secret@10.0.0.1/mq"
-    config = environment.database(url, tmp_path, is_pooled=True)
-    assert config["ENGINE"] == "django.db.backends.postgresql"
-    assert config["OPTIONS"]["pool"]["max_size"] == 8
-    assert "pool" not in environment.database(url, tmp_path)["OPTIONS"]
+    databases = ConnectionHandler({"default": environment.database(url, tmp_path)}).settings
+    assert databases["default"]["ENGINE"] == "django.db.backends.postgresql"
+    assert "pool" not in databases["default"]["OPTIONS"]
+    pool_connections(databases)
+    assert databases["default"]["OPTIONS"]["pool"]["max_size"] == 8
+    embedded = ConnectionHandler({"default": environment.database(None, tmp_path)}).settings
+    pool_connections(embedded)
+    assert "pool" not in embedded["default"]["OPTIONS"]
 
 
 def test_words_of_a_list_lose_their_blanks() -> None:

@@ -55,8 +55,6 @@ def test_what_is_left_out_is_there() -> None:
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("part", PARTS)
 def test_data_side_of_the_console_works_on_postgresql(part: str) -> None:
-    # What the web process sets for itself when it is imported, as another test may have done here.
-    environment = {name: value for name, value in os.environ.items() if name != "MQADMIN_DATABASE_POOL"}
     with PostgresServer() as server:
         ended = subprocess.run(
             [
@@ -67,7 +65,7 @@ def test_data_side_of_the_console_works_on_postgresql(part: str) -> None:
                 *(str(ROOT / "tests" / suite) for suite in PARTS[part]),
             ],
             cwd=ROOT,
-            env={**environment, "DATABASE_URL": server.url},
+            env={**os.environ, "DATABASE_URL": server.url},
             capture_output=True,
             text=True,
             check=False,

@@ -21,9 +21,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from mqadmin.environment import web_address
 from mqadmin.reports.installed import missing_packages
+from mqadmin.supervision.fork_server import ForkServer
 from mqadmin.supervision.log import Log
-from mqadmin.supervision.parent_death import END_WITH_PARENT
-from mqadmin.supervision.processes import STOP_ORDER, Install, processes, python_path
+from mqadmin.supervision.processes import PREPARE, STOP_ORDER, Install, processes
 from mqadmin.supervision.redis_server import NoRedis
 from mqadmin.supervision.supervisor import SETTLE_S, StartFailed, Supervisor
 
@@ -78,22 +78,19 @@ class Command(BaseCommand):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stop.set)
-        # Once for all children, and before any of them runs.
-        unprinted = (await _prepare(install, stop)).splitlines()
+        fork_server = ForkServer(install.fork_socket) if install.fork_socket else None
+        try:
+            supervisor = Supervisor(processes(install), STOP_ORDER, log.line, fork_server=fork_server)
+        except NoRedis as error:
+            raise CommandError(str(error)) from error
 
         def print_welcome() -> None:
-            """Prints it once, however the start ends: a new password is never shown again."""
-            while unprinted:
-                log.line("up", unprinted.pop(0))
+            """Prints a new admin's password once, however the start ends: it is never shown again."""
+            prepare = supervisor.child(PREPARE)
+            # If it failed, what it said is part of the error.
+            while prepare is not None and prepare.last_lines and not _is_failure(prepare.exit_code):
+                log.line("up", prepare.last_lines.popleft())
 
-        if stop.is_set():
-            print_welcome()
-            return
-        try:
-            supervisor = Supervisor(processes(install), STOP_ORDER, log.line)
-        except NoRedis as error:
-            print_welcome()
-            raise CommandError(str(error)) from error
         try:
             await _start_or_stop(supervisor, stop)
             if not stop.is_set():
@@ -104,35 +101,14 @@ class Command(BaseCommand):
         except StartFailed as error:
             raise CommandError(str(error)) from error
         finally:
-            print_welcome()
             await supervisor.stop()
+            print_welcome()
         log.line("up", "all stopped")
 
 
-async def _prepare(install: Install, stop: asyncio.Event) -> str:
-    """Runs `manage.py prepare` to its end, or until `stop`; returns what to print: a new admin's password.
-
-    It leads a session of its own, so that Ctrl-C reaches this process alone, which waits for it. Raises CommandError.
-    """
-    parent = os.getpid()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mqadmin.command", "prepare"),
-        stdout=asyncio.subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=lambda: END_WITH_PARENT(parent, signal.SIGTERM),
-        env={**os.environ, "PYTHONPATH": python_path(install)},
-    )
-    running = asyncio.create_task(process.communicate(), name="prepare")
-    stopping = asyncio.create_task(stop.wait(), name="wait-for-stop")
-    await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not running.done():
-        process.terminate()
-    output, _errors = await running
-    if process.returncode and not await _is_to_stop(stop):
-        sys.stdout.write(output.decode(errors="replace"))
-        raise CommandError("nothing is started, because `manage.py prepare` failed")
-    return output.decode(errors="replace").strip()
+def _is_failure(exit_code: int | None) -> bool:
+    """Tells whether a process ended by itself, and not well."""
+    return exit_code is not None and exit_code > 0
 
 
 async def _start_or_stop(supervisor: Supervisor, stop: asyncio.Event) -> None:
