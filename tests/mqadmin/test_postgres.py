@@ -13,15 +13,15 @@ from tests.support.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[2]
 # Each in a pytest and on a server of its own, so that workers run them side by side; they take about as long as each
-# other. Their suites are paths below tests/.
+# other. Each migrates a database, so they are few. Their suites are paths below tests/.
 PARTS = {
-    "pages and REST": ("mqadmin/console", "mqadmin/api", "mqadmin/tokens"),
-    "people": ("mqadmin/people", "mqadmin/live", "mqadmin/metrics", "mqadmin/bad_input"),
-    "observing": (
+    "observing and people": (
+        *("mqadmin/people", "mqadmin/live", "mqadmin/metrics", "mqadmin/bad_input"),
         *("mqadmin/observing", "mqadmin/clusters", "mqadmin/lag", "mqadmin/objectives", "mqadmin/rebalances"),
         *("mqadmin/reports", "mqadmin/subscriptions", "consumer"),
     ),
-    "acting": (
+    "pages and actions": (
+        *("mqadmin/console", "mqadmin/api", "mqadmin/tokens"),
         *("mqadmin/actions", "mqadmin/alerts", "mqadmin/audit", "mqadmin/brokers", "mqadmin/cluster_settings"),
         *("mqadmin/configuration", "mqadmin/deadletters", "mqadmin/deadletter_rules", "mqadmin/events"),
         *("mqadmin/flows", "mqadmin/groups", "mqadmin/hosting", "mqadmin/jobs", "mqadmin/management"),
@@ -37,6 +37,7 @@ LEFT_OUT = {
     "mqadmin/console/test_live_page.py": "renders every page for its live regions",
     "mqadmin/console/test_pushed_regions.py": "renders every page for its pushed regions",
     "mqadmin/console/test_stored_words.py": "looks at the catalogue",
+    "mqadmin/people/test_matrix.py": "asks for every page as everybody",
     "consumer/engine": "no database",
 }
 

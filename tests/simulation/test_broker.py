@@ -21,7 +21,7 @@ from tests.simulation.broker.world import DELAYS_MS, World
 pytestmark = pytest.mark.simulation
 
 TORTURE = bool(os.environ.get("TORTURE"))
-LIVES = 50_000 if TORTURE else 400
+LIVES = 50_000 if TORTURE else 200
 LIVES_PER_TEST = 100
 STEPS = 60
 SEEDS = [int(os.environ["BROKER_SEED"])] if "BROKER_SEED" in os.environ else None

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.crash, pytest.mark.slow, pytest.mar
 MOMENTS = (
     (*(f"stages={count}" for count in range(1, 29, 2)), "writing=groups", "writing=queues", "writing=hours")
     if os.environ.get("TORTURE")
-    else ("stages=15", "writing=hours")
+    else ("stages=9", "writing=groups")
 )
 # A cluster's JVMs are new, too, and compute as little.
 JVM_OPTIONS = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
