@@ -5,6 +5,7 @@ DATABASE_URL       PostgreSQL instead of the SQLite file in that folder
 REDIS_URL          Redis for Celery and live pages (the private one that `manage.py up` starts)
 MQADMIN_WEB        where the console listens (127.0.0.1:8000)
 MQADMIN_INSTANCES  consumer instances that the loops worker can hold at once (8)
+MQADMIN_FORKS      no where apps of MQADMIN_APPS cannot be forked: `manage.py up` then loads them in each process (yes)
 MQADMIN_NAMESRV    name servers of the default cluster (127.0.0.1:9876, our own broker's)
 MQADMIN_CLUSTERS   further clusters for listeners and sends: "payments=host:port;host:port, stock=host:port"
 MQADMIN_APPS       Django apps with listeners, comma-separated
@@ -54,6 +55,7 @@ MQADMIN_DATA = open_data_folder(
 )
 MQADMIN_WEB = os.environ.get("MQADMIN_WEB", environment.WEB_DEFAULT)
 MQADMIN_INSTANCES = environment.count("MQADMIN_INSTANCES", os.environ.get("MQADMIN_INSTANCES", "8"))
+MQADMIN_FORKS = environment.one_of("MQADMIN_FORKS", os.environ.get("MQADMIN_FORKS") or "yes", ("yes", "no")) == "yes"
 MQADMIN_NAMESRV = environment.name_servers(os.environ.get("MQADMIN_NAMESRV", "127.0.0.1:9876"))
 MQADMIN_CLUSTERS = environment.clusters(os.environ.get("MQADMIN_CLUSTERS", ""))
 MQADMIN_DEFAULT_CLUSTER = "local"

@@ -48,7 +48,10 @@ LOOPS_STOP_GRACE_S = 20.0
 
 @dataclass(frozen=True)
 class Install:
-    """This install, as its settings describe it. `redis_socket` None: REDIS_URL names another Redis."""
+    """This install, as its settings describe it. `redis_socket` None: REDIS_URL names another Redis.
+
+    `forks`: a fork server may load the apps for all processes.
+    """
 
     base_dir: Path
     data: Path
@@ -62,6 +65,7 @@ class Install:
     broker_port: int
     with_traffic: bool
     with_reports: bool = True
+    forks: bool = True
     logs_json: bool = False
 
     @property
@@ -69,7 +73,7 @@ class Install:
         """Where the fork server listens; None where there is none."""
         path = self.data / "fork.sock"
         fits = len(os.fsencode(path)) <= socket_path_bytes_max()
-        return path if IS_SUPPORTED and fits else None
+        return path if self.forks and IS_SUPPORTED and fits else None
 
 
 def processes(install: Install) -> list[list[ChildSpec]]:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,12 +33,14 @@ def test_each_process_of_up_has_a_unit(tmp_path: Path) -> None:
         with_reports=True,
     )
     specs = [spec for stage in processes(install) for spec in stage]
+    on_their_own = {spec.name for stage in processes(replace(install, forks=False)) for spec in stage}
+    assert on_their_own | {"fork-server"} == {spec.name for spec in specs}
     queues = {spec.command[spec.command.index("-Q") + 1] for spec in specs if "-Q" in spec.command}
     page = (ROOT / "docs" / "OPERATING.md").read_text()
     assert set(re.findall(r"^\| `mqadmin-.* -Q (\w+) ", page, re.MULTILINE)) == queues
     units = set(re.findall(r"^\| `mqadmin-(\w+)` \|", page, re.MULTILINE))
-    # systemd starts what `up` has its fork server fork.
-    assert units | {"fork-server"} == {spec.name.removesuffix("-1") for spec in specs}
+    # systemd starts what `up` has its fork server fork; `prepare` is run by hand.
+    assert units | {"fork-server", "prepare"} == {spec.name.removesuffix("-1") for spec in specs}
 
 
 @pytest.mark.slow

@@ -69,6 +69,7 @@ class Command(BaseCommand):
             broker_port=broker_port,
             with_traffic=with_traffic,
             with_reports=not missing_packages(),
+            forks=settings.MQADMIN_FORKS,
             logs_json=settings.MQADMIN_LOG_LINES == "json",
         )
 
