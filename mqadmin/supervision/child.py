@@ -24,8 +24,8 @@ from mqadmin.supervision.parent_death import END_WITH_PARENT, EndWithParent
 
 # What the command of a process that may be forked begins with.
 PYTHON_MODULE = (sys.executable, "-m")
-# The end of a child's output, shown when it fails: all of a traceback, or of what Django's checks found.
-LAST_LINES_MAX = 40
+# The end of a child's output, shown when it fails.
+LAST_LINES_MAX = 12
 LINE_BYTES_MAX = 64 * 1024
 # How long the output that an ended child left in the pipe is waited for.
 LAST_OUTPUT_S = 2.0
@@ -37,13 +37,11 @@ QUIET_AFTER_READY_S = 0.5
 class ChildSpec:
     """A program to run and keep running. It is ready once `ready()` is true or, without it, `ready_text` is printed.
 
-    `runs_once`: it is to end, and is ready once it has ended with 0.
-
-    `is_quiet`: output from before it is ready is shown only if it fails, output while it stops never.
-    `stop_grace_s`: from the stop signal to SIGKILL. `stops_group`: the signal goes to the whole process group; Celery's
-    main process must get it alone, because it stops its own children. `outlives_sigterm`: SIGTERM is blocked in it, and
-    it is stopped by SIGINT. `is_forked`: the command is `python -m …`, and the install's fork server forks the process
-    where there is one.
+    `runs_once`: it is to end, and is ready once it has ended with 0. `is_quiet`: output from before it is ready is
+    shown only if it fails, output while it stops never. `stop_grace_s`: from the stop signal to SIGKILL.
+    `stops_group`: the signal goes to the whole process group; Celery's main process must get it alone, because it stops
+    its own children. `outlives_sigterm`: SIGTERM is blocked in it, and it is stopped by SIGINT. `is_forked`: the
+    command is `python -m …`, and the install's fork server forks the process where there is one.
     """
 
     name: str
@@ -98,7 +96,7 @@ class Child:
         read_end, write_end = os.pipe()
         try:
             self._process = await self._forked(write_end) or await self._executed(write_end)
-        except OSError:
+        except BaseException:
             os.close(read_end)
             raise
         finally:
@@ -109,6 +107,7 @@ class Child:
         """Returns the process as the fork server forked it, None where it is to be started anew."""
         if self._fork_server is None or not self.spec.is_forked:
             return None
+        assert not self.spec.outlives_sigterm, f"{self.spec.name}: a forked process would take SIGTERM"
         words = self.spec.command[len(PYTHON_MODULE) :]
         try:
             return await self._fork_server.fork(words, self.spec.environment, output, self.spec.stop_signal)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -25,7 +26,6 @@ from pathlib import Path
 
 from mqadmin.supervision.parent_death import END_WITH_PARENT, set_subreaper
 
-IS_SUPPORTED = sys.platform == "linux"
 # A command and the variables that differ from the fork server's own: hundreds of bytes.
 _MESSAGE_BYTES_MAX = 64 * 1024
 READY_TEXT = "fork server ready"
@@ -34,6 +34,22 @@ FORK_WITHIN_S = 10.0
 # From the end of the process between until the kernel has handed its child over.
 _HANDED_OVER_WITHIN_S = 5.0
 _PENDING_MAX = 16
+# What the forked process waits for, once its parent knows of it.
+_GO = b"go"
+
+
+def _is_supported() -> bool:
+    """Tells whether this system has all that a fork server needs; asyncio asks for the second in the same way."""
+    if sys.platform != "linux":
+        return False
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+IS_SUPPORTED = _is_supported()
 
 
 class CannotFork(Exception):
@@ -98,37 +114,39 @@ class ForkServer:
             set_subreaper(is_on=True)
             asking = asyncio.create_task(self._ask(request, output), name="ask-for-fork")
             try:
-                return ForkedProcess(await asyncio.shield(asking))
+                return await asyncio.shield(asking)
             except asyncio.CancelledError:
                 # It may run by now, and nobody else knows of it.
-                (pid,) = await asyncio.gather(asking, return_exceptions=True)
-                if isinstance(pid, int):
-                    process = ForkedProcess(pid)
+                (process,) = await asyncio.gather(asking, return_exceptions=True)
+                if isinstance(process, ForkedProcess):
                     process.send_signal(signal.SIGKILL)
                     await process.wait()
                 raise
             finally:
                 set_subreaper(is_on=False)
 
-    async def _ask(self, request: ForkRequest, output: int) -> int:
+    async def _ask(self, request: ForkRequest, output: int) -> ForkedProcess:
         try:
             async with asyncio.timeout(FORK_WITHIN_S):
-                answer = await self._answer(request, output)
+                return await self._forked(request, output)
         except TimeoutError as error:
             raise CannotFork(f"the fork server did not answer within {FORK_WITHIN_S:g} s") from error
         except OSError as error:
             raise CannotFork(f"the fork server is away ({error.strerror})") from error
-        if not answer.isdecimal():
-            raise CannotFork(answer or "the forked process ended before it ran")
-        return int(answer)
 
-    async def _answer(self, request: ForkRequest, output: int) -> str:
+    async def _forked(self, request: ForkRequest, output: int) -> ForkedProcess:
         loop = asyncio.get_running_loop()
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
             connection.setblocking(False)
             await loop.sock_connect(connection, os.fspath(self._path))
             socket.send_fds(connection, [json.dumps(asdict(request)).encode()], [output])
-            return (await loop.sock_recv(connection, _MESSAGE_BYTES_MAX)).decode()
+            answer = (await loop.sock_recv(connection, _MESSAGE_BYTES_MAX)).decode()
+            if not answer.isdecimal():
+                raise CannotFork(answer or "the forked process ended before it ran")
+            process = ForkedProcess(int(answer))
+            # Nothing waits between here and the return: whom it has told to run is known.
+            connection.send(_GO)
+            return process
 
 
 def serve_forks(path: Path) -> ForkRequest:
@@ -142,6 +160,7 @@ def serve_forks(path: Path) -> ForkRequest:
         sys.stdout.flush()
         while True:
             connection, _ = listener.accept()
+            connection.settimeout(FORK_WITHIN_S)
             with connection:
                 if (request := _serve(connection)) is not None:
                     return request
@@ -150,9 +169,10 @@ def serve_forks(path: Path) -> ForkRequest:
 def _serve(connection: socket.socket) -> ForkRequest | None:
     """Answers one request; returns it in the process that was forked for it."""
     (_, asker, _) = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    data, descriptors, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES_MAX, 1)
+    descriptors: list[int] = []
     try:
-        if asker != os.getuid() or len(descriptors) != 1:
+        data, descriptors, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES_MAX, 1)
+        if asker != os.getuid() or len(descriptors) != 1 or _is_closed(connection):
             return None
         if (reason := _why_not()) is not None:
             connection.send(reason.encode())
@@ -161,12 +181,20 @@ def _serve(connection: socket.socket) -> ForkRequest | None:
         request = ForkRequest(tuple(fields.pop("arguments")), **fields)
         if not _fork_orphan():
             return None
-        _become(request, descriptors[0])
-        connection.send(str(os.getpid()).encode())
+        _become(request, descriptors[0], connection)
         return request
+    except OSError:
+        # Who asked is gone, or there is no room for a process: who asked hears that nothing was forked.
+        return None
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    """Tells whether who asked does not wait any more. What is forked for nobody would be left as a zombie of theirs."""
+    # Nothing is sent after a request until it is answered.
+    return bool(select.select([connection], [], [], 0)[0])
 
 
 def _why_not() -> str | None:
@@ -186,13 +214,23 @@ def _fork_orphan() -> bool:
     return True
 
 
-def _become(request: ForkRequest, output: int) -> None:
-    """Makes this process what a child is that its parent has started: of its session, with its output and variables."""
+def _become(request: ForkRequest, output: int, connection: socket.socket) -> None:
+    """Makes this process what a child is that its parent has started: of its session, with its output and variables.
+
+    It ends where its parent does not tell it to go on: nobody would know of it.
+    """
     give_up_s = time.monotonic() + _HANDED_OVER_WITHIN_S
     while os.getppid() != request.parent:
         if time.monotonic() > give_up_s:
             os._exit(1)
         time.sleep(0.001)
+    try:
+        connection.send(str(os.getpid()).encode())
+        is_known = connection.recv(len(_GO)) == _GO
+    except OSError:
+        is_known = False
+    if not is_known:
+        os._exit(1)
     os.setsid()
     for descriptor in (1, 2):
         os.dup2(output, descriptor)

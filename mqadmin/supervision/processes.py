@@ -31,8 +31,6 @@ STOP_ORDER = (
     ("redis",),
 )
 
-# Which child makes the install ready for all others.
-PREPARE = "prepare"
 PROBE_TIMEOUT_S = 1.0
 # A small machine compiles every module at the first start; a program that cannot start ends long before.
 READY_TIMEOUT_S = 120.0
@@ -136,19 +134,17 @@ def _fork_server(install: Install, environment: dict[str, str]) -> list[ChildSpe
             (*PYTHON_MODULE, "mqadmin.preloaded", str(install.fork_socket)),
             ready_text=READY_TEXT,
             ready_timeout_s=READY_TIMEOUT_S,
-            is_quiet=True,
             environment={**environment, "PYTHONWARNINGS": _QUIET_ABOUT_ROOT},
         )
     ]
 
 
 def _prepare(environment: dict[str, str]) -> ChildSpec:
-    """Migrates however long that takes; what it prints, a new password, is shown when all is ready."""
+    """Returns what takes however long the migrations take, and prints a new admin's password."""
     return ChildSpec(
-        PREPARE,
+        "prepare",
         (*PYTHON_MODULE, "mqadmin.command", "prepare"),
         ready_timeout_s=math.inf,
-        is_quiet=True,
         is_forked=True,
         runs_once=True,
         environment=environment,

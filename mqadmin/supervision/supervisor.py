@@ -76,10 +76,6 @@ class Supervisor:
         for names in self._stages_to_stop():
             await asyncio.gather(*(self._children[name].stop() for name in names))
 
-    def child(self, name: str) -> Child | None:
-        """Returns the child of this name, None where it was not started."""
-        return self._children.get(name)
-
     def pids(self) -> dict[str, int]:
         return {name: child.pid for name, child in self._children.items() if child.is_running}
 

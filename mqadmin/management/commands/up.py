@@ -23,7 +23,7 @@ from mqadmin.environment import web_address
 from mqadmin.reports.installed import missing_packages
 from mqadmin.supervision.fork_server import ForkServer
 from mqadmin.supervision.log import Log
-from mqadmin.supervision.processes import PREPARE, STOP_ORDER, Install, processes
+from mqadmin.supervision.processes import STOP_ORDER, Install, processes
 from mqadmin.supervision.redis_server import NoRedis
 from mqadmin.supervision.supervisor import SETTLE_S, StartFailed, Supervisor
 
@@ -85,17 +85,9 @@ class Command(BaseCommand):
         except NoRedis as error:
             raise CommandError(str(error)) from error
 
-        def print_welcome() -> None:
-            """Prints a new admin's password once, however the start ends: it is never shown again."""
-            prepare = supervisor.child(PREPARE)
-            # If it failed, what it said is part of the error.
-            while prepare is not None and prepare.last_lines and not _is_failure(prepare.exit_code):
-                log.line("up", prepare.last_lines.popleft())
-
         try:
             await _start_or_stop(supervisor, stop)
             if not stop.is_set():
-                print_welcome()
                 log.line("up", f"the console is at http://{install.web_host}:{install.web_port}/ (Ctrl-C stops all)")
                 await stop.wait()
             log.line("up", "stopping")
@@ -103,13 +95,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         finally:
             await supervisor.stop()
-            print_welcome()
+            if install.fork_socket is not None:
+                install.fork_socket.unlink(missing_ok=True)
         log.line("up", "all stopped")
-
-
-def _is_failure(exit_code: int | None) -> bool:
-    """Tells whether a process ended by itself, and not well."""
-    return exit_code is not None and exit_code > 0
 
 
 async def _start_or_stop(supervisor: Supervisor, stop: asyncio.Event) -> None:

@@ -188,6 +188,10 @@ async def test_a_fork_server_that_does_not_answer_is_waited_for_only_so_long(
             await ForkServer(programs.socket).fork(("program", "word"), {}, sys.stdout.fileno(), signal.SIGTERM)
     finally:
         os.kill(server.pid, signal.SIGCONT)
+    child = await started(programs.program(), programs.socket, Lines())
+    running = {process.pid for process in psutil.Process().children()}
+    assert running == {server.pid, child.pid}, "what was asked for in vain does not run"
+    await child.stop()
 
 
 @pytest.mark.parametrize("turns", [1, 3, 30])
