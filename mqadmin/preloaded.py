@@ -22,10 +22,10 @@ from mqadmin.supervision.fork_server import serve_forks
 MODULES = (
     "mqadmin.answering_sockets",
     "mqadmin.asgi",
+    "mqadmin.beat_process",
     "mqadmin.urls",
     "billiard.sharedctypes",
     "celery.app.routes",
-    "celery.apps.beat",
     "celery.apps.worker",
     "celery.backends.base",
     "celery.bin.celery",

@@ -21,7 +21,10 @@ pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(trans
 
 BROKER = "broker-a"
 # Of the test's own configuration: Apache's brokers tell names of their file that they do not know, too.
-NOT_OF_4 = {"recallMessageEnable", "timerFlushIntervalMs"}
+NOT_OF_4 = {
+    *("recallMessageEnable", "timerFlushIntervalMs"),
+    *("timerGetMessageThreadNum", "timerPutMessageThreadNum"),
+}
 
 
 @pytest.fixture

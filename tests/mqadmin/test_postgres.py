@@ -13,15 +13,15 @@ from tests.support.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[2]
 # Each in a pytest and on a server of its own, so that workers run them side by side; they take about as long as each
-# other. Each migrates a database, so they are few. Their suites are paths below tests/.
+# other. Their suites are paths below tests/.
 PARTS = {
-    "observing and people": (
-        *("mqadmin/people", "mqadmin/live", "mqadmin/metrics", "mqadmin/bad_input"),
+    "pages and REST": ("mqadmin/console", "mqadmin/api", "mqadmin/tokens"),
+    "people": ("mqadmin/people", "mqadmin/live", "mqadmin/metrics", "mqadmin/bad_input"),
+    "observing": (
         *("mqadmin/observing", "mqadmin/clusters", "mqadmin/lag", "mqadmin/objectives", "mqadmin/rebalances"),
         *("mqadmin/reports", "mqadmin/subscriptions", "consumer"),
     ),
-    "pages and actions": (
-        *("mqadmin/console", "mqadmin/api", "mqadmin/tokens"),
+    "acting": (
         *("mqadmin/actions", "mqadmin/alerts", "mqadmin/audit", "mqadmin/brokers", "mqadmin/cluster_settings"),
         *("mqadmin/configuration", "mqadmin/deadletters", "mqadmin/deadletter_rules", "mqadmin/events"),
         *("mqadmin/flows", "mqadmin/groups", "mqadmin/hosting", "mqadmin/jobs", "mqadmin/management"),
