@@ -22,6 +22,7 @@ CALM_AFTER_S = 15.0
 MEASURED_S = 30.0
 _NODE = re.compile(r"-n (\S+)@")
 _NAMES = (
+    ("mqadmin.preloaded", "fork server"),
     ("redis-server", "redis"),
     ("runbroker", "broker"),
     ("mqadmin.web", "web"),
