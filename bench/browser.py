@@ -74,7 +74,7 @@ KINDS: dict[str, tuple[str, Callable[[], Iterator[Change]]]] = {
 def main() -> None:
     path = chromium_path()
     if path is None:
-        sys.exit("no Chromium: Debian: apt install chromium")
+        sys.exit("no Chromium: Debian: apt install chromium-headless-shell")
     with tempfile.TemporaryDirectory(prefix="bench-") as made, tempfile.TemporaryDirectory(prefix="bench-") as folder:
         # Where `Site` makes an empty database once.
         os.environ.setdefault("MQADMIN_DATA", made)

@@ -27,6 +27,7 @@ _SQLITE_OPTIONS = {
         "PRAGMA mmap_size=134217728;PRAGMA temp_store=MEMORY;PRAGMA foreign_keys=ON;"
     ),
 }
+
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 PORT_MAX = 65_535
 WEB_DEFAULT = "127.0.0.1:8000"

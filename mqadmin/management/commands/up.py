@@ -84,7 +84,6 @@ class Command(BaseCommand):
             supervisor = Supervisor(processes(install), STOP_ORDER, log.line, fork_server=fork_server)
         except NoRedis as error:
             raise CommandError(str(error)) from error
-
         try:
             await _start_or_stop(supervisor, stop)
             if not stop.is_set():

@@ -16,6 +16,7 @@ from mqadmin.supervision import fork_server
 from mqadmin.supervision.child import PYTHON_MODULE, Child, ChildSpec
 from mqadmin.supervision.fork_server import READY_TEXT, CannotFork, ForkServer
 from mqadmin.supervision.supervisor import Supervisor
+from tests.support.lines import Lines
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,17 +44,6 @@ threading.Thread(target=time.sleep, args=(600,), name="meter", daemon=True).star
 """
 
 pytestmark = pytest.mark.skipif(not fork_server.IS_SUPPORTED, reason="the fork server needs Linux")
-
-
-class Lines:
-    def __init__(self) -> None:
-        self.said: list[tuple[str, str]] = []
-
-    def __call__(self, name: str, text: str) -> None:
-        self.said.append((name, text))
-
-    def of(self, name: str) -> list[str]:
-        return [text for said, text in self.said if said == name]
 
 
 class Programs:

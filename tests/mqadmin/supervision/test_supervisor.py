@@ -15,6 +15,7 @@ import pytest
 from mqadmin.supervision import parent_death
 from mqadmin.supervision.child import Child, ChildSpec
 from mqadmin.supervision.supervisor import StartFailed, Supervisor
+from tests.support.lines import Lines
 from tests.support.waiting import eventually, wait_until
 
 STAYS = "import time; print('ready', flush=True); time.sleep(600)"
@@ -26,17 +27,6 @@ IGNORES_TERM = (
 def spec(name: str, code: str = STAYS, **kwargs: object) -> ChildSpec:
     arguments = {"ready_text": "ready", "ready_timeout_s": 120.0, **kwargs}
     return ChildSpec(name, (sys.executable, "-c", code), **arguments)  # type: ignore[arg-type]
-
-
-class Lines:
-    def __init__(self) -> None:
-        self.said: list[tuple[str, str]] = []
-
-    def __call__(self, name: str, text: str) -> None:
-        self.said.append((name, text))
-
-    def has(self, name: str, part: str) -> bool:
-        return any(said == name and part in text for said, text in self.said)
 
 
 def is_alive(pid: int) -> bool:
