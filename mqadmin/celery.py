@@ -6,11 +6,13 @@ import os
 from functools import cached_property
 from typing import Any
 
+import billiard
 from celery import Celery
-from celery.signals import worker_before_create_process
+from celery.signals import worker_before_create_process, worker_process_init
 
 from consumer.hosting.shared_memory import keep_memory_shared
 from mqadmin.garbage import look_less_often
+from mqadmin.redis_outage import RedisOutage
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mqadmin.settings")
 look_less_often()
@@ -30,3 +32,10 @@ app = Application("mqadmin")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 worker_before_create_process.connect(keep_memory_shared)
+
+
+@worker_process_init.connect
+def leave_lines_about_redis_to_worker(**_: Any) -> None:
+    """Runs in each process of a prefork pool; with the pool "solo" that is the worker itself."""
+    if billiard.current_process().name != "MainProcess":
+        RedisOutage.leave_to_worker()

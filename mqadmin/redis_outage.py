@@ -36,7 +36,8 @@ _OUR_TASKS = ("mqadmin.", "consumer.", "broker.")
 _WARNING_ABOUT_LATE_ACKS = "worker_cancel_long_running_tasks_on_connection_loss"
 
 PROBE_INTERVAL_S = 1.0
-PROBE_TIMEOUT_S = 2.0
+# A machine with too much to do may take seconds to answer; then Redis is not away.
+PROBE_TIMEOUT_S = 5.0
 # Celery waits up to 30 s between two tries to connect: until then, complaints are about the outage that was.
 SETTLED_AFTER_S = 40.0
 
@@ -48,6 +49,8 @@ class RedisOutage(logging.Filter):
 
     `probe` raises a Redis error while there is no answer; by default it sends PING to `url`.
     """
+
+    _says = True
 
     def __init__(
         self,
@@ -65,6 +68,11 @@ class RedisOutage(logging.Filter):
         # The thread is not there in a forked process; its lock may be held.
         os.register_at_fork(after_in_child=self._begin)
 
+    @classmethod
+    def leave_to_worker(cls) -> None:
+        """Says nothing in this process from now on, but goes on holding complaints back: its Celery worker says it."""
+        cls._says = False
+
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._is_watching = False
@@ -77,8 +85,8 @@ class RedisOutage(logging.Filter):
         if record.name == logger.name or record.levelno >= logging.CRITICAL or not _is_complaint(record):
             return True
         with self._lock:
-            is_new = not self._is_watching
-            self._is_watching = True
+            is_new = self._says and not self._is_watching
+            self._is_watching |= is_new
         if is_new:
             threading.Thread(target=self._watch, name="redis outage", daemon=True).start()
         return logger.isEnabledFor(logging.DEBUG)

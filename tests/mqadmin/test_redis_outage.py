@@ -7,10 +7,13 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import billiard
 import pytest
 import redis
 
+from mqadmin.celery import leave_lines_about_redis_to_worker
 from mqadmin.redis_outage import RedisOutage, logger
 from tests.support.waiting import wait_until
 
@@ -139,3 +142,16 @@ def test_a_forked_process_watches_for_itself(server: Redis, lines: Lines, tmp_pa
         os._exit(0)
     os.waitpid(child, 0)
     assert said.read_text().startswith("Redis (redis:6379) does not answer")
+
+
+@pytest.mark.parametrize(("process", "lines_count"), [("ForkPoolWorker-1", 0), ("MainProcess", 1)])
+def test_a_process_of_a_workers_pool_leaves_the_lines_to_the_worker(
+    server: Redis, lines: Lines, monkeypatch: pytest.MonkeyPatch, process: str, lines_count: int
+) -> None:
+    monkeypatch.setattr(RedisOutage, "_says", True)
+    monkeypatch.setattr(billiard, "current_process", lambda: SimpleNamespace(name=process))
+    leave_lines_about_redis_to_worker()
+    server.is_up = True
+    complain("mqadmin.live.events")
+    wait_until(lines.is_settled)
+    assert len(lines.texts) == lines_count
