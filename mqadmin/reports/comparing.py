@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mqadmin.reports.steps import GROUP, HOUR_MS
+from mqadmin.reports.step_columns import GROUP, HOUR_MS
 
 DAY_MS = 24 * HOUR_MS
 # An hour of which less is known says little of the hour.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mqadmin.reports.steps import GROUP
+from mqadmin.reports.step_columns import GROUP
 
 # Of one group, the ones of which most was consumed: what a person reads.
 TOPICS_MAX = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mqadmin.reports.steps import GROUP
+from mqadmin.reports.step_columns import GROUP
 
 # Of one group: what a person looks into.
 FAILURES_MAX = 5

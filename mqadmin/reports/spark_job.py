@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mqadmin.objectives.values import DEFAULT_LAG_S
-from mqadmin.reports import comparing, delivery_steps, event_steps, steps
+from mqadmin.reports import comparing, delivery_steps, event_steps, flow_steps, queue_steps, steps
 from mqadmin.reports.history import NEXT_CYCLE, History
 from mqadmin.reports.judging import Judged
 from mqadmin.reports.periods import day_bounds
+from mqadmin.reports.step_columns import GROUP
 
 if TYPE_CHECKING:
     from datetime import date
@@ -80,24 +81,28 @@ def make(spark: SparkSession, history: History, unit: Unit, folder: Path) -> Non
     spark.conf.set("spark.sql.shuffle.partitions", shuffle_tasks(size_bytes))
     lag = _read(spark, history, "lag", LAG_DDL, unit)
     # Shuffled once, by group and before rows are cut into changes: all that follows goes by group, too.
-    topics = steps.topic_spans(lag).repartition(*steps.GROUP)
+    topics = steps.topic_spans(lag).repartition(*GROUP)
     spans = steps.group_spans(steps.judged(topics, _objectives(spark, unit), DEFAULT_LAG_S * 1000))
-    queues, hours = steps.queue_days(lag).cache(), steps.group_hours(spans, steps.flows(topics)).cache()
-    days = steps.group_days(spans, hours)
+    queues = _written(queue_steps.queue_days(lag), folder / QUEUES)
+    hours = _written(steps.group_hours(spans, flow_steps.flows(topics)), folder / HOURS)
     figures = _joined(
-        days,
+        steps.group_days(spans, hours),
         steps.wait_days(steps.group_minutes(topics)),
-        steps.hot_queues(queues),
-        steps.skewed_queues(queues),
-        *_compared(spark, unit, days, hours),
+        queue_steps.hot_queues(queues),
+        queue_steps.skewed_queues(queues),
+        *_compared(spark, unit, hours),
         *_events(spark, history, unit),
     )
-    # One file each, by a shuffle: `coalesce` would have one task do all that comes after the last one.
-    figures.repartition(1).write.parquet(str(folder / GROUPS))
-    queues.repartition(1).write.parquet(str(folder / QUEUES))
-    hours.repartition(1).write.parquet(str(folder / HOURS))
-    for frame in (queues, hours):
-        frame.unpersist()
+    _written(figures, folder / GROUPS)
+
+
+def _written(frame: DataFrame, folder: Path) -> DataFrame:
+    """Writes a result into one file; returns it as read from there, so that what follows neither plans nor computes it.
+
+    By a shuffle: `coalesce` would have one task do all that comes after the last one.
+    """
+    frame.repartition(1).write.parquet(str(folder))
+    return frame.sparkSession.read.schema(frame.schema).parquet(str(folder))
 
 
 def shuffle_tasks(size_bytes: int) -> int:
@@ -116,7 +121,7 @@ def days_needed(day: date) -> list[date]:
     return [day - timedelta(days=number) for number in range(1, TREND_DAYS + 1)]
 
 
-def _compared(spark: SparkSession, unit: Unit, days: DataFrame, hours: DataFrame) -> tuple[DataFrame, ...]:
+def _compared(spark: SparkSession, unit: Unit, hours: DataFrame) -> tuple[DataFrame, ...]:
     """Returns what the day is held against, and what follows from that."""
     from pyspark.sql import functions as F  # takes a second to load
 
@@ -126,7 +131,7 @@ def _compared(spark: SparkSession, unit: Unit, days: DataFrame, hours: DataFrame
     before = results_of_days(spark, unit, GROUPS, BEFORE_DDL, lambda day: day == last_week)
     usual = results_of_days(spark, unit, HOURS, HOUR_DDL, lambda day: day >= usual_since)
     trend = results_of_days(spark, unit, GROUPS, DAY_DDL, lambda _day: True)
-    today = days.select(*steps.GROUP, F.lit(number).alias("day"), "peak_in_s", "peak_out_s")
+    today = steps.peaks(hours).select(*GROUP, F.lit(number).alias("day"), "peak_in_s", "peak_out_s")
     return (
         comparing.before(before.drop("day")),
         comparing.growth(hours, hours_before, BEFORE // timedelta(milliseconds=1)),
@@ -147,7 +152,7 @@ def _events(spark: SparkSession, history: History, unit: Unit) -> tuple[DataFram
 
 def _joined(days: DataFrame, *others: DataFrame) -> DataFrame:
     """Each group of the day with what the other steps found of it; a group that was not sampled has no row."""
-    return reduce(lambda found, other: found.join(other, on=[*steps.GROUP], how="left"), others, days)
+    return reduce(lambda found, other: found.join(other, on=[*GROUP], how="left"), others, days)
 
 
 def _read(spark: SparkSession, history: History, kind: str, ddl: str, unit: Unit) -> DataFrame:

@@ -1,12 +1,12 @@
 """The steps of a report: each a pure function of DataFrames whose closing `select` is its contract. No Python UDF.
 
     history ──► topic_spans ──► judged ──► group_spans ──┐
-       │             ├──► new_topics ────► flows ────────┴─► group_hours ──► group_days
+       │             ├──► new_topics ────► flows ────────┴─► group_hours ──► group_days, peaks
        │             └──► group_minutes ──► wait_days
        └──► queue_days ──► hot_queues, skewed_queues
 
-What is compared with other days is in `comparing.py`, what was no sample (rebalances, dead letters, subscriptions) in
-`event_steps.py`.
+`new_topics` and `flows` are in `flow_steps.py`, those of queues in `queue_steps.py`. What is compared with other days
+is in `comparing.py`, what was no sample (rebalances, dead letters, subscriptions) in `event_steps.py`.
 
 Times are milliseconds since the epoch, durations milliseconds; what is not known is null. A time in which the lag of
 one queue of a group is not known is no part of any figure of that group, but for the messages that moved meanwhile:
@@ -19,25 +19,23 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-HOUR_MS = 3_600_000
+from mqadmin.reports.step_columns import (
+    COUNTED,
+    DEAD_PREFIX,
+    GROUP,
+    MOVED,
+    RETRY_PREFIX,
+    hour_of,
+    total,
+    waiting,
+    zero_for_null,
+)
+
 MINUTE_MS = 60_000
-GROUP = ("cluster", "consumer_group")
-RETRY_PREFIX = "%RETRY%"
-DEAD_PREFIX = "%DLQ%"
-# A queue is hot when it has this share more than an even one: half of the lag on one of eight queues is a skew of 4.
-SKEW_MIN = 2.0
-# Fewer messages in a day say nothing of how keys are spread.
-SKEWED_PRODUCED_MIN = 100
 # A rate of less than ten minutes is no peak of an hour.
 PEAK_KNOWN_MS_MIN = 600_000
 # Any number of messages may wait.
 ANY_LAG = 2**63 - 1
-# What is counted from sample to sample.
-_COUNTED = ("produced", "consumed", "retried", "dead")
-# What moved over a gap, or while an offset was not known.
-_OVER_GAPS = tuple(f"gap_{name}" for name in _COUNTED)
-# What is summed up by hour.
-_MOVED = (*_COUNTED, *_OVER_GAPS, "retry_wait_ms")
 
 
 def topic_spans(history: DataFrame) -> DataFrame:
@@ -60,7 +58,7 @@ def topic_spans(history: DataFrame) -> DataFrame:
         F.unix_millis("until").alias("until"),
         "verdict",
         "members",
-        _total(F.zip_with("ends", "committed", _lag)).alias("lag"),
+        total(F.zip_with("ends", "committed", waiting)).alias("lag"),
         F.zip_with("brokers", "queues", lambda broker, queue: F.xxhash64(broker, queue)).alias("keys"),
         "ends",
         # A queue that never had a message has no committed offset, and needs none.
@@ -173,83 +171,6 @@ def wait_days(minutes: DataFrame) -> DataFrame:
     )
 
 
-def new_topics(topics: DataFrame) -> DataFrame:
-    """The topics of retries and dead letters that began while their group was sampled: nothing was in them before.
-
-    `group_until`: until when the group had been sampled then. What a group reads otherwise may be old, and new to the
-    group alone; so may be all topics of a group that is seen for the first time.
-    """
-    # Joined by group, as what is read here lies, and by a table of what is few: nothing is sorted or shuffled for it.
-    began = topics.where(F.col("kind") != "normal").groupBy(*GROUP, "topic").agg(F.min("at").alias("began_at"))
-    earlier = topics.select(*GROUP, "at", "until").join(began.hint("shuffle_hash"), on=[*GROUP], how="inner")
-    return (
-        earlier.where(F.col("at") < F.col("began_at"))
-        .groupBy(*GROUP, "topic", "began_at")
-        .agg(F.max("until").alias("group_until"))
-        .select(*GROUP, "topic", "began_at", "group_until")
-    )
-
-
-def flows(topics: DataFrame) -> DataFrame:
-    """What came in and was consumed from sample to sample, by hour. An end that fell (made anew) counts as 0.
-
-    Each queue is held against itself: one that is new, or was reset, takes nothing from the others and adds nothing.
-    A topic that is new itself (`new_topics`) counts from 0.
-    A step counts in the hour of its later sample when the earlier one held until then. Over a gap, or where an offset
-    was not known in between, or the queue was not there (its broker was away), it is counted from the last sample that
-    was known, as `gap_…` of the hour in which it ended.
-    `retry_wait_ms`: for how long messages waited in the retry topic, all together.
-    """
-    of_topic = Window.partitionBy(*GROUP, "topic").orderBy("at")
-    before = of_topic.rowsBetween(Window.unboundedPreceding, -1)
-    sampled = ("keys", "ends", "committed")
-    # Of dead letters nothing is committed; of all others both are known where the lag is.
-    is_known = F.when(F.col("kind") == "dead", ~F.exists("ends", lambda end: end.isNull())).otherwise(
-        F.col("lag").isNotNull()
-    )
-    nothing = F.transform("ends", lambda _end: F.lit(0).cast("long"))
-    group_until = F.try_element_at("new", F.col("topic"))
-    empty = F.struct("keys", nothing.alias("ends"), nothing.alias("committed"), group_until.alias("until"))
-    last_known = F.last(F.when(is_known, F.struct(*sampled, "until")), ignorenulls=True).over(before)
-    began = F.collect_list(F.struct("topic", "group_until"))
-    new = new_topics(topics).groupBy(*GROUP).agg(F.map_from_entries(began).alias("new"))
-    placed = topics.join(new.hint("shuffle_hash"), on=[*GROUP], how="left").select(
-        *GROUP,
-        "topic",
-        "kind",
-        "at",
-        "members",
-        F.when(is_known, F.struct(*sampled)).alias("now"),
-        F.coalesce(last_known, F.when(group_until.isNotNull(), empty)).alias("before"),
-        F.when(F.col("kind") == "retry", F.col("lag") * (F.col("until") - F.col("at"))).alias("retry_wait_ms"),
-    )
-    # A queue is hardly ever gone, so hardly anything is collected.
-    parted = placed.withColumn("gone", F.flatten(F.collect_list(_gone_now()).over(before)))
-    is_over_gap = F.col("before.until") < F.col("at")
-    moved = parted.select(
-        *GROUP,
-        "kind",
-        "at",
-        "members",
-        "retry_wait_ms",
-        *(F.when(~is_over_gap, _grown(name)).alias(name) for name in ("ends", "committed")),
-        *(
-            (F.coalesce(F.when(is_over_gap, _grown(name)), F.lit(0)) + _grown_while_gone(name)).alias(f"gap_{name}")
-            for name in ("ends", "committed")
-        ),
-    )
-    return (
-        moved.groupBy(*GROUP, _hour(F.col("at")).alias("hour"))
-        .agg(
-            *_moved(""),
-            *_moved("gap_"),
-            F.sum("retry_wait_ms").alias("retry_wait_ms"),
-            F.max("members").alias("members"),
-        )
-        .select(*GROUP, "hour", *_zero_for_null(*_MOVED), "members")
-    )
-
-
 def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
     """Each hour of each group: for how long its lag is known, what it was, what came in and was consumed.
 
@@ -257,7 +178,7 @@ def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
 
     What moved over a gap is kept for the day's sums where the hour in which it ended is known, at least in part.
     """
-    known = spans.groupBy(*GROUP, _hour(F.col("at")).alias("hour")).agg(
+    known = spans.groupBy(*GROUP, hour_of(F.col("at")).alias("hour")).agg(
         F.sum("held_ms").alias("known_ms"),
         F.max("lag").alias("lag_max"),
         (F.sum(F.col("lag") * F.col("held_ms")) / F.sum("held_ms")).alias("lag_mean"),
@@ -275,8 +196,17 @@ def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
         F.round(F.col("percentiles")[0], 1).alias("lag_p50"),
         F.round(F.col("percentiles")[1], 1).alias("lag_p95"),
         "over_ms",
-        *_zero_for_null(*_MOVED),
+        *zero_for_null(*MOVED),
         "members",
+    )
+
+
+def peaks(hours: DataFrame) -> DataFrame:
+    """What came in and was consumed a second in the hour of each group in which that was most; null: not known."""
+    return (
+        hours.groupBy(*GROUP)
+        .agg(_peak("produced").alias("peak_in_s"), _peak("consumed").alias("peak_out_s"))
+        .select(*GROUP, "peak_in_s", "peak_out_s")
     )
 
 
@@ -294,7 +224,7 @@ def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
     hour = F.struct("hour", "known_ms", "lag_max", lag_mean, "over_ms", "lag_p50", "lag_p95")
     sums = hours.groupBy(*GROUP).agg(
         *(F.sum(name).alias(name) for name in ("known_ms", "over_ms", "retry_wait_ms")),
-        *(F.sum(F.col(name) + F.col(f"gap_{name}")).alias(name) for name in _COUNTED),
+        *(F.sum(F.col(name) + F.col(f"gap_{name}")).alias(name) for name in COUNTED),
         _peak("produced").alias("peak_in_s"),
         _peak("consumed").alias("peak_out_s"),
         F.max("lag_max").alias("lag_max"),
@@ -335,90 +265,6 @@ def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
     )
 
 
-def queue_days(history: DataFrame) -> DataFrame:
-    """Each queue over the whole time. `skew`: its mean lag over that of an even queue of its topic.
-
-    `produced_skew`: the same of what came into it. Of a topic that was made anew that is what came before and since;
-    where it has grown beyond its old end, what came since.
-    """
-    held_ms = F.unix_millis("until") - F.unix_millis("at")
-    of_queue = F.explode(F.arrays_zip("brokers", "queues", "committed", "ends")).alias("q")
-    lag = _lag(F.col("q.ends"), F.col("q.committed"))
-    queues = (
-        history.where(~F.col("topic").startswith(DEAD_PREFIX))
-        .select(*GROUP, "topic", "at", held_ms.alias("held_ms"), of_queue)
-        .groupBy(*GROUP, "topic", F.col("q.brokers").alias("broker"), F.col("q.queues").alias("queue"))
-        .agg(
-            (F.sum(lag * F.col("held_ms")) / F.sum(F.when(lag.isNotNull(), F.col("held_ms")))).alias("lag_mean"),
-            F.max(lag).alias("lag_max"),
-            _came().alias("produced"),
-        )
-    )
-    of_topic = Window.partitionBy(*GROUP, "topic")
-
-    def skew(name: str) -> Column:
-        even = F.avg(name).over(of_topic)
-        return F.when(even > 0, F.round(F.col(name) / even, 2))
-
-    return queues.select(
-        *GROUP,
-        "topic",
-        "broker",
-        "queue",
-        F.round("lag_mean", 1).alias("lag_mean"),
-        "lag_max",
-        "produced",
-        skew("lag_mean").alias("skew"),
-        skew("produced").alias("produced_skew"),
-    )
-
-
-def hot_queues(queues: DataFrame) -> DataFrame:
-    """The queue of each group that has most lag, where it has SKEW_MIN times that of an even one."""
-    hot = F.struct("topic", "broker", "queue", "lag_mean", "skew")
-    return (
-        queues.where(F.col("skew") >= SKEW_MIN)
-        .groupBy(*GROUP)
-        .agg(F.max_by(hot, F.struct("lag_mean", "topic", "broker", "queue")).alias("hot_queue"))
-        .select(*GROUP, "hot_queue")
-    )
-
-
-def skewed_queues(queues: DataFrame) -> DataFrame:
-    """The queue of each group into which most came, where that is SKEW_MIN times an even share: keys are uneven."""
-    skewed = F.struct("topic", "broker", "queue", "produced", F.col("produced_skew").alias("skew"))
-    is_skewed = (F.col("produced_skew") >= SKEW_MIN) & (F.col("produced") >= SKEWED_PRODUCED_MIN)
-    return (
-        queues.where(is_skewed & ~F.col("topic").startswith(RETRY_PREFIX))
-        .groupBy(*GROUP)
-        .agg(F.max_by(skewed, F.struct("produced", "topic", "broker", "queue")).alias("skewed_queue"))
-        .select(*GROUP, "skewed_queue")
-    )
-
-
-def _came() -> Column:
-    """What came into a queue, by its ends alone, so that rows need not be put in order: an end falls with its topic."""
-    end = F.col("q.ends")
-    known_at = F.when(end.isNotNull(), F.col("at"))
-    first, last, least, most = F.min_by(end, known_at), F.max_by(end, known_at), F.min(end), F.max(end)
-    return (
-        F.when(last < most, most - first + last - least)
-        # Made anew with an end below the first, and beyond it by now.
-        .otherwise(last - least)
-    )
-
-
-def _lag(end: Column, committed: Column) -> Column:
-    """Messages that wait in a queue; null where an offset is not known. A queue that never had one has none."""
-    waiting = end - committed
-    return F.when(end == 0, F.lit(0)).when(waiting < 0, F.lit(0)).otherwise(waiting)
-
-
-def _total(numbers: Column) -> Column:
-    """The sum over an array; null where one of its numbers is."""
-    return F.aggregate(numbers, F.lit(0).cast("long"), lambda total, one: total + one)
-
-
 def _change(at: Column, *, open_: Column, lag: Column, unknown: Column, over: Column, allowed: Column) -> Column:
     return F.struct(
         at.alias("at"),
@@ -430,68 +276,7 @@ def _change(at: Column, *, open_: Column, lag: Column, unknown: Column, over: Co
     )
 
 
-def _moved(prefix: str) -> list[Column]:
-    """What moved by the steps in columns of this prefix."""
-    came, went, kind = F.col(f"{prefix}ends"), F.col(f"{prefix}committed"), F.col("kind")
-    figures = (
-        ("produced", came, kind == "normal"),
-        ("consumed", went, kind != "dead"),
-        ("retried", came, kind == "retry"),
-        ("dead", came, kind == "dead"),
-    )
-    return [F.sum(F.when(is_meant, grown)).alias(prefix + name) for name, grown, is_meant in figures]
-
-
-def _is_same_queues() -> Column:
-    return F.col("now.keys") == F.col("before.keys")
-
-
-def _grown(name: str) -> Column:
-    """How much the offsets of the queues are more than at the last sample that was known."""
-    was = F.transform("now.keys", lambda key: F.get(f"before.{name}", _place(key, F.col("before.keys"))))
-    return _growth(F.col(f"now.{name}"), F.when(_is_same_queues(), F.col(f"before.{name}")).otherwise(was))
-
-
-def _gone_now() -> Column:
-    """The queues that the last known sample had and this one has not, as they were; null where there are none."""
-    before = F.arrays_zip("before.keys", "before.ends", "before.committed")
-    return F.when(
-        ~_is_same_queues(), F.filter(before, lambda queue: ~F.array_contains(F.col("now.keys"), queue["keys"]))
-    )
-
-
-def _grown_while_gone(name: str) -> Column:
-    """How much the offsets of queues that are back are more than when they were last seen; 0 without any."""
-
-    def was(key: Column) -> Column:
-        seen = F.filter("gone", lambda queue: queue["keys"] == key)
-        return F.when(_place(key, F.col("before.keys")) < 0, F.get(seen, F.size(seen) - 1)[name])
-
-    grown = _growth(F.col(f"now.{name}"), F.transform("now.keys", was))
-    return F.when(~_is_same_queues() & (F.size("gone") > 0), grown).otherwise(F.lit(0))
-
-
-def _growth(now: Column, was: Column) -> Column:
-    """The sum of what each number has more; one that fell, or that is not known on a side, adds nothing."""
-    nothing = F.lit(0).cast("long")
-    # `greatest` passes over what is null.
-    return _total(F.zip_with(now, was, lambda one, other: F.greatest(one - other, nothing)))
-
-
-def _place(key: Column, keys: Column) -> Column:
-    """Where a key is in an array, from 0; negative where it is not."""
-    return (F.array_position(keys, key) - 1).cast("int")
-
-
 def _peak(name: str) -> Column:
     """What moved a second in the hour in which that was most; null without an hour that is known for long enough."""
     is_known = F.col("known_ms") >= PEAK_KNOWN_MS_MIN
     return F.round(F.max(F.when(is_known, F.col(name) * 1000 / F.col("known_ms"))), 3)
-
-
-def _hour(at: Column) -> Column:
-    return F.floor(at / F.lit(HOUR_MS)).cast("long") * F.lit(HOUR_MS)
-
-
-def _zero_for_null(*names: str) -> list[Column]:
-    return [F.coalesce(F.col(name), F.lit(0)).alias(name) for name in names]

@@ -94,13 +94,13 @@ def test_samples_of_a_clock_that_steps_stay_in_order_and_hold_once(
 def test_figures_of_a_clock_that_steps_are_neither_negative_nor_double(
     sampled: tuple[list[dict[str, Any]], int], spark: SparkSession, tmp_path: Path
 ) -> None:
-    from mqadmin.reports import steps  # needs PySpark
+    from mqadmin.reports import flow_steps, steps  # needs PySpark
 
     rows, consumed = sampled
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.Table.from_pylist(rows, schema=LAG), path)
     topics = steps.topic_spans(spark.read.schema(LAG_DDL).parquet(str(path)))
-    hours = steps.flows(topics).collect()
+    hours = flow_steps.flows(topics).collect()
     assert all(hour.consumed >= 0 and hour.gap_consumed >= 0 for hour in hours)
     assert sum(hour.consumed + hour.gap_consumed for hour in hours) == consumed
     # From the last sample that held for a while to the first one after it.

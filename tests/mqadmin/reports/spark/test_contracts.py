@@ -18,7 +18,7 @@ import pytest
 
 from mqadmin.reports.history import LAG
 from mqadmin.reports.spark_job import EVENT_DDL, LAG_DDL, OBJECTIVE_DDL
-from tests.mqadmin.reports.spark.test_steps import OBJECTIVE_MS, START_S, random_moves
+from tests.support.lag_rows import OBJECTIVE_MS, START_S, random_moves
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +44,7 @@ SCHEMAS = {
     "flows": f"{GROUP}, hour bigint!, {MOVED}, members int",
     "group_hours": f"{GROUP}, hour bigint!, known_ms bigint!, lag_max bigint!, lag_mean double!, lag_last bigint!, "
     f"lag_p50 double!, lag_p95 double!, over_ms bigint!, {MOVED}, members int",
+    "peaks": f"{GROUP}, peak_in_s double, peak_out_s double",
     "group_days": f"{GROUP}, known_ms bigint!, over_ms bigint!, lag_p50 double!, lag_p95 double!, lag_p99 double!, "
     "lag_max bigint!, lag_last bigint!, drain_s double, worst_hour bigint!, produced bigint!, consumed bigint!, "
     "retried bigint!, dead bigint!, retry_wait_ms bigint!, peak_in_s double, peak_out_s double, members int, "
@@ -80,7 +81,15 @@ def frames(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     """What each step gives of a random history and some events."""
     from pyspark.sql import functions as F
 
-    from mqadmin.reports import comparing, delivery_steps, event_steps, steps  # needs PySpark
+    from mqadmin.reports import (  # needs PySpark
+        comparing,
+        delivery_steps,
+        event_steps,
+        flow_steps,
+        queue_steps,
+        step_columns,
+        steps,
+    )
 
     path: Path = tmp_path_factory.mktemp("contracts") / "history.parquet"
     pq.write_table(pa.Table.from_pylist(random_moves(random.Random(13)), schema=LAG), path)
@@ -91,21 +100,24 @@ def frames(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     found["group_spans"] = steps.group_spans(found["judged"])
     found["group_minutes"] = steps.group_minutes(found["topic_spans"])
     found["wait_days"] = steps.wait_days(found["group_minutes"])
-    found["new_topics"] = steps.new_topics(found["topic_spans"])
-    found["flows"] = steps.flows(found["topic_spans"])
+    found["new_topics"] = flow_steps.new_topics(found["topic_spans"])
+    found["flows"] = flow_steps.flows(found["topic_spans"])
     found["group_hours"] = hours = steps.group_hours(found["group_spans"], found["flows"]).cache()
     found["group_days"] = days = steps.group_days(found["group_spans"], hours).cache()
-    found["queue_days"] = steps.queue_days(history)
+    found["peaks"] = steps.peaks(hours)
+    found["queue_days"] = queue_steps.queue_days(history)
     # Of one queue a topic: as if each were one of many.
     skewed = found["queue_days"].withColumns({"skew": F.lit(3.0), "produced_skew": F.lit(3.0)})
-    found["hot_queues"], found["skewed_queues"] = steps.hot_queues(skewed), steps.skewed_queues(skewed)
+    found["hot_queues"], found["skewed_queues"] = queue_steps.hot_queues(skewed), queue_steps.skewed_queues(skewed)
     found["before"] = comparing.before(days)
     week_before = hours.withColumn("hour", F.col("hour") - 7 * DAY_MS)
     found["growth"] = comparing.growth(hours, week_before, 7 * DAY_MS)
     usual = [hours.withColumn("hour", F.col("hour") - number * DAY_MS) for number in (1, 2, 3)]
     flooded = hours.withColumn("produced", F.col("produced") + 1_000_000)
     found["anomalies"] = comparing.anomalies(flooded, usual[0].unionByName(usual[1]).unionByName(usual[2]))
-    trend = days.select(*steps.GROUP, F.explode(F.sequence(F.lit(1), F.lit(9))).alias("day"), "peak_in_s", "peak_out_s")
+    trend = days.select(
+        *step_columns.GROUP, F.explode(F.sequence(F.lit(1), F.lit(9))).alias("day"), "peak_in_s", "peak_out_s"
+    )
     found["forecasts"] = comparing.forecasts(trend)
     events = {kind: spark.createDataFrame(rows, EVENT_DDL[kind]) for kind, rows in EVENTS.items()}
     found["churn"] = event_steps.churn(events["rebalances"])
@@ -138,11 +150,11 @@ def test_a_step_gives_its_stated_schema(frames: dict[str, DataFrame], step: str)
 
 
 def test_every_step_has_a_stated_schema(frames: dict[str, DataFrame]) -> None:
-    from mqadmin.reports import comparing, delivery_steps, event_steps, steps  # needs PySpark
+    from mqadmin.reports import comparing, delivery_steps, event_steps, flow_steps, queue_steps, steps  # needs PySpark
 
     public = {
         name
-        for module in (steps, comparing, event_steps, delivery_steps)
+        for module in (steps, flow_steps, queue_steps, comparing, event_steps, delivery_steps)
         for name, one in inspect.getmembers(module, inspect.isfunction)
         if one.__module__ == module.__name__ and not name.startswith("_")
     }
