@@ -37,7 +37,7 @@ GC_AFTER_OBJECTS = 50_000
 # Which files this worker reads; None: all of them.
 SHARE = pytest.StashKey[parallel.Shares | None]()
 # The files that a parallel run sorts before the others, since they use Apache's servers.
-APACHE_FILES = pytest.StashKey[set[Path]]()
+USES = pytest.StashKey[dict[str, parallel.Uses]]()
 # Long enough for a stopped process to be reaped, short enough to see one that stays.
 CHILDREN_GONE_WITHIN_S = 60.0
 
@@ -66,8 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sorts the tests of a parallel run in the order in which they are to run; marks those that use the database."""
     if hasattr(config, "workerinput"):
-        apache = config.stash[APACHE_FILES] = parallel.files_of_apache(items)
-        items.sort(key=lambda item: parallel.sort_key(item.nodeid, is_apache=item.path in apache))
+        uses = config.stash[USES] = parallel.uses(items)
+        scopes = {item: parallel.scope_of(item.nodeid) for item in items}
+        items.sort(key=lambda item: parallel.sort_key(scopes[item], uses[scopes[item]]))
     for item in items:
         # All fixtures of pytest-django that let a test near the database make it first.
         if item.get_closest_marker("django_db") or "django_db_setup" in getattr(item, "fixturenames", ()):
@@ -111,12 +112,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Gener
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Ends Apache's servers and clients once this worker has come to the files that don't use them."""
+    """Ends Apache's brokers, and its clients, once this worker has come to the tests that don't use them."""
     stash = item.config.stash
-    if nextitem is None or APACHE_FILES not in stash or parallel.WITH_APACHE not in stash:
+    if nextitem is None or USES not in stash:
         return
-    if parallel.is_after_apache(nextitem.nodeid, is_apache=nextitem.path in stash[APACHE_FILES]):
-        stash[parallel.WITH_APACHE].close()
+    next_uses = stash[USES][parallel.scope_of(nextitem.nodeid)]
+    for kind, ending in stash.get(parallel.ENDING, {}).items():
+        if kind < next_uses:
+            ending.close()
 
 
 class _Errors(logging.Handler):

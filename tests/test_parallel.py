@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from tests.support.parallel import TOGETHER, Shares, is_after_apache, sort_key
+from tests.support.parallel import Shares, Uses, scope_of, sort_key, uses
 
 FILES = sorted(Path(__file__).parent.rglob("test_*.py"))
 
@@ -25,14 +26,26 @@ def test_shares_are_about_the_same_size_and_stay_what_they_were() -> None:
     assert max(sizes) - min(sizes) <= max(file.stat().st_size for file in FILES)
 
 
-# None of them uses Apache's servers.
-OTHERS = ("tests/mqadmin/test_postgres.py", "tests/journeys/test_up.py", "tests/crash/test_a.py", "tests/test_docs.py")
+def test_what_uses_apaches_brokers_runs_first_then_what_uses_its_clients() -> None:
+    scopes = ("contract", "consumer", "spark", "tests/journeys/test_a.py", "tests/broker/test_a.py")
+    ordered = sorted(product(scopes, reversed(Uses)), key=lambda one: sort_key(*one))
+    assert [kind for _, kind in ordered] == sorted(kind for _ in scopes for kind in Uses)
 
 
-def test_apaches_servers_are_ended_after_the_groups_and_all_files_that_use_them() -> None:
-    groups = [f"{beginning}x.py::test" for _, (beginning, *_more) in TOGETHER]
-    apache = sort_key("tests/broker/test_a.py::test", is_apache=True)
-    assert not is_after_apache("tests/broker/test_a.py::test", is_apache=True)
-    assert not [one for one in groups if is_after_apache(one, is_apache=False)]
-    assert all(sort_key(one, is_apache=False) < apache for one in groups)
-    assert all(is_after_apache(f"{other}::test", is_apache=False) for other in OTHERS)
+def test_groups_come_before_what_takes_minutes_and_before_what_is_short() -> None:
+    scopes = (
+        "contract",
+        "spark",
+        "tests/mqadmin/test_postgres.py::test[a]",
+        "tests/journeys/test_up.py",
+        "tests/test_docs.py",
+    )
+    assert sorted(scopes, key=lambda scope: sort_key(scope, Uses.NEITHER)) == list(scopes)
+
+
+def test_a_scope_uses_what_one_of_its_tests_does(request: pytest.FixtureRequest) -> None:
+    """By the tests of this run: those of a file alone use nothing of Apache's, with the journeys some do."""
+    found = uses(request.session.items)
+    assert found[scope_of(request.node.nodeid)] == Uses.NEITHER
+    journeys = [one for one in request.session.items if "every_cluster" in getattr(one, "fixturenames", ())]
+    assert {found[scope_of(one.nodeid)] for one in journeys} <= {Uses.BROKERS}

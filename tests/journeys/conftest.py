@@ -18,31 +18,37 @@ from tests.support.go_client import GoClient
 from tests.support.java import OLD_APACHE_VERSION, require_apache, require_driver
 from tests.support.java_client import VERSIONS, JavaClient
 from tests.support.our_broker import OurBroker
-from tests.support.parallel import WITH_APACHE
+from tests.support.parallel import ENDING, Uses
 
 Cluster: TypeAlias = OurBroker | ApacheRocketMQ
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def with_apache(pytestconfig: pytest.Config) -> ExitStack:
-    """Ends what it is given after the last test of this worker that uses Apache's servers, or with the session."""
-    return pytestconfig.stash.setdefault(WITH_APACHE, ExitStack())
+def with_brokers(pytestconfig: pytest.Config) -> ExitStack:
+    """Ends what it is given after the last test of this worker that uses Apache's brokers, or with the session."""
+    return pytestconfig.stash.setdefault(ENDING, {}).setdefault(Uses.BROKERS, ExitStack())
 
 
 @pytest.fixture(scope="session")
-def apache_rocketmq(tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[ApacheRocketMQ]:
+def with_clients(pytestconfig: pytest.Config) -> ExitStack:
+    """The same for Apache's clients."""
+    return pytestconfig.stash.setdefault(ENDING, {}).setdefault(Uses.CLIENTS, ExitStack())
+
+
+@pytest.fixture(scope="session")
+def apache_rocketmq(tmp_path_factory: pytest.TempPathFactory, with_brokers: ExitStack) -> Iterator[ApacheRocketMQ]:
     require_apache()
     with ApacheRocketMQ(tmp_path_factory.mktemp("apache")) as cluster:
-        with_apache.callback(cluster.kill)
+        with_brokers.callback(cluster.kill)
         yield cluster
 
 
 @pytest.fixture(scope="session")
-def old_apache_rocketmq(tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[ApacheRocketMQ]:
+def old_apache_rocketmq(tmp_path_factory: pytest.TempPathFactory, with_brokers: ExitStack) -> Iterator[ApacheRocketMQ]:
     require_apache(OLD_APACHE_VERSION)
     with ApacheRocketMQ(tmp_path_factory.mktemp("old-apache"), version=OLD_APACHE_VERSION) as cluster:
-        with_apache.callback(cluster.kill)
+        with_brokers.callback(cluster.kill)
         yield cluster
 
 
@@ -65,21 +71,21 @@ def every_cluster(request: pytest.FixtureRequest) -> Cluster:
     return request.getfixturevalue(f"{request.param}_rocketmq")
 
 
-def _java_process(version: str, folders: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[JavaClient]:
+def _java_process(version: str, folders: pytest.TempPathFactory, with_clients: ExitStack) -> Iterator[JavaClient]:
     require_driver(version)
     with JavaClient(version, folders.mktemp(f"java-{version}")) as client:
-        with_apache.callback(client.kill)
+        with_clients.callback(client.kill)
         yield client
 
 
 @pytest.fixture(scope="session")
-def java_process_5_4_0(tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[JavaClient]:
-    yield from _java_process("5.4.0", tmp_path_factory, with_apache)
+def java_process_5_4_0(tmp_path_factory: pytest.TempPathFactory, with_clients: ExitStack) -> Iterator[JavaClient]:
+    yield from _java_process("5.4.0", tmp_path_factory, with_clients)
 
 
 @pytest.fixture(scope="session")
-def java_process_4_9_8(tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack) -> Iterator[JavaClient]:
-    yield from _java_process("4.9.8", tmp_path_factory, with_apache)
+def java_process_4_9_8(tmp_path_factory: pytest.TempPathFactory, with_clients: ExitStack) -> Iterator[JavaClient]:
+    yield from _java_process("4.9.8", tmp_path_factory, with_clients)
 
 
 @pytest.fixture(params=VERSIONS)
@@ -95,7 +101,7 @@ def java(java_process: JavaClient, cluster: Cluster) -> JavaClient:
 
 @pytest.fixture(scope="session")
 def go_processes(
-    tmp_path_factory: pytest.TempPathFactory, with_apache: ExitStack
+    tmp_path_factory: pytest.TempPathFactory, with_clients: ExitStack
 ) -> Iterator[Callable[[Cluster], GoClient]]:
     """One per cluster: the Go client sends its traces to the first cluster of its process."""
     started: dict[str, GoClient] = {}
@@ -103,7 +109,7 @@ def go_processes(
     def process(cluster: Cluster) -> GoClient:
         if cluster.name not in started:
             started[cluster.name] = GoClient(tmp_path_factory.mktemp("go"), cluster.namesrv)
-            with_apache.callback(started[cluster.name].kill)
+            with_clients.callback(started[cluster.name].kill)
         return started[cluster.name]
 
     yield process

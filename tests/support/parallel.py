@@ -3,8 +3,8 @@
 A worker gets a whole file, so that what a file's tests share is started once; of files whose tests share nothing and
 take minutes each, it gets a test. Files that share a cluster of Apache RocketMQ and its clients, or a Spark session, go
 to one worker together. Files that mostly wait are distributed first, so that no worker is still waiting when the others
-have ended. Files that use Apache's servers and clients come before all that don't: a worker ends these with the last of
-them, since each broker takes a twentieth of a core for doing nothing.
+have ended. Before all else come those that use the shared brokers of Apache's, then those that use its clients alone: a
+worker ends either with the last test that uses them, since each broker takes a twelfth of a core for doing nothing.
 
 In all of this each worker reads every file, and of quick tests that is half the work. With `--dist each`, as in
 `make check`, a worker reads and runs its share of the files alone.
@@ -13,8 +13,9 @@ In all of this each worker reads every file, and of quick tests that is half the
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack
+from enum import IntEnum
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,19 @@ from xdist.remote import Producer
 from xdist.scheduler import EachScheduling, LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-# Fixtures of tests/journeys/conftest.py that start Apache's servers or clients, some of them by their parameter.
-OF_APACHE = {
-    *("apache_rocketmq", "old_apache_rocketmq", "cluster", "every_cluster"),
-    *("java_process", "java_process_5_4_0", "java_process_4_9_8", "go_processes"),
+
+class Uses(IntEnum):
+    """What tests use of Apache's, in the order in which they run."""
+
+    BROKERS = 0
+    CLIENTS = 1
+    NEITHER = 2
+
+
+# Fixtures of tests/journeys/conftest.py that start these for a whole session, some of them by their parameter.
+STARTED_BY = {
+    Uses.BROKERS: {"apache_rocketmq", "old_apache_rocketmq", "cluster", "every_cluster"},
+    Uses.CLIENTS: {"java_process", "java_process_5_4_0", "java_process_4_9_8", "go_processes"},
 }
 # Groups of files by the beginning of their names, in the order in which they are distributed.
 TOGETHER = (
@@ -33,20 +43,15 @@ TOGETHER = (
     ("apache clients", ("tests/journeys/test_apache_clients", "tests/journeys/test_our_client_on_apache")),
     ("go client", ("tests/journeys/test_go_client",)),
     ("librocketmq", ("tests/journeys/test_librocketmq",)),
-    (
-        "spark",
-        ("tests/mqadmin/reports/spark/", "tests/journeys/test_spark_source", "tests/journeys/test_browser_reports"),
-    ),
+    ("spark", ("tests/mqadmin/reports/spark/", "tests/journeys/test_browser_reports")),
     ("consumer", ("tests/journeys/test_consumer.py", "tests/journeys/test_consumer_late")),
 )
 # Their tests go to any worker, one by one; they come before what is short.
 ALONE = ("tests/mqadmin/test_postgres.py",)
 # Then by room: journeys wait for processes, crash tests and simulations work for long, all else is short.
 ROOMS = ("tests/journeys/", "tests/crash/", "tests/simulation/", "tests/")
-# Where the other files that use Apache's servers come: after the groups.
-_APACHE = len(TOGETHER)
-# Ends what the last test that uses Apache's servers leaves running.
-WITH_APACHE = pytest.StashKey[ExitStack]()
+# Ends what a worker has started of these for a whole session.
+ENDING = pytest.StashKey[dict[Uses, ExitStack]]()
 # Under which a worker is told the number of its share.
 SHARE = "share"
 
@@ -68,34 +73,32 @@ def scope_of(nodeid: str) -> str:
     return file
 
 
-def files_of_apache(items: Sequence[pytest.Item]) -> set[Path]:
-    """Returns the files in which a test may use Apache's servers or clients."""
-    return {item.path for item in items if _may_use_apache(item)}
+def uses(items: Iterable[pytest.Item]) -> dict[str, Uses]:
+    """Returns for each scope the first of what its tests may use."""
+    found: dict[str, Uses] = {}
+    for item in items:
+        scope = scope_of(item.nodeid)
+        found[scope] = min(found.get(scope, Uses.NEITHER), _uses(item))
+    return found
 
 
-def _may_use_apache(item: pytest.Item) -> bool:
-    if item.get_closest_marker("java") is not None:
-        return True
+def _uses(item: pytest.Item) -> Uses:
     fixtures = getattr(item, "fixturenames", ())
-    return item.nodeid.startswith(ROOMS[0]) and not OF_APACHE.isdisjoint(fixtures)
+    if item.nodeid.startswith(ROOMS[0]):
+        for kind, names in STARTED_BY.items():
+            if not names.isdisjoint(fixtures):
+                return kind
+    return Uses.CLIENTS if item.get_closest_marker("java") is not None else Uses.NEITHER
 
 
-def sort_key(nodeid: str, *, is_apache: bool) -> int:
-    """Returns a number to sort tests by: the smaller, the earlier they run."""
+def sort_key(scope: str, kind: Uses) -> tuple[int, int]:
+    """Returns what tests are sorted by, by their scope and what it uses: the smaller, the earlier they run."""
     groups = [name for name, _ in TOGETHER]
-    scope = scope_of(nodeid)
     if scope in groups:
-        return groups.index(scope)
-    if is_apache:
-        return _APACHE
+        return kind, groups.index(scope)
     if scope.startswith(ALONE):
-        return _APACHE + 1
-    return _APACHE + 2 + next(number for number, room in enumerate(ROOMS) if scope.startswith(room))
-
-
-def is_after_apache(nodeid: str, *, is_apache: bool) -> bool:
-    """Tells whether in the order of a parallel run no test comes after this one that may use Apache's servers."""
-    return sort_key(nodeid, is_apache=is_apache) > _APACHE
+        return kind, len(groups)
+    return kind, len(groups) + 1 + next(number for number, room in enumerate(ROOMS) if scope.startswith(room))
 
 
 class FilesTogether(LoadScopeScheduling):
