@@ -15,7 +15,7 @@ APPENDED_PERCENT = 10
 STARTED_PERCENT = 15
 PERCENT_MAX = 99
 # Of a report without days before it: those that Spark skips, as their result is there, are counted too.
-STAGES_USUAL = 60
+STAGES_USUAL = 32
 
 
 class OpenStage(NamedTuple):
