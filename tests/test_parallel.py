@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from pathlib import Path
 
@@ -47,5 +48,7 @@ def test_a_scope_uses_what_one_of_its_tests_does(request: pytest.FixtureRequest)
     """By the tests of this run: those of a file alone use nothing of Apache's, with the journeys some do."""
     found = uses(request.session.items)
     assert found[scope_of(request.node.nodeid)] == Uses.NEITHER
-    journeys = [one for one in request.session.items if "every_cluster" in getattr(one, "fixturenames", ())]
-    assert {found[scope_of(one.nodeid)] for one in journeys} <= {Uses.BROKERS}
+    journeys = [one for one in request.session.items if one.nodeid.startswith("tests/journeys/")]
+    with_brokers = [one for one in journeys if "every_cluster" in getattr(one, "fixturenames", ())]
+    named = [one for one in journeys if re.search(r"[[-](old_)?apache[]-]", one.nodeid)]
+    assert {found[scope_of(one.nodeid)] for one in (*with_brokers, *named)} <= {Uses.BROKERS}

@@ -37,6 +37,8 @@ STARTED_BY = {
     Uses.BROKERS: {"apache_rocketmq", "old_apache_rocketmq", "cluster", "every_cluster"},
     Uses.CLIENTS: {"java_process", "java_process_5_4_0", "java_process_4_9_8", "go_processes"},
 }
+# What parameters of fixtures call the brokers, also where the fixture asks for them by that name while it runs.
+NAMED = {"apache", "old_apache"}
 # Groups of files by the beginning of their names, in the order in which they are distributed.
 TOGETHER = (
     ("contract", ("tests/journeys/test_contract_",)),
@@ -84,7 +86,10 @@ def uses(items: Iterable[pytest.Item]) -> dict[str, Uses]:
 
 def _uses(item: pytest.Item) -> Uses:
     fixtures = getattr(item, "fixturenames", ())
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     if item.nodeid.startswith(ROOMS[0]):
+        if any(one in NAMED for one in parameters if isinstance(one, str)):
+            return Uses.BROKERS
         for kind, names in STARTED_BY.items():
             if not names.isdisjoint(fixtures):
                 return kind
