@@ -4,7 +4,8 @@ A worker gets a whole file, so that what a file's tests share is started once; o
 take minutes each, it gets a test. Files that share a cluster of Apache RocketMQ and its clients, or a Spark session, go
 to one worker together. Files that mostly wait are distributed first, so that no worker is still waiting when the others
 have ended. Before all else come those that use the shared brokers of Apache's, then those that use its clients alone: a
-worker ends either with the last test that uses them, since each broker takes a twelfth of a core for doing nothing.
+worker ends either with the last test that uses them, since each broker takes a twelfth of a core for doing nothing. One
+worker computes with Spark meanwhile: these tests leave a third of the cores' time unused.
 
 In all of this each worker reads every file, and of quick tests that is half the work. With `--dist each`, as in
 `make check`, a worker reads and runs its share of the files alone.
@@ -42,12 +43,14 @@ NAMED = {"apache", "old_apache"}
 # Groups of files by the beginning of their names, in the order in which they are distributed.
 TOGETHER = (
     ("contract", ("tests/journeys/test_contract_",)),
+    ("spark", ("tests/mqadmin/reports/spark/", "tests/journeys/test_browser_reports")),
     ("apache clients", ("tests/journeys/test_apache_clients", "tests/journeys/test_our_client_on_apache")),
     ("go client", ("tests/journeys/test_go_client",)),
     ("librocketmq", ("tests/journeys/test_librocketmq",)),
-    ("spark", ("tests/mqadmin/reports/spark/", "tests/journeys/test_browser_reports")),
     ("consumer", ("tests/journeys/test_consumer.py", "tests/journeys/test_consumer_late")),
 )
+# It computes for a quarter of an hour, so it comes among those that use the brokers, which wait for as long.
+BESIDE_BROKERS = "spark"
 # Their tests go to any worker, one by one; they come before what is short.
 ALONE = ("tests/mqadmin/test_postgres.py",)
 # Then by room: journeys wait for processes, crash tests and simulations work for long, all else is short.
@@ -76,12 +79,12 @@ def scope_of(nodeid: str) -> str:
 
 
 def uses(items: Iterable[pytest.Item]) -> dict[str, Uses]:
-    """Returns for each scope the first of what its tests may use."""
+    """Returns for each scope the first of what its tests may use, or run beside."""
     found: dict[str, Uses] = {}
     for item in items:
         scope = scope_of(item.nodeid)
         found[scope] = min(found.get(scope, Uses.NEITHER), _uses(item))
-    return found
+    return {scope: Uses.BROKERS if scope == BESIDE_BROKERS else kind for scope, kind in found.items()}
 
 
 def _uses(item: pytest.Item) -> Uses:
