@@ -36,7 +36,7 @@ hypothesis_settings.load_profile("torture" if os.environ.get("TORTURE") else "da
 GC_AFTER_OBJECTS = 50_000
 # Which files this worker reads; None: all of them.
 SHARE = pytest.StashKey[parallel.Shares | None]()
-# The files that a parallel run sorts before the others, since they use Apache's servers.
+# What the tests of each scope of a parallel run use of Apache's; it sorts them by that, and ends it by that.
 USES = pytest.StashKey[dict[str, parallel.Uses]]()
 # Long enough for a stopped process to be reaped, short enough to see one that stays.
 CHILDREN_GONE_WITHIN_S = 60.0
