@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from consumer.conf import namesrv
 from consumer.group_key import DEFAULT_CLUSTER
 from consumer.producer_settings import producer_settings
+from remoting.client.connections import CLOSE_GRACE_S
 from remoting.client.event_loop_thread import EventLoopThread
 from remoting.client.instance import ClientInstance
 from remoting.client.producer import Producer
@@ -23,6 +24,8 @@ from remoting.client.trace import TraceDispatcher
 T = TypeVar("T")
 
 CLOSE_TIMEOUT_S = 3.0
+# With the time for the connections; the loop of a thread that has not answered by then is blocked.
+THREAD_TIMEOUT_S = CLOSE_TIMEOUT_S + 2 * CLOSE_GRACE_S
 
 Prepare = Callable[[Producer, TraceDispatcher | None], None]
 
@@ -42,11 +45,17 @@ class _Parts:
             await self.trace.start()
 
     async def close(self) -> None:
-        """The producer first, so that its last sends are traced; the connections last."""
-        await self.producer.close()
-        if self.trace is not None:
-            await self.trace.close()
-        await self.instance.close()
+        """Closes the producer first, so that its last sends are traced; the connections last, and in any case.
+
+        Raises TimeoutError where brokers have not answered within CLOSE_TIMEOUT_S.
+        """
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self.producer.close()
+                if self.trace is not None:
+                    await self.trace.close()
+        finally:
+            await self.instance.close()
 
 
 class BackgroundProducer:
@@ -79,7 +88,7 @@ class BackgroundProducer:
             self._reset()
         if parts is not None:
             try:
-                thread.submit(parts.close()).result(CLOSE_TIMEOUT_S)
+                thread.submit(parts.close()).result(THREAD_TIMEOUT_S)
             except TimeoutError:
                 pass
         thread.close()

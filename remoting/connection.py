@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from typing import Any, Protocol, TypeVar, cast
 
 from remoting.complaints import ComplaintLog
@@ -249,3 +249,15 @@ class Connection(asyncio.Protocol):
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
+
+
+async def close_all(connections: Collection[Connection], grace_s: float) -> None:
+    """Closes connections at the same time, each as `closed_within`; a caller that is cancelled aborts them.
+
+    `connections` may change meanwhile.
+    """
+    try:
+        await asyncio.gather(*(connection.closed_within(grace_s) for connection in connections))
+    finally:
+        for connection in list(connections):
+            connection.abort()

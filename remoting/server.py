@@ -9,7 +9,7 @@ import resource
 import sys
 
 from remoting.complaints import ComplaintLog
-from remoting.connection import Handler
+from remoting.connection import Handler, close_all
 from remoting.memory_budget import MemoryBudget
 from remoting.server_connection import ConnectionLimits, FairTurns, ServerConnection
 from remoting.wire.command import Command
@@ -94,18 +94,17 @@ class Server(Handler[ServerConnection]):
         self._schedule_idle_scan()
 
     async def close(self) -> None:
-        """Stops listening and closes all connections, those just accepted too; returns when they are closed."""
+        """Stops listening and closes all connections, those just accepted too; returns when they are closed.
+
+        A caller that is cancelled leaves no socket open either.
+        """
         if self._idle_scan is not None:
             self._idle_scan.cancel()
-        if self._server is not None:
-            # asyncio's server leaves a connection open for ever that it has accepted and not made yet when it closes.
-            for listening in self._server.sockets:
-                asyncio.get_running_loop().remove_reader(listening.fileno())
-            await _turns(ACCEPT_TURNS)
-            self._server.close()
-            # uvloop goes on to accept until here.
-            await _turns(ACCEPT_TURNS)
-        await asyncio.gather(*(connection.closed_within(self._close_grace_s) for connection in self.connections))
+        try:
+            if self._server is not None:
+                await _stop_accepting(self._server)
+        finally:
+            await close_all(self.connections, self._close_grace_s)
 
     # Handler
 
@@ -145,6 +144,18 @@ class Server(Handler[ServerConnection]):
                 connection.abort()
         self.complaints.report_left_out()
         self._schedule_idle_scan()
+
+
+async def _stop_accepting(server: asyncio.Server) -> None:
+    # asyncio's server leaves a connection open for ever that it has accepted and not made yet when it closes.
+    for listening in server.sockets:
+        asyncio.get_running_loop().remove_reader(listening.fileno())
+    try:
+        await _turns(ACCEPT_TURNS)
+    finally:
+        server.close()
+    # uvloop goes on to accept until here.
+    await _turns(ACCEPT_TURNS)
 
 
 async def _turns(count: int) -> None:

@@ -50,5 +50,5 @@ def test_a_scope_uses_what_one_of_its_tests_does(request: pytest.FixtureRequest)
     assert found[scope_of(request.node.nodeid)] == Uses.NEITHER
     journeys = [one for one in request.session.items if one.nodeid.startswith("tests/journeys/")]
     with_brokers = [one for one in journeys if "every_cluster" in getattr(one, "fixturenames", ())]
-    named = [one for one in journeys if re.search(r"[[-](old_)?apache[]-]", one.nodeid)]
+    named = [one for one in journeys if re.search(r"[\[-](old_)?apache[\]-]", one.nodeid)]
     assert {found[scope_of(one.nodeid)] for one in (*with_brokers, *named)} <= {Uses.BROKERS}

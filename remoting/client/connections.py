@@ -21,7 +21,7 @@ from remoting.client.single_flight import SingleFlight
 from remoting.client_connection import ClientConnection
 from remoting.complaints import ComplaintLog
 from remoting.connecting import ConnectError, connect
-from remoting.connection import Handler
+from remoting.connection import Handler, close_all
 from remoting.wire.codes import ResponseCode, request_name
 from remoting.wire.command import Command, response
 
@@ -109,15 +109,17 @@ class Connections:
     async def close(self) -> None:
         """Closes all connections; requests in flight raise ConnectionLost.
 
-        Returns when sockets and tasks have ended.
+        Returns when sockets and tasks have ended. A caller that is cancelled leaves no socket open either.
         """
         self._is_closed = True
         if self._idle_scan is not None:
             self._idle_scan.cancel()
-        await self._connecting.close()
-        await asyncio.gather(*(connection.closed_within(CLOSE_GRACE_S) for connection in self._all))
-        for task in list(self._tasks):
+        for task in self._tasks:
             task.cancel()
+        try:
+            await self._connecting.close()
+        finally:
+            await close_all(self._all, CLOSE_GRACE_S)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _request_once(self, address: str, command: Command, timeout_ms: int, deadline_s: float) -> Command:

@@ -60,7 +60,7 @@ class EventLoopThread:
         return self.run(calling())
 
     def close(self) -> None:
-        """Ends the loop and its thread; the next call would start another."""
+        """Cancels what runs on the loop, ends it and its thread; the next call would start another."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
@@ -90,5 +90,14 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
+        loop.run_until_complete(_end_tasks())
     finally:
         loop.close()
+
+
+async def _end_tasks() -> None:
+    """Cancels all tasks, so that nobody waits for ever for the result of one."""
+    while left := asyncio.all_tasks() - {asyncio.current_task()}:
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)

@@ -46,11 +46,13 @@ class ClientInstance:
     async def close(self) -> None:
         """Closes heartbeats first, so that nothing connects anew.
 
-        Closes connections last, because responses may still be awaited.
+        Closes connections last, because responses may still be awaited; them also when it is cancelled before.
         """
-        await self.heartbeats.close()
-        await self.routes.close()
-        await self.connections.close()
+        try:
+            await self.heartbeats.close()
+            await self.routes.close()
+        finally:
+            await self.connections.close()
 
 
 def make_client_id(address: str) -> str:

@@ -133,14 +133,16 @@ class LitePullConsumer:
         """Commits what was polled (with `auto_commit`), leaves the group and closes its connections."""
         if not self._is_running:
             return
-        await self._membership.stop()
-        await self._stop_pulling(list(self._queues))
-        if self.config.auto_commit:
-            await self._commit_quietly(self._queues.values())
-        self._is_running = False
-        self._arrived.set()
-        await self._membership.leave()
-        await self._instance.close()
+        try:
+            await self._membership.stop()
+            await self._stop_pulling(list(self._queues))
+            if self.config.auto_commit:
+                await self._commit_quietly(self._queues.values())
+            self._is_running = False
+            self._arrived.set()
+            await self._membership.leave()
+        finally:
+            await self._instance.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -119,12 +119,14 @@ class Producer:
     async def close(self) -> None:
         """Refuses further sends, waits for those in flight until their time-outs, and unregisters from the brokers."""
         self._is_running = False
-        if self._in_flight:
-            self._all_ended.clear()
-            await self._all_ended.wait()
-        await self._instance.heartbeats.remove_producer(self.group)
-        if self._owns_instance:
-            await self._instance.close()
+        try:
+            if self._in_flight:
+                self._all_ended.clear()
+                await self._all_ended.wait()
+            await self._instance.heartbeats.remove_producer(self.group)
+        finally:
+            if self._owns_instance:
+                await self._instance.close()
 
     async def send(
         self,

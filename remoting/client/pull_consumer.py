@@ -62,9 +62,11 @@ class PullConsumer:
     async def close(self) -> None:
         """Unregisters from the brokers. Commits nothing."""
         self._is_running = False
-        await self._instance.heartbeats.remove_consumer(self.group)
-        if self._owns_instance:
-            await self._instance.close()
+        try:
+            await self._instance.heartbeats.remove_consumer(self.group)
+        finally:
+            if self._owns_instance:
+                await self._instance.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -28,6 +30,7 @@ from remoting.wire.names import TRACE_TOPIC
 from remoting.wire.recall_handle import RecallHandle
 from tests.support.broker_thread import BrokerThread
 from tests.support.memory_broker import BROKER_NAME
+from tests.support.waiting import WITHIN_S
 
 
 @pytest.fixture
@@ -109,6 +112,22 @@ def test_a_producer_that_was_closed_starts_anew(broker: BrokerThread) -> None:
     own.close()
     own.close()
     assert len(broker.messages("orders")) == 2
+
+
+def test_closing_leaves_no_socket_open_where_nobody_answers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("consumer.background_producer.CLOSE_TIMEOUT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(1) as caller:
+        settings.MQADMIN_NAMESRV = f"127.0.0.1:{silent.getsockname()[1]}"
+        own = BackgroundProducer("tests")
+        sending = caller.submit(own.run, lambda producer: producer.send("orders", b"x", timeout_ms=60_000))
+        accepted, _ = silent.accept()
+        with accepted:
+            accepted.settimeout(WITHIN_S)
+            own.close()
+            while accepted.recv(65_536):
+                pass
+        with pytest.raises((ClientError, CancelledError)):
+            sending.result(WITHIN_S)
 
 
 def test_an_unreachable_broker_is_an_error_that_names_it(settings: Any) -> None:

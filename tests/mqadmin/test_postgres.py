@@ -62,7 +62,8 @@ def test_data_side_of_the_console_works_on_postgresql(part: str) -> None:
         ended = subprocess.run(
             [
                 sys.executable,
-                *("-m", "pytest", "-q", "-p", "no:cacheprovider"),
+                # Without logs, which would leave no room for the reason of a failure.
+                *("-m", "pytest", "-q", "-p", "no:cacheprovider", "--show-capture=no"),
                 *("-m", "database and not (java or redis or postgres or journey or sqlite or spark)"),
                 *(f"--ignore={ROOT / 'tests' / path}" for path in LEFT_OUT),
                 *(str(ROOT / "tests" / suite) for suite in PARTS[part]),

@@ -14,14 +14,14 @@ import uvloop
 
 from remoting.client_connection import ClientConnection
 from remoting.complaints import ComplaintLog
-from remoting.connecting import connect
+from remoting.connecting import ConnectError, connect
 from remoting.connection import Connection
 from remoting.server import ListenError, Server
 from remoting.server_connection import ConnectionLimits
 from remoting.wire.command import Command, response
 from remoting.wire.frames import encode_frame
 from tests.support.memory_network import Recorder
-from tests.support.waiting import eventually
+from tests.support.waiting import cancelled_after, eventually
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -224,6 +224,20 @@ def test_closing_ends_a_connection_at_every_moment_of_its_accepting(run: Run, tu
         except ConnectionResetError:
             pass
         one.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("turns", range(1, 8))
+def test_closing_that_is_cancelled_leaves_no_socket_open(run: Run, turns: int) -> None:
+    async def main() -> None:
+        listening = Listening()
+        async with listening:
+            client = await listening.connect()
+            await cancelled_after(listening.server.close(), turns)
+            await client.wait_closed()
+            with pytest.raises(ConnectError):
+                await listening.connect()
 
     run(main())
 

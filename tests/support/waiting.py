@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 POLL_S = 0.02
@@ -43,6 +43,15 @@ async def eventually(fact: Callable[[], T | Awaitable[T]], within_s: float = WIT
         if waited_s > within_s:
             raise AssertionError(f"not within {within_s} s: {what or fact}; last value {value!r}")
         await asyncio.sleep(_pause_s(waited_s))
+
+
+async def cancelled_after(coroutine: Coroutine[Any, Any, object], turns: int) -> None:
+    """Runs a coroutine for so many turns of the event loop, cancels it and waits for its end. 0: it never begins."""
+    task = asyncio.ensure_future(coroutine)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _pause_s(waited_s: float) -> float:

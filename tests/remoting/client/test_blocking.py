@@ -15,6 +15,7 @@ from remoting.client.event_loop_thread import EventLoopThread
 from remoting.client.lite_pull_consumer import LitePullConfig
 from remoting.wire.errors import MessageError
 from tests.support.memory_broker import MemoryBroker
+from tests.support.waiting import WITHIN_S
 
 FIRST = LitePullConfig(consume_from="first", wait_ms=200)
 
@@ -91,6 +92,16 @@ def test_a_forked_process_is_told_to_make_its_own() -> None:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
     thread.close()
+
+
+def test_closing_ends_the_calls_that_others_wait_for() -> None:
+    thread = EventLoopThread("own")
+    waiting = [thread.submit(asyncio.sleep(3600)) for _ in range(3)]
+    thread.call(asyncio.current_task)  # the others have begun
+    thread.close()
+    for call in waiting:
+        with pytest.raises(CancelledError):
+            call.result(WITHIN_S)
 
 
 def test_an_interrupted_call_is_cancelled_and_a_closed_thread_starts_anew() -> None:

@@ -14,7 +14,7 @@ from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from tests.support.answering_server import AnsweringServer
 from tests.support.children import free_port
-from tests.support.waiting import eventually
+from tests.support.waiting import cancelled_after, eventually
 
 
 @pytest_asyncio.fixture
@@ -287,6 +287,18 @@ async def test_closing_fails_waiting_requests_and_leaves_no_task(server: Answeri
     assert asyncio.all_tasks() - before == set()
     with pytest.raises(NotConnected, match="this client was closed"):
         await connections.request(server.address, beat())
+
+
+@pytest.mark.parametrize("turns", range(1, 8))
+async def test_closing_that_is_cancelled_leaves_no_socket_open(server: AnsweringServer, turns: int) -> None:
+    connections = Connections()
+    async with AnsweringServer() as other:
+        await connections.request(server.address, beat())
+        connecting = asyncio.create_task(connections.get(other.address))
+        await asyncio.sleep(0)
+        await cancelled_after(connections.close(), turns)
+        await asyncio.gather(connecting, return_exceptions=True)
+        await eventually(lambda: not (server.connections or other.connections))
 
 
 @pytest.mark.slow
