@@ -15,24 +15,21 @@ ROOT = Path(__file__).parents[2]
 # Each in a pytest and on a server of its own, so that workers run them side by side; they take about as long as each
 # other. Their suites are paths below tests/.
 PARTS = {
-    "observing and people": (
+    "pages and REST": ("mqadmin/console", "mqadmin/api", "mqadmin/tokens"),
+    "people": ("mqadmin/people", "mqadmin/live", "mqadmin/metrics", "mqadmin/bad_input"),
+    "observing": (
         *("mqadmin/observing", "mqadmin/clusters", "mqadmin/lag", "mqadmin/objectives", "mqadmin/rebalances"),
-        *("mqadmin/reports", "mqadmin/subscriptions", "mqadmin/people", "mqadmin/metrics"),
-        "consumer",
+        *("mqadmin/reports", "mqadmin/subscriptions", "consumer"),
     ),
-    "acting, pages and REST": (
+    "acting": (
         *("mqadmin/actions", "mqadmin/alerts", "mqadmin/audit", "mqadmin/brokers", "mqadmin/cluster_settings"),
         *("mqadmin/configuration", "mqadmin/deadletters", "mqadmin/deadletter_rules", "mqadmin/events"),
         *("mqadmin/flows", "mqadmin/groups", "mqadmin/hosting", "mqadmin/jobs", "mqadmin/management"),
         *("mqadmin/mending", "mqadmin/ownership", "mqadmin/producers", "mqadmin/replays", "mqadmin/replay_files"),
-        *("mqadmin/retries", "mqadmin/topics", "mqadmin/console", "mqadmin/api", "mqadmin/tokens"),
+        *("mqadmin/retries", "mqadmin/topics"),
     ),
 }
-NOT_ON_POSTGRESQL = {
-    "bad_input": "hostile brokers and changes meanwhile, of which rows hold what they always do",
-    "live": "sockets and renderings, which ask for what pages ask for",
-    "supervision": "processes, no database",
-}
+NOT_ON_POSTGRESQL = {"supervision": "processes, no database"}
 # What differs between databases shows in the other tests.
 LEFT_OUT = {
     "mqadmin/clusters/test_migrations.py": "goes back over most migrations, by the models alone",
