@@ -18,6 +18,7 @@ from mqadmin.reports.history import LAG, History, hour_of
 from remoting.client.producer import Producer
 from tests.support.java import java_executable
 from tests.support.our_broker import OurBroker
+from tests.support.spark import LIGHT_JVM
 from tests.support.tools import require
 
 pytestmark = [pytest.mark.spark, pytest.mark.journey]
@@ -62,7 +63,7 @@ def test_messages_and_lag_are_put_beside_each_other_by_hour(tmp_path: Path) -> N
         command = [sys.executable, "examples/orders_by_hour.py", "--namesrv", broker.namesrv, "--topic", "orders"]
         folders = ["--history", str(history.root / "lag"), "--out", str(tmp_path / "out")]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
-        environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_MASTER": "local[2]"}
+        environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_MASTER": "local[2]", **LIGHT_JVM}
         done = subprocess.run(
             [*command, *folders], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=RUN_WITHIN_S
         )

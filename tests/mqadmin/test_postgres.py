@@ -15,18 +15,17 @@ ROOT = Path(__file__).parents[2]
 # Each in a pytest and on a server of its own, so that workers run them side by side; they take about as long as each
 # other. Their suites are paths below tests/.
 PARTS = {
-    "pages and REST": ("mqadmin/console", "mqadmin/api", "mqadmin/tokens"),
-    "people": ("mqadmin/people", "mqadmin/live", "mqadmin/metrics", "mqadmin/bad_input"),
-    "observing": (
+    "observing and people": (
         *("mqadmin/observing", "mqadmin/clusters", "mqadmin/lag", "mqadmin/objectives", "mqadmin/rebalances"),
-        *("mqadmin/reports", "mqadmin/subscriptions", "consumer"),
+        *("mqadmin/reports", "mqadmin/subscriptions", "mqadmin/people", "mqadmin/live", "mqadmin/metrics"),
+        *("mqadmin/bad_input", "consumer"),
     ),
-    "acting": (
+    "acting, pages and REST": (
         *("mqadmin/actions", "mqadmin/alerts", "mqadmin/audit", "mqadmin/brokers", "mqadmin/cluster_settings"),
         *("mqadmin/configuration", "mqadmin/deadletters", "mqadmin/deadletter_rules", "mqadmin/events"),
         *("mqadmin/flows", "mqadmin/groups", "mqadmin/hosting", "mqadmin/jobs", "mqadmin/management"),
         *("mqadmin/mending", "mqadmin/ownership", "mqadmin/producers", "mqadmin/replays", "mqadmin/replay_files"),
-        *("mqadmin/retries", "mqadmin/topics"),
+        *("mqadmin/retries", "mqadmin/topics", "mqadmin/console", "mqadmin/api", "mqadmin/tokens"),
     ),
 }
 NOT_ON_POSTGRESQL = {"supervision": "processes, no database"}

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # A JVM starts on a busy machine.
 JVM_WITHIN_S = 400.0
+# For JVMs of their own that compute little.
+LIGHT_JVM = {"JAVA_TOOL_OPTIONS": LIGHT_SETTINGS["spark.driver.extraJavaOptions"]}
 
 
 def require_spark() -> None:
@@ -33,9 +35,9 @@ def require_spark() -> None:
 
 @contextmanager
 def small_session(scratch: Path) -> Iterator[SparkSession]:
-    """A session on two threads; one partition a stage, since what tests compute has few rows."""
+    """A session on two threads; one partition a stage and nothing compiled, since what tests compute has few rows."""
     require_spark()
-    settings = {**LIGHT_SETTINGS, "spark.sql.shuffle.partitions": "1"}
+    settings = {"spark.sql.shuffle.partitions": "1", "spark.sql.codegen.factoryMode": "NO_CODEGEN", **LIGHT_SETTINGS}
     config = SparkConfig(master="local[2]", scratch=scratch, driver_memory_mib=512, settings=settings)
     with spark_session(config) as session:
         yield session

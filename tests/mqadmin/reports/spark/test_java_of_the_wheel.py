@@ -12,7 +12,7 @@ import pytest
 
 from mqadmin.reports.java import java_version
 from tests.support.install import ROOT
-from tests.support.spark import JVM_WITHIN_S
+from tests.support.spark import JVM_WITHIN_S, LIGHT_JVM
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(JVM_WITHIN_S * 2)]
 
@@ -42,7 +42,7 @@ def test_spark_computes_on_the_java_of_the_wheel_where_the_machine_has_none(tmp_
     done = subprocess.run(
         [sys.executable, "-c", COMPUTING, str(tmp_path)],
         cwd=ROOT,
-        env={**kept, "PATH": str(programs), "DJANGO_SETTINGS_MODULE": "mqadmin.settings"},
+        env={**kept, **LIGHT_JVM, "PATH": str(programs), "DJANGO_SETTINGS_MODULE": "mqadmin.settings"},
         capture_output=True,
         text=True,
         timeout=JVM_WITHIN_S,

@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.children import is_alive
 from tests.support.report_install import GROUPS, ReportInstall
-from tests.support.spark import JVM_WITHIN_S, require_spark, standalone_cluster
+from tests.support.spark import JVM_WITHIN_S, LIGHT_JVM, require_spark, standalone_cluster
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -30,8 +30,6 @@ MOMENTS = (
     if os.environ.get("TORTURE")
     else ("writing=groups",)
 )
-# A cluster's JVMs are new, too, and compute as little.
-JVM_OPTIONS = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 # Its shuffles find no room; those of later stages and the result are files like these.
 FULL = "stages=20"
 
@@ -62,7 +60,7 @@ def test_a_run_disturbed_while_spark_works_and_made_again_has_the_rows_that_a_cl
     assert install.asked("SELECT * FROM mq_reports_dayreport") == reports
     assert install.rows() == rows
 
-    with standalone_cluster(tmp_path / "cluster", JVM_OPTIONS) as master:
+    with standalone_cluster(tmp_path / "cluster", LIGHT_JVM) as master:
         assert install.made("cluster", master) == rows
     assert "Asked to launch executor" in (tmp_path / "cluster" / "worker.log").read_text()
     assert install.leftovers() == []
