@@ -86,12 +86,13 @@ class BackgroundProducer:
         with self._lock:
             thread, parts = self._thread, self._parts
             self._reset()
-        if parts is not None:
-            try:
+        try:
+            if parts is not None:
                 thread.submit(parts.close()).result(THREAD_TIMEOUT_S)
-            except TimeoutError:
-                pass
-        thread.close()
+        except TimeoutError:
+            pass
+        finally:
+            thread.close()
 
     def _reset(self) -> None:
         """Drops thread and sockets; runs in a forked child too, which has no use for its parent's."""

@@ -147,6 +147,7 @@ class Server(Handler[ServerConnection]):
 
 
 async def _stop_accepting(server: asyncio.Server) -> None:
+    """Closes the server when it has made the connections that it had accepted."""
     # asyncio's server leaves a connection open for ever that it has accepted and not made yet when it closes.
     for listening in server.sockets:
         asyncio.get_running_loop().remove_reader(listening.fileno())

@@ -40,6 +40,7 @@ from remoting.client.heartbeats import Heartbeats
 from remoting.client.instance import ClientInstance
 from remoting.client.producer import Producer
 from remoting.client.trace import TraceDispatcher
+from remoting.closing import close_in_turn
 from remoting.wire.bodies.heartbeat import ConsumerData
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.running_info import ConsumerRunningInfo
@@ -239,29 +240,40 @@ class RunningConsumer:
         4. offsets to the brokers, and their answers; then the locks of queues that are consumed in order
         5. unregister, so that the other members take the queues now and find the offsets there
         6. the traces that wait, then the connections
+
+        A step that fails, or a caller that is cancelled in one, doesn't keep the next from being taken.
         """
-        group = self._config.group
-        await self._rebalancer.stop()
-        await self._extra_heartbeat.stop()
-        await self._owned.stop_pulling()
-        await self._consuming.stop(self._config.stop_timeout_s)
+        await close_in_turn(
+            self._rebalancer.stop,
+            self._extra_heartbeat.stop,
+            self._owned.stop_pulling,
+            lambda: self._consuming.stop(self._config.stop_timeout_s),
+            self._persist_last,
+            self._give_locks_back,
+            lambda: self._client.heartbeats.remove_consumer(self._config.group),
+            self._consuming.close,
+            self._close_trace,
+            self._producer.close,
+            self._client.close,
+            self._offsets.close,
+        )
+        logger.info("group %s: member %s stopped", self._config.group, self.client_id)
+
+    async def _persist_last(self) -> None:
         if self._persist_loop is not None:
             self._persist_loop.cancel()
             await asyncio.gather(self._persist_loop, return_exceptions=True)
         failed = await self._owned.persist_and_confirm()
         if failed:
-            logger.warning("group %s: the offsets of %d queues could not be committed", group, len(failed))
+            logger.warning("group %s: the offsets of %d queues could not be committed", self._config.group, len(failed))
+
+    async def _give_locks_back(self) -> None:
         if self._locks is not None:
-            await self._owned.unlock_all()
-            await self._locks.stop()
-        await self._client.heartbeats.remove_consumer(group)
-        await self._consuming.close()
+            await close_in_turn(self._owned.unlock_all, self._locks.stop)
+
+    async def _close_trace(self) -> None:
         if self._trace is not None:
             await self._trace.close()
-        await self._producer.close()
-        await self._client.close()
-        await self._offsets.close()
-        logger.info("group %s: member %s stopped", group, self.client_id)
 
     async def _start_trace(self, trace: TraceDispatcher) -> None:
         """A trace that cannot be sent must not keep anything from being consumed."""

@@ -47,8 +47,10 @@ class BlockingPullConsumer:
         self.close()
 
     def close(self) -> None:
-        self._thread.run(self._consumer.close())
-        self._thread.close()
+        try:
+            self._thread.run(self._consumer.close())
+        finally:
+            self._thread.close()
 
     def queues(self, topic: str) -> tuple[MessageQueue, ...]:
         return self._thread.run(self._consumer.queues(topic))
@@ -102,8 +104,10 @@ class BlockingLitePullConsumer:
         self.close()
 
     def close(self) -> None:
-        self._thread.run(self._consumer.close())
-        self._thread.close()
+        try:
+            self._thread.run(self._consumer.close())
+        finally:
+            self._thread.close()
 
     def subscribe(self, topic: str, tags: str = "*", *, sql: str | None = None) -> None:
         self._thread.call(lambda: self._consumer.subscribe(topic, tags, sql=sql))

@@ -46,7 +46,10 @@ class EventLoopThread:
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Starts the coroutine and returns at once; for async code, that awaits `asyncio.wrap_future` of the result."""
         try:
-            return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
+            self._refuse_after_fork()
+            # `close()` cancels what was submitted before it, so nothing may come between the loop and its use.
+            with self._lock:
+                return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
         except BaseException:
             coroutine.close()
             raise
@@ -69,14 +72,16 @@ class EventLoopThread:
             thread.join(JOIN_TIMEOUT_S)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+            self._loop = runner.get_loop()
+            self._thread = threading.Thread(target=_run, args=(runner,), name=self._name, daemon=True)
+            self._thread.start()
+        return self._loop
+
+    def _refuse_after_fork(self) -> None:
         if os.getpid() != self._pid:
             raise RuntimeError(f"{self._name} was made before a fork: make it in the process that uses it")
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_run, args=(self._loop,), name=self._name, daemon=True)
-                self._thread.start()
-            return self._loop
 
     def _refuse_on_event_loop(self) -> None:
         try:
@@ -86,18 +91,7 @@ class EventLoopThread:
         raise RuntimeError(f"{self._name} would block this event loop: {self._instead}")
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-        loop.run_until_complete(_end_tasks())
-    finally:
-        loop.close()
-
-
-async def _end_tasks() -> None:
-    """Cancels all tasks, so that nobody waits for ever for the result of one."""
-    while left := asyncio.all_tasks() - {asyncio.current_task()}:
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+def _run(runner: asyncio.Runner) -> None:
+    """Runs until `close()`; then the runner cancels all tasks, so that nobody waits for ever for the result of one."""
+    with runner:
+        runner.get_loop().run_forever()

@@ -16,6 +16,7 @@ from remoting.client.connections import Connections, RequestHandler
 from remoting.client.heartbeats import Heartbeats
 from remoting.client.name_servers import NameServers
 from remoting.client.routes import Routes
+from remoting.closing import close_in_turn
 
 _numbers = itertools.count()
 
@@ -44,15 +45,8 @@ class ClientInstance:
         self.heartbeats.start()
 
     async def close(self) -> None:
-        """Closes heartbeats first, so that nothing connects anew.
-
-        Closes connections last, because responses may still be awaited; them also when it is cancelled before.
-        """
-        try:
-            await self.heartbeats.close()
-            await self.routes.close()
-        finally:
-            await self.connections.close()
+        """Closes heartbeats first, so that nothing connects anew; connections last, as responses may be awaited."""
+        await close_in_turn(self.heartbeats.close, self.routes.close, self.connections.close)
 
 
 def make_client_id(address: str) -> str:

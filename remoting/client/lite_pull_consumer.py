@@ -29,6 +29,7 @@ from remoting.client.lite_membership import LiteMembership
 from remoting.client.lite_queue import CacheLimits, LiteQueue
 from remoting.client.queue_requests import PullResult, QueueRequests
 from remoting.client.received_message import ReceivedMessage
+from remoting.closing import close_in_turn
 from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.errors import WireError
@@ -133,16 +134,22 @@ class LitePullConsumer:
         """Commits what was polled (with `auto_commit`), leaves the group and closes its connections."""
         if not self._is_running:
             return
+        await close_in_turn(
+            self._membership.stop,
+            lambda: self._stop_pulling(list(self._queues)),
+            self._end_polls,
+            self._membership.leave,
+            self._instance.close,
+        )
+
+    async def _end_polls(self) -> None:
+        """Commits what was polled; a poll that still waits raises ClientError."""
         try:
-            await self._membership.stop()
-            await self._stop_pulling(list(self._queues))
             if self.config.auto_commit:
                 await self._commit_quietly(self._queues.values())
+        finally:
             self._is_running = False
             self._arrived.set()
-            await self._membership.leave()
-        finally:
-            await self._instance.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -57,8 +57,10 @@ class TopicClient:
         self.close()
 
     def close(self) -> None:
-        self._thread.run(self._asking.instance.close())
-        self._thread.close()
+        try:
+            self._thread.run(self._asking.instance.close())
+        finally:
+            self._thread.close()
 
     def queues(self) -> list[str]:
         """Returns the names of the queues that can be read now, from a name server. Raises RouteNotFound."""

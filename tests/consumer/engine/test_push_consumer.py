@@ -26,7 +26,7 @@ from remoting.wire.command import Command, response
 from tests.support.logged import records_of
 from tests.support.memory_broker import MemoryBroker
 from tests.support.memory_members import GROUP, Members, listener_into, order_queues
-from tests.support.waiting import eventually
+from tests.support.waiting import cancelled_after, eventually
 
 RETRY = f"%RETRY%{GROUP}"
 DLQ = f"%DLQ%{GROUP}"
@@ -152,6 +152,27 @@ async def test_a_stop_waits_for_the_listener_that_runs_and_leaves_the_rest_to_ot
     await stop
     assert ended == [0]
     assert broker.offsets[GROUP, MessageQueue("orders", "memory", 0)] == 1
+
+
+@pytest.mark.parametrize("turns", range(1, 12))
+async def test_a_stop_that_is_cancelled_leaves_the_group_and_nothing_that_runs(
+    broker: MemoryBroker, members: Members, turns: int
+) -> None:
+    before = asyncio.all_tasks()
+    member = await members.start(listener_into([]))
+    await eventually(lambda: order_queues(member) == list(range(8)))
+    await cancelled_after(member.stop(), turns)
+    assert not broker.members[GROUP]
+    await eventually(lambda: asyncio.all_tasks() <= before)
+
+
+async def test_a_stop_that_is_cancelled_as_it_begins_commits_progress(broker: MemoryBroker, members: Members) -> None:
+    bodies: list[bytes] = []
+    broker.put("orders", *[b"x"] * 8)
+    member = await members.start(listener_into(bodies))
+    await eventually(lambda: len(bodies) == 8)
+    await cancelled_after(member.stop(), 1)
+    assert all(broker.offsets[GROUP, MessageQueue("orders", "memory", queue_id)] == 1 for queue_id in range(8))
 
 
 @pytest.mark.slow

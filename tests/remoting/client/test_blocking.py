@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 
 import pytest
 
 from remoting.client.blocking import BlockingLitePullConsumer, BlockingPullConsumer
 from remoting.client.event_loop_thread import EventLoopThread
+from remoting.client.heartbeats import Heartbeats
 from remoting.client.lite_pull_consumer import LitePullConfig
 from remoting.wire.errors import MessageError
 from tests.support.memory_broker import MemoryBroker
@@ -73,6 +75,21 @@ def test_an_error_at_the_start_leaves_no_thread() -> None:
     assert threading.active_count() == before
 
 
+@pytest.mark.parametrize("kind", [BlockingPullConsumer, BlockingLitePullConsumer])
+def test_closing_that_fails_leaves_no_thread(
+    broker: MemoryBroker, kind: type[BlockingPullConsumer | BlockingLitePullConsumer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(heartbeats: Heartbeats, group: str) -> None:
+        raise OSError("unplugged")
+
+    before = threading.active_count()
+    consumer = kind(broker.namesrv, "reports")
+    monkeypatch.setattr(Heartbeats, "remove_consumer", fail)
+    with pytest.raises(OSError, match="unplugged"):
+        consumer.close()
+    assert threading.active_count() == before
+
+
 async def test_an_event_loop_is_not_blocked() -> None:
     thread = EventLoopThread("pull consumer reports")
     with pytest.raises(RuntimeError, match="use its async twin"):
@@ -100,6 +117,26 @@ def test_closing_ends_the_calls_that_others_wait_for() -> None:
     thread.call(asyncio.current_task)  # the others have begun
     thread.close()
     for call in waiting:
+        with pytest.raises(CancelledError):
+            call.result(WITHIN_S)
+
+
+def test_what_is_submitted_while_another_thread_closes_ends() -> None:
+    thread = EventLoopThread("own")
+    ends_at_s = time.monotonic() + 0.2
+    submitted: list[Future[None]] = []
+
+    def submit() -> None:
+        while time.monotonic() < ends_at_s:
+            submitted.append(thread.submit(asyncio.sleep(3600)))
+
+    submitting = [threading.Thread(target=submit) for _ in range(2)]
+    for one in submitting:
+        one.start()
+    while any(one.is_alive() for one in submitting):
+        thread.close()
+    thread.close()
+    for call in submitted:
         with pytest.raises(CancelledError):
             call.result(WITHIN_S)
 

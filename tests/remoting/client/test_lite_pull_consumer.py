@@ -19,7 +19,7 @@ from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
 from tests.support.memory_broker import MemoryBroker
-from tests.support.waiting import eventually
+from tests.support.waiting import cancelled_after, eventually
 
 GROUP = "reports"
 FIRST = LitePullConfig(consume_from="first", wait_ms=200)
@@ -329,6 +329,35 @@ async def test_a_caller_that_assigns_hears_of_new_queues(broker: MemoryBroker) -
         broker.create_topic("orders", 3)
         await consumer._instance.routes.refresh_all()
         assert seen == [("orders", 3)]
+
+
+@pytest.mark.parametrize("turns", range(1, 10))
+async def test_closing_that_is_cancelled_leaves_the_group_and_nothing_that_runs(
+    broker: MemoryBroker, turns: int
+) -> None:
+    broker.create_topic("orders", 1)
+    broker.put("orders", b"1")
+    before = asyncio.all_tasks()
+    consumer = LitePullConsumer(broker.namesrv, GROUP, FIRST)
+    await consumer.start()
+    consumer.subscribe("orders")
+    assert await polled(consumer, 1) == [b"1"]
+    await cancelled_after(consumer.close(), turns)
+    assert not broker.members[GROUP]
+    with pytest.raises(ClientError, match="is not running"):
+        await consumer.poll()
+    await eventually(lambda: asyncio.all_tasks() <= before)
+
+
+async def test_closing_that_is_cancelled_as_it_begins_commits_what_was_polled(broker: MemoryBroker) -> None:
+    (queue,) = broker.create_topic("orders", 1)
+    broker.put("orders", b"1")
+    consumer = LitePullConsumer(broker.namesrv, GROUP, FIRST)
+    await consumer.start()
+    consumer.subscribe("orders")
+    assert await polled(consumer, 1) == [b"1"]
+    await cancelled_after(consumer.close(), 1)
+    assert committed(broker, queue) == 1
 
 
 async def test_a_consumer_works_between_start_and_close_only(broker: MemoryBroker) -> None:
