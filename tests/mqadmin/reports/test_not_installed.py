@@ -13,6 +13,8 @@ import pytest
 from tests.support.install import ROOT
 from tests.support.migrated import bring_migrated_database
 
+pytestmark = pytest.mark.slow
+
 # In a process in which these packages cannot be found, as if nobody had installed them.
 ASKING = """
 import json, sys

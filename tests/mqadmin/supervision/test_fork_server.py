@@ -128,6 +128,7 @@ async def test_a_forked_process_does_not_end_with_the_fork_server(programs: Prog
     await child.stop()
 
 
+@pytest.mark.slow
 async def test_programs_are_started_anew_while_the_fork_server_is_away_and_forked_when_it_is_back(
     programs: Programs,
 ) -> None:
