@@ -13,7 +13,7 @@ import runpy
 import sys
 from pathlib import Path
 
-from setproctitle import setproctitle
+from setproctitle import getproctitle, setproctitle
 
 from mqadmin.garbage import look_less_often
 from mqadmin.supervision.fork_server import serve_forks
@@ -47,6 +47,9 @@ MODULES = (
 
 
 def main() -> None:
+    # Its first call looks where this process's words lie, before the first variable, and finds them only until that
+    # variable is set anew: each forked process sets its own.
+    getproctitle()
     _load()
     request = serve_forks(Path(sys.argv[1]))
     module, *words = request.arguments
