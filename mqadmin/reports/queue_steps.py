@@ -8,7 +8,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from mqadmin.reports.step_columns import DEAD_PREFIX, GROUP, RETRY_PREFIX, waiting
+from mqadmin.reports.step_columns import GROUP, waiting
+from remoting.wire.names import DLQ_PREFIX, RETRY_PREFIX
 
 # A queue is hot when it has this share more than an even one: half of the lag on one of eight queues is a skew of 4.
 SKEW_MIN = 2.0
@@ -26,7 +27,7 @@ def queue_days(history: DataFrame) -> DataFrame:
     of_queue = F.explode(F.arrays_zip("brokers", "queues", "committed", "ends")).alias("q")
     lag = waiting(F.col("q.ends"), F.col("q.committed"))
     queues = (
-        history.where(~F.col("topic").startswith(DEAD_PREFIX))
+        history.where(~F.col("topic").startswith(DLQ_PREFIX))
         .select(*GROUP, "topic", "at", held_ms.alias("held_ms"), of_queue)
         .groupBy(*GROUP, "topic", F.col("q.brokers").alias("broker"), F.col("q.queues").alias("queue"))
         .agg(

@@ -129,6 +129,8 @@ def spark_settings(config: SparkConfig) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.local.dir": str(scratch),
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        # To tell of errors where an expression was written, it asks the JVM and looks for IPython at each of them.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         **(local if config.master.startswith("local") else {}),
         **config.settings,
     }

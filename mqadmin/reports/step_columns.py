@@ -10,8 +10,6 @@ from pyspark.sql import functions as F
 
 HOUR_MS = 3_600_000
 GROUP = ("cluster", "consumer_group")
-RETRY_PREFIX = "%RETRY%"
-DEAD_PREFIX = "%DLQ%"
 # What is counted from sample to sample.
 COUNTED = ("produced", "consumed", "retried", "dead")
 # What is summed up by hour; `gap_…` is what moved over a gap, or while an offset was not known.

@@ -19,17 +19,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from mqadmin.reports.step_columns import (
-    COUNTED,
-    DEAD_PREFIX,
-    GROUP,
-    MOVED,
-    RETRY_PREFIX,
-    hour_of,
-    total,
-    waiting,
-    zero_for_null,
-)
+from mqadmin.reports.step_columns import COUNTED, GROUP, MOVED, hour_of, total, waiting, zero_for_null
+from remoting.wire.names import DLQ_PREFIX, RETRY_PREFIX
 
 MINUTE_MS = 60_000
 # A rate of less than ten minutes is no peak of an hour.
@@ -47,7 +38,7 @@ def topic_spans(history: DataFrame) -> DataFrame:
     topic = F.col("topic")
     kind = (
         F.when(topic.startswith(RETRY_PREFIX), F.lit("retry"))
-        .when(topic.startswith(DEAD_PREFIX), F.lit("dead"))
+        .when(topic.startswith(DLQ_PREFIX), F.lit("dead"))
         .otherwise(F.lit("normal"))
     )
     return history.select(
@@ -203,11 +194,7 @@ def group_hours(spans: DataFrame, moved: DataFrame) -> DataFrame:
 
 def peaks(hours: DataFrame) -> DataFrame:
     """What came in and was consumed a second in the hour of each group in which that was most; null: not known."""
-    return (
-        hours.groupBy(*GROUP)
-        .agg(_peak("produced").alias("peak_in_s"), _peak("consumed").alias("peak_out_s"))
-        .select(*GROUP, "peak_in_s", "peak_out_s")
-    )
+    return hours.groupBy(*GROUP).agg(*_peaks()).select(*GROUP, "peak_in_s", "peak_out_s")
 
 
 def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
@@ -225,8 +212,7 @@ def group_days(spans: DataFrame, hours: DataFrame) -> DataFrame:
     sums = hours.groupBy(*GROUP).agg(
         *(F.sum(name).alias(name) for name in ("known_ms", "over_ms", "retry_wait_ms")),
         *(F.sum(F.col(name) + F.col(f"gap_{name}")).alias(name) for name in COUNTED),
-        _peak("produced").alias("peak_in_s"),
-        _peak("consumed").alias("peak_out_s"),
+        *_peaks(),
         F.max("lag_max").alias("lag_max"),
         F.max("members").alias("members"),
         F.max_by("hour", F.struct("over_ms", "lag_mean")).alias("worst_hour"),
@@ -276,7 +262,10 @@ def _change(at: Column, *, open_: Column, lag: Column, unknown: Column, over: Co
     )
 
 
-def _peak(name: str) -> Column:
+def _peaks() -> list[Column]:
     """What moved a second in the hour in which that was most; null without an hour that is known for long enough."""
     is_known = F.col("known_ms") >= PEAK_KNOWN_MS_MIN
-    return F.round(F.max(F.when(is_known, F.col(name) * 1000 / F.col("known_ms"))), 3)
+    return [
+        F.round(F.max(F.when(is_known, F.col(moved) * 1000 / F.col("known_ms"))), 3).alias(peak)
+        for moved, peak in (("produced", "peak_in_s"), ("consumed", "peak_out_s"))
+    ]
