@@ -31,6 +31,8 @@ from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 120.0
+# Keys under which a worker declares its queues, once.
+WORKERS_QUEUES = b"_kombu.binding."
 PASSWORD = "let-me-in-please"
 # two cores may be busy with brokers and workers of other tests
 expect.set_options(timeout=60_000)
@@ -107,7 +109,7 @@ class Site:
         self._children.remove(self._web)
 
     def begin_anew(self) -> None:
-        """Makes it the install that it was on entering; its processes go on."""
+        """Makes it the install that it was on entering; its processes go on, workers on their queues, too."""
         assert self._web is not None
         if not self._web.is_running:
             self.start_web()
@@ -117,7 +119,8 @@ class Site:
         ):
             empty.backup(own)
         with closing(redis.Redis(unix_socket_path=str(self._socket))) as connected:
-            connected.flushall()
+            if keys := [key for key in connected.scan_iter() if not key.startswith(WORKERS_QUEUES)]:
+                connected.delete(*keys)
 
     def worker(self, queue: str) -> CeleryWorker:
         """Returns a worker of this install; enter it while the site runs."""
