@@ -61,10 +61,9 @@ ENDING = pytest.StashKey[dict[Uses, ExitStack]]()
 SHARE = "share"
 
 
-def workers(dist: str) -> int:
-    """Returns how many workers `-n auto` starts: where journeys run, one more than cores, since these mostly wait."""
-    cores = os.cpu_count() or 1
-    return cores if dist == "each" else cores + 1
+def workers() -> int:
+    """Returns how many workers `-n auto` starts: one more than cores, since many tests wait."""
+    return (os.cpu_count() or 1) + 1
 
 
 def scope_of(nodeid: str) -> str:
