@@ -62,6 +62,8 @@ class PostgresServer:
         """Starts the server; again after `stop`, on the same data."""
         # Nothing here outlives the test, so nothing has to reach the disk.
         settings = {"listen_addresses": "", "unix_socket_directories": str(self._folder), "fsync": "off"}
+        # In the folder: a server that is killed leaves the system's own shared memory behind.
+        settings["dynamic_shared_memory_type"] = "mmap"
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         command = [*_as_postgres(), str(self._bin / "postgres"), "-D", str(self._data), *options]
         self._child = Child(command, self._folder.with_suffix(".log"), cwd=Path("/"))
