@@ -17,6 +17,7 @@ from tests.journeys.test_browser_dead_letters import (  # noqa: F401 - fixtures
     link,
     opened,
     site,
+    standing_site,
 )
 from tests.support.browser import Site, chromium  # noqa: F401 - fixtures
 from tests.support.failing_group import FailingGroup

@@ -25,12 +25,14 @@ from collections.abc import Callable
 from typing import Any
 
 from rocketmq.client import Message, MessageModel, Producer, PullConsumer, PushConsumer
-from rocketmq.exceptions import ProducerSendOrderlyFailed
+from rocketmq.exceptions import ProducerSendOrderlyFailed, ProducerSendSyncFailed
 
 CONSUME_WITHIN_S = 120.0
 SENT_WITHIN_S = 60.0
 STREAM_INTERVAL_S = 0.02
 ORDERS = 3
+# Raised before anything is sent.
+NO_ROUTE = "No route info"
 # The library acknowledges after the callback has returned, and gives that up when it shuts down.
 ACKNOWLEDGED_AFTER_S = 0.5
 STOP = (signal.SIGTERM,)
@@ -57,7 +59,7 @@ def show(fields: dict[str, Any]) -> None:
 def send(namesrv: str, group: str, topic: str, count: int, body_bytes: int) -> None:
     producer = started_producer(namesrv, group)
     for number in range(count):
-        show_result("sync", number, producer.send_sync(message(topic, "sync", number, body_bytes)))
+        show_result("sync", number, sent(producer.send_sync, message(topic, "sync", number, body_bytes)))
     for number in range(count):
         producer.send_oneway(message(topic, "oneway", number, body_bytes))
     send_async(producer, [message(topic, "async", number, body_bytes) for number in range(count)])
@@ -93,7 +95,7 @@ def stream(namesrv: str, group: str, topic: str) -> None:
     say_ready()
     number = 0
     while signal.sigtimedwait(STOP, STREAM_INTERVAL_S) is None:
-        show_result("stream", number, producer.send_sync(message(topic, "stream", number)))
+        show_result("stream", number, sent(producer.send_sync, message(topic, "stream", number)))
         number += 1
     producer.shutdown()
 
@@ -103,18 +105,18 @@ def order(namesrv: str, group: str, topic: str, count: int) -> None:
     for number in range(count):
         for each in range(ORDERS):
             kind = f"order{each}"
-            show_result(kind, number, sent_orderly(producer, message(topic, kind, number), each))
+            show_result(kind, number, sent(producer.send_orderly, message(topic, kind, number), each))
     producer.shutdown()
 
 
-def sent_orderly(producer: Producer, one: Message, order: int) -> Any:
-    """A topic that is just being made has no route for a moment, and this send does not wait for it."""
+def sent(send: Callable[..., Any], *arguments: Any) -> Any:
+    """Sends again while there is no route: of a topic that is just being made, or where the name server is busy."""
     deadline_s = time.monotonic() + SENT_WITHIN_S
     while True:
         try:
-            return producer.send_orderly(one, order)
-        except ProducerSendOrderlyFailed:
-            if time.monotonic() > deadline_s:
+            return send(*arguments)
+        except (ProducerSendOrderlyFailed, ProducerSendSyncFailed) as error:
+            if NO_ROUTE not in str(error) or time.monotonic() > deadline_s:
                 raise
             time.sleep(STREAM_INTERVAL_S)
 
@@ -124,7 +126,7 @@ def delay(namesrv: str, group: str, topic: str, level: int) -> None:
     late = message(topic, "delayed", level)
     late.set_delay_time_level(level)
     show({"sent_ms": int(time.time() * 1000)})
-    show_result("delayed", level, producer.send_sync(late))
+    show_result("delayed", level, sent(producer.send_sync, late))
     producer.shutdown()
 
 
