@@ -20,8 +20,8 @@ import psutil
 SHARED_FOLDER = "MQADMIN_TESTS_SHARED"
 # Linux's file system in memory.
 MEMORY = "/dev/shm"
-# Several times what a whole run has in it at once.
-FREE_BYTES_MIN = 4 * 1024**3
+# Twice what a whole run has in it at once.
+FREE_BYTES_MIN = 8 * 1024**3
 
 
 def has_room_in_memory() -> bool:
