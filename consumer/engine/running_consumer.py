@@ -217,8 +217,7 @@ class RunningConsumer:
         try:
             await check_subscriptions(self._subscriptions, self._brokers)
         except BaseException:
-            await self._client.close()
-            await self._offsets.close()
+            await close_in_turn(self._client.close, self._offsets.close)
             raise
         self._client.heartbeats.add_consumer(self._config.group, self._consumer_data)
         await self._producer.start()

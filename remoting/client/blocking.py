@@ -13,6 +13,7 @@ from a process that was forked after the consumer was made.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Self, TypeVar
 
 from remoting.client.event_loop_thread import EventLoopThread
@@ -47,10 +48,8 @@ class BlockingPullConsumer:
         self.close()
 
     def close(self) -> None:
-        try:
+        with closing(self._thread):
             self._thread.run(self._consumer.close())
-        finally:
-            self._thread.close()
 
     def queues(self, topic: str) -> tuple[MessageQueue, ...]:
         return self._thread.run(self._consumer.queues(topic))
@@ -104,10 +103,8 @@ class BlockingLitePullConsumer:
         self.close()
 
     def close(self) -> None:
-        try:
+        with closing(self._thread):
             self._thread.run(self._consumer.close())
-        finally:
-            self._thread.close()
 
     def subscribe(self, topic: str, tags: str = "*", *, sql: str | None = None) -> None:
         self._thread.call(lambda: self._consumer.subscribe(topic, tags, sql=sql))

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from concurrent.futures import Future
+from contextlib import closing
 from typing import Any, Self, TypeVar
 
 from remoting.client.admin.messages import TOOLS_GROUP
@@ -57,10 +58,8 @@ class TopicClient:
         self.close()
 
     def close(self) -> None:
-        try:
+        with closing(self._thread):
             self._thread.run(self._asking.instance.close())
-        finally:
-            self._thread.close()
 
     def queues(self) -> list[str]:
         """Returns the names of the queues that can be read now, from a name server. Raises RouteNotFound."""

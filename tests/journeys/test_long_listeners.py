@@ -7,7 +7,6 @@ On Apache's, what their members say also tells which queues moved between them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -33,8 +32,6 @@ pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(trans
 STALLED_AFTER_S = 15
 WITHIN_S = 240
 QUEUE_COUNT = 4
-# The console's pause is of seconds; a cycle takes a tenth of one, of the machine on which the listeners run.
-PAUSE_S = 0.5
 
 
 @pytest.fixture
@@ -46,7 +43,6 @@ def observed(cluster, monkeypatch: Any) -> Callable[[], None]:
     there = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv, kind=ClusterKind.APACHE)
 
     def observe() -> None:
-        time.sleep(PAUSE_S)
         sampling.sample_once(there, timezone.now())
         models.Cluster.objects.filter(pk=there.pk).update(kind=ClusterKind.APACHE, state=ClusterState.REACHABLE)
         there.refresh_from_db()
