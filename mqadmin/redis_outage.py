@@ -32,6 +32,8 @@ _LOGGERS = (
 )
 _TASK_LOGGER = "celery.app.trace"
 _OUR_TASKS = ("mqadmin.", "consumer.", "broker.")
+# kombu says these at CRITICAL, though the worker goes on: it gets the task once more when Redis is back.
+_CRITICAL_BUT_GOES_ON = ("Couldn't ack ", "Couldn't reject ")
 # A warning about a default of Celery 6, at every lost connection; tasks are acknowledged early here.
 _WARNING_ABOUT_LATE_ACKS = "worker_cancel_long_running_tasks_on_connection_loss"
 
@@ -81,8 +83,7 @@ class RedisOutage(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name == "py.warnings" and _WARNING_ABOUT_LATE_ACKS in record.getMessage():
             return False
-        # What ends a process is never held back.
-        if record.name == logger.name or record.levelno >= logging.CRITICAL or not _is_complaint(record):
+        if record.name == logger.name or _ends_process(record) or not _is_complaint(record):
             return True
         with self._lock:
             is_new = self._says and not self._is_watching
@@ -120,6 +121,11 @@ class RedisOutage(logging.Filter):
         except (RedisError, OSError):
             return False
         return True
+
+
+def _ends_process(record: logging.LogRecord) -> bool:
+    """Says whether the record may be a process's last: such a one is never held back."""
+    return record.levelno >= logging.CRITICAL and not str(record.msg).startswith(_CRITICAL_BUT_GOES_ON)
 
 
 def _is_complaint(record: logging.LogRecord) -> bool:

@@ -12,6 +12,8 @@ from types import SimpleNamespace
 import billiard
 import pytest
 import redis
+from celery.utils.log import get_logger
+from kombu.message import Message
 
 from mqadmin.celery import leave_lines_about_redis_to_worker
 from mqadmin.redis_outage import RedisOutage, logger
@@ -118,6 +120,27 @@ def test_what_is_not_about_our_redis_is_said_as_it_is(server: Redis, lines: Line
 def test_what_ends_a_process_is_never_held_back(server: Redis, lines: Lines) -> None:
     logging.getLogger("celery.worker").critical("Unrecoverable error: %r", redis.ConnectionError("lost"))
     assert len(lines.texts) == 1
+
+
+@pytest.mark.parametrize("settled", ["ack", "reject"])
+def test_a_task_that_could_not_be_settled_is_a_complaint(server: Redis, lines: Lines, settled: str) -> None:
+    """kombu's CRITICAL: the worker goes on."""
+
+    class GoneChannel:
+        no_ack_consumers = None
+
+        def _raise(self, *args: object, **options: object) -> None:
+            raise redis.ConnectionError("lost")
+
+        basic_ack = basic_reject = _raise
+
+    message = Message(channel=GoneChannel(), delivery_tag="98957782", body="{}")
+    settle = {"ack": message.ack_log_error, "reject": message.reject_log_error}[settled]
+    settle(get_logger("celery.worker.consumer.consumer"), (redis.ConnectionError,))
+    wait_until(lambda: lines.texts)
+    server.is_up = True
+    wait_until(lines.is_settled)
+    assert [text.split(" (")[0] for text in lines.texts] == ["Redis", "Redis answers again after 0 s"]
 
 
 def test_debug_shows_every_complaint(server: Redis, lines: Lines) -> None:
