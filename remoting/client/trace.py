@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 
 from remoting.client.errors import ClientError
@@ -77,19 +78,21 @@ class TraceDispatcher:
             self._is_enough.set()
 
     async def close(self) -> None:
-        """Sends what is left, for `close_timeout_s` at most, and unregisters."""
+        """Sends what is left, for `close_timeout_s` at most, and unregisters, also where it is cancelled."""
         if self._task is None:
             return
         self._is_closing = True
         self._is_any.set()
         self._is_enough.set()
         try:
-            async with asyncio.timeout(self.limits.close_timeout_s):
-                await self._task  # cancels it when the time is over
-        except TimeoutError:
-            self._drop(len(self._waiting), "the client closed")
-        self._task = None
-        await self._producer.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.limits.close_timeout_s):
+                    await self._task  # cancels it when the time is over, or when this is cancelled
+        finally:
+            self._task = None
+            if self._waiting:
+                self._drop(len(self._waiting), "the client closed")
+            await self._producer.close()
 
     async def _run(self) -> None:
         while True:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.journeys.test_browser_dead_letters import (  # noqa: F401 - fixtures
+from tests.journeys.dead_letter_site import (  # noqa: F401 - fixtures
     CHINESE,
     DEAD,
     ENGLISH,

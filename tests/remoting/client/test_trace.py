@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
 from remoting.client.instance import ClientInstance
@@ -43,6 +44,12 @@ def traced(broker: MemoryBroker) -> list[TraceRecord]:
 
 def records(count: int, keys: str | None = None) -> list[TraceRecord]:
     return [TraceRecord(kind="SubBefore", message_id=f"ID{number}", keys=keys) for number in range(count)]
+
+
+def hang(request: Command) -> Command | None:
+    """Answers nothing, as if the request were oneway."""
+    request.flag |= 2
+    return None
 
 
 async def test_each_stored_message_is_traced_with_its_place_and_found_by_its_id_and_keys(
@@ -142,10 +149,6 @@ async def test_what_finds_no_room_or_no_broker_is_dropped_and_counted(
 async def test_a_broker_that_hangs_holds_up_the_end_no_longer_than_is_stated(
     broker: MemoryBroker, instance: ClientInstance
 ) -> None:
-    def hang(request: Command) -> Command | None:
-        request.flag |= 2  # as if oneway: nothing is answered
-        return None
-
     broker.faults[RequestCode.SEND_MESSAGE_V2] = hang
     trace = TraceDispatcher(instance, limits=TraceLimits(close_timeout_s=0.1, records_max=1, send_timeout_ms=60_000))
     await trace.start()
@@ -153,3 +156,20 @@ async def test_a_broker_that_hangs_holds_up_the_end_no_longer_than_is_stated(
     async with asyncio.timeout(60):
         await trace.close()
     assert trace.dropped_count == 3
+
+
+async def test_closing_that_is_cancelled_unregisters_and_counts_what_is_dropped(
+    broker: MemoryBroker, instance: ClientInstance
+) -> None:
+    broker.faults[RequestCode.SEND_MESSAGE_V2] = hang
+    trace = TraceDispatcher(instance, limits=TraceLimits(records_max=1, send_timeout_ms=60_000))
+    await trace.start()
+    trace.record(*records(3))
+    await eventually(lambda: RequestCode.SEND_MESSAGE_V2 in [code for code, _ in broker.seen])
+    closing = asyncio.create_task(trace.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert trace.dropped_count == 3
+    assert RequestCode.UNREGISTER_CLIENT in [code for code, _ in broker.seen]
