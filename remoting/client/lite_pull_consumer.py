@@ -17,11 +17,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
+from remoting.client.commit_rounds import commit_rounds
 from remoting.client.config import ClientConfig
 from remoting.client.errors import ClientError
 from remoting.client.instance import ClientInstance
@@ -280,10 +281,7 @@ class LitePullConsumer:
         strangers = sorted(queue for queue in offsets if queue not in self._queues)
         if strangers:
             raise ClientError(f"{strangers[0]} is not read by this consumer: commit only what is assigned to it")
-        results = await asyncio.gather(
-            *(self._requests.commit(queue, offset) for queue, offset in offsets.items()), return_exceptions=True
-        )
-        _raise_first(results)
+        await _each(offsets, lambda queue: self._requests.commit(queue, offsets[queue]))
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """Returns the group's committed offset, as the broker has it; None when there is none."""
@@ -435,8 +433,8 @@ class LitePullConsumer:
 
     async def _commit(self, states: Collection[LiteQueue]) -> None:
         """Commits the offsets that changed. Raises the first error when all were tried."""
-        changed = [state for state in states if state.consume_offset not in (None, state.committed_offset)]
-        _raise_first(await asyncio.gather(*(self._commit_one(state) for state in changed), return_exceptions=True))
+        changed = {state.queue: state for state in states if state.consume_offset not in (None, state.committed_offset)}
+        await _each(changed, lambda queue: self._commit_one(changed[queue]))
 
     async def _commit_one(self, state: LiteQueue) -> None:
         offset = state.consume_offset
@@ -458,7 +456,11 @@ class LitePullConsumer:
             )
 
 
-def _raise_first(results: Sequence[BaseException | None]) -> None:
+async def _each(queues: Iterable[MessageQueue], commit: Callable[[MessageQueue], Awaitable[None]]) -> None:
+    """Commits each queue; raises the first error when all were tried."""
+    results: list[BaseException | None] = []
+    for together in commit_rounds(queues):
+        results += await asyncio.gather(*map(commit, together), return_exceptions=True)
     for result in results:
         if result is not None:
             raise result

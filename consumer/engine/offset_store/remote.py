@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from consumer.engine.brokers import Brokers
 from consumer.engine.offset_store import OffsetStore
+from remoting.client.commit_rounds import commit_rounds
 from remoting.client.errors import ClientError
 from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -61,16 +62,10 @@ class RemoteOffsetStore(OffsetStore):
         await self._commit_each(filter(self._is_to_send, queues), self._brokers.commit_oneway)
 
     async def persist_and_confirm(self, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
-        """Commits one queue of each topic and broker first, then the others together.
-
-        Apache's broker (`ConsumerOffsetManager.commitOffset`) makes the table of a topic and group at its first commit,
-        and of two first commits at the same time it loses one.
-        """
-        queues = [queue for queue in queues if self._is_to_send(queue)]
-        first = {(queue.broker_name, queue.topic): queue for queue in self._held(queues)}.values()
-        failed = await self._commit_each(first, self._brokers.commit)
-        others = [queue for queue in queues if queue not in first]
-        return failed + await self._commit_each(others, self._brokers.commit)
+        failed: list[MessageQueue] = []
+        for together in commit_rounds(self._held(filter(self._is_to_send, queues))):
+            failed += await self._commit_each(together, self._brokers.commit)
+        return failed
 
     def _is_to_send(self, queue: MessageQueue) -> bool:
         return self._may_commit(queue) and self.held_offset(queue) != self._loaded.get(queue)

@@ -11,6 +11,7 @@ from remoting.client.admin.offsets import Offsets
 from remoting.client.admin.partial import ask_each
 from remoting.client.admin.requests import Requests
 from remoting.client.admin.topics import Topics
+from remoting.client.commit_rounds import commit_rounds
 from remoting.client.errors import NotSupported
 from remoting.wire.bodies.consume_stats import read_corrections
 from remoting.wire.bodies.message_queue import MessageQueue
@@ -23,6 +24,7 @@ from remoting.wire.headers.offsets import CloneOffsetsHeader, CorrectionOffsetHe
 END = -1
 # Queues of one topic on one broker that `commit_by_time` moves, with two or three requests each.
 QUEUES_MAX = 1024
+# Of each of its two rounds.
 COMMITS_TIMEOUT_MS = 60_000
 _SERVER_SIDE = "useServerSideResetOffset"
 
@@ -80,7 +82,10 @@ class Resets:
             await self._offsets.commit(address, group, topic, queue.queue_id, target)
             return target
 
-        return (await ask_each(queues, move, timeout_ms=COMMITS_TIMEOUT_MS)).complete()
+        moved: dict[MessageQueue, int] = {}
+        for together in commit_rounds(queues):
+            moved |= (await ask_each(together, move, timeout_ms=COMMITS_TIMEOUT_MS)).complete()
+        return moved
 
     async def clone(
         self, address: str, source: str, destination: str, topic: str, *, although_not_subscribed: bool = False

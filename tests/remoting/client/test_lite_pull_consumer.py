@@ -14,6 +14,7 @@ import pytest_asyncio
 from remoting.client.errors import ClientError
 from remoting.client.lite_pull_consumer import LitePullConfig, LitePullConsumer
 from remoting.client.lite_queue import CacheLimits
+from remoting.client.queue_requests import QueueRequests
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
@@ -358,6 +359,35 @@ async def test_closing_that_is_cancelled_as_it_begins_commits_what_was_polled(br
     assert await polled(consumer, 1) == [b"1"]
     await cancelled_after(consumer.close(), 1)
     assert committed(broker, queue) == 1
+
+
+@pytest.mark.parametrize("says_offsets", [False, True])
+async def test_no_commit_of_a_topic_is_under_way_beside_its_first(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, says_offsets: bool
+) -> None:
+    """Apache's broker loses one of two that come at once when it has none of the topic and group yet."""
+    queues = broker.create_topic("orders", 4)
+    under_way: set[MessageQueue] = set()
+    counts: list[int] = []
+    commit = QueueRequests.commit
+
+    async def counted(requests: QueueRequests, queue: MessageQueue, offset: int) -> None:
+        under_way.add(queue)
+        counts.append(len(under_way))
+        await commit(requests, queue, offset)
+        await asyncio.sleep(0.01)
+        under_way.remove(queue)
+
+    monkeypatch.setattr(QueueRequests, "commit", counted)
+    async with consuming(broker) as consumer:
+        await consumer.assign(queues)
+        for queue in queues:
+            await consumer.seek(queue, 0)
+        broker.put("orders", *(b"%d" % number for number in range(8)))
+        await polled(consumer, 8)
+        await consumer.commit(dict.fromkeys(queues, 1) if says_offsets else None)
+    assert counts[:4] == [1, 1, 2, 3]
+    assert {committed(broker, queue) for queue in queues} == {2}
 
 
 async def test_a_consumer_works_between_start_and_close_only(broker: MemoryBroker) -> None:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from remoting.client.admin import Admin
 from remoting.client.errors import NotSupported
+from remoting.connection import Connection
 from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.progress import write_reset
 from remoting.wire.bodies.topics import TopicOffset, write_topic_stats
-from remoting.wire.codes import RequestCode
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command, response
 from tests.support.answering_server import AnsweringServer
 
 QUEUE = MessageQueue("orders", "a", 3)
@@ -58,3 +62,25 @@ async def test_a_group_without_members_is_moved_by_commits(server: AnsweringServ
     assert await admin.resets.commit_by_time(server.address, "billing", "orders", -1) == {QUEUE: 9}
     commits = [request.ext_fields["commitOffset"] for request in server.of_code(RequestCode.UPDATE_CONSUMER_OFFSET)]
     assert commits == ["4", "9"]
+
+
+async def test_no_commit_is_under_way_beside_the_first(server: AnsweringServer, admin: Admin) -> None:
+    """Apache's broker loses one of two that come at once when it has none of the topic and group yet."""
+    queues = {MessageQueue("orders", "a", queue_id): TopicOffset(max_offset=9) for queue_id in range(4)}
+    server.succeed(RequestCode.GET_TOPIC_STATS_INFO, write_topic_stats(queues))
+    server.succeed(RequestCode.GET_MAX_OFFSET, offset=9)
+    under_way: set[int] = set()
+    counts: list[int] = []
+
+    def commit(connection: Connection, request: Command) -> None:
+        def answer() -> None:
+            under_way.remove(request.opaque)
+            connection.send(response(request, ResponseCode.SUCCESS))
+
+        under_way.add(request.opaque)
+        counts.append(len(under_way))
+        asyncio.get_running_loop().call_later(0.05, answer)
+
+    server.answers[RequestCode.UPDATE_CONSUMER_OFFSET] = commit
+    assert await admin.resets.commit_by_time(server.address, "billing", "orders", -1) == dict.fromkeys(queues, 9)
+    assert counts == [1, 1, 2, 3]
