@@ -159,6 +159,8 @@ REFUSED = {
 LIST = [line.strip() for line in COMMANDS.strip().splitlines()]
 
 _STACK = re.compile(r"^\s+(at |\.\.\. )|^(For more information|See https)|^\s*$")
+# The tool lists its own producers, too, where their heartbeat has come already.
+_TOOL_ITSELF = re.compile(r"^producer group \((CLIENT_INNER_PRODUCER|\d{13})\) instance ")
 _CODE = re.compile(r"CODE: (\d+)")
 # What differs between any two runs: ids, times, durations, the port of a client.
 _OWN = (
@@ -218,7 +220,7 @@ def run_all(cluster: Cluster, folder: Path, commands: list[str]) -> dict[str, st
 
 def meaning(text: str, *, has_figures: bool) -> list[str]:
     """The lines in an order that does not depend on Java's hash maps; of figures the heading and the codes alone."""
-    lines = [line for line in text.splitlines() if not _STACK.search(line)]
+    lines = [line for line in text.splitlines() if not _STACK.search(line) and not _TOOL_ITSELF.search(line)]
     if has_figures:
         lines = [line for number, line in enumerate(lines) if (number == 0 and line.startswith("#")) or "CODE:" in line]
     for pattern, word in _OWN:
