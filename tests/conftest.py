@@ -89,8 +89,8 @@ def pytest_sessionfinish() -> None:
     gc.freeze()
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    return parallel.workers()
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    return parallel.workers(config.option.dist)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> parallel.FilesTogether | parallel.EachItsShare:

@@ -61,9 +61,12 @@ ENDING = pytest.StashKey[dict[Uses, ExitStack]]()
 SHARE = "share"
 
 
-def workers() -> int:
-    """Returns how many workers `-n auto` starts: one more than cores, since many tests wait."""
-    return (os.cpu_count() or 1) + 1
+def workers(dist: str) -> int:
+    """Returns how many workers `-n auto` starts: more than cores, since tests wait.
+
+    In a whole run these are the tests of minutes; with three workers, two cores had nothing to do for a fifth of it.
+    """
+    return (os.cpu_count() or 1) + (1 if dist == "each" else 3)
 
 
 def scope_of(nodeid: str) -> str:
