@@ -66,7 +66,7 @@ def workers(dist: str) -> int:
 
     In a whole run these are the tests of minutes; with three workers, two cores had nothing to do for a fifth of it.
     """
-    return (os.cpu_count() or 1) + (1 if dist == "each" else 3)
+    return (os.cpu_count() or 1) + (1 if dist == "each" else 2)
 
 
 def scope_of(nodeid: str) -> str:
