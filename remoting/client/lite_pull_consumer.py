@@ -281,7 +281,7 @@ class LitePullConsumer:
         strangers = sorted(queue for queue in offsets if queue not in self._queues)
         if strangers:
             raise ClientError(f"{strangers[0]} is not read by this consumer: commit only what is assigned to it")
-        await _each(offsets, lambda queue: self._requests.commit(queue, offsets[queue]))
+        await _commit_each(offsets, lambda queue: self._requests.commit(queue, offsets[queue]))
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """Returns the group's committed offset, as the broker has it; None when there is none."""
@@ -434,7 +434,7 @@ class LitePullConsumer:
     async def _commit(self, states: Collection[LiteQueue]) -> None:
         """Commits the offsets that changed. Raises the first error when all were tried."""
         changed = {state.queue: state for state in states if state.consume_offset not in (None, state.committed_offset)}
-        await _each(changed, lambda queue: self._commit_one(changed[queue]))
+        await _commit_each(changed, lambda queue: self._commit_one(changed[queue]))
 
     async def _commit_one(self, state: LiteQueue) -> None:
         offset = state.consume_offset
@@ -456,7 +456,7 @@ class LitePullConsumer:
             )
 
 
-async def _each(queues: Iterable[MessageQueue], commit: Callable[[MessageQueue], Awaitable[None]]) -> None:
+async def _commit_each(queues: Iterable[MessageQueue], commit: Callable[[MessageQueue], Awaitable[None]]) -> None:
     """Commits each queue; raises the first error when all were tried."""
     results: list[BaseException | None] = []
     for together in commit_rounds(queues):
