@@ -106,26 +106,35 @@ class House:
 
     async def await_division(self, *counts: int) -> None:
         """Until those members are there and hold so many queues each, and every queue has one holder."""
+        seen: object = None
 
         async def is_divided() -> bool:
+            nonlocal seen
             try:
-                held = await self._held()
-            except ClientError:  # a member that is just coming or going
+                seen = held = await self._held()
+            except ClientError as error:  # a member that is just coming or going
+                seen = error
                 return False
-            return sorted(map(len, held)) == sorted(counts) and set().union(*held) == ALL_QUEUES
+            queues = [one for one in held.values() if one is not None]
+            return sorted(map(len, queues)) == sorted(counts) and set().union(*queues) == ALL_QUEUES
 
-        await eventually(is_divided, REBALANCED_WITHIN_S, f"{self.topic} divided as {counts}")
+        try:
+            await eventually(is_divided, REBALANCED_WITHIN_S, f"{self.topic} divided as {counts}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {[one.pid for one in self.members]} run, seen: {seen!r}") from None
 
-    async def _held(self) -> list[set[int]]:
-        """Per member what it says of itself; nothing while the broker knows others than those that run."""
+    async def _held(self) -> dict[int, set[int] | None]:
+        """Per member that the broker knows, by its process id, what it says of itself; None while the broker knows
+        others than those that run."""
         connection = await self._admin.clients.consumers(self.cluster.broker, self.group)
-        ids = [each.client_id for each in connection.connection_set] if connection else []
-        if {_process_id(client_id) for client_id in ids} != {member.pid for member in self.members}:
-            return []
-        infos = [
-            await self._admin.clients.running_info(self.cluster.broker, self.group, client_id) for client_id in ids
-        ]
-        return [{queue.queue_id for queue in info.queues if queue.topic == self.topic} for info in infos]
+        ids = {_process_id(one.client_id): one.client_id for one in connection.connection_set} if connection else {}
+        if set(ids) != {member.pid for member in self.members}:
+            return dict.fromkeys(ids)
+        held: dict[int, set[int] | None] = {}
+        for process_id, client_id in ids.items():
+            info = await self._admin.clients.running_info(self.cluster.broker, self.group, client_id)
+            held[process_id] = {queue.queue_id for queue in info.queues if queue.topic == self.topic}
+        return held
 
     async def progress(self) -> int:
         """The sum of the group's committed offsets."""

@@ -67,8 +67,8 @@ def test_sigterm_to_every_process_of_an_idle_install_ends_it_in_order(tmp_path: 
 def test_sigterm_to_every_process_with_messages_in_hand_neither_loses_nor_repeats_one(tmp_path: Path) -> None:
     noted = tmp_path / "noted"
     env = {"MQADMIN_INSTANCES": "2", "MQADMIN_APPS": "tests.support.noting", "NOTED": str(noted)}
-    # All of them would take 100 s, longer than a busy machine needs to get here; after the restart they take no time.
-    env["NOTING_TAKES_S"], count = "1", 4000
+    # All of them would take 300 s, longer than a busy machine needs to get here; after the restart they take no time.
+    env["NOTING_TAKES_S"], count = "3", 4000
     with Install(tmp_path / "data", env=env) as install:
         traffic = [sys.executable, "manage.py", "shop_traffic", "--count", str(count), "--rate", "1000"]
         subprocess.run(

@@ -196,6 +196,8 @@ def test_a_report_made_now_tells_and_draws_what_was_sampled_so_far(
     shop: Shop, open_page: Callable[[str], Page]
 ) -> None:
     page, asking = open_page(f"{LOCAL}/reports/"), open_page(f"{LOCAL}/reports/")
+    for group in GROUPS:
+        wait_until(lambda group=group: has_consumed(page, group), what=f"samples between which {group} consumed")
     asking.get_by_role("link", name="Make today's report now").click()
     asking.get_by_role("button", name="Make a report").click()
     expect(page.locator(".run-progress progress")).to_be_visible(timeout=REPORTED_WITHIN_MS)
@@ -216,6 +218,11 @@ def test_a_report_made_now_tells_and_draws_what_was_sampled_so_far(
         assert 0 < figures[group]["consumed"] <= sum(shop.broker.committed(group, "orders").values())
         assert figures[group]["known_s"] > 0
         expect(page.locator(f"#groups tr[data-row={group}]")).to_contain_text(f"{figures[group]['consumed']:,}")
+
+
+def has_consumed(page: Page, group: str) -> bool:
+    """Whether the console has sampled that it consumed, on which a report of today then counts."""
+    return any(point["out_per_s"] for point in page.request.get(f"/api/v1{LOCAL}/groups/{group}/curve").json()["items"])
 
 
 @pytest.mark.java

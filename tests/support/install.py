@@ -20,6 +20,8 @@ from tests.support.waiting import wait_until
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 240.0
 STOPPED_WITHIN_S = 120.0
+# Of a command. Migrating a new PostgreSQL database is the longest.
+DONE_WITHIN_S = 240.0
 _ADDRESS = re.compile(r"the console is at (http://\S+/)")
 _PASSWORD = re.compile(r"with the password (\S+)")
 
@@ -41,7 +43,7 @@ def _run(environment: Mapping[str, str], *arguments: str) -> str:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=DONE_WITHIN_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
