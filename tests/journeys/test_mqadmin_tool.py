@@ -22,6 +22,7 @@ from tests.support.our_broker import OurBroker
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
 # {broker}, {namesrv}: addresses; {topics}, {groups}, {out}: files and a folder. Each ends with -n and the name server.
+# consumeMessage has a group of its own, which is online for a while or never: its heartbeat may come as it ends.
 COMMANDS = """
     updateTopic -b {broker} -t tools-a -r 4 -w 4
     updateTopic -c {cluster} -t tools-b -r 1 -w 1 -o true
@@ -54,7 +55,7 @@ COMMANDS = """
     queryCq -b {broker} -t tools-a -q 0 -i 0 -c 5 -g tools-g
     printMsg -t tools-a
     printMsgByQueue -t tools-a -a broker-a -i 0 -p true -f true
-    consumeMessage -t tools-a -g tools-g -c 2
+    consumeMessage -t tools-a -g tools-own -c 2
     brokerConsumeStats -b {broker}
     consumerProgress
     consumerProgress -g tools-g
