@@ -117,6 +117,8 @@ class LitePullConsumer:
         self._room = asyncio.Event()
         self._turns = itertools.count()
         self._committed_s = 0.0
+        # An earlier commit must not reach its broker behind a later one, nor beside the first of a topic.
+        self._committing = asyncio.Lock()
         self._complaints = ComplaintLog(logger)
         self._is_running = False
 
@@ -281,7 +283,8 @@ class LitePullConsumer:
         strangers = sorted(queue for queue in offsets if queue not in self._queues)
         if strangers:
             raise ClientError(f"{strangers[0]} is not read by this consumer: commit only what is assigned to it")
-        await _commit_each(offsets, lambda queue: self._requests.commit(queue, offsets[queue]))
+        async with self._committing:
+            await _commit_each(offsets, lambda queue: self._requests.commit(queue, offsets[queue]))
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """Returns the group's committed offset, as the broker has it; None when there is none."""
@@ -433,8 +436,9 @@ class LitePullConsumer:
 
     async def _commit(self, states: Collection[LiteQueue]) -> None:
         """Commits the offsets that changed. Raises the first error when all were tried."""
-        changed = {state.queue: state for state in states if state.consume_offset not in (None, state.committed_offset)}
-        await _commit_each(changed, lambda queue: self._commit_one(changed[queue]))
+        async with self._committing:
+            changed = {one.queue: one for one in states if one.consume_offset not in (None, one.committed_offset)}
+            await _commit_each(changed, lambda queue: self._commit_one(changed[queue]))
 
     async def _commit_one(self, state: LiteQueue) -> None:
         offset = state.consume_offset

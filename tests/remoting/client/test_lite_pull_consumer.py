@@ -361,24 +361,31 @@ async def test_closing_that_is_cancelled_as_it_begins_commits_what_was_polled(br
     assert committed(broker, queue) == 1
 
 
-@pytest.mark.parametrize("says_offsets", [False, True])
-async def test_no_commit_of_a_topic_is_under_way_beside_its_first(
-    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, says_offsets: bool
-) -> None:
-    """Apache's broker loses one of two that come at once when it has none of the topic and group yet."""
-    queues = broker.create_topic("orders", 4)
-    under_way: set[MessageQueue] = set()
+@pytest.fixture
+def under_way(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many commits were under way when each began, itself included."""
+    running = 0
     counts: list[int] = []
     commit = QueueRequests.commit
 
     async def counted(requests: QueueRequests, queue: MessageQueue, offset: int) -> None:
-        under_way.add(queue)
-        counts.append(len(under_way))
+        nonlocal running
+        running += 1
+        counts.append(running)
         await commit(requests, queue, offset)
         await asyncio.sleep(0.01)
-        under_way.remove(queue)
+        running -= 1
 
     monkeypatch.setattr(QueueRequests, "commit", counted)
+    return counts
+
+
+@pytest.mark.parametrize("says_offsets", [False, True])
+async def test_no_commit_of_a_topic_is_under_way_beside_its_first(
+    broker: MemoryBroker, under_way: list[int], says_offsets: bool
+) -> None:
+    """Apache's broker loses one of two that come at once when it has none of the topic and group yet."""
+    queues = broker.create_topic("orders", 4)
     async with consuming(broker) as consumer:
         await consumer.assign(queues)
         for queue in queues:
@@ -386,8 +393,19 @@ async def test_no_commit_of_a_topic_is_under_way_beside_its_first(
         broker.put("orders", *(b"%d" % number for number in range(8)))
         await polled(consumer, 8)
         await consumer.commit(dict.fromkeys(queues, 1) if says_offsets else None)
-    assert counts[:4] == [1, 1, 2, 3]
+    assert under_way[:4] == [1, 1, 2, 3]
     assert {committed(broker, queue) for queue in queues} == {2}
+
+
+async def test_a_commit_waits_for_the_one_before(broker: MemoryBroker, under_way: list[int]) -> None:
+    (queue,) = broker.create_topic("orders", 1)
+    async with consuming(broker, LitePullConfig(consume_from="first", auto_commit=False)) as consumer:
+        await consumer.assign([queue])
+        broker.put("orders", b"1", b"2")
+        await polled(consumer, 2)
+        await asyncio.gather(consumer.commit({queue: 1}), consumer.commit(), consumer.commit())
+    assert under_way == [1, 1]
+    assert committed(broker, queue) == 2
 
 
 async def test_a_consumer_works_between_start_and_close_only(broker: MemoryBroker) -> None:
