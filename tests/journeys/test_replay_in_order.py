@@ -44,17 +44,17 @@ def test_what_goes_to_the_retry_topic_comes_back_and_the_dry_run_knows_it(
     with FailingGroup(broker, "orders", "billing", is_orderly=True) as group:
         group.heal()
         make_dead(there, MESSAGES, "orders")
-        wait_until(lambda: has_member(there), 60, "the member")
+        wait_until(lambda: has_member(there), what="the member")
         with pytest.raises(ActionRefused, match="consume in order"):
             look(admin_user)
         assert look(admin_user, "origin").plan.is_ordered is True
         # Where it is sent all the same, none is lost: each is a dead letter again at once, and no member saw it.
         job = finish(make_job(there, target=Target.GROUP))
         assert states(job) == {"sent": MESSAGES}
-        wait_until(lambda: message_count(broker.broker, DLQ, 0) == MESSAGES, 60, "what comes back")
+        wait_until(lambda: message_count(broker.broker, DLQ, 0) == MESSAGES, what="what comes back")
         assert group.consumed == []
         group.leave()
-        wait_until(lambda: not has_member(there), 60, "the end of the member")
+        wait_until(lambda: not has_member(there), what="the end of the member")
         preview = look(admin_user)
         assert preview.plan.is_ordered is None
         assert "some left within the last 90 s" in " ".join(preview.warnings)

@@ -55,7 +55,7 @@ def replayed(act: Act, group: str, target: str, **which: Any) -> ReplayJob:
     assert result.outcome == "done", result
     assert result.items[0].after is not None
     job = ReplayJob.objects.get(pk=result.items[0].after["replay"])
-    wait_until(lambda: is_done(job), 90, "the replay's end")
+    wait_until(lambda: is_done(job), what="the replay's end")
     return job
 
 
@@ -72,11 +72,11 @@ def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(ja
         index(there)
         return DeadLetter.objects.filter(message_id=sent["msg_id"]).exists()
 
-    wait_until(indexed, 90, "the dead letter in the index")
+    wait_until(indexed, what="the dead letter in the index")
     java.stop(failer)
     java.consumer(bystander, other, topic)
     java.consumer(healed, group, topic)
-    seen_before = len(java.wait_consumed(2, bystander, within_s=90))
+    seen_before = len(java.wait_consumed(2, bystander))
     dead = DeadLetter.objects.get(message_id=sent["msg_id"])
     # Nothing came to others; then one to everybody; then what was mended, to the group alone again.
     for target, healed_count, seen_count, body in (
@@ -89,10 +89,10 @@ def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(ja
         job = replayed(act, group, target, ids=str(dead.pk))
         entry = ReplayEntry.objects.get(job=job)
         assert (entry.state, entry.words) == (EntryState.SENT, "")
-        (*_, got) = java.wait_consumed(healed_count, healed, within_s=90)
+        (*_, got) = java.wait_consumed(healed_count, healed)
         assert (got["body"], got["topic"], got["tags"], got["reconsume_times"]) == (body, topic, "paid", 0)
         assert "order-10" in got["keys"].split()
-        java.wait_consumed(seen_count, bystander, within_s=90)
+        java.wait_consumed(seen_count, bystander)
         assert len(java.consumed(bystander)) == seen_count
     for name in (bystander, healed, producer):
         java.stop(name)
@@ -110,7 +110,7 @@ def test_what_our_own_consumer_fails_on_is_grouped_mended_and_replayed(cluster, 
             index(there)
             return DeadLetter.objects.filter(group_name=group).count() == 2
 
-        wait_until(indexed, 90, "the dead letters in the index")
+        wait_until(indexed, what="the dead letters in the index")
         dead = DeadLetter.objects.filter(group_name=group).select_related("kept")
         rows = {body_of(one, Role.ADMIN).text: one for one in dead}
         assert rows.keys() == {"bad 1", "bad 2"}
@@ -164,11 +164,11 @@ def test_a_file_is_replayed_line_by_line_to_the_failed_group_alone_and_to_the_to
         index(there)
         return ids <= set(DeadLetter.objects.filter(group_name=group).values_list("message_id", flat=True))
 
-    wait_until(indexed, 90, "the dead letters in the index")
+    wait_until(indexed, what="the dead letters in the index")
     java.stop(failer)
     java.consumer(bystander, other, topic)
     java.consumer(healed, group, topic)
-    seen = len(java.wait_consumed(4, bystander, within_s=90))
+    seen = len(java.wait_consumed(4, bystander))
     lines = [line for line in exported(admin_client, group) if line["message_id"] in ids]
     assert [line["body"] for line in lines] == ["bad-0", "bad-1", "bad-2"]
     # As it was, changed outside, and three that are wrong: the last one died in another cluster.
@@ -190,12 +190,12 @@ def test_a_file_is_replayed_line_by_line_to_the_failed_group_alone_and_to_the_to
         }
         assert all(entry.words for entry in entries.filter(state=EntryState.REFUSED))
         assert (job.total_count, job.sent_count, job.refused_count) == (5, 2, 3)
-        got = java.wait_consumed(healed_count, healed, within_s=90)[-2:]
+        got = java.wait_consumed(healed_count, healed)[-2:]
         assert {(one["body"], one["topic"], one["tags"], one["reconsume_times"]) for one in got} == {
             ("bad-0", topic, "paid", 0),
             ("changed outside", topic, "paid", 0),
         }
-        java.wait_consumed(seen_count, bystander, within_s=90)
+        java.wait_consumed(seen_count, bystander)
         assert len(java.consumed(bystander)) == seen_count
     for name in (bystander, healed, producer):
         java.stop(name)

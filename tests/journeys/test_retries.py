@@ -40,7 +40,7 @@ def test_a_failed_attempt_is_seen_with_its_next_time_and_what_became_of_it(java,
         indexing.index_step(there)
         return FailedAttempt.objects.filter(message_id=sent["msg_id"]).first()
 
-    row = wait_until(seen, 60, "the failed attempt")
+    row = wait_until(seen, what="the failed attempt")
     assert list(DelayQueue.objects.exclude(problem="").values_list("problem", flat=True)) == []
     assert (row.group_name, row.origin_topic, row.tag, row.attempt_count) == (group, topic, "paid", 1)
     assert row.keys.split() == ["order-10"]
@@ -51,13 +51,13 @@ def test_a_failed_attempt_is_seen_with_its_next_time_and_what_became_of_it(java,
     assert fates([row], standing, row.failed_at) == {row.pk: Fate.WAITING}
     # Reading it made no group, and committed nothing.
     assert groups_of(java, cluster) == groups
-    java.wait_consumed(3, consumer, within_s=90)
+    java.wait_consumed(3, consumer)
 
     def fate() -> Fate:
         indexing.index_step(there)
         return fates([row], standing_of(there, group, []), timezone.now())[row.pk]
 
-    wait_until(lambda: fate() == Fate.PAST, 60, "the group past the retry")
+    wait_until(lambda: fate() == Fate.PAST, what="the group past the retry")
     assert FailedAttempt.objects.filter(message_id=sent["msg_id"]).count() == 1
     java.stop(consumer)
     java.stop(producer)

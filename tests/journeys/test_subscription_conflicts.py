@@ -50,7 +50,7 @@ def test_members_with_different_tags_are_found_and_gone_when_one_leaves(java, fr
         observed()
         return GroupConflict.objects.filter(group__name=group, kind=FindingKind.EXPRESSION).exists()
 
-    wait_until(is_found, 90, "the conflict of tags")
+    wait_until(is_found, what="the conflict of tags")
     row = GroupConflict.objects.select_related("group").get(group__name=group)
     assert (row.topic_name, row.odd_count, row.member_count) == (topic, 1, 2)
     found = compared(row.group, models.Cluster.objects.all())
@@ -65,7 +65,7 @@ def test_members_with_different_tags_are_found_and_gone_when_one_leaves(java, fr
         observed()
         return not GroupConflict.objects.filter(group__name=group).exists()
 
-    wait_until(is_gone, 90, "the end of the conflict")
+    wait_until(is_gone, what="the end of the conflict")
     java.stop(first)
     java.stop(producer)
 
@@ -83,7 +83,7 @@ def test_members_with_different_topics_are_found(java, fresh, observed) -> None:
         observed()
         return GroupConflict.objects.filter(group__name=group, kind=FindingKind.TOPICS).exists()
 
-    wait_until(is_found, 90, "the conflict of topics")
+    wait_until(is_found, what="the conflict of topics")
     group_row = models.Group.objects.get(name=group)
     found = compared(group_row, models.Cluster.objects.all()).findings
     assert {conflict.topic for conflict in found if conflict.kind == FindingKind.TOPICS} == {one_topic, other_topic}
