@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -18,6 +19,9 @@ from tests.journeys.acting import cluster, java  # noqa: F401 - fixtures
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
+
+# Groups that tests name by `fresh`. Apache's broker makes a deleted one anew when a pull that it held for it ends.
+OF_A_TEST = re.compile(r"-\d+$")
 
 
 def groups_of(java, cluster) -> set[str]:
@@ -50,7 +54,7 @@ def test_a_failed_attempt_is_seen_with_its_next_time_and_what_became_of_it(java,
     assert standing.failures == {}
     assert fates([row], standing, row.failed_at) == {row.pk: Fate.WAITING}
     # Reading it made no group, and committed nothing.
-    assert groups_of(java, cluster) == groups
+    assert {one for one in groups_of(java, cluster) - groups if not OF_A_TEST.search(one)} == set()
     java.wait_consumed(3, consumer)
 
     def fate() -> Fate:
