@@ -9,6 +9,7 @@ import pytest
 
 from broker.engine.processors.pull_message import PullMessage
 from broker.engine.serving.held_pulls import HeldPulls
+from broker.engine.store import reader
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
 from remoting.wire.bodies.topics import PERM_READ, PERM_WRITE, TopicConfig
@@ -43,7 +44,9 @@ def subscription(topic: str = "orders", tags: str = "*", version: int = 5, **fie
 
 
 @pytest.fixture
-async def parts(tmp_path):
+async def parts(tmp_path, monkeypatch):
+    # The time that a scan may take does not pass.
+    monkeypatch.setattr(reader, "perf_counter", lambda: 0.0)
     parts = BrokerParts(tmp_path / "store")
     save_topic(parts.topics, TopicConfig(topic_name="orders", read_queue_nums=4, write_queue_nums=4))
     parts.join("billing", subscription())
