@@ -108,7 +108,9 @@ def opened(chromium: Browser, site: Site, words: Words, person: str = "admin") -
 
 
 def link(page: Page, ending: str) -> None:
+    """Follows the first link with this in its address, and waits for its page."""
     page.locator(f"main a[href*='{ending}']").first.click()
+    page.wait_for_url(lambda url: ending in url)
 
 
 def carry_out(page: Page, words: Words, **fields: str) -> None:
