@@ -118,10 +118,10 @@ class House:
             queues = [one for one in held.values() if one is not None]
             return sorted(map(len, queues)) == sorted(counts) and set().union(*queues) == ALL_QUEUES
 
-        try:
-            await eventually(is_divided, REBALANCED_WITHIN_S, f"{self.topic} divided as {counts}")
-        except AssertionError as error:
-            raise AssertionError(f"{error}; {[one.pid for one in self.members]} run, seen: {seen!r}") from None
+        def told() -> str:
+            return f"{self.topic} divided as {counts}; {[one.pid for one in self.members]} run, seen: {seen!r}"
+
+        await eventually(is_divided, REBALANCED_WITHIN_S, told)
 
     async def _held(self) -> dict[int, set[int] | None]:
         """Per member that the broker knows, by its process id, what it says of itself; None while the broker knows

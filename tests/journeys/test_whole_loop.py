@@ -65,10 +65,7 @@ class Shop:
 
     def wait_settled(self) -> None:
         """Two members in each group, who pull all queues of the shop's orders, on both loops workers."""
-        try:
-            wait_until(lambda: all(map(self._is_settled, GROUPS)), SETTLED_WITHIN_S)
-        except AssertionError:
-            raise AssertionError(f"not settled: {self._seen()}\n{self.install.output()[-4000:]}") from None
+        wait_until(lambda: all(map(self._is_settled, GROUPS)), SETTLED_WITHIN_S, self._told)
 
     def _is_settled(self, group: str) -> bool:
         try:
@@ -78,15 +75,16 @@ class Shop:
         shares_all = set(owners) == QUEUES and set(owners.values()) == members
         return shares_all and len(members) == 2 and len(self.install.hosts(members)) == 2
 
-    def _seen(self) -> dict[str, tuple[dict[str, set[str]], dict[int, str]]]:
-        """Per group its members with the workers that host them, and who pulls which queue."""
-        return {
+    def _told(self) -> str:
+        """Per group its members with the workers that host them, and who pulls which queue; the end of the log."""
+        seen = {
             group: (
                 {member: self.install.hosts({member}) for member in self.broker.members(group)},
                 self.broker.pulled_by(group, "orders"),
             )
             for group in GROUPS
         }
+        return f"a settled shop: {seen}\n{self.install.output()[-4000:]}"
 
     def lines(self, pattern: str) -> list[re.Match[str]]:
         return list(re.finditer(pattern, self.install.output()))
@@ -196,8 +194,7 @@ def test_a_report_made_now_tells_and_draws_what_was_sampled_so_far(
     shop: Shop, open_page: Callable[[str], Page]
 ) -> None:
     page, asking = open_page(f"{LOCAL}/reports/"), open_page(f"{LOCAL}/reports/")
-    for group in GROUPS:
-        wait_until(lambda group=group: has_consumed(page, group), what=f"samples between which {group} consumed")
+    wait_until(lambda: all(has_consumed(page, group) for group in GROUPS), what="samples between which both consumed")
     asking.get_by_role("link", name="Make today's report now").click()
     asking.get_by_role("button", name="Make a report").click()
     expect(page.locator(".run-progress progress")).to_be_visible(timeout=REPORTED_WITHIN_MS)

@@ -17,7 +17,11 @@ POLL_SHARE = 0.1
 WITHIN_S = 120.0
 
 
-def wait_until(fact: Callable[[], T], within_s: float = WITHIN_S, what: str = "") -> T:
+# What is waited for; called after the deadline, it may tell how things stand.
+What = str | Callable[[], str]
+
+
+def wait_until(fact: Callable[[], T], within_s: float = WITHIN_S, what: What = "") -> T:
     """The first truthy value of `fact()`. Raises AssertionError naming `what` after the deadline."""
     began = time.monotonic()
     while True:
@@ -26,11 +30,11 @@ def wait_until(fact: Callable[[], T], within_s: float = WITHIN_S, what: str = ""
             return value
         waited_s = time.monotonic() - began
         if waited_s > within_s:
-            raise AssertionError(f"not within {within_s} s: {what or fact}; last value {value!r}")
+            raise AssertionError(_late(within_s, what or repr(fact), value))
         time.sleep(_pause_s(waited_s))
 
 
-async def eventually(fact: Callable[[], T | Awaitable[T]], within_s: float = WITHIN_S, what: str = "") -> T:
+async def eventually(fact: Callable[[], T | Awaitable[T]], within_s: float = WITHIN_S, what: What = "") -> T:
     """As `wait_until`, on the event loop; `fact` may be async."""
     began = time.monotonic()
     while True:
@@ -41,7 +45,7 @@ async def eventually(fact: Callable[[], T | Awaitable[T]], within_s: float = WIT
             return value  # type: ignore[return-value]
         waited_s = time.monotonic() - began
         if waited_s > within_s:
-            raise AssertionError(f"not within {within_s} s: {what or fact}; last value {value!r}")
+            raise AssertionError(_late(within_s, what or repr(fact), value))
         await asyncio.sleep(_pause_s(waited_s))
 
 
@@ -52,6 +56,10 @@ async def cancelled_after(coroutine: Coroutine[Any, Any, object], turns: int) ->
         await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+def _late(within_s: float, what: What, value: object) -> str:
+    return f"not within {within_s} s: {what() if callable(what) else what}; last value {value!r}"
 
 
 def _pause_s(waited_s: float) -> float:

@@ -192,6 +192,7 @@ def test_without_any_broker_a_run_ends_early_and_everything_waits(broker: Broker
     tried = OutboxMessage.objects.filter(attempts__gt=0).count()
     assert 1 <= tried <= delivery.LANES_MAX
     assert OutboxMessage.objects.filter(state=OutboxState.PENDING).count() == 100
+    settings.CONSUMER_PRODUCER = {}
     settings.MQADMIN_NAMESRV = broker.broker.namesrv
     producer.close()
     come_due()
