@@ -107,9 +107,9 @@ def opened(chromium: Browser, site: Site, words: Words, person: str = "admin") -
     return page
 
 
-def link(page: Page, ending: str) -> None:
+def link(page: Page, ending: str, within: str = "main") -> None:
     """Follows the first link with this in its address, and waits for its page."""
-    page.locator(f"main a[href*='{ending}']").first.click()
+    page.locator(f"{within} a[href*='{ending}']").first.click()
     page.wait_for_url(lambda url: ending in url)
 
 

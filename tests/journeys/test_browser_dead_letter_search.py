@@ -30,7 +30,7 @@ ROME = [f'{{"order": {number}, "city": "Rome"}}' for number in range(2, 5)]
 
 
 def search(page: Page, **fields: str) -> None:
-    """Fills the form of the list and sends it; fields that the page shows when asked for are shown first."""
+    """Fills the form of the list and waits for its page; fields that are shown when asked for are shown first."""
     page.goto(DEAD)
     form = page.locator("form[role=search]")
     for name, value in fields.items():
@@ -38,6 +38,7 @@ def search(page: Page, **fields: str) -> None:
             form.locator("summary").click()
         form.locator(f"[name={name}]").fill(value)
     form.locator("button[type=submit]").click()
+    page.wait_for_url(lambda url: all(f"{name}=" in url for name in fields))
 
 
 def found(page: Page, count: int) -> None:

@@ -49,7 +49,7 @@ def test_a_failure_is_found_described_mended_and_replayed(
     # Found, and understood.
     page.goto(DEAD)
     expect(page.locator("#failures [data-cell=dead]")).to_have_text("12")
-    page.locator("#failures a.row-link").click()
+    link(page, "/failures/", within="#failures")
     expect(page.locator("h1")).to_contain_text("PaymentTimeout")
     failure = page.url
     link(page, "/describe/")
@@ -165,7 +165,7 @@ def test_rules_replay_raise_and_archive_by_themselves(
     page = opened(chromium, site, words)
     raised = page.locator("main .status", has_text=words.raised)
     page.goto(DEAD)
-    page.locator("#failures a.row-link").click()
+    link(page, "/failures/", within="#failures")
     failure = page.url
     for rule, does in (("try again", "replay"), ("tell us", "raise")):
         page.goto(failure)
@@ -174,7 +174,7 @@ def test_rules_replay_raise_and_archive_by_themselves(
         page.goto(rules)
         row = page.locator(f"#rules tr[data-row='{rule}']")
         expect(row).to_contain_text(words.paused)
-        row.locator("a[href$='/running/']").click()
+        link(page, "/running/", within=f"#rules tr[data-row='{rule}']")
         carry_out(page, words)
         page.goto(rules)
         expect(row).to_contain_text(words.running)
