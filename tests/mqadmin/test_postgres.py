@@ -73,4 +73,6 @@ def test_data_side_of_the_console_works_on_postgresql(part: str) -> None:
             text=True,
             check=False,
         )
-    assert ended.returncode == 0, ended.stdout[-8000:] + ended.stderr[-2000:]
+        # Its last lines tell why connections were lost, if they were.
+        server_output = server.output()
+    assert ended.returncode == 0, ended.stdout[-8000:] + ended.stderr[-2000:] + server_output[-4000:]

@@ -74,6 +74,11 @@ class PostgresServer:
         assert self._child is not None, "it was not started"
         self._child.kill()
 
+    def output(self) -> str:
+        """What the server wrote so far."""
+        assert self._child is not None, "it was not started"
+        return self._child.output()
+
     def _end(self) -> None:
         if self._child is not None:
             self._child.stop()
