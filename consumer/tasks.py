@@ -48,6 +48,7 @@ from consumer.hosting.pool_process import leave_sigterm_to_main
 from consumer.hosting.shared_memory import keep_memory_shared
 from consumer.hosting.supervision import OFFER_EXPIRES_S
 from consumer.hosting.thread_pool import end_without_killing
+from consumer.hosting.unread_results import wait_less_for_results
 from consumer.listener import registry
 from consumer.outbox.schedule import DELIVERY_TASK
 from remoting.shutdown_signal import ShutdownSignal
@@ -140,10 +141,11 @@ def prepare(sender: Any, **_: Any) -> None:
 
 
 @worker_before_create_process.connect
-def share_memory_with_instances(**_: Any) -> None:
+def prepare_to_fork(**_: Any) -> None:
     """Other workers of a project are its own to tune."""
     if loops_queue() in host_instance.app.amqp.queues.consume_from:
         keep_memory_shared()
+        wait_less_for_results()
 
 
 @worker_process_init.connect

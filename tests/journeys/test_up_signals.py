@@ -49,7 +49,7 @@ def install(tmp_path: Path):
 def sigterm_to_all(install: Install) -> int:
     """As systemd sends it; returns the exit code of `up`."""
     for process in install.processes():
-        install.seen_pids.add(process.pid)
+        install.seen.add(process)
         send(process, signal.SIGTERM)
     return install.wait()
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from tests.support.children import Child
+from tests.support.children import STOP_GRACE_S, Child
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -73,9 +73,9 @@ class CeleryWorker:
         """SIGTERM; its exit code."""
         return self._child.stop() if self._child is not None else 0
 
-    def ended(self) -> int:
-        """Its exit code, after a signal that was sent already."""
-        return self._child.ended() if self._child is not None else 0
+    def ended(self, grace_s: float = STOP_GRACE_S) -> int:
+        """Its exit code, after a signal that was sent already; after `grace_s` SIGKILL."""
+        return self._child.ended(grace_s) if self._child is not None else 0
 
     def kill(self) -> None:
         """SIGKILL to the main process and all that it started, as when the machine goes."""

@@ -94,6 +94,9 @@ class Child:
         return self.process.returncode
 
     def _signal_group(self, number: int) -> None:
+        # The number of a group with processes in it is given to no other process; a free one may be, minutes later.
+        if self.process.returncode is not None and psutil.pid_exists(self.pid):
+            return
         try:
             os.killpg(self.process.pid, number)
         except ProcessLookupError:

@@ -65,7 +65,7 @@ class Install:
         self.web = f"http://127.0.0.1:{free_port()}/"
         self.broker = f"127.0.0.1:{free_port()}"
         self.namesrv = f"127.0.0.1:{free_port()}"
-        self.seen_pids: set[int] = set()
+        self.seen: set[psutil.Process] = set()
 
     def __enter__(self) -> Install:
         try:
@@ -124,7 +124,7 @@ class Install:
             return _ADDRESS.search(self.output()) is not None
 
         wait_until(is_ready, READY_WITHIN_S, "up's line with the console's address")
-        self.seen_pids |= {process.pid for process in self.processes()}
+        self.seen.update(self.processes())
         return self
 
     @property
@@ -144,6 +144,8 @@ class Install:
 
     def processes(self) -> list[psutil.Process]:
         """`up` and all below it."""
+        if self._child is None or not self._child.is_running:
+            return []  # another process may have its number by now
         try:
             root = psutil.Process(self.pid)
             return [root, *root.children(recursive=True)]
@@ -170,11 +172,11 @@ class Install:
         return {name for name, found in workers.items() for process in found if pids & _pids_below(process)}
 
     def left_behind(self) -> list[str]:
-        """Processes of this install that still run: by pid as seen, and by the data folder in their environment."""
+        """Processes of this install that still run: as seen, and by the data folder in their environment."""
         left = []
         for process in psutil.process_iter(["pid"]):
             try:
-                ours = process.pid in self.seen_pids or process.environ().get("MQADMIN_DATA") == str(self.data)
+                ours = process in self.seen or process.environ().get("MQADMIN_DATA") == str(self.data)
                 if ours and process.status() != psutil.STATUS_ZOMBIE:
                     left.append(f"{process.pid} {_command(process)[:160]}")
             except (psutil.NoSuchProcess, psutil.AccessDenied):
@@ -182,7 +184,7 @@ class Install:
         return left
 
     def signal(self, number: int) -> None:
-        self.seen_pids |= {process.pid for process in self.processes()}
+        self.seen.update(self.processes())
         assert self._child is not None
         self._child.process.send_signal(number)
 

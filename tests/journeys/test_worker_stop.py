@@ -1,0 +1,49 @@
+"""A Celery worker that is told to stop when it has just handed a task to a process of its pool."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from mqadmin.supervision.child import ChildSpec
+from tests.support.celery_worker import CeleryWorker
+from tests.support.install import celery
+from tests.support.migrated import bring_migrated_database
+from tests.support.redis_server import RedisServer
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.journey, pytest.mark.redis]
+
+
+def test_a_worker_ends_within_its_grace_though_it_never_heard_that_a_task_began(tmp_path: Path) -> None:
+    recorded = tmp_path / "recorded"
+    with RedisServer(tmp_path) as redis:
+        env = {
+            "MQADMIN_DATA": str(tmp_path / "data"),
+            "MQADMIN_APPS": "tests.support.recording",
+            "RECORDED": str(recorded),
+            "REDIS_URL": redis.url,
+            "DATABASE_URL": "",
+        }
+        bring_migrated_database(tmp_path / "data")
+        with CeleryWorker("jobs", "jobs", tmp_path, env, concurrency=2) as worker:
+            main = psutil.Process(worker.pid)
+            pool_processes = main.children()
+            for process in pool_processes:
+                process.suspend()
+            celery(env, "call", "recording.work", "--kwargs", '{"body": "handed out"}', "--queue", "jobs")
+            wait_until(lambda: redis.held_count() == 1, what="the task in the worker's hand")
+            # Another turn of the worker's loop: the first task is with a process by then.
+            celery(env, "call", "consumer.tasks.supervise", "--countdown", "3600", "--queue", "jobs")
+            wait_until(lambda: redis.held_count() == 2, what="a second task in the worker's hand")
+            threads = main.num_threads()
+            main.send_signal(signal.SIGTERM)
+            wait_until(lambda: main.num_threads() > threads, what="Celery's thread beside the end of its pool")
+            for process in pool_processes:
+                process.resume()
+            assert worker.ended(ChildSpec.stop_grace_s) == os.EX_OK
+        assert "handed out" in recorded.read_text()
