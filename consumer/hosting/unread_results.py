@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-# A main process that reads at all looks twice a second. With the second that billiard sleeps afterwards this is half of
-# the 10 s that `up` and Docker give a worker to stop.
+# A main process that reads at all also reads what a process that has ended left behind. With the second that billiard
+# sleeps afterwards this is half of the 10 s that `up` and Docker give a worker to stop.
 READ_WITHIN_S = 4.0
 
 

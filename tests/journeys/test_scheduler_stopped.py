@@ -91,7 +91,10 @@ def test_with_the_schedulers_process_stopped_exactly_what_it_drives_stops(
         # What was sent meanwhile lies in the last of the old ones, and in new ones.
         wait_until(lambda: not set(old[:-1]) & set(segment_names(store)), what="old segments gone")
         assert sorted(all_bodies(cluster)).count(b"by level") == 1
-        assert {kind.kind for kind in cluster.state.kinds if kind.late_ms > 0} >= {"delay", "timer", "retention"}
+        late_ms = {kind.kind: kind.late_ms for kind in cluster.state.kinds}
+        assert min(late_ms["delay"], late_ms["timer"]) > 0
+        # That of the last segment, which was due a moment after the one before, and may have gone to the millisecond.
+        assert late_ms["retention"] >= 0
 
 
 def everything_else_goes_on(cluster: Cluster, count: int) -> None:
