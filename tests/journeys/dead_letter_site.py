@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support.browser import PASSWORD, Site
 from tests.support.failing_group import FailingGroup
@@ -107,9 +107,14 @@ def opened(chromium: Browser, site: Site, words: Words, person: str = "admin") -
     return page
 
 
-def link(page: Page, ending: str, within: str = "main") -> None:
+def link(page: Page, ending: str) -> None:
     """Follows the first link with this in its address, and waits for its page."""
-    page.locator(f"{within} a[href*='{ending}']").first.click()
+    follow(page, page.locator(f"main a[href*='{ending}']").first, ending)
+
+
+def follow(page: Page, found: Locator, ending: str) -> None:
+    """Follows a link to a page with this in its address, and waits for that page."""
+    found.click()
     page.wait_for_url(lambda url: ending in url)
 
 

@@ -22,6 +22,7 @@ from tests.journeys.dead_letter_site import (  # noqa: F401 - fixtures
     broker,
     carry_out,
     confirm,
+    follow,
     group,
     link,
     opened,
@@ -49,7 +50,7 @@ def test_a_failure_is_found_described_mended_and_replayed(
     # Found, and understood.
     page.goto(DEAD)
     expect(page.locator("#failures [data-cell=dead]")).to_have_text("12")
-    link(page, "/failures/", within="#failures")
+    follow(page, page.locator("#failures a.row-link"), "/failures/")
     expect(page.locator("h1")).to_contain_text("PaymentTimeout")
     failure = page.url
     link(page, "/describe/")
@@ -165,7 +166,7 @@ def test_rules_replay_raise_and_archive_by_themselves(
     page = opened(chromium, site, words)
     raised = page.locator("main .status", has_text=words.raised)
     page.goto(DEAD)
-    link(page, "/failures/", within="#failures")
+    follow(page, page.locator("#failures a.row-link"), "/failures/")
     failure = page.url
     for rule, does in (("try again", "replay"), ("tell us", "raise")):
         page.goto(failure)
@@ -174,7 +175,7 @@ def test_rules_replay_raise_and_archive_by_themselves(
         page.goto(rules)
         row = page.locator(f"#rules tr[data-row='{rule}']")
         expect(row).to_contain_text(words.paused)
-        link(page, "/running/", within=f"#rules tr[data-row='{rule}']")
+        follow(page, row.locator("a[href$='/running/']"), "/running/")
         carry_out(page, words)
         page.goto(rules)
         expect(row).to_contain_text(words.running)

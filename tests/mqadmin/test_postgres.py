@@ -54,8 +54,7 @@ def test_what_is_left_out_is_there() -> None:
 
 
 @pytest.mark.postgres
-# Two and a half minutes of a processor, of which two other suites beside it may leave a tenth.
-@pytest.mark.timeout(2700)
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("part", PARTS)
 def test_data_side_of_the_console_works_on_postgresql(part: str) -> None:
     with PostgresServer() as server:

@@ -144,18 +144,22 @@ class Install:
 
     def processes(self) -> list[psutil.Process]:
         """`up` and all below it."""
-        if self._child is None or not self._child.is_running:
-            return []  # another process may have its number by now
         try:
-            root = psutil.Process(self.pid)
+            root = self._up()
             return [root, *root.children(recursive=True)]
         except psutil.NoSuchProcess:
             return []
 
+    def _up(self) -> psutil.Process:
+        """Raises psutil.NoSuchProcess when it has ended: another process may have its number by now."""
+        if self._child is None or not self._child.is_running:
+            raise psutil.NoSuchProcess(0)
+        return psutil.Process(self.pid)
+
     def children(self, *words: str) -> list[psutil.Process]:
         """Direct children of `up` whose command line holds all `words`, e.g. "celery", "loops-1@%h"."""
         try:
-            found = psutil.Process(self.pid).children()
+            found = self._up().children()
         except psutil.NoSuchProcess:
             return []
         return [process for process in found if all(word in _command(process) for word in words)]
