@@ -120,7 +120,11 @@ def test_the_same_group_on_two_clusters_has_its_own_instances_and_messages(stage
         # Its threads take messages side by side.
         received = lambda: sorted(stage.recorded("plain@second"))  # noqa: E731
         wait_until(lambda: received() == sorted(bodies), what="the second cluster's messages")
-        assert len(stage.running("plain", "second")) == len(stage.running("plain")) == 1
+        # The first cluster's instance may start after the second's has received all.
+        wait_until(
+            lambda: len(stage.running("plain", "second")) == len(stage.running("plain")) == 1,
+            what="one instance on each cluster",
+        )
         stage.rows("UPDATE mq_consumer_hostedgroup SET wanted_instances = 2 WHERE cluster = 'second'")
         wait_until(lambda: len(stage.second.members("plain")) == 2, what="two members there")
         assert len(stage.members("plain")) == 1
