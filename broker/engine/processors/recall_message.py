@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from broker.engine.config import BrokerConfig
 from broker.engine.sending.accepting import Accepting, Answer
+from broker.engine.sending.flush_waiting import FlushTimedOut
 from broker.engine.serving.requests import Request
 from broker.engine.store.values import Appended, MessageDraft
 from broker.engine.topics.topic_configs import Topics
@@ -92,7 +93,8 @@ def _answering(request: Request, handle: RecallHandle) -> Answer:
     def answer(result: list[Appended] | MessageError) -> None:
         if command.is_oneway:
             return
-        if isinstance(result, MessageError):
+        # A marker that is stored recalls its message, also where its flush takes longer than a send waits for.
+        if isinstance(result, MessageError) and not isinstance(result, FlushTimedOut):
             text = f"recall failed, execute error: {result}"
             connection.send(response(command, ResponseCode.SYSTEM_ERROR, text, ext_fields=REGION))
             return

@@ -29,7 +29,7 @@ from mqadmin.actions import registry, runner, runs
 from mqadmin.actions.caller import page_caller
 from mqadmin.actions.declaration import AnyAction
 from mqadmin.actions.many import SubjectPreview, WrongSubjects, checked, preview_many, run_many
-from mqadmin.actions.runs import BATCH_RUNS_MAX, Result
+from mqadmin.actions.runs import BATCH_RUNS_MAX, InProgress, Result
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster
 from mqadmin.clusters.selectors.sorted_rows import SortedRows
@@ -120,36 +120,45 @@ def many(request: HttpRequest, cluster: str, kind: str) -> HttpResponse:
 @require_safe
 def many_runs(request: HttpRequest, batch: uuid.UUID) -> HttpResponse:
     """Shows what became of each, to the person who asked for it and to those who may read the audit."""
-    found = runs.find_batch(batch)
-    if not found:
+    now = timezone.now()
+    # Asked for first: a run that ends in between is among the ended ones then.
+    claimed = runs.find_under_way(batch, now)
+    ended = runs.find_batch(batch)
+    ended_ids = {one.run_id for one in ended}
+    claimed = tuple(one for one in claimed if one.run_id not in ended_ids)
+    if not ended and not claimed:
         raise Http404
     # One key makes one batch, whatever clusters it was sent for.
     readable = access.clusters_where(request.user, "mq_audit.view_auditentry")
     own = request.user.get_username()
-    found = tuple(one for one in found if one.actor == own or readable is None or one.cluster in readable)
-    if not found:
+
+    def may_see(one: Result | InProgress) -> bool:
+        return one.actor == own or readable is None or one.cluster in readable
+
+    ended, claimed = tuple(filter(may_see, ended)), tuple(filter(may_see, claimed))
+    if not ended and not claimed:
         raise PermissionDenied
-    first, now = found[0], timezone.now()
     of = request.GET.get("of", "")
-    expected = min(int(of), BATCH_RUNS_MAX) if of.isascii() and of.isdigit() and len(of) < 4 else 0
+    asked_for = min(int(of), BATCH_RUNS_MAX) if of.isascii() and of.isdigit() and len(of) < 4 else 0
+    expected = max(asked_for, len(ended) + len(claimed))
     # What is missing without a run under way never comes: its process has ended.
-    is_running = len(found) < expected and (
-        now - max(one.at for one in found) < NEXT_BEGINS_WITHIN or bool(runs.find_under_way(batch, now))
-    )
+    is_running = bool(claimed) or (len(ended) < expected and now - max(one.at for one in ended) < NEXT_BEGINS_WITHIN)
+    first = (*ended, *claimed)[0]
     context = {
         "here": first.cluster,
-        **_together(found),
+        **_together((*ended, *claimed)),
         "run": first,
-        "summary": sentences.together_sentence(found, expected, is_running=is_running),
+        "at": ended[0].at if ended else claimed[0].started_at,
+        "summary": sentences.together_sentence(ended, expected, is_running=is_running),
         "is_running": is_running,
-        "outcome": "running" if is_running else "partial" if len(found) < expected else _worst(found),
-        "lines": [(one, _title(registry.find(one.action)), run_address(one), _subject_address(one)) for one in found],
+        "outcome": "running" if is_running else "partial" if len(ended) < expected else _worst(ended),
+        "lines": [(one, _title(registry.find(one.action)), run_address(one), _subject_address(one)) for one in ended],
         "now": now,
     }
     return _page(request, "console/many_runs.html", context)
 
 
-def _together(found: tuple[Result, ...]) -> dict[str, Any]:
+def _together(found: tuple[Result | InProgress, ...]) -> dict[str, Any]:
     """Returns title and section of runs of one action; of several ones they are those of a file that was applied."""
     actions = {one.action for one in found}
     if len(actions) > 1:

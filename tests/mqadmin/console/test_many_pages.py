@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from mqadmin.actions import runs
 from mqadmin.actions.many import run_many
 from mqadmin.actions.models import ActionRun
 from mqadmin.audit.models import AuditEntry
@@ -232,6 +234,23 @@ def test_the_page_waits_for_what_is_under_way_and_for_nothing_else(http, brokers
         assert is_refreshed()
         ActionRun.objects.filter(pk=claimed.pk).update(started_at=later - timedelta(minutes=6))
         assert not is_refreshed(), "its process has ended"
+
+
+def test_a_second_click_while_the_first_is_carried_out_leads_to_a_page_that_waits_for_it(http, brokers, monkeypatch):
+    form = hidden(shut(http, ["orders"]))
+    with monkeypatch.context() as first_click:
+        first_click.setattr(runs, "finish", Mock(side_effect=SystemExit))
+        with pytest.raises(SystemExit):
+            http.post(PAGE, form)
+    address = http.post(PAGE, form)["Location"]
+    page = http.get(address)
+    assert "RUNNING 0 of 1 are done so far." in text_of(page)
+    assert b"hx-trigger" in page.content
+    other = Client()
+    other.force_login(make_person("vera", Role.VIEWER))
+    assert other.get(address).status_code == 403
+    ActionRun.objects.update(started_at=timezone.now() - timedelta(minutes=6))
+    assert http.get(address).status_code == 404, "its process has ended"
 
 
 def test_runs_of_one_key_on_several_clusters_are_shown_to_who_may_read_each(http, brokers, now):

@@ -12,6 +12,7 @@ from remoting.wire.names import TIMER_TOPIC
 from remoting.wire.recall_handle import RecallHandle
 from tests.support.broker_parts import BrokerParts, save_topic
 from tests.support.stores import START_MS, read_queue
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -82,3 +83,14 @@ async def test_recall_is_forbidden_where_it_is_switched_off(parts):
     answer = recall(parts)
 
     assert (answer.code, answer.remark) == (ResponseCode.NO_PERMISSION, "recall failed, operation is forbidden")
+
+
+async def test_a_recall_whose_marker_is_flushed_late_is_answered_as_done(parts, monkeypatch):
+    monkeypatch.setattr("broker.engine.sending.flush_waiting.FLUSH_TIMEOUT_S", 0.02)
+    monkeypatch.setattr(parts.store, "when_flushed", lambda end, callback: None)
+    recall(parts)
+    await eventually(lambda: parts.wire.sent)
+
+    (answer,) = parts.wire.sent
+    assert (answer.code, answer.ext_fields) == (ResponseCode.SUCCESS, {"msgId": "K1", "MSG_REGION": "DefaultRegion"})
+    assert len(read_queue(parts.store, TIMER_TOPIC)) == 1
