@@ -33,7 +33,7 @@ ROUNDS = 20 if os.environ.get("TORTURE") else 3
 SENDERS = 24
 TOPIC = "orders"
 # A kill is heard of at once; before it, a busy disk is no reason to give up.
-SEND_TIMEOUT_MS = 60_000
+ANSWER_WITHIN_MS = 60_000
 
 
 class Load:
@@ -47,7 +47,7 @@ class Load:
     async def run(self, broker: OurBroker, seconds: float) -> None:
         """Sends until the broker is killed, `seconds` after the first answer, and everybody has heard of it."""
         before = len(self.acknowledged)
-        producer = Producer(broker.namesrv, "sellers", retries=0, timeout_ms=SEND_TIMEOUT_MS)
+        producer = Producer(broker.namesrv, "sellers", retries=0, timeout_ms=ANSWER_WITHIN_MS)
         await producer.start()
         try:
             senders = [asyncio.create_task(self._send(producer)) for _ in range(SENDERS)]
@@ -74,7 +74,7 @@ async def read_all(broker: OurBroker) -> dict[bytes, tuple[int, int]]:
     """Every message as a tool reads it: body to (queue id, queue offset)."""
     connections = Connections()
     try:
-        edges = await Admin(connections).topics.stats(broker.broker, TOPIC)
+        edges = await Admin(connections, timeout_ms=ANSWER_WITHIN_MS).topics.stats(broker.broker, TOPIC)
         messages: list[StoredMessage] = []
         for queue, edge in edges.items():
             messages += await _read_queue(connections, broker.broker, queue.queue_id, edge.max_offset)
@@ -103,7 +103,7 @@ async def _read_queue(connections: Connections, address: str, queue_id: int, end
         request = Command(
             code=RequestCode.PULL_MESSAGE, ext_fields={name: str(field) for name, field in fields.items()}
         )
-        answer = await connections.request(address, request)
+        answer = await connections.request(address, request, ANSWER_WITHIN_MS)
         assert answer.code == ResponseCode.SUCCESS, answer.remark
         messages += decode_messages(answer.body)
     return messages

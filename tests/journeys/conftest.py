@@ -23,6 +23,19 @@ from tests.support.parallel import ENDING, Uses
 Cluster: TypeAlias = OurBroker | ApacheRocketMQ
 _numbers = itertools.count(1)
 
+# A broker of a busy machine stands still for longer than the console and a member wait for its answer.
+ANSWER_WITHIN_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _patient_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the console's and our members' requests wait for an answer: what becomes of late ones has tests of its own.
+
+    Of those that this process makes.
+    """
+    monkeypatch.setattr("mqadmin.observing.gateway.gateway.REQUEST_TIMEOUT_S", ANSWER_WITHIN_S)
+    monkeypatch.setattr("consumer.engine.brokers.SEND_BACK_TIMEOUT_MS", int(ANSWER_WITHIN_S * 1000))
+
 
 @pytest.fixture(scope="session")
 def with_brokers(pytestconfig: pytest.Config) -> ExitStack:

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import django
+from django.conf import settings
 
+# What is published while Redis stands still is lost by intent, and a story's step would never be seen.
+settings.CACHES["default"]["OPTIONS"] = {"socket_timeout": 60}
 django.setup()
 
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model  # noqa: E402
