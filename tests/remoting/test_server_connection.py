@@ -143,9 +143,9 @@ async def test_a_peer_that_does_not_read_is_cut_when_it_has_far_more_to_read(cap
 async def test_a_peer_that_reads_nothing_is_cut_after_a_while_and_one_that_reads_a_little_is_not() -> None:
     pipe = Pipe(Recorder(), Recorder(), limits=ConnectionLimits(write_buffer_bytes_max=1000))
     pipe.to_client.hold()
+    now_s = asyncio.get_running_loop().time()
     pipe.server.requester.send_oneway(Command(code=40, body=bytes(5000)))
     await eventually(lambda: pipe.server.is_write_paused)
-    now_s = asyncio.get_running_loop().time()
     pipe.server.cut_if_stuck(now_s + SLOW_READER_TIMEOUT_S - 1)
     assert pipe.server.is_open
     del pipe.to_client.in_flight[:100]

@@ -27,6 +27,7 @@ from remoting.wire.headers.pull import PullMessageHeader, PullMessageResponseHea
 from remoting.wire.headers.typed import read_header, write_header
 from remoting.wire.headers.watch import WatchHeader, WatchResponseHeader
 from remoting.wire.stored_message import StoredMessage, encode_message
+from tests.support.waiting import WITHIN_S
 
 CLUSTER_NAME = "DefaultCluster"
 BROKER_NAME = "broker-a"
@@ -204,7 +205,7 @@ class ScriptedBroker:
 
     def _call(self, make: Callable[[], object]) -> object:
         """Runs `make()`'s coroutine on the broker's thread."""
-        return asyncio.run_coroutine_threadsafe(make(), self._loop).result(5)  # type: ignore[arg-type]
+        return asyncio.run_coroutine_threadsafe(make(), self._loop).result(WITHIN_S)  # type: ignore[arg-type]
 
 
 def empty_body(address: str = "127.0.0.1:1", name: str = BROKER_NAME) -> WatchBody:

@@ -39,7 +39,7 @@ def test_fifty_clusters_are_followed_and_idle_they_cost_one_waiting_request_each
             # Each of these threads has a connection to the database.
             names_of_threads = [thread.name for thread in threading.enumerate()]
             assert sum(name.startswith("follow") for name in names_of_threads) <= SHARED_COUNT + 1
-            assert Cluster.objects.get(name="away").state == "unreachable"
+            wait_until(lambda: Cluster.objects.get(name="away").state == "unreachable", what="the one that is away")
             Cluster.objects.filter(name="shop-7").delete()
             more = empty_body()
             more.topics = [TopicConfig(topic_name="refunds")]

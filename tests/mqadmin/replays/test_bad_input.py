@@ -140,7 +140,7 @@ def test_a_topic_that_may_not_be_written_to_is_named_before_and_under_the_replay
         words_of(job).values()
     )
     # Shut while it runs: the broker itself refuses.
-    make_dead(there, 6, open_)
+    make_dead(there, 12, open_)
     late = make_job(there, rate_per_s=1, skips_replayed=True)
     drive_until(late, lambda job: job.sent_count > 0)
     set_topic(broker, open_, PERM_READ)
@@ -163,7 +163,7 @@ def test_a_broker_that_is_gone_half_way_costs_waiting_and_no_message(own: OurBro
     cluster = seed.make_cluster("there", now=now, namesrv=own.namesrv)
     seed.make_broker(cluster, "broker-a", now=now, address=own.broker)
     set_topic(own, "orders")
-    dead = make_dead(cluster, 30, "orders")
+    dead = make_dead(cluster, 60, "orders")
     job = make_job(cluster, rate_per_s=5)
     drive_until(job, lambda job: job.sent_count > 0)
     own.kill()
@@ -172,10 +172,10 @@ def test_a_broker_that_is_gone_half_way_costs_waiting_and_no_message(own: OurBro
     assert job.state == JobState.RUNNING
     assert job.problem
     counts = states(job)
-    assert counts["sent"] + counts["waiting"] + counts["sending"] == 30
+    assert counts["sent"] + counts["waiting"] + counts["sending"] == 60
     own.start()
     ReplayJob.objects.filter(pk=job.pk).update(rate_per_s=1000)
-    assert states(finish(job)) == {"sent": 30}
+    assert states(finish(job)) == {"sent": 60}
     assert sorted(bodies(own, "orders")) == sorted(one.message_id for one in dead)
 
 

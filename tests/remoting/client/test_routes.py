@@ -74,6 +74,7 @@ async def test_a_topic_that_does_not_exist_yet_is_sent_to_where_the_template_liv
     routes: Routes, table: Table, namesrv: AnsweringServer
 ) -> None:
     table[AUTO_CREATE_TOPIC] = route_to(("a", "10.0.0.1:10911"), queues=8, perm=7)
+    routes.config = ClientConfig(route_expired_age_s=3600)
     queues = await routes.publish_queues("new")
     assert [(queue.topic, queue.queue_id) for queue in queues] == [("new", number) for number in range(4)]
     asked = len(namesrv.asked)
@@ -157,6 +158,7 @@ async def test_a_route_stays_when_a_fresh_name_server_does_not_know_it_yet(
 async def test_an_expired_route_is_requested_again_but_not_more_than_once_a_second(
     routes: Routes, namesrv: AnsweringServer
 ) -> None:
+    routes.config = ClientConfig(route_expired_age_s=3600)
     await routes.get("orders")
     routes.expire("orders")
     await routes.publish_queues("orders")
