@@ -30,6 +30,7 @@ from tests.journeys.answer_cases import (
     consumer_data,
     heartbeat,
     pull,
+    query_message,
     send,
 )
 from tests.support.apache import ApacheRocketMQ
@@ -64,7 +65,14 @@ def both(ours_rocketmq: OurBroker, apache_rocketmq: ApacheRocketMQ) -> Both:
         assert ask(cluster.broker, joined).code == 0
         commit = Command(code=Code.UPDATE_CONSUMER_OFFSET, ext_fields={**QUEUE, **KNOWN, "commitOffset": "1"})
         assert ask(cluster.broker, commit).code == 0
+        wait_until(lambda: are_found(cluster.broker), what="both messages in queue and index")  # noqa: B023 - called at once
     return Both(ours_rocketmq, apache_rocketmq)
+
+
+def are_found(broker: str) -> bool:
+    """Whether the two messages are pulled, and found by their key, which both have."""
+    asked = (pull(), query_message("ABC"), query_message("ABC", _UNIQUE_KEY_QUERY="true"))
+    return all(len(decode_messages(ask(broker, request).body)) >= 2 for request in asked)
 
 
 def shape(answer: Command) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class Shop:
     def __init__(self, run: ScenarioRun) -> None:
         self._run = run
         self.topic, self.group = run.topic(queues=2), run.group()
+        retries = f"%RETRY%{self.group}"
         producer, reader = run.producer(), run.consumer(self.group, self.topic)
         self.producers = run.shared("producer-group")
         run.wait_for_queues(reader, self.topic, 2)
@@ -70,6 +71,11 @@ class Shop:
         run.java.wait_consumed(len(SENT), reader)
         committed = lambda: sum(run.committed(self.group, self.topic).values()) == len(SENT)  # noqa: E731
         wait_until(committed, what="the commits")
+        run.wait_for_queues(reader, retries)
+        wait_until(lambda: {self.topic, retries} <= set(self._topics_of_reader()), what="the commit of the retry queue")
+
+    def _topics_of_reader(self) -> Any:
+        return self._run.java.admin_call("queryTopicsByConsumer", self.group)["topicList"]
 
     def ask(self, method: str, *arguments: Any) -> Any:
         answer = self._run.refusal(lambda: self._run.java.admin_call(method, *arguments))
@@ -105,6 +111,12 @@ def test_the_pages_of_clusters_and_brokers(seen: Seen) -> None:
 def topic_pages(run: ScenarioRun) -> Any:
     shop = Shop(run)
     config = run.java.admin_call("getAllTopicConfig", run.broker, 10_000)["topicConfigTable"]
+
+    def producers() -> Any:
+        """None before the producer's first heartbeat."""
+        answer = shop.ask("examineProducerConnectionInfo", shop.producers, shop.topic)
+        return answer if answer.get("connectionSet") else None
+
     return {
         "listed": shop.topic in run.java.admin("topics"),
         "in the broker's table": without_volatile(run.normalized(config[shop.topic])),
@@ -114,7 +126,7 @@ def topic_pages(run: ScenarioRun) -> Any:
         "read by": shop.ask("queryTopicConsumeByWho", shop.topic),
         "progress of a reader": shop.ask("examineConsumeStats", shop.group, shop.topic),
         "lateness of a reader": shop.ask("queryConsumeTimeSpan", shop.topic, shop.group),
-        "producers": shop.ask("examineProducerConnectionInfo", shop.producers, shop.topic),
+        "producers": wait_until(producers, what="the producer at its broker"),
         "no such topic": [
             shop.ask(method, "nowhere")
             for method in ("examineTopicStats", "examineTopicRouteInfo", "queryTopicConsumeByWho")

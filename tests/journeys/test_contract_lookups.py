@@ -10,12 +10,19 @@ import pytest
 
 from tests.journeys.contract import ScenarioRun, bodies, compares
 from tests.support.java_client import message_queue
+from tests.support.progress import commit_first, committed, told_by_members
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
 Seen = Callable[[], Any]
 EVER = (0, 2**42)
+
+
+def wait_for_queue(run: ScenarioRun, topic: str, count: int) -> None:
+    """Returns when the queue has so many: Apache's broker builds it after it has answered the sender."""
+    there = lambda: run.java.admin_call("maxOffset", message_queue(topic)) == count  # noqa: E731
+    wait_until(there, what=f"{count} in the queue of {topic}")
 
 
 def by_id_and_key(run: ScenarioRun) -> Any:
@@ -35,6 +42,7 @@ def by_id_and_key(run: ScenarioRun) -> Any:
         return run.comparable(found) if "body" in found else found
 
     wait_until(lambda: by_key("alpha") == ["first0", "second0"], what="the index")
+    wait_until(lambda: by_key("alpha", other) == ["elsewhere0"], what="the index of the other topic")
     return {
         "by key of both": by_key("alpha"),
         "by key of one": by_key("gamma-0"),
@@ -75,6 +83,7 @@ def by_time(run: ScenarioRun) -> Any:
         (sent,) = java.send(producer, topic, body="m", first=number)
         moments.append(java.admin_call("viewMessage", topic, sent["offset_msg_id"])["stored_ms"])
         time.sleep(0.05)  # so that no two share a millisecond
+    wait_for_queue(run, topic, 3)
     at, nothing = message_queue(topic), message_queue(empty)
 
     def search(of: Any, moment: int) -> Any:
@@ -116,6 +125,7 @@ def both_boundaries(run: ScenarioRun) -> Any:
         (sent,) = java.send(producer, topic, body="m", first=number)
         moments.append(java.admin_call("viewMessage", topic, sent["offset_msg_id"])["stored_ms"])
         time.sleep(0.05)
+    wait_for_queue(run, topic, 3)
     asked = {
         "long ago": 0,
         "just before the first": moments[0] - 1,
@@ -147,7 +157,10 @@ def whole_topics(run: ScenarioRun) -> Any:
     java.send(producer, topic, body="m", count=3, queue=1, tag="red")
     name = run.consumer(group, topic)
     java.wait_consumed(3, name)
+    commit_first(run.broker, group, topic)
+    wait_until(lambda: told_by_members(run.broker, group, topic) == 3, what="the offsets of what was consumed")
     run.stop(name)
+    wait_until(lambda: committed(run.broker, group, topic, 2) == 3, what="the commits of the stop")
     route = java.admin("route", topic=topic)
     queues = java.admin_call("queryConsumeQueue", run.broker, topic, 1, 0, 8, group)
     return {

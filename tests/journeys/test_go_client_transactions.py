@@ -18,9 +18,15 @@ ASKED_WITHIN_S = 150.0
 def test_transactions_end_as_their_producer_says_at_once_or_when_asked(go: GoClient, fresh: Fresh) -> None:
     topic, sender, name = fresh("go-transactions"), fresh("producer"), fresh("consumer")
     go.producer(sender, transaction=True)
-    for local, checked in (("commit", ""), ("rollback", ""), ("unknown", "commit"), ("unknown", "rollback")):
+
+    def send(local: str, checked: str) -> None:
         go.send(sender, topic, body=f"{local}-{checked}-", properties={"local": local, "checked": checked})
+
+    send("commit", "")
     go.consumer(name, fresh("group"), topic)
+    go.wait_consumed(1, name)
+    for local, checked in (("rollback", ""), ("unknown", "commit"), ("unknown", "rollback")):
+        send(local, checked)
     checks = go.wait_events("checked", 2, sender, within_s=ASKED_WITHIN_S)
     got = go.wait_consumed(2, name)
     go.send(sender, topic, body="last-", properties={"local": "commit", "checked": ""})

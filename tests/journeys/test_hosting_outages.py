@@ -57,6 +57,7 @@ def test_consumption_goes_on_while_a_server_is_away(staged: tuple[RecordingStage
     with Traffic(stage.broker.namesrv, TOPIC) as traffic, stage.worker("loops-1", "loops", 6):
         wait_until(lambda: all(len(stage.running(group)) == 1 for group in GROUPS), what="an instance of each group")
         wait_until(lambda: len(stage.probe.committed("plain", TOPIC)) == 4, what="commits of all queues")
+        wait_until(lambda: all(len(stage.members(group)) == 1 for group in GROUPS), what="one member of each group")
         members = {group: stage.members(group) for group in GROUPS}
         with (
             CommittedOffsets(stage.probe, "plain", TOPIC) as plain,
@@ -69,7 +70,7 @@ def test_consumption_goes_on_while_a_server_is_away(staged: tuple[RecordingStage
             wait_until(lambda: time.monotonic() - away_since_s > AWAY_S, AWAY_S + 5, "the end of the outage")
             sent = list(traffic.sent)
             wait_until(lambda: stage.is_consumed(GROUPS, sent), what="what was sent meanwhile")
-            assert {group: stage.members(group) for group in GROUPS} == members
+            wait_until(lambda: {group: stage.members(group) for group in GROUPS} == members, what="the same members")
             server.start()
             wait_until(lambda: all(len(stage.running(group)) == 1 for group in GROUPS), what="the wanted number")
             stage.want("plain", 2)

@@ -20,6 +20,7 @@ from remoting.client.producer import Producer
 from remoting.wire.bodies.consume_stats import read_committed_offsets
 from tests.support.librocketmq import NativeProcess, require_librocketmq
 from tests.support.our_broker import OurBroker
+from tests.support.patience import answered
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.journey, pytest.mark.native]
@@ -43,7 +44,7 @@ class House:
         self._folder = folder
         self._processes: list[NativeProcess] = []
         self._client = ClientInstance(cluster.namesrv)
-        self._admin = Admin(self._client.connections)
+        self._admin = Admin(self._client.connections, timeout_ms=60_000)
         self._producer = Producer(cluster.namesrv, fresh("senders"), instance=self._client, timeout_ms=60_000)
 
     async def __aenter__(self) -> House:
@@ -63,7 +64,7 @@ class House:
         """The bodies."""
         bodies = {f"{word}-{number}" for number in range(count)}
         for body in bodies:
-            await self._producer.send(self.topic, body.encode())
+            await answered(self._producer.send, self.topic, body.encode())
         return bodies
 
     def stream(self) -> NativeProcess:

@@ -111,7 +111,7 @@ def test_a_worker_stops_by_itself_while_it_drives(cluster: Cluster) -> None:
 def test_a_killed_worker_leaves_no_child_that_drives(cluster: Cluster) -> None:
     with cluster.worker("only") as worker:
         wait_until(lambda: cluster.driver)
-        children = [psutil.Process(pid) for pid in children_of(worker)]
+        children = psutil.Process(worker.pid).children(recursive=True)
         worker.kill_main()
 
         gone, alive = psutil.wait_procs(children, timeout=60)

@@ -8,6 +8,7 @@ import uuid
 from types import TracebackType
 
 from remoting.client.producer import Producer
+from tests.support.patience import answered
 from tests.support.waiting import WITHIN_S
 
 
@@ -42,7 +43,7 @@ class Traffic:
         try:
             while not self._ended.is_set():
                 body = f"{self._name}-{len(self.sent)}"
-                await producer.send(self._topic, body.encode())
+                await answered(producer.send, self._topic, body.encode())
                 self.sent.append(body)
                 self._first.set()
                 await asyncio.sleep(0.01)

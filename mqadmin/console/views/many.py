@@ -143,7 +143,7 @@ def many_runs(request: HttpRequest, batch: uuid.UUID) -> HttpResponse:
     expected = max(asked_for, len(ended) + len(claimed))
     # What is missing without a run under way never comes: its process has ended.
     is_running = bool(claimed) or (len(ended) < expected and now - max(one.at for one in ended) < NEXT_BEGINS_WITHIN)
-    first = (*ended, *claimed)[0]
+    first: Result | InProgress = ended[0] if ended else claimed[0]
     context = {
         "here": first.cluster,
         **_together((*ended, *claimed)),
