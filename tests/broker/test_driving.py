@@ -92,7 +92,8 @@ async def test_driver_waits_for_a_name_server_that_is_not_there_yet(tmp_path, as
             await drives(asking, runtime, "one")
 
 
-async def test_standby_takes_over_at_once_when_the_driver_closes(tmp_path, asking):
+async def test_standby_takes_over_at_once_when_the_driver_closes(tmp_path, asking, monkeypatch):
+    monkeypatch.setattr("broker.engine.schedule.driver.LEASE_MS", 30_000)
     async with broker(tmp_path / "store") as runtime:
         async with driver(namesrv_of(runtime), "one"):
             await drives(asking, runtime, "one")

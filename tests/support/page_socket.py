@@ -22,6 +22,10 @@ class PageSocket(ApplicationCommunicator):
         """The application's next event. Raises TimeoutError after `timeout` seconds."""
         return await super().receive_output(timeout)
 
+    async def wait(self, timeout: float = HEARD_WITHIN_S) -> None:  # noqa: ASYNC109 - asgiref's name
+        """Waits for the application's end, for `timeout` seconds, and raises its error."""
+        await super().wait(timeout)
+
     async def connect(self) -> bool:
         """Whether the application accepted it."""
         await self.send_input({"type": "websocket.connect"})

@@ -114,7 +114,8 @@ async def test_an_instance_that_nobody_takes_over_in_time_or_whose_worker_shuts_
     assert instance.consumer.steps == ["start", "stop"]
 
 
-async def test_sigterm_to_the_whole_process_group_hands_over_too() -> None:
+async def test_sigterm_to_the_whole_process_group_hands_over_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("consumer.hosting.instance.WORKER_HEARS_WITHIN_S", 60)
     instance = Instance()
     await eventually(lambda: "heartbeat" in instance.row.steps)
     instance.terminated.set()

@@ -136,12 +136,12 @@ def test_a_process_that_dies_sends_no_line_twice(
 
 def test_a_file_that_is_removed_under_the_job_is_said(broker: OurBroker, there: Cluster, topic: str) -> None:
     make_dead(there, 1, topic)
-    file = take(there, *({"group": "billing", "origin_topic": topic, "body": f"b{n}"} for n in range(6)))
+    file = take(there, *({"group": "billing", "origin_topic": topic, "body": f"b{n}"} for n in range(60)))
     job = make_job(there, selection={"file": file.pk}, rate_per_s=1)
     drive_until(job, lambda job: job.sent_count > 0)
     remove(file)
     counts = states(finish(job))
-    assert counts["sent"] + counts["skipped"] == 6
+    assert counts["sent"] + counts["skipped"] == 60
     words = set(ReplayEntry.objects.filter(job=job, state="skipped").values_list("words", flat=True))
     assert words == {"the file that it is in was removed meanwhile"}
     assert len(bodies(broker, topic)) == counts["sent"]

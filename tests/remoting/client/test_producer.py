@@ -165,13 +165,17 @@ async def test_a_dead_broker_is_passed_over(broker: Broker, table: Table, produc
     assert {result.queue.broker_name for result in results} == {"a"}
 
 
-async def test_a_broker_that_restarts_meanwhile_gets_the_message(broker: Broker, producer: Producer) -> None:
+async def test_a_broker_that_restarts_meanwhile_gets_the_message(broker: Broker, namesrv: AnsweringServer) -> None:
+    # As many attempts as a busy machine has time for before the broker is back.
+    producer = Producer(namesrv.address, "senders", retries=10_000, pauses_s=(0.01,), timeout_ms=60_000)
+    await producer.start()
     await producer.send("orders", b"x")
     await broker.stop()
     sending = asyncio.create_task(producer.send("orders", b"y"))
     await asyncio.sleep(0.05)
     await broker.start()
     assert (await sending).status is SendStatus.SEND_OK
+    await producer.close()
 
 
 async def test_a_broker_that_moved_is_found_by_its_new_address(
