@@ -27,6 +27,7 @@ GROUP = "bookings"
 def broker(settings: Any) -> Iterator[BrokerThread]:
     with BrokerThread() as thread:
         settings.MQADMIN_NAMESRV = thread.broker.namesrv
+        settings.CONSUMER_PRODUCER = {"timeout_ms": 60_000}
         thread.broker.faults[END] = lambda request: response(request, ResponseCode.SUCCESS)
         thread.call(thread.broker.create_topic, "orders", 1)
         yield thread

@@ -15,13 +15,14 @@ from tests.support.faulty_files import UnflushedFiles
 from tests.support.waiting import wait_until
 
 START_MS = 1_700_000_000_000
-# Small, so that tests cross segments and queue files; a checkpoint only at opening and closing.
+# Small, so that tests cross segments and queue files; a checkpoint only at opening and closing, and always there.
 SMALL = StoreConfig(
     segment_bytes=16_384,
     queue_file_entries=32,
     flush="async",
     checkpoint_bytes=1 << 60,
     checkpoint_interval_ms=1 << 60,
+    close_flush_max_s=600.0,
 )
 
 

@@ -12,6 +12,7 @@ from consumer.engine.consume_trace import ConsumeTrace
 from consumer.engine.listening import Listener
 from consumer.engine.message import Message
 from consumer.engine.outcomes import Later
+from remoting.client import trace
 from remoting.wire.bodies.trace import SUB_AFTER, SUB_BEFORE, ConsumeOutcome, TraceRecord, read_trace
 from remoting.wire.names import TRACE_TOPIC
 from tests.support.memory_broker import MemoryBroker
@@ -28,8 +29,10 @@ def records(broker: MemoryBroker) -> list[TraceRecord]:
 
 @pytest.mark.parametrize("is_async", [True, False], ids=["async", "sync"])
 async def test_each_call_leaves_two_records_with_one_request_id(
-    broker: MemoryBroker, members: Members, is_async: bool
+    broker: MemoryBroker, members: Members, is_async: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    limits = trace.TraceLimits(send_timeout_ms=60_000, close_timeout_s=60)
+    monkeypatch.setattr(trace, "TraceLimits", lambda: limits)
     broker.create_topic(TRACE_TOPIC, 1)
     seen: list[str] = []
 

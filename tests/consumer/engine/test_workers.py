@@ -116,7 +116,7 @@ async def test_what_has_not_begun_can_be_discarded(kind: str) -> None:
 
     async def alisten(message: object) -> None:
         began.append(message)
-        await asyncio.to_thread(may_end.wait, 5)
+        await asyncio.to_thread(may_end.wait, 60)
 
     is_async = kind == "tasks"
     workers = make_workers(1, alisten if is_async else listen, reports, is_async=is_async)

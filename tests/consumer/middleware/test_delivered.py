@@ -86,7 +86,11 @@ def test_a_call_that_follows_upon_another_in_its_thread_is_looked_at_once(closin
     assert closings == [*first, *follows, *later, *first]
 
 
-async def test_around_an_async_listener_they_are_closed_now_and_then_and_after_each_error(closings: list[str]) -> None:
+async def test_around_an_async_listener_they_are_closed_now_and_then_and_after_each_error(
+    closings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "INTERVAL_S", 3600.0)
+
     async def listen(message: Message) -> None:
         closings.append("listens")
         if message.body == b"bad":

@@ -16,6 +16,7 @@ from mqadmin.supervision import fork_server
 from mqadmin.supervision.child import PYTHON_MODULE, Child, ChildSpec
 from mqadmin.supervision.fork_server import READY_TEXT, CannotFork, ForkServer
 from mqadmin.supervision.supervisor import Supervisor
+from tests.support.fork_servers import takes_connections
 from tests.support.lines import Lines
 from tests.support.waiting import eventually
 
@@ -149,7 +150,7 @@ async def test_programs_are_started_anew_while_the_fork_server_is_away_and_forke
         await eventually(lambda: lines.of("a").count("ready") == 2)
         assert "takes longer to start: the fork server is away (No such file or directory)" in lines.of("a")
         os.kill(supervisor.pids()["fork-server"], signal.SIGKILL)
-        await eventually(programs.socket.exists)
+        await eventually(lambda: takes_connections(programs.socket))
         os.kill(supervisor.pids()["b"], signal.SIGKILL)
         await eventually(lambda: lines.of("b").count("ready") == 2)
         heavies = [text.split()[0] for name in "ab" for text in lines.of(name) if "word" in text]
@@ -178,13 +179,14 @@ async def test_a_fork_server_that_does_not_answer_is_waited_for_only_so_long(
     programs: Programs, server: Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = children()
-    monkeypatch.setattr(fork_server, "FORK_WITHIN_S", 0.1)
-    os.kill(server.pid, signal.SIGSTOP)
-    try:
-        with pytest.raises(CannotFork, match=r"did not answer within 0\.1 s"):
-            await ForkServer(programs.socket).fork(("program", "word"), {}, sys.stdout.fileno(), signal.SIGTERM)
-    finally:
-        os.kill(server.pid, signal.SIGCONT)
+    with monkeypatch.context() as patch:
+        patch.setattr(fork_server, "FORK_WITHIN_S", 0.1)
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(CannotFork, match=r"did not answer within 0\.1 s"):
+                await ForkServer(programs.socket).fork(("program", "word"), {}, sys.stdout.fileno(), signal.SIGTERM)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
     child = await started(programs.program(), programs.socket, Lines())
     assert children() == before | {child.pid}, "what was asked for in vain does not run"
     await child.stop()

@@ -13,6 +13,7 @@ import pytest
 
 from mqadmin.supervision import fork_server
 from mqadmin.supervision.fork_server import ForkServer
+from tests.support.fork_servers import takes_connections
 from tests.support.install import ROOT
 from tests.support.waiting import eventually
 
@@ -31,7 +32,7 @@ async def test_a_process_has_its_name_whichever_variables_it_gets(tmp_path: Path
     )
     with (tmp_path / "output").open("wb") as output:
         try:
-            await eventually(socket.exists)
+            await eventually(lambda: takes_connections(socket))
             program = ("http.server", "--bind", "127.0.0.1", "0")
             process = await ForkServer(socket).fork(program, given, output.fileno(), signal.SIGTERM)
             try:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from mqadmin.supervision import child as child_module
 from mqadmin.supervision import parent_death
 from mqadmin.supervision.child import Child, ChildSpec
 from mqadmin.supervision.supervisor import StartFailed, Supervisor
@@ -32,12 +33,13 @@ def spec(name: str, code: str = STAYS, **kwargs: object) -> ChildSpec:
 def is_alive(pid: int) -> bool:
     try:
         status = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return status != "Z"
 
 
-async def test_supervisor_starts_in_order_and_stops_in_the_stated_order() -> None:
+async def test_supervisor_starts_in_order_and_stops_in_the_stated_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_module, "LAST_OUTPUT_S", 60.0)
     lines = Lines()
     code = textwrap.dedent(
         """
@@ -101,7 +103,8 @@ async def test_a_quiet_child_is_heard_only_while_it_is_at_work() -> None:
     assert set(lines.said) == {("redis", "at work")}
 
 
-async def test_supervisor_says_why_a_child_did_not_start() -> None:
+async def test_supervisor_says_why_a_child_did_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_module, "LAST_OUTPUT_S", 60.0)
     supervisor = Supervisor([[spec("broker", "print('port 1 is taken'); raise SystemExit(3)")]], [], Lines())
     with pytest.raises(StartFailed, match=r"broker ended \(exit code 3\)[\s\S]*port 1 is taken"):
         await supervisor.start()

@@ -113,12 +113,16 @@ async def test_a_server_that_was_restarted_is_found_again(server: AnsweringServe
 async def test_a_time_out_names_address_request_and_time_and_spares_a_connection_that_is_alive(
     server: AnsweringServer, connections: Connections
 ) -> None:
-    connections.config = ClientConfig(silent_s=2.0)
+    connections.config = ClientConfig(silent_s=600)
     server.answers[RequestCode.PULL_MESSAGE] = lambda *_: None
     pull = Command(code=RequestCode.PULL_MESSAGE)
+    connection = await connections.get(server.address, 60_000)
     waiting = asyncio.create_task(connections.request(server.address, pull, 2500))
+    await eventually(lambda: server.asked)
+    # As if nothing had come for as long as a connection may be silent; what comes from here on is the beats' answers.
+    connection.last_active_s -= connections.config.silent_s
     while not waiting.done():
-        await connections.request(server.address, beat())
+        await connections.request(server.address, beat(), 60_000)
         await asyncio.sleep(0.02)
     with pytest.raises(RequestTimedOut, match=f"{server.address} did not answer PULL_MESSAGE within 2500 ms"):
         await waiting
@@ -130,12 +134,13 @@ async def test_a_time_out_names_address_request_and_time_and_spares_a_connection
 async def test_a_time_out_ends_a_connection_on_which_nothing_comes(
     server: AnsweringServer, connections: Connections
 ) -> None:
-    connections.config = ClientConfig(silent_s=2.0)
+    connections.config = ClientConfig(silent_s=600)
     server.answers[RequestCode.PULL_MESSAGE] = lambda *_: None
     await connections.request(server.address, beat())
     with pytest.raises(RequestTimedOut):
         await connections.request(server.address, Command(code=RequestCode.PULL_MESSAGE), 50)
     assert connections.is_open(server.address)
+    connections.config = ClientConfig(silent_s=2.0)
     with pytest.raises(RequestTimedOut):
         await connections.request(server.address, Command(code=RequestCode.PULL_MESSAGE), 2000)
     assert not connections.is_open(server.address)
@@ -154,13 +159,14 @@ async def test_go_away_is_followed_by_one_more_try_on_a_new_connection(
     server: AnsweringServer, connections: Connections
 ) -> None:
     """A stopping 5.x server says so; nothing was done yet."""
+    connections.config = ClientConfig(silent_s=600)
     parked: list[tuple[Connection, Command]] = []
     server.answers[RequestCode.PULL_MESSAGE] = lambda connection, request: parked.append((connection, request))
-    pull = asyncio.create_task(connections.request(server.address, Command(code=RequestCode.PULL_MESSAGE)))
+    pull = asyncio.create_task(connections.request(server.address, Command(code=RequestCode.PULL_MESSAGE), 60_000))
     await eventually(lambda: parked)
     codes = iter([ResponseCode.GO_AWAY, ResponseCode.SUCCESS])
     server.answers[RequestCode.HEART_BEAT] = lambda _, request: response(request, next(codes))
-    assert (await connections.request(server.address, beat())).code == 0
+    assert (await connections.request(server.address, beat(), 60_000)).code == 0
     assert server.made == 2
     connection, request = parked[0]
     connection.send(response(request, 19))
@@ -254,12 +260,14 @@ async def test_requests_of_the_connected_callback_arrive_before_the_first_reques
 async def test_an_idle_connection_is_closed_without_being_called_lost(
     server: AnsweringServer, connections: Connections
 ) -> None:
-    connections.config = ClientConfig(idle_close_s=0.05, idle_scan_interval_s=0.02)
+    connections.config = ClientConfig(idle_scan_interval_s=0.02)
     lost: list[str] = []
     connections.connection_lost = lost.append
     await connections.request(server.address, beat())
+    connections.config = ClientConfig(idle_close_s=0.05, idle_scan_interval_s=0.02)
     await eventually(lambda: not connections.is_open(server.address))
     assert lost == []
+    connections.config = ClientConfig()
     assert (await connections.request(server.address, beat())).code == 0
 
 
@@ -267,8 +275,10 @@ async def test_an_idle_connection_is_closed_without_being_called_lost(
 async def test_a_connection_with_a_parked_request_is_not_idle(
     server: AnsweringServer, connections: Connections
 ) -> None:
-    connections.config = ClientConfig(idle_close_s=0.02, idle_scan_interval_s=0.01, silent_s=10.0)
+    connections.config = ClientConfig(idle_scan_interval_s=0.01)
     server.answers[RequestCode.PULL_MESSAGE] = lambda *_: None
+    await connections.get(server.address, 60_000)
+    connections.config = ClientConfig(idle_close_s=0.02, idle_scan_interval_s=0.01, silent_s=10.0)
     with pytest.raises(RequestTimedOut):
         await connections.request(server.address, Command(code=RequestCode.PULL_MESSAGE), 1000)
     assert server.made == 1
@@ -317,6 +327,7 @@ async def test_senders_wait_for_a_server_that_does_not_read(
     loop = asyncio.get_running_loop()
     listening = await loop.create_server(Deaf, "127.0.0.1", 0)
     address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    await connections.get(address, 60_000)
     body = bytes(4_000_000)
     sends = [connections.oneway(address, Command(code=10, body=body), 300) for _ in range(20)]
     results = await asyncio.gather(*sends, return_exceptions=True)

@@ -74,7 +74,7 @@ async def broker() -> AsyncIterator[Broker]:
 
 @pytest_asyncio.fixture
 async def producer(broker: Broker) -> AsyncIterator[Producer]:
-    producer = Producer(broker.address, "askers", timeout_ms=3000)
+    producer = Producer(broker.address, "askers", timeout_ms=60_000)
     await producer.start()
     yield producer
     await producer.close()
@@ -86,7 +86,7 @@ async def test_requests_get_their_own_replies(broker: Broker, producer: Producer
     assert (replies[0].id, replies[0].topic, replies[0].born_ms, replies[0].queue) == ("R1", "c_REPLY_TOPIC", 17, None)
     asked = [decode_properties(request.ext_fields["i"]) for request in broker.of_code(SEND)]
     assert len({one["CORRELATION_ID"] for one in asked}) == 20
-    assert {(one["REPLY_TO_CLIENT"], one["TTL"]) for one in asked} == {(producer.instance.client_id, "3000")}
+    assert {(one["REPLY_TO_CLIENT"], one["TTL"]) for one in asked} == {(producer.instance.client_id, "60000")}
     await eventually(lambda: [each.code for each in broker.pushed] == [ResponseCode.SUCCESS] * 20)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -17,6 +18,9 @@ from remoting.wire.compression import decompress
 from remoting.wire.names import TRACE_TOPIC
 from tests.support.memory_broker import MemoryBroker
 from tests.support.waiting import eventually
+
+# Records leave when they are enough or the client closes, and however long a busy machine takes for them.
+PATIENT = TraceLimits(flush_interval_s=600, close_timeout_s=60, send_timeout_ms=60_000)
 
 
 @pytest_asyncio.fixture
@@ -55,7 +59,7 @@ def hang(request: Command) -> Command | None:
 async def test_each_stored_message_is_traced_with_its_place_and_found_by_its_id_and_keys(
     broker: MemoryBroker, instance: ClientInstance
 ) -> None:
-    trace = TraceDispatcher(instance)
+    trace = TraceDispatcher(instance, limits=PATIENT)
     producer = Producer((), "senders", instance=instance, trace=trace.record)
     await trace.start()
     await producer.start()
@@ -107,7 +111,7 @@ async def test_a_broker_that_traces_nothing_gets_no_trace(broker: MemoryBroker, 
 async def test_records_leave_together_and_after_the_interval_at_the_latest(
     broker: MemoryBroker, instance: ClientInstance
 ) -> None:
-    trace = TraceDispatcher(instance, limits=TraceLimits(records_max=10, flush_interval_s=0.05))
+    trace = TraceDispatcher(instance, limits=replace(PATIENT, records_max=10, flush_interval_s=0.05))
     await trace.start()
     trace.record(*records(25))
     await eventually(lambda: len(traced(broker)) == 25)
@@ -122,7 +126,7 @@ async def test_records_leave_together_and_after_the_interval_at_the_latest(
 async def test_one_message_holds_no_more_than_its_bytes_and_keys(
     broker: MemoryBroker, instance: ClientInstance
 ) -> None:
-    for limits in (TraceLimits(bytes_max=100), TraceLimits(keys_chars_max=20)):
+    for limits in (replace(PATIENT, bytes_max=100), replace(PATIENT, keys_chars_max=20)):
         before = len(broker.queues[next(queue for queue in broker.queues if queue.topic == TRACE_TOPIC)])
         trace = TraceDispatcher(instance, limits=limits)
         trace.record(*records(4, keys="ten-chars!"))

@@ -38,7 +38,7 @@ async def broker() -> AsyncIterator[AnsweringServer]:
 
 @pytest_asyncio.fixture
 async def producer(broker: AnsweringServer) -> AsyncIterator[Producer]:
-    producer = Producer(broker.address, "billing")
+    producer = Producer(broker.address, "billing", timeout_ms=60_000)
     await producer.start()
     yield producer
     await producer.close()

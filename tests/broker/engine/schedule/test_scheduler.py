@@ -60,7 +60,9 @@ class ListHandler:
 class Asked:
     """One lease request and, when it has come, its answer."""
 
-    def __init__(self, scheduler: Scheduler, driver: str, epoch: int = 0, wait_ms: int = 0, lease_ms: int = 2_000):
+    def __init__(
+        self, scheduler: Scheduler, driver: str, epoch: int = 0, wait_ms: int = 0, lease_ms: int = LONG_LEASE_MS
+    ):
         self.answer = None
         scheduler.ask(LeaseRequest(driver, epoch, lease_ms, wait_ms), self.set)
 
@@ -89,11 +91,12 @@ async def scheduler(handler, told):
 
 async def test_scheduler_grants_the_lease_at_once_with_the_agenda(scheduler, handler):
     handler.dues = [clock() + LONG_MS]
+    before_ms = clock()
     asked = Asked(scheduler, "a", wait_ms=LONG_MS)
 
     assert asked.answer.granted
     assert [entry.key for entry in asked.answer.agenda] == ["k"]
-    assert abs(asked.answer.broker_now_ms - clock()) < 1_000
+    assert before_ms <= asked.answer.broker_now_ms <= clock()
 
 
 async def test_scheduler_holds_a_renewal_until_its_wait_is_over(scheduler):
@@ -110,7 +113,7 @@ async def test_scheduler_holds_a_renewal_until_its_wait_is_over(scheduler):
 async def test_scheduler_answers_a_held_renewal_when_something_falls_due(scheduler, handler):
     epoch = Asked(scheduler, "a").answer.epoch
     handler.dues = [clock() + 50]
-    asked = Asked(scheduler, "a", epoch, wait_ms=LONG_WAIT_MS, lease_ms=LONG_LEASE_MS)
+    asked = Asked(scheduler, "a", epoch, wait_ms=LONG_WAIT_MS)
 
     await eventually(lambda: asked.answer)
     assert asked.answer.agenda[0].next_due_ms <= clock()
@@ -118,7 +121,7 @@ async def test_scheduler_answers_a_held_renewal_when_something_falls_due(schedul
 
 async def test_scheduler_wakes_a_held_renewal_for_what_came_in_meanwhile(scheduler, handler):
     epoch = Asked(scheduler, "a").answer.epoch
-    asked = Asked(scheduler, "a", epoch, wait_ms=LONG_WAIT_MS, lease_ms=LONG_LEASE_MS)
+    asked = Asked(scheduler, "a", epoch, wait_ms=LONG_WAIT_MS)
     await asyncio.sleep(0)
     handler.dues = [clock() + 20]
     scheduler.reschedule()
@@ -131,7 +134,7 @@ async def test_scheduler_answers_at_once_what_is_due_already(scheduler, handler)
     epoch = Asked(scheduler, "a").answer.epoch
     handler.dues = [clock() - 1]
 
-    assert Asked(scheduler, "a", epoch, wait_ms=900).answer.granted
+    assert Asked(scheduler, "a", epoch, wait_ms=LONG_WAIT_MS).answer.granted
 
 
 async def test_scheduler_refuses_a_second_driver_and_names_the_first(scheduler):
@@ -143,7 +146,7 @@ async def test_scheduler_refuses_a_second_driver_and_names_the_first(scheduler):
 
 async def test_scheduler_gives_the_lease_to_a_standby_when_the_holder_is_gone(scheduler):
     epoch = Asked(scheduler, "a").answer.epoch
-    standby = Asked(scheduler, "b", wait_ms=900)
+    standby = Asked(scheduler, "b", wait_ms=LONG_WAIT_MS)
     assert standby.answer is None
 
     scheduler.release(epoch)
@@ -153,7 +156,7 @@ async def test_scheduler_gives_the_lease_to_a_standby_when_the_holder_is_gone(sc
 
 async def test_scheduler_gives_the_lease_to_a_standby_when_it_runs_out(scheduler):
     Asked(scheduler, "a", lease_ms=200)
-    standby = Asked(scheduler, "b", wait_ms=LONG_WAIT_MS, lease_ms=LONG_LEASE_MS)
+    standby = Asked(scheduler, "b", wait_ms=LONG_WAIT_MS)
     assert standby.answer is None
 
     await eventually(lambda: standby.answer)
@@ -162,7 +165,7 @@ async def test_scheduler_gives_the_lease_to_a_standby_when_it_runs_out(scheduler
 
 async def test_scheduler_gives_the_lease_to_one_of_two_standbys(scheduler):
     epoch = Asked(scheduler, "a").answer.epoch
-    first, second = Asked(scheduler, "b", wait_ms=900), Asked(scheduler, "c", wait_ms=900)
+    first, second = (Asked(scheduler, driver, wait_ms=LONG_WAIT_MS) for driver in "bc")
     scheduler.release(epoch)
 
     assert first.answer.granted
@@ -174,7 +177,7 @@ async def test_scheduler_forgets_a_request_whose_driver_is_gone(scheduler):
     epoch = Asked(scheduler, "a").answer.epoch
     answers = []
     answer = answers.append
-    scheduler.ask(LeaseRequest("b", 0, 2_000, 900), answer)
+    scheduler.ask(LeaseRequest("b", 0, LONG_LEASE_MS, LONG_WAIT_MS), answer)
     scheduler.forget(answer)
     scheduler.release(epoch)
 
@@ -275,8 +278,8 @@ async def two_kinds():
     scheduler.stop()
 
 
-@pytest.mark.slow
-async def test_a_carrier_that_raises_is_put_off_and_stops_nobody(two_kinds):
+async def test_a_carrier_that_raises_stops_nobody(two_kinds, monkeypatch):
+    monkeypatch.setattr(due_tasks_module, "BACKOFF_MS", 600_000)
     scheduler, broken, sound = two_kinds
     broken.dues.append(clock())
     scheduler.reschedule()
@@ -287,6 +290,13 @@ async def test_a_carrier_that_raises_is_put_off_and_stops_nobody(two_kinds):
         await eventually(lambda: not sound.dues)
 
     assert len(broken.carried_at) == 1
+
+
+@pytest.mark.slow
+async def test_a_carrier_that_raises_is_put_off(two_kinds):
+    scheduler, broken, _ = two_kinds
+    broken.dues.append(clock())
+    scheduler.reschedule()
     await eventually(lambda: len(broken.carried_at) == 2)
     assert broken.carried_at[1] - broken.carried_at[0] >= due_tasks_module.BACKOFF_MS
 

@@ -136,7 +136,7 @@ async def test_held_pulls_of_one_queue_are_all_resumed(holding, wire):
 
 
 async def test_held_pull_is_resumed_at_its_deadline_the_earliest_first(holding, wire):
-    late, early = holding.pull(wire, wait_s=0.06), holding.pull(wire, queue_id=1, wait_s=0.02)
+    early, late = holding.pull(wire, queue_id=1, wait_s=0.02), holding.pull(wire, wait_s=0.06)
     holding.pulls.hold(late)
     holding.pulls.hold(early)
 
@@ -182,13 +182,16 @@ async def test_held_pulls_are_dropped_with_their_connection(holding, wire):
 
 async def test_held_pull_of_a_peer_that_does_not_read_waits_until_its_deadline(holding, wire):
     wire.is_write_paused = True
-    pull = holding.pull(wire, wait_s=0.05)
-    holding.pulls.hold(pull)
+    holding.pulls.hold(holding.pull(wire))
     holding.append()
     await asyncio.sleep(0.01)
     assert holding.resumed == []
 
+    pull = holding.pull(wire, wait_s=0.05)
+    holding.pulls.hold(pull)
+    holding.append(queue_offset=1)
     await eventually(lambda: holding.resumed == [pull])
+    assert asyncio.get_running_loop().time() >= pull.deadline_s - 0.001
 
 
 async def test_held_pulls_forget_the_answered_ones(holding, wire, monkeypatch):
@@ -235,6 +238,8 @@ async def test_held_pulls_leave_their_queue_at_once_however_many_wait_there(wire
 
 async def test_held_pulls_that_wake_together_let_others_in_between(holding, wire, monkeypatch):
     monkeypatch.setattr(held_pulls_module, "RESUMED_AT_ONCE_MAX", 3)
+    # The time that resuming may take does not pass.
+    monkeypatch.setattr(held_pulls_module, "perf_counter", lambda: 0.0)
     pulls = [holding.pull(wire) for _ in range(7)]
     for pull in pulls:
         holding.pulls.hold(pull)

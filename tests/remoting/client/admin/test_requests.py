@@ -22,10 +22,15 @@ MakeAdmin = Callable[..., Admin]
 
 
 @pytest_asyncio.fixture
-async def make_admin() -> AsyncIterator[MakeAdmin]:
+async def connections() -> AsyncIterator[Connections]:
     connections = Connections()
-    yield lambda **limits: Admin(connections, limits=Limits(**limits))
+    yield connections
     await connections.close()
+
+
+@pytest.fixture
+def make_admin(connections: Connections) -> MakeAdmin:
+    return lambda **limits: Admin(connections, 60_000, limits=Limits(**limits))
 
 
 class HeldAnswers:
@@ -122,14 +127,18 @@ async def test_what_a_server_does_not_know_is_an_error_that_names_code_and_versi
 
 
 @pytest.mark.slow
-async def test_one_call_to_many_keeps_each_ones_answer_or_error(server: AnsweringServer, make_admin: MakeAdmin) -> None:
+async def test_one_call_to_many_keeps_each_ones_answer_or_error(
+    server: AnsweringServer, connections: Connections, make_admin: MakeAdmin
+) -> None:
     admin = make_admin()
     server.answers[RequestCode.GET_MAX_OFFSET] = lambda _, request: response(request, 0, ext_fields={"offset": "5"})
     async with AnsweringServer() as refusing, AnsweringServer() as silent:
         refusing.refuse(RequestCode.GET_MAX_OFFSET, ResponseCode.TOPIC_NOT_EXIST)
         held = HeldAnswers(silent, RequestCode.GET_MAX_OFFSET)
         addresses = [server.address, refusing.address, silent.address, "127.0.0.1:1"]
-        partial = await ask_each(addresses, lambda address: admin.offsets.max(address, "orders", 0), timeout_ms=2000)
+        for address in addresses[:3]:
+            await connections.get(address, 60_000)
+        partial = await ask_each(addresses, lambda address: admin.offsets.max(address, "orders", 0), timeout_ms=10_000)
         assert len(held.held) == 1
     assert partial.answers == {server.address: 5}
     assert {address: type(error) for address, error in partial.errors.items()} == {
