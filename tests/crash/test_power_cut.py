@@ -18,6 +18,7 @@ from broker.engine.store.message_store import MessageStore
 from broker.engine.store.retention import Removal
 from tests.support.faulty_files import OnePlaceFiles, PowerCutFiles
 from tests.support.stores import SMALL, abandon, draft, open_store, read_queue
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.crash
 
@@ -97,6 +98,7 @@ async def test_what_was_flushed_survives_beside_retention(tmp_path: Path, seed: 
             if removal is not None:
                 removal.carry_out()
                 store.retention.finish(removal)
+    await eventually(lambda: {queue_id for queue_id, _ in safe} == set(range(QUEUES)), what="a safe message per queue")
     removal = store.retention.begin()
     if removal is not None:
         _die_within(removal, chance)

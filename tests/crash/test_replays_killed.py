@@ -41,7 +41,7 @@ TOPIC, OTHER = "orders", "refunds"
 # Of the replay that the worker drives: slow enough for all that happens under way, then fast.
 DEPLOYED, SLOWLY, FAST = 2000, 20, 1000
 # Of the replay whose workers are killed: half a second's worth is being sent at any moment.
-TO_GROUP, TO_GROUP_RATE = (100_000, 2000) if IS_LONG else (3000, 300)
+TO_GROUP, TO_GROUP_RATE = (100_000, 2000) if IS_LONG else (3000, 100)
 WITHIN_S = 3600.0 if IS_LONG else 300.0
 ROOT = Path(__file__).parents[2]
 
@@ -195,11 +195,13 @@ def test_a_replay_to_the_group_alone_ends_over_kills_of_its_workers(
     def has_ledger() -> bool:
         return replay.count("SELECT total_count FROM mq_replays_replayjob") > 0
 
-    def has_stored(count: int) -> bool:
-        return stored_count(broker.broker, retries, 1) > count
-
     def is_over() -> bool:
         return replay.count("SELECT state = 'done' FROM mq_replays_replayjob") == 1
+
+    def is_under_way(count: int) -> bool:
+        """Whether more are stored, and some on their way."""
+        is_sending = replay.count("SELECT COUNT(*) FROM mq_replays_replayentry WHERE state = 'sending'") > 0
+        return stored_count(broker.broker, retries, 1) > count and (is_sending or is_over())
 
     with OurBroker(tmp_path / "store") as broker, worker:
         make_topic(broker, TOPIC)
@@ -213,14 +215,14 @@ def test_a_replay_to_the_group_alone_ends_over_kills_of_its_workers(
                 kinds = cycle((worker.kill, kill_what_drives, worker.kill_main))
                 for kill_number, kill in zip(range(1, KILLS + 1), kinds, strict=False):
                     sent = TO_GROUP * kill_number // (KILLS + 1)
-                    kill_when(partial(has_stored, sent), kill)
+                    kill_when(partial(is_under_way, sent), kill)
                 wait_until(is_over, WITHIN_S, "the end of the replay")
             finally:
                 ticks.stop()
+            wait_until(lambda: not any(one.is_running() for one in children), WITHIN_S, "the end of what was killed")
             wait_until(
                 lambda: group.seen_count >= stored_count(broker.broker, retries, 1), WITHIN_S, "what the group sees"
             )
-            wait_until(lambda: not any(one.is_running() for one in children), WITHIN_S, "the end of what was killed")
         told = json.loads(replay.ask("ledger", number))
         lies = stored_places(broker.broker, retries, 1)
         assert (stored(broker), dict(others.seen)) == (0, {})

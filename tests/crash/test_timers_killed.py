@@ -46,10 +46,15 @@ def send_round(address: str, number: int) -> dict[bytes, int]:
         )
         for body, due_ms in dues.items()
     ]
-    recalled = [body for body in dues if int(body) % RECALLED_EVERY == 0]
     answers = ask_at_once(address, sends)
     assert {answer.code for answer in answers} <= STORED
-    handles = {body: answer.ext_fields["recallHandle"] for body, answer in zip(dues, answers, strict=True)}
+    # One that arrived when it was due already has none.
+    handles = {
+        body: handle
+        for body, answer in zip(dues, answers, strict=True)
+        if (handle := answer.ext_fields.get("recallHandle"))
+    }
+    recalled = [body for body in handles if int(body) % RECALLED_EVERY == 0]
     recalls = [
         Command(code=RequestCode.RECALL_MESSAGE, ext_fields={"topic": "late", "recallHandle": handles[body]})
         for body in recalled

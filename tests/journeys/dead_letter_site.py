@@ -84,6 +84,7 @@ def group(broker: OurBroker) -> Iterator[FailingGroup]:
 def standing_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """With a worker; both take longer to start than a broker of each test's own."""
     with Site(tmp_path_factory.mktemp("site"), {"MQADMIN_REPLAY_APPROVAL": "mended"}) as site, site.worker("jobs"):
+        site.carry_out("beat_drives_replays")
         yield site
 
 
@@ -129,8 +130,14 @@ def carry_out(page: Page, words: Words, **fields: str) -> None:
         else:
             page.locator(f"#ask [name={name}]:not([type=hidden])").fill(value)
     if page.locator("#ask button[type=submit]").count():
-        page.locator("#ask button[type=submit]").click()
+        ask(page)
     confirm(page, words)
+
+
+def ask(page: Page) -> None:
+    """Sends the form and waits for its page: the one before may have a preview, too, of what stood in the form then."""
+    with page.expect_navigation():
+        page.locator("#ask button[type=submit]").click()
 
 
 def confirm(page: Page, words: Words) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from remoting.client.producer import Producer
 from tests.support.children import Child
+from tests.support.patience import answered
 from tests.support.refusing import GROUP, TOPIC
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,6 @@ async def _send(namesrv: str) -> str:
     producer = Producer(namesrv, "refused", timeout_ms=60_000)
     await producer.start()
     try:
-        return (await producer.send(TOPIC, BODY.encode(), tags=TAGS, keys=KEYS)).message_id
+        return (await answered(producer.send, TOPIC, BODY.encode(), tags=TAGS, keys=KEYS)).message_id
     finally:
         await producer.close()

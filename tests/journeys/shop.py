@@ -15,6 +15,7 @@ from remoting.client.instance import ClientInstance
 from remoting.client.producer import Producer
 from tests.support.apache import ApacheRocketMQ
 from tests.support.our_broker import OurBroker
+from tests.support.patience import answered
 
 # What a topic gets that is made by its first message.
 QUEUE_COUNT = 4
@@ -30,7 +31,7 @@ class Shop:
         self.topic = topic
         self.group = group
         self.client = ClientInstance(cluster.namesrv)
-        self.admin = Admin(self.client.connections)
+        self.admin = Admin(self.client.connections, timeout_ms=60_000)
         self.producer = Producer(cluster.namesrv, "shop", instance=self.client, timeout_ms=60_000)
         self._members: list[PushConsumer] = []
 
@@ -69,7 +70,7 @@ class Shop:
 
     async def send(self, *bodies: str, tags: str | None = None, properties: Mapping[str, str] | None = None) -> None:
         for body in bodies:
-            await self.producer.send(self.topic, body.encode(), tags=tags, properties=properties or {})
+            await answered(self.producer.send, self.topic, body.encode(), tags=tags, properties=properties or {})
 
     def queues(self, member: PushConsumer) -> set[int]:
         return {queue.queue_id for queue in member.queues if queue.topic == self.topic}

@@ -35,6 +35,7 @@ from remoting.wire.versions import version_name
 from tests.support.apache import BROKER_NAME, CLUSTER, ApacheRocketMQ
 from tests.support.java import OLD_APACHE_VERSION
 from tests.support.our_broker import OurBroker
+from tests.support.patience import answered
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.journey]
@@ -72,7 +73,7 @@ class House:
         queue = MessageQueue(topic, BROKER_NAME, 0)
         begun = await self.admin.offsets.max(self.broker, topic, 0)
         sent = [
-            await self.producer.send(topic, f"body {number}".encode(), queue=queue, **fields)  # type: ignore[arg-type]
+            await answered(self.producer.send, topic, f"body {number}".encode(), queue=queue, **fields)  # type: ignore[arg-type]
             for number in range(count)
         ]
         await eventually(lambda: self._reached(topic, begun + count))
@@ -82,12 +83,15 @@ class House:
         """This process is a member of the group from now on, until `leave`."""
         subscription = SubscriptionData(topic=topic, sub_string="*", sub_version=1)
         entry = ConsumerData(group_name=group, subscription_data_set=[subscription])
-        await self.instance.routes.get(topic)
+        await answered(self.instance.routes.get, topic)
         self.instance.heartbeats.add_consumer(group, lambda: entry)
-        assert await self.instance.heartbeats.send_now() == {self.broker}
+        await eventually(self._is_heard)
 
     async def leave(self, group: str) -> None:
         await self.instance.heartbeats.remove_consumer(group)
+
+    async def _is_heard(self) -> bool:
+        return await self.instance.heartbeats.send_now() == {self.broker}
 
     async def _is_routed(self, topic: str) -> bool:
         return topic in await self.admin.cluster.topics(self.namesrv)
@@ -288,20 +292,35 @@ async def test_members_are_seen_and_answer_through_the_broker(house: House) -> N
     assert (told.queues[queue].commit_offset, told.jstack) == (5, "main")
     partial = await clients.running_infos(house.broker, group, [me, "nobody@1"])
     assert (list(partial.answers), list(partial.errors)) == ([me], ["nobody@1"])
-    assert await clients.progress(house.broker, group, topic, me) == {me: {queue: 7}}
+
+    async def is_progress_told() -> bool:
+        return await clients.progress(house.broker, group, topic, me) == {me: {queue: 7}}
+
+    await eventually(is_progress_told)
     result = await clients.consume_directly(house.broker, group, me, sent.offset_message_id, topic)
     assert (result.consume_result, result.remark) == ("CR_SUCCESS", "done")
-    await house.leave(group)
-    with pytest.raises(BrokerRefused, match="not online"):
-        await clients.running_info(house.broker, group, me)
+
+    async def is_refused() -> bool:
+        await house.leave(group)
+        try:
+            await clients.running_info(house.broker, group, me)
+        except BrokerRefused as refused:
+            return "not online" in str(refused)
+        return False
+
+    await eventually(is_refused)
 
 
 async def test_producers_are_seen(house: House) -> None:
     await house.send(await house.topic())
-    await house.instance.heartbeats.send_now()
-    producers = await house.admin.clients.producers(house.broker, "admins")
-    assert producers is not None
-    assert house.instance.client_id in {client.client_id for client in producers.connection_set}
+
+    async def is_seen() -> bool:
+        await house.instance.heartbeats.send_now()
+        producers = await house.admin.clients.producers(house.broker, "admins")
+        clients = producers.connection_set if producers is not None else []
+        return house.instance.client_id in {client.client_id for client in clients}
+
+    await eventually(is_seen)
     assert await house.admin.clients.producers(house.broker, "nobody") is None
     everyone = (await house.admin.clients.all_producers(house.broker)).data
     assert house.instance.client_id in {client.client_id for client in everyone["admins"]}

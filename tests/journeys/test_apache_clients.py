@@ -20,6 +20,7 @@ from tests.support.asking import ask
 from tests.support.java_client import JavaClient, JavaError
 from tests.support.our_broker import OurBroker
 from tests.support.progress import commit_first, committed, told_by_members
+from tests.support.reading import message_count
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -29,8 +30,9 @@ Fresh = Callable[[str], str]
 REBALANCED_WITHIN_S = 120.0
 # Whose first rebalance came before the broker knew it takes its queues 20 s later, and a busy machine adds to that.
 RESUMED_WITHIN_S = 150.0
-LOAD_MS = 3_000
-LOAD_SENDS_MAX = 100_000
+# More than is needed: the kill ends the load.
+LOAD_MS = 120_000
+LOAD_SENDS_MAX = 1_000_000
 LOAD_THREADS = 16
 
 
@@ -248,11 +250,16 @@ def test_the_admin_library_sees_members_queues_and_progress(
     assert java.admin("search_offset", timestamp=begin_ms + 600_000, **search) == in_queue[0]
 
     # Going, a member tells its progress.
+    commit_first(cluster.broker, group, topic)
+    wait_until(lambda: told_by_members(cluster.broker, group, topic) == 8, what="the offsets of what was consumed")
     java.stop(name)
-    progress = [row for row in java.admin("consume_stats", group=group) if row["topic"] == topic]
-    assert sorted((row["queue_id"], row["committed_offset"], row["max_offset"]) for row in progress) == [
-        (queue, count, count) for queue, count in enumerate(in_queue)
-    ]
+
+    def progress() -> list[tuple[int, int, int]]:
+        rows = [row for row in java.admin("consume_stats", group=group) if row["topic"] == topic]
+        return sorted((row["queue_id"], row["committed_offset"], row["max_offset"]) for row in rows)
+
+    all_of_it = [(queue, count, count) for queue, count in enumerate(in_queue)]
+    wait_until(lambda: progress() == all_of_it, what="the commits of the stop")
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
@@ -266,7 +273,9 @@ def test_our_broker_started_again_still_knows_messages_and_progress(
         java.send(sender, topic, count=12, body="before-")
         java.consumer(before, group, topic)
         java.wait_consumed(12, before)
+        wait_until(lambda: told_by_members(broker.broker, group, topic) == 12, what="the offsets of what was consumed")
         java.stop(before)
+        wait_until(lambda: committed(broker.broker, group, topic, 4) == 12, what="the commits of the stop")
         java.send(sender, topic, count=8, body="left-")
         if end == "stop":
             assert broker.stop() == 0
@@ -293,7 +302,7 @@ def test_what_our_broker_acknowledged_under_load_outlives_its_kill(
         java = java_process_5_4_0.on(broker.namesrv)
         java.producer(sender, retries=0)
         java.send(sender, topic, count=4, body="before-")
-        load = {"topic": topic, "mode": "sync", "threads": LOAD_THREADS, "numbered": True}
+        load = {"topic": topic, "mode": "sync", "threads": LOAD_THREADS, "numbered": True, "until_error": True}
         sending = java.post("send_load", producer=sender, count=LOAD_SENDS_MAX, limit_ms=LOAD_MS, **load)
         under_load = Command(code=RequestCode.GET_MAX_OFFSET, ext_fields={"topic": topic, "queueId": "0"})
         wait_until(lambda: int(ask(broker.broker, under_load).ext_fields["offset"]) > 100, what="load")
@@ -308,10 +317,17 @@ def test_what_our_broker_acknowledged_under_load_outlives_its_kill(
         wait_until(
             lambda: acknowledged <= {each["body"] for each in java.consumed(name)}, what="all that was acknowledged"
         )
+        stored = sum(message_count(broker.broker, topic, queue) for queue in range(4))
+        wait_until(lambda: len(places(java.consumed(name))) == stored, what="all that is stored")
         java.stop(name)
     got = {each["body"] for each in java.consumed(name)}
     assert got - attempted == set(numbered("before-", 4)), "none invented"
     assert_no_gaps(java.consumed(name))
+
+
+def places(messages: list[dict[str, Any]]) -> set[tuple[int, int]]:
+    """Queue id and queue offset of each."""
+    return {(message["queue_id"], message["queue_offset"]) for message in messages}
 
 
 def saved_progress(store: Path, topic: str, group: str) -> int:

@@ -60,11 +60,14 @@ async def test_each_member_of_a_broadcasting_group_has_its_own_lag(cluster, java
             await eventually(lambda: member.given == WARM_UP, WITHIN_S)
             await member.send_slow(COUNT)
 
+            row_of = database_sync_to_async(Group.objects.get)
+
             async def is_told() -> bool:
-                return await look(group) == {member.client_id: COUNT, java_id: 0}
+                told = await look(group)
+                return told == {member.client_id: COUNT, java_id: 0} and (await row_of(name=group)).lag == COUNT
 
             await eventually(is_told, WITHIN_S, "the Python member is behind, the one in Java is not")
-            row = await database_sync_to_async(Group.objects.get)(name=group)
+            row = await row_of(name=group)
             assert row.lag == COUNT
             assert row.verdict_rule != "broadcast"
             member.goes_on.set()

@@ -51,7 +51,7 @@ def log_in(page: Page, name: str, password: str, button: str) -> None:
     page.get_by_label(name).fill("admin")
     page.get_by_label(password).fill(PASSWORD)
     page.get_by_role("button", name=button).click()
-    page.wait_for_url("**/")
+    page.wait_for_url(lambda url: "/login/" not in url)
 
 
 def english_on(page: Page) -> list[str]:

@@ -19,6 +19,7 @@ from tests.journeys.dead_letter_site import (  # noqa: F401 - fixtures
     ENGLISH,
     LANGUAGES,
     Words,
+    ask,
     broker,
     carry_out,
     confirm,
@@ -99,7 +100,7 @@ def test_a_failure_is_found_described_mended_and_replayed(
     page.goto(failure)
     link(page, "/deadletters/replay/")
     page.locator("#ask [name=rate]").fill("1")
-    page.locator("#ask button[type=submit]").click()
+    ask(page)
     expect(page.locator("#preview .warnings")).to_contain_text(words.nobody_online)
     expect(page.locator("#preview .warnings")).to_contain_text(words.approval)
     confirm(page, words)

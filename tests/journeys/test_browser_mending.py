@@ -72,7 +72,7 @@ def open_console(chromium: Browser, site: Site, words: Words) -> Page:
     page.get_by_label(words.name).fill("admin")
     page.get_by_label(words.password).fill(PASSWORD)
     page.get_by_role("button", name=words.log_in).click()
-    page.wait_for_url("**/")
+    page.wait_for_url(lambda url: "/login/" not in url)
     return page
 
 

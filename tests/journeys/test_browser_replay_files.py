@@ -17,6 +17,7 @@ from tests.journeys.dead_letter_site import (  # noqa: F401 - fixtures
     DEAD,
     ENGLISH,
     Words,
+    ask,
     broker,
     carry_out,
     confirm,
@@ -81,7 +82,7 @@ def exported(page: Page, file: Path) -> Path:
 
 def send(page: Page, file: Path) -> None:
     page.locator("#ask input[type=file]").set_input_files(file)
-    page.locator("#ask button[type=submit]").click()
+    ask(page)
 
 
 @pytest.mark.parametrize("said", [IN_ENGLISH, IN_CHINESE], ids=["English", "Chinese"])
@@ -124,7 +125,7 @@ def test_an_export_is_changed_sent_back_looked_at_and_replayed(
     group.heal()
     link(page, "/deadletters/replay/?file=")
     page.locator("#ask [name=rate]").fill("50")
-    page.locator("#ask button[type=submit]").click()
+    ask(page)
     warnings = page.locator("#preview .warnings")
     for text in (said.dry_run, said.changed, words.approval):
         expect(warnings).to_contain_text(text)

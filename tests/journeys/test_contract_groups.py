@@ -81,7 +81,7 @@ def gone(run: ScenarioRun) -> Any:
     name = run.consumer(group, topic)
     run.wait_for_queues(name, topic)
     run.stop(name)
-    nobody = run.refusal(lambda: java.admin("connections", group=group))
+    nobody = refused(lambda: run.refusal(lambda: java.admin("connections", group=group)))
     producer = run.producer("speaker")
     java.send(producer, topic)
     speakers = f"{run.shared('speaker-group')}"
@@ -89,7 +89,12 @@ def gone(run: ScenarioRun) -> Any:
         lambda: found if "kind" not in (found := producers(run, speakers, topic)) else None, what="the producer"
     )
     run.stop(producer)
-    return {"consumers": nobody, "producer": there, "no producer": producers(run, speakers, topic)}
+    return {"consumers": nobody, "producer": there, "no producer": refused(lambda: producers(run, speakers, topic))}
+
+
+def refused(ask: Callable[[], Any]) -> Any:
+    """The refusal, once it is one."""
+    return wait_until(lambda: found if "kind" in (found := ask()) else None, what="a refusal")
 
 
 def producers(run: ScenarioRun, group: str, topic: str) -> Any:
@@ -223,6 +228,7 @@ def deleted(run: ScenarioRun) -> Any:
     run.pull(puller, topic, 0)  # it knows the route from now on
     java.admin_call("deleteTopicInBroker", [run.broker], topic)
     observed: dict[str, Any] = {"pull": run.refusal(lambda: run.pull(puller, topic, 0))}
+    run.stop(puller)  # its next heartbeat would make the group anew
     java.admin_call("deleteSubscriptionGroup", run.broker, group)
     config = run.refusal(lambda: java.admin_call("getAllSubscriptionGroup", run.broker, 5000))
     observed["is the group there"] = group in config["subscriptionGroupTable"]

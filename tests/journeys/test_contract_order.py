@@ -82,6 +82,7 @@ def a_refused_message(run: ScenarioRun) -> Any:
         group, topic, orderly=True, suspend_ms=SUSPEND_MS, outcomes={"m1": ["later", "throw", "null", "ok"]}
     )
     came = java.wait_consumed(6, name)
+    wait_until(lambda: run.committed(group, topic) == {0: 3}, what="progress")
     run.stop(name)
     return {
         "committed": run.committed(group, topic),
@@ -147,6 +148,7 @@ def commit_by_hand(run: ScenarioRun) -> Any:
     run.wait_for_queues(name, topic)
     java.send(producer, topic, body="m", count=3)
     came = wait_until(lambda: found if "m2" in bodies(found := java.consumed(name)) else None, what="the last one")
+    wait_until(lambda: run.committed(group, topic) == {0: 2}, what="the progress of the commit")
     run.stop(name)
     return {"deliveries": bodies(came), "committed": run.committed(group, topic)}
 

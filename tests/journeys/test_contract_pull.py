@@ -10,6 +10,7 @@ import pytest
 
 from tests.journeys.contract import ScenarioRun, bodies, compares
 from tests.support.java_client import message_queue
+from tests.support.reading import message_count
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -24,12 +25,18 @@ def answer(run: ScenarioRun, result: Any) -> Any:
     return {**result, "messages": bodies(result["messages"])} if "messages" in result else result
 
 
+def wait_readable(run: ScenarioRun, topic: str, count: int) -> None:
+    """Until so many messages can be pulled: Apache's broker queues them a little after it has answered their sender."""
+    wait_until(lambda: message_count(run.broker, topic) == count, what=f"{count} messages of {topic}")
+
+
 def pull_answers(run: ScenarioRun) -> Any:
     java, topic, empty = run.java, run.topic(), run.topic("empty")
     unreadable = run.topic("unreadable", perm=2)
     producer, puller = run.producer(), run.client("puller")
     for number, tag in enumerate(("red", "green", "red", "blue")):
         java.send(producer, topic, body="m", first=number, tag=tag, properties={"size": number})
+    wait_readable(run, topic, 4)
     java.pull_consumer(puller, run.group())
 
     def pull(of: str, queue_offset: int, *, queue: int = 0, tags: Any = "*", count: int = 32) -> Any:
@@ -74,6 +81,7 @@ def pulls_by_sql(run: ScenarioRun) -> Any:
     producer, puller = run.producer(), run.client("puller")
     for number in range(4):
         java.send(producer, topic, body="m", first=number, properties={"size": number})
+    wait_readable(run, topic, 4)
     # A client sends SQL only to a broker whose version it has heard of, in the answer to a heartbeat.
     java.pull_consumer(puller, run.group(), registerTopics=[topic], heartbeatBrokerInterval=1_000)
 
@@ -98,6 +106,7 @@ def a_pull_that_waits(run: ScenarioRun) -> Any:
     producer, puller = run.producer(), run.client("puller")
     java.pull_consumer(puller, run.group())
     java.send(producer, topic, body="old-")
+    wait_readable(run, topic, 1)
     run.pull(puller, topic, 0)  # so that the connection is there
 
     def wait_from(queue_offset: int) -> int:
@@ -124,6 +133,7 @@ def progress_by_hand(run: ScenarioRun) -> Any:
     java, group, topic = run.java, run.group(), run.topic()
     producer, puller = run.producer(), run.client("puller")
     java.send(producer, topic, count=5)
+    wait_readable(run, topic, 5)
     java.pull_consumer(puller, group, registerTopics=[topic])
     at = message_queue(topic)
 
@@ -135,6 +145,7 @@ def progress_by_hand(run: ScenarioRun) -> Any:
     observed["in memory"] = java.invoke(puller, "fetchConsumeOffset", at, False)
     java.invoke(puller, "persist", at)
     run.stop(puller)
+    wait_until(lambda: run.committed(group, topic) == {0: 3}, what="progress")  # nobody answers a commit
     observed["committed"] = run.committed(group, topic)
     puller = run.client("second")
     java.pull_consumer(puller, group, registerTopics=[topic])
@@ -215,6 +226,7 @@ def lite_pull_of_queues(run: ScenarioRun) -> Any:
     java.send(producer, topic, body="new-", queue=0)
     observed["from the end"] = last_of_poll("new-0")
     observed["beyond the end"] = run.refusal(lambda: java.invoke(name, "seek", at, 99))
+    time.sleep(HELD_AFTER_S)
     java.invoke(name, "pause", [at])
     java.send(producer, topic, body="caught-", queue=0)  # by the pull that was on its way
     observed["on its way"] = last_of_poll("caught-0")
@@ -224,7 +236,8 @@ def lite_pull_of_queues(run: ScenarioRun) -> Any:
     java.invoke(name, "resume", [at])
     observed["resumed"] = last_of_poll("paused-0")
     java.invoke(name, "commitSync", [[at, 4]], True)
-    observed["committed"] = wait_until(lambda: run.committed(group, topic), what="progress")
+    wait_until(lambda: run.committed(group, topic).get(0) == 4, what="progress")
+    observed["committed"] = run.committed(group, topic)
     observed["committed as told"] = java.invoke(name, "committed", at)
     observed["of a time"] = [java.invoke(name, "offsetForTimestamp", at, moment) for moment in (0, 2**41)]
     observed["queues"] = sorted(each["queue_id"] for each in java.invoke(name, "fetchMessageQueues", topic))

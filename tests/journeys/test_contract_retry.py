@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.contract import ScenarioRun, bodies, compares, gaps_ms
+from tests.support.reading import message_count
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -135,6 +136,7 @@ def part_of_a_batch(run: ScenarioRun) -> Any:
     java, group, topic = run.java, run.group(), run.topic()
     producer = run.producer()
     java.send(producer, topic, body="m", count=4)
+    wait_until(lambda: message_count(run.broker, topic) == 4, what="all in the queue")
     partly = {"do": "ok", "context": {"ackIndex": 1, "delayLevelWhenNextConsume": 1}}
     name = run.consumer(
         group,
@@ -143,6 +145,7 @@ def part_of_a_batch(run: ScenarioRun) -> Any:
         outcomes={"m0": [partly], "m1": ["ok"], "m2": ["ok"], "m3": ["ok"]},
     )
     came = java.wait_consumed(6, name)
+    wait_until(lambda: run.committed(group, topic) == {0: 4}, what="progress")
     run.stop(name)
     return {
         "committed": run.committed(group, topic),
@@ -186,6 +189,7 @@ def a_send_back_that_is_refused(run: ScenarioRun) -> Any:
     run.wait_for_queues(name, topic)
     send_one(run, topic)
     came = java.wait_consumed(2, name)
+    wait_until(lambda: run.committed(group, topic) == {0: 1}, what="progress")
     run.stop(name)
     return {
         "came": [run.comparable(each, *FREE) for each in came],

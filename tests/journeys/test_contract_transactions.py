@@ -109,7 +109,9 @@ def checked_with_another(run: ScenarioRun) -> Any:
     java.producer(stays, senders, transactional=True)
     java.send(stays, topic, body="hello-")  # a producer says to a broker that it is there when it knows a topic of it
     watcher = run.consumer(group, topic)
-    java.send(gone, topic, mode="transaction", body="m", local="unknown", checks=["commit"])
+    # Checked after 30 s instead of 6: who sent it is gone by then.
+    late = {"CHECK_IMMUNITY_TIME_IN_SECONDS": "30"}
+    java.send(gone, topic, mode="transaction", body="m", local="unknown", checks=["commit"], system=late)
     run.stop(gone)
     java.wait_consumed(2, watcher, within_s=CHECKED_WITHIN_S + 30)
     return {"came": sorted(bodies(java.consumed(watcher))), "asked": sorted({*bodies(java.events("checked", stays))})}

@@ -29,6 +29,10 @@ def groups_of(java, cluster) -> set[str]:
     return set(java.admin_call("getAllSubscriptionGroup", cluster.broker, 5000)["subscriptionGroupTable"])
 
 
+def problems() -> list[str]:
+    return list(DeadLetterQueue.objects.exclude(problem="").values_list("problem", flat=True))
+
+
 def test_messages_that_a_java_consumer_fails_on_are_indexed_and_nothing_is_left_behind(java, cluster, fresh) -> None:
     topic, group, producer, consumer = fresh("failing"), fresh("failers"), fresh("sender"), fresh("failer")
     java.producer(producer)
@@ -43,11 +47,10 @@ def test_messages_that_a_java_consumer_fails_on_are_indexed_and_nothing_is_left_
         sampling.sample_once(there, timezone.now())
         there.refresh_from_db()
         indexing.index_step(there)
-        is_refused = DeadLetterQueue.objects.exclude(problem="").exists()
-        return is_refused or DeadLetter.objects.filter(message_id=sent["msg_id"]).exists()
+        return DeadLetter.objects.filter(message_id=sent["msg_id"]).exists() and not problems()
 
-    wait_until(indexed, what="the dead letter in the index")
-    assert list(DeadLetterQueue.objects.exclude(problem="").values_list("problem", flat=True)) == []
+    wait_until(indexed, 180, lambda: f"the dead letter in the index, and no problem; there are {problems()}")
+    assert problems() == []
     dead = DeadLetter.objects.select_related("kept", "failure").get(message_id=sent["msg_id"])
     assert (dead.group_name, dead.origin_topic, dead.tag) == (group, topic, "paid")
     assert body_of(dead, Role.VIEWER).text.startswith("bad-")

@@ -20,6 +20,7 @@ from tests.support.asking import ask
 from tests.support.go_client import GoClient, GoError
 from tests.support.java_client import JavaClient
 from tests.support.progress import committed
+from tests.support.reading import message_count
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.go]
@@ -242,10 +243,11 @@ def test_broadcasting_members_get_everything(go: GoClient, producer: str, fresh:
 # pulling
 
 
-def test_a_pull_consumer_hears_each_kind_of_answer(go: GoClient, producer: str, fresh: Fresh) -> None:
+def test_a_pull_consumer_hears_each_kind_of_answer(go: GoClient, cluster: Any, producer: str, fresh: Fresh) -> None:
     topic, name = fresh("go-pulled"), fresh("consumer")
     (sent,) = go.send(producer, topic, queue=1, tag="red", body="one-")
     go.send(producer, topic, count=2, queue=1, tag="blue", body="more-")
+    wait_until(lambda: message_count(cluster.broker, topic, 1) == 3, what="all in the queue")
     go.consumer(name, fresh("group"), topic, pull=True, expression="red")
 
     def pull(queue_offset: int) -> dict[str, Any]:

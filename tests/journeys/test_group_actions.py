@@ -13,6 +13,7 @@ from tests.journeys.acting import act, cluster, java  # noqa: F401 - fixtures
 from tests.journeys.conftest import Cluster
 from tests.support.callers import caller
 from tests.support.java_client import JavaClient
+from tests.support.progress import committed
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -98,6 +99,7 @@ def test_the_deletion_of_a_group_says_what_is_lost_and_takes_its_retry_topic(
     java.wait_consumed(3, reader)
     seen = runner.preview(caller(admin_user), "delete_group", "there", {"group": group})
     assert any("1 member is online" in words for words in seen.warnings), seen.warnings
+    wait_until(lambda: committed(cluster.broker, group, topic, 1) == 3, what="the progress of who is stopped")
     java.stop(reader)
     java.send(sender, topic, count=2)
     wait_until(

@@ -27,6 +27,7 @@ from remoting.client.producer import Producer
 from remoting.wire.limits import BODY_BYTES_MAX
 from tests.journeys.acting import Act, act, java  # noqa: F401 - fixtures
 from tests.journeys.conftest import Cluster
+from tests.support.progress import committed
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -89,6 +90,7 @@ def test_a_dead_letter_of_4_mib_goes_all_the_way(java, cluster, fresh, act: Act,
         return DeadLetter.objects.filter(message_id=message_id).exists()
 
     wait_until(indexed, 120, "the dead letter in the index")
+    wait_until(lambda: committed(cluster.broker, group, topic, 4) == 2, what="the progress past both messages")
     java.stop(failer)
     java.consumer(healed, group, topic)
     dead = DeadLetter.objects.select_related("kept").get(message_id=message_id)

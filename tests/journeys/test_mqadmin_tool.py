@@ -13,11 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from remoting.wire.codes import RequestCode, ResponseCode
+from remoting.wire.command import Command
 from tests.journeys.conftest import Cluster
 from tests.support.apache import CLUSTER, ApacheRocketMQ
+from tests.support.asking import ask
 from tests.support.java import require_apache
 from tests.support.mqadmin_tool import MqAdminTool
 from tests.support.our_broker import OurBroker
+from tests.support.reading import message_count
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
@@ -193,10 +198,19 @@ def run(tool: MqAdminTool, cluster: Cluster, folder: Path, commands: list[str]) 
         arguments = command.format_map(names).split()
         own = [] if "-a {namesrv}" in command else ["-n", cluster.namesrv]
         text = tool.run(*arguments, *own)
+        if arguments[0] == "sendMessage":
+            wait_until(lambda: is_found(cluster.broker, "tools-a", "key1"), what="the message by its key")
         for name in ("broker", "namesrv", "out"):
             text = text.replace(names[name], name)
         printed[command] = text
     return printed
+
+
+def is_found(broker: str, topic: str, key: str) -> bool:
+    """Whether the one message of the topic can be read, and found by its key: Apache's broker indexes it later."""
+    fields = {"topic": topic, "key": key, "maxNum": "32", "beginTimestamp": "0", "endTimestamp": str(2**62)}
+    found = ask(broker, Command(code=RequestCode.QUERY_MESSAGE, ext_fields=fields)).code == ResponseCode.SUCCESS
+    return found and message_count(broker, topic) == 1
 
 
 @pytest.fixture(scope="module")

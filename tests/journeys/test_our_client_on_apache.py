@@ -71,6 +71,15 @@ async def stored(instance: ClientInstance, address: str, result: SendResult) -> 
     return message
 
 
+async def reached(apache: ApacheRocketMQ, admin: Admin, queue: MessageQueue, max_offset: int) -> None:
+    """Returns when the queue has so many messages: the broker puts them there after its answer."""
+
+    async def is_there() -> bool:
+        return await admin.offsets.max(apache.broker, queue.topic, queue.queue_id) == max_offset
+
+    await eventually(is_there)
+
+
 async def test_send_stores_body_tags_keys_and_properties_in_a_topic_made_on_first_use(
     apache: ApacheRocketMQ, instance: ClientInstance, producer: Producer
 ) -> None:
@@ -137,11 +146,7 @@ async def test_a_batch_over_4_mib_is_sent_in_parts(producer: Producer) -> None:
 async def test_a_oneway_message_arrives(apache: ApacheRocketMQ, producer: Producer, admin: Admin) -> None:
     result = await producer.send("oneway", b"x")
     await producer.send_oneway("oneway", b"y", queue=result.queue)
-
-    async def has_arrived() -> bool:
-        return await admin.offsets.max(apache.broker, "oneway", result.queue.queue_id) == 2
-
-    await eventually(has_arrived)
+    await reached(apache, admin, result.queue, 2)
 
 
 async def test_a_delayed_message_waits_in_the_schedule_topic(
@@ -168,9 +173,10 @@ async def test_a_topic_that_must_not_be_written_is_refused_after_all_attempts(
 
 
 async def test_cluster_route_topics_and_groups_are_read(
-    apache: ApacheRocketMQ, admin: Admin, producer: Producer
+    apache: ApacheRocketMQ, instance: ClientInstance, admin: Admin, producer: Producer
 ) -> None:
     await producer.send("known", b"x")
+    await eventually(lambda: instance.routes.refresh("known"))
     cluster = await admin.cluster.info(apache.namesrv)
     assert cluster.cluster_addr_table == {CLUSTER: [BROKER_NAME]}
     assert cluster.broker_addr_table[BROKER_NAME].master_addr == apache.broker
@@ -200,11 +206,7 @@ async def test_offsets_of_queues_are_read(apache: ApacheRocketMQ, admin: Admin, 
     queue_id = first.queue.queue_id
     for _ in range(4):
         await producer.send("offsets", b"x", queue=first.queue)
-
-    async def max_offset() -> bool:
-        return await admin.offsets.max(apache.broker, "offsets", queue_id) == 5
-
-    await eventually(max_offset)
+    await reached(apache, admin, first.queue, 5)
     assert await admin.offsets.min(apache.broker, "offsets", queue_id) == 0
     assert await admin.offsets.search(apache.broker, "offsets", queue_id, 0) == 0
     assert await admin.offsets.search(apache.broker, "offsets", queue_id, 4_000_000_000_000) == 5
@@ -220,6 +222,7 @@ async def test_a_member_is_seen_with_its_progress_until_it_says_goodbye(
     apache: ApacheRocketMQ, instance: ClientInstance, admin: Admin, producer: Producer
 ) -> None:
     sent = await producer.send("watched", b"x", tags="a")
+    await reached(apache, admin, sent.queue, 1)
     assert await admin.clients.consumers(apache.broker, "readers") is None
     assert await admin.clients.consumer_ids(apache.broker, "readers") == []
 
@@ -299,6 +302,7 @@ async def test_a_parked_pull_does_not_hold_up_other_requests(
     apache: ApacheRocketMQ, instance: ClientInstance, admin: Admin, producer: Producer
 ) -> None:
     sent = await producer.send("parked", b"x")
+    await reached(apache, admin, sent.queue, 1)
     entry = ConsumerData(group_name="parkers", subscription_data_set=[SubscriptionData(topic="parked", sub_version=1)])
     instance.heartbeats.add_consumer("parkers", lambda: entry)
     assert await instance.heartbeats.send_now()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from remoting.client.blocking import BlockingPullConsumer
+from remoting.client.errors import ClientError
 from remoting.client.received_message import ReceivedMessage
 from tests.support.hosting_stage import HostingStage
 from tests.support.our_broker import OurBroker
@@ -43,14 +44,22 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostingStage]:
 def stored(broker: OurBroker) -> list[ReceivedMessage]:
     """All messages of the topic, queue by queue in order."""
     with BlockingPullConsumer(broker.namesrv, "readers") as consumer:
-        found: list[ReceivedMessage] = []
+        return wait_until(lambda: _read(consumer), what="answers to all requests")
+
+
+def _read(consumer: BlockingPullConsumer) -> list[ReceivedMessage]:
+    """Nothing where a request has failed."""
+    found: list[ReceivedMessage] = []
+    try:
         for queue in consumer.queues(TOPIC):
             offset, end = 0, consumer.max_offset(queue)
             while offset < end:
                 result = consumer.pull(queue, offset)
                 found += result.messages
                 offset = result.next_offset
-        return found
+    except ClientError:
+        return []
+    return found
 
 
 def test_what_was_committed_is_delivered_in_order_of_its_keys_once_a_broker_is_there(stage: HostingStage) -> None:

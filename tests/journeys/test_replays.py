@@ -24,7 +24,9 @@ from mqadmin.replays.driving import drive_step
 from mqadmin.replays.models import ReplayEntry, ReplayJob
 from mqadmin.replays.states import EntryState, JobState
 from tests.journeys.acting import Act, act, cluster, java  # noqa: F401 - fixtures
+from tests.journeys.shop import QUEUE_COUNT
 from tests.support.failing_group import FailingGroup
+from tests.support.progress import committed
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -73,6 +75,7 @@ def test_dead_letters_are_replayed_to_the_failed_group_alone_and_to_the_topic(ja
         return DeadLetter.objects.filter(message_id=sent["msg_id"]).exists()
 
     wait_until(indexed, what="the dead letter in the index")
+    wait_until(lambda: committed(cluster.broker, group, topic, QUEUE_COUNT) == 2, what="the failer's progress")
     java.stop(failer)
     java.consumer(bystander, other, topic)
     java.consumer(healed, group, topic)
@@ -165,6 +168,7 @@ def test_a_file_is_replayed_line_by_line_to_the_failed_group_alone_and_to_the_to
         return ids <= set(DeadLetter.objects.filter(group_name=group).values_list("message_id", flat=True))
 
     wait_until(indexed, what="the dead letters in the index")
+    wait_until(lambda: committed(cluster.broker, group, topic, QUEUE_COUNT) == 4, what="the failer's progress")
     java.stop(failer)
     java.consumer(bystander, other, topic)
     java.consumer(healed, group, topic)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import os
 import random
 import time
@@ -14,12 +15,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 from remoting.client.admin import Admin
+from remoting.client.errors import BrokerRefused
 from remoting.client.instance import ClientInstance
 from remoting.client.producer import Producer
 from remoting.wire.bodies.topics import TopicConfig
 from tests.support.apache import ApacheRocketMQ
 from tests.support.java_client import JavaClient, message_queue
 from tests.support.our_broker import OurBroker
+from tests.support.patience import answered
+from tests.support.reading import message_count
+from tests.support.waiting import eventually, wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,9 +64,42 @@ def on_cluster(cluster: Cluster, work: Callable[[ClientInstance], Any]) -> Any:
     return asyncio.run(working())
 
 
+def admin_of(instance: ClientInstance) -> Admin:
+    return Admin(instance.connections, timeout_ms=60_000)
+
+
 def create(cluster: Cluster, topic: str, queues: int) -> None:
-    config = TopicConfig(topic_name=topic, read_queue_nums=queues, write_queue_nums=queues)
-    on_cluster(cluster, lambda instance: Admin(instance.connections).topics.create(cluster.broker, config))
+    """Returns when the name server gives the topic's route with so many queues.
+
+    Apache's may get an older registration last, so it is made again, with another `order`: a broker 5.4.0 registers
+    nothing where all is as it was.
+    """
+    orders = itertools.cycle((False, True))
+
+    async def creating(instance: ClientInstance) -> None:
+        admin = admin_of(instance)
+
+        async def is_routed() -> bool:
+            config = TopicConfig(topic_name=topic, read_queue_nums=queues, write_queue_nums=queues, order=next(orders))
+            await admin.topics.create(cluster.broker, config)
+            try:
+                route = await admin.cluster.route(cluster.namesrv, topic)
+            except BrokerRefused:
+                return False
+            return [(one.read_queue_nums, one.write_queue_nums) for one in route.queue_datas] == [(queues, queues)]
+
+        await eventually(is_routed, what=f"the route of {topic} with {queues} queues")
+
+    on_cluster(cluster, creating)
+
+
+def wait_readable(cluster: Cluster, topic: str, queues: int, count: int) -> None:
+    """Until so many messages can be read: Apache's broker queues them a little after it has answered their sender."""
+
+    def readable() -> int:
+        return sum(message_count(cluster.broker, topic, queue) for queue in range(queues))
+
+    wait_until(lambda: readable() == count, what=f"{count} messages of {topic}")
 
 
 def send(cluster: Cluster, topic: str, numbers: range) -> dict[tuple[int, int], dict[str, Any]]:
@@ -74,7 +112,8 @@ def send(cluster: Cluster, topic: str, numbers: range) -> dict[tuple[int, int], 
         for number in numbers:
             body = BODIES[number % len(BODIES)] + b"%d" % number
             tags, keys = "ab"[number % 2], [f"k{number}", "every"]
-            result = await producer.send(topic, body, tags=tags, keys=keys, properties={"n": str(number), "é": "ü"})
+            properties = {"n": str(number), "é": "ü"}
+            result = await answered(producer.send, topic, body, tags=tags, keys=keys, properties=properties)
             sent[result.queue.queue_id, result.queue_offset] = {
                 "topic": topic,
                 "broker": result.queue.broker_name,
@@ -95,7 +134,7 @@ def send(cluster: Cluster, topic: str, numbers: range) -> dict[tuple[int, int], 
 
 
 def groups(cluster: Cluster) -> set[str]:
-    table = on_cluster(cluster, lambda instance: Admin(instance.connections).groups.table(cluster.broker))
+    table = on_cluster(cluster, lambda instance: admin_of(instance).groups.table(cluster.broker))
     return set(table.subscription_group_table)
 
 
@@ -129,6 +168,7 @@ def test_what_was_sent_is_read_message_for_message(
     while time.time_ns() // 1_000_000 <= between_ms:
         os.sched_yield()
     newer = send(cluster, topic, range(MESSAGES, 2 * MESSAGES))
+    wait_readable(cluster, topic, 4, 2 * MESSAGES)
     everything = older | newer
 
     assert shown(read(spark, cluster, topic)) == everything
@@ -188,6 +228,7 @@ def test_what_apaches_client_sends_is_read_as_its_own_consumer_reads_it(
     # Long enough for the client to compress it.
     sent += java.send(producer, topic, count=4, first=66, size=50_000, keys="one two ")
     java.send(producer, topic, count=10, first=70, mode="batch", tag="batched")
+    wait_readable(cluster, topic, 2, 80)
     puller = fresh("spark-puller")
     java.pull_consumer(puller, fresh("spark-pullers"))
 
@@ -235,6 +276,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_finds_new_queues(
         return sorted(tuple(row) for row in spark.read.parquet(str(out)).select("queue", "offset").collect())
 
     sent = send(cluster, topic, range(MESSAGES))
+    wait_readable(cluster, topic, 2, MESSAGES)
     run()
     assert kept() == sorted(sent)
 
@@ -244,6 +286,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_finds_new_queues(
     (done[-1].parent / f".{done[-1].name}.crc").unlink(missing_ok=True)
     create(cluster, topic, 4)
     sent |= send(cluster, topic, range(MESSAGES, 2 * MESSAGES))
+    wait_readable(cluster, topic, 4, 2 * MESSAGES)
     run()
     assert kept() == sorted(sent)
     assert len({queue for queue, _ in sent}) == 4

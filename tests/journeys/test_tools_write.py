@@ -53,13 +53,24 @@ def test_a_topic_is_made_widened_narrowed_and_deleted(java, cluster, fresh) -> N
     topic = fresh("written")
     put_topic(java, cluster, topic)
     wait_routed(java, topic, (4, 4, 6))
-    put_topic(java, cluster, topic, readQueueNums=8, writeQueueNums=2, perm=4, order=True)
-    wait_routed(java, topic, (8, 2, 4))
+
+    def is_changed() -> bool:
+        # Apache's name server may get an older registration last, and 5.4.0 registers nothing where all is as it was.
+        for order in (False, True):
+            put_topic(java, cluster, topic, readQueueNums=8, writeQueueNums=2, perm=4, order=order)
+        return routed(java, topic) == (8, 2, 4)
+
+    wait_until(is_changed, what=f"{topic} routed as it was changed")
     told = java.admin_call("examineTopicConfig", cluster.broker, topic)
     assert (told["readQueueNums"], told["writeQueueNums"], told["perm"], told["order"]) == (8, 2, 4, True)
     java.admin_call("deleteTopicInBroker", [cluster.broker], topic)
-    java.admin_call("deleteTopicInNameServer", [cluster.namesrv], None, topic)
-    wait_routed(java, topic, None)
+
+    def is_deleted() -> bool:
+        # There, too, an older registration that arrives last brings it back.
+        java.admin_call("deleteTopicInNameServer", [cluster.namesrv], None, topic)
+        return routed(java, topic) is None
+
+    wait_until(is_deleted, what=f"{topic} without a route")
     with pytest.raises(JavaError, match="CODE: 17"):
         java.admin_call("examineTopicConfig", cluster.broker, topic)
 
@@ -187,7 +198,12 @@ def test_a_member_says_how_far_it_is_and_takes_a_message_directly(java, cluster,
     java.wait_consumed(1, reader)
     status = wait_until(lambda: java.admin_call("getConsumeStatus", topic, group, None))
     assert list(status) == [client_id]
-    wait_until(lambda: java.admin_call("getConsumeStatus", topic, group, client_id)[client_id][0][1] == 1)
+
+    def told_offsets() -> list[int]:
+        status = java.admin_call("getConsumeStatus", topic, group, client_id)
+        return [queue_offset for _, queue_offset in status.get(client_id, [])]
+
+    wait_until(lambda: told_offsets() == [1])
     assert java.admin_call("getConsumeStatus", topic, group, "somebody@else") == {}
     result = java.admin_call("consumeMessageDirectly", group, client_id, topic, sent["offset_msg_id"])
     assert result["consumeResult"] == "CR_SUCCESS"
@@ -195,8 +211,15 @@ def test_a_member_says_how_far_it_is_and_takes_a_message_directly(java, cluster,
     with pytest.raises(JavaError, match="not online"):
         java.admin_call("consumeMessageDirectly", group, "somebody@else", topic, sent["offset_msg_id"])
     java.stop(reader)
-    with pytest.raises(JavaError, match="CODE: 1 "):
-        java.admin_call("getConsumeStatus", topic, group, None)
+
+    def is_refused() -> bool:
+        try:
+            java.admin_call("getConsumeStatus", topic, group, None)
+        except JavaError as error:
+            return "CODE: 1 " in str(error)
+        return False
+
+    wait_until(is_refused)
     java.stop(sender)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.broker_probe import BrokerProbe
 from tests.support.children import Child, free_port
 from tests.support.install import Install
 from tests.support.migrated import bring_migrated_database
@@ -70,6 +71,8 @@ def test_sigterm_to_every_process_with_messages_in_hand_neither_loses_nor_repeat
     # All of them would take 300 s, longer than a busy machine needs to get here; after the restart they take no time.
     env["NOTING_TAKES_S"], count = "3", 4000
     with Install(tmp_path / "data", env=env) as install:
+        # One that joins later would take queues over while their messages are in hand, and repeat some.
+        wait_until(lambda: len(BrokerProbe(install.broker).members("noting")) == 2, what="both instances")
         traffic = [sys.executable, "manage.py", "shop_traffic", "--count", str(count), "--rate", "1000"]
         subprocess.run(
             traffic, cwd=ROOT, env={**os.environ, **install.environment, "MQADMIN_APPS": "examples.shop"}, check=True
@@ -81,7 +84,7 @@ def test_sigterm_to_every_process_with_messages_in_hand_neither_loses_nor_repeat
         before = len(lines_of(noted))
         assert 0 < before < count, "the stop came while messages were in hand"
 
-        # One instance: a second that joins would take queues over while their messages are in hand, and repeat some.
+        # One instance, for the same reason.
         env |= {"NOTING_TAKES_S": "0", "MQADMIN_INSTANCES": "1"}
         install.start()
         wait_until(lambda: len(set(lines_of(noted))) == count, what="all messages finished")

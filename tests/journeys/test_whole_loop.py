@@ -131,6 +131,13 @@ def open_page(visitor: BrowserContext) -> Iterator[Callable[[str], Page]]:
     assert not errors
 
 
+@pytest.fixture
+def known_groups(visitor: BrowserContext) -> None:
+    """The console has heard of both groups, so that their pages are there."""
+    groups = [f"/api/v1{LOCAL}/groups/{group}" for group in GROUPS]
+    wait_until(lambda: all(visitor.request.get(group).ok for group in groups), what="the groups in the console")
+
+
 def assert_not_reloaded(*pages: Page) -> None:
     assert all(page.evaluate("window.notReloaded === true") for page in pages)
 
@@ -155,6 +162,7 @@ def test_the_overview_fills_before_the_eyes_of_who_is_early_and_the_groups_have_
     assert_not_reloaded(overview, groups)
 
 
+@pytest.mark.usefixtures("known_groups")
 def test_lag_and_progress_move_on_the_open_page_of_a_group(shop: Shop, open_page: Callable[[str], Page]) -> None:
     page = open_page(BILLING)
     lag = page.locator("#figures [data-cell=lag]")
@@ -169,6 +177,7 @@ def test_lag_and_progress_move_on_the_open_page_of_a_group(shop: Shop, open_page
 _OF_INSTANCE = {3: r"started on loops", 2: r"stopped on loops.*: it was asked to stop"}
 
 
+@pytest.mark.usefixtures("known_groups")
 def test_an_instance_more_on_the_page_is_a_rebalance_on_it(shop: Shop, open_page: Callable[[str], Page]) -> None:
     shop.wait_settled()
     form, health = open_page(BILLING), open_page(BILLING)
@@ -190,6 +199,7 @@ def test_an_instance_more_on_the_page_is_a_rebalance_on_it(shop: Shop, open_page
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("known_groups")
 def test_a_report_made_now_tells_and_draws_what_was_sampled_so_far(
     shop: Shop, open_page: Callable[[str], Page]
 ) -> None:
@@ -246,6 +256,7 @@ def test_apaches_java_client_works_beside_the_shop_and_the_console_shows_it(
     java.stop("loop-producer")
 
 
+@pytest.mark.usefixtures("known_groups")
 def test_a_message_whose_listener_fails_comes_back_after_ten_seconds(
     shop: Shop, open_page: Callable[[str], Page]
 ) -> None:
@@ -278,10 +289,14 @@ def test_a_message_whose_listener_fails_comes_back_after_ten_seconds(
 
 def test_the_queues_of_a_killed_loops_worker_are_consumed_by_the_others_at_once(shop: Shop) -> None:
     shop.wait_settled()
-    before = {group: shop.broker.members(group) for group in GROUPS}
     worker = shop.install.child("loops-1@")
-    lost = {one for members in before.values() for one in members if shop.install.hosts({one}) == {"loops-1"}}
-    assert all(before[group] & lost and before[group] - lost for group in GROUPS)
+
+    def on_the_worker() -> set[str]:
+        before = {group: shop.broker.members(group) for group in GROUPS}
+        lost = {one for members in before.values() for one in members if shop.install.hosts({one}) == {"loops-1"}}
+        return lost if all(before[group] & lost and before[group] - lost for group in GROUPS) else set()
+
+    lost = wait_until(on_the_worker, what="members of each group on this worker, and others elsewhere")
     worker.kill()
     killed_s = time.monotonic()
 

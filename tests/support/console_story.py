@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ django.setup()
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model  # noqa: E402
 from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.contrib.sessions.models import Session  # noqa: E402
+from django.db import OperationalError  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from consumer.models import HostedGroup  # noqa: E402
@@ -51,6 +55,7 @@ from mqadmin.producers.models import SeenProducer  # noqa: E402
 from mqadmin.rebalances.models import RebalanceSource  # noqa: E402
 from mqadmin.replays.driving import NOWHERE  # noqa: E402
 from mqadmin.replays.models import ReplayEntry  # noqa: E402
+from mqadmin.replays.tasks import drive_replays  # noqa: E402
 from mqadmin.retries import indexing as retry_indexing  # noqa: E402
 from mqadmin.tokens.models import ApiToken, digest_of  # noqa: E402
 from remoting.wire.properties import Property  # noqa: E402
@@ -60,6 +65,9 @@ from tests.support.console_reports import reported  # noqa: E402
 from tests.support.dead_letter_brokers import dead_message  # noqa: E402
 from tests.support.people import make_person  # noqa: E402
 from tests.support.waiting import wait_until  # noqa: E402
+
+# As beat's entry has it.
+REPLAYS_DRIVEN_EVERY_S = 5
 
 
 def admin(password: str) -> None:
@@ -441,6 +449,18 @@ def rules_applied(minutes_later: int) -> None:
     apply_rules(timezone.now() + timedelta(minutes=minutes_later))
 
 
+def beat_drives_replays() -> None:
+    """From now on, of all that beat does: a replay goes on that nobody drives, as after a broker was silent."""
+
+    def beat() -> None:
+        while True:
+            time.sleep(REPLAYS_DRIVEN_EVERY_S)
+            with suppress(OperationalError):  # the site's database is locked while it begins anew
+                drive_replays()
+
+    threading.Thread(target=beat, name="beat", daemon=True).start()
+
+
 def cluster_with_history(name: str, groups: list[str]) -> None:
     """A cluster whose groups are there now, too; what they did lies in the history of reports."""
     now = timezone.now()
@@ -511,6 +531,7 @@ STEPS: dict[str, Callable[..., Any]] = {
         real_cluster,
         indexed,
         rules_applied,
+        beat_drives_replays,
         second_person,
         group_stalls,
         group_is_well,

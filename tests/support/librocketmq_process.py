@@ -59,7 +59,7 @@ def show(fields: dict[str, Any]) -> None:
 def send(namesrv: str, group: str, topic: str, count: int, body_bytes: int) -> None:
     producer = started_producer(namesrv, group)
     for number in range(count):
-        show_result("sync", number, producer.send_sync(message(topic, "sync", number, body_bytes)))
+        show_result("sync", number, sent(producer.send_sync, message(topic, "sync", number, body_bytes)))
     for number in range(count):
         producer.send_oneway(message(topic, "oneway", number, body_bytes))
     send_async(producer, [message(topic, "async", number, body_bytes) for number in range(count)])
@@ -95,7 +95,7 @@ def stream(namesrv: str, group: str, topic: str) -> None:
     say_ready()
     number = 0
     while signal.sigtimedwait(STOP, STREAM_INTERVAL_S) is None:
-        show_result("stream", number, producer.send_sync(message(topic, "stream", number)))
+        show_result("stream", number, sent(producer.send_sync, message(topic, "stream", number)))
         number += 1
     producer.shutdown()
 

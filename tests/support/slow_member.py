@@ -14,6 +14,7 @@ from consumer.engine.message import Message
 from consumer.engine.push_consumer import PushConsumer
 from consumer.engine.start_position import start_rule
 from remoting.client.producer import Producer
+from tests.support.patience import answered
 
 SLOW = b"slow"
 # One for each queue that a topic has, twice on the clusters with four.
@@ -32,7 +33,7 @@ class SlowMember:
 
     async def send_slow(self, count: int = 1) -> None:
         for _ in range(count):
-            await self.producer.send(self.topic, SLOW)
+            await answered(self.producer.send, self.topic, SLOW)
 
     async def listen(self, message: Message[Any]) -> None:
         self.given += 1
@@ -50,7 +51,7 @@ async def slow_member(namesrv: str, topic: str, group: str, sender: str, **setti
     consumer = PushConsumer(config, {topic: Listener(topic, found.listen, "*", is_async=True)})
     try:
         for _ in range(WARM_UP):
-            await producer.send(topic, b"warm-up")
+            await answered(producer.send, topic, b"warm-up")
         await consumer.start()
         found.client_id = consumer.client_id
         yield found

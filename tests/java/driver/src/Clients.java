@@ -4,6 +4,9 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Everything that a test started, by its name: producers and consumers of every kind. */
 final class Clients {
+    /** For what a client asks besides sends and pulls: a server that stands still for a moment is not given up. */
+    static final int API_TIMEOUT_MS = 60_000;
+
     private final Map<String, Object> byName = new ConcurrentHashMap<>();
 
     void add(String name, Object client) {

@@ -26,6 +26,7 @@ final class Consumers {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
                 command.text("group"), command.flag("trace", false), command.text("trace_topic", null));
         consumer.setNamesrvAddr(command.text("namesrv"));
+        consumer.setMqClientApiTimeout(Clients.API_TIMEOUT_MS);
         consumer.setInstanceName(command.text("instance", name));
         consumer.setConsumeFromWhere(ConsumeFromWhere.valueOf(
                 command.text("from", "CONSUME_FROM_FIRST_OFFSET")));
@@ -62,6 +63,7 @@ final class Consumers {
     String startPull(Arguments command) throws Exception {
         DefaultMQPullConsumer consumer = new DefaultMQPullConsumer(command.text("group"));
         consumer.setNamesrvAddr(command.text("namesrv"));
+        consumer.setMqClientApiTimeout(Clients.API_TIMEOUT_MS);
         consumer.setInstanceName(command.text("instance", command.text("name")));
         Reflection.set(consumer, command.map("set"));
         consumer.start();
@@ -72,6 +74,7 @@ final class Consumers {
     String startLitePull(Arguments command) throws Exception {
         DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(command.text("group"));
         consumer.setNamesrvAddr(command.text("namesrv"));
+        consumer.setMqClientApiTimeout(Clients.API_TIMEOUT_MS);
         consumer.setInstanceName(command.text("instance", command.text("name")));
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         Reflection.set(consumer, command.map("set"));

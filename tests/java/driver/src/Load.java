@@ -18,7 +18,7 @@ import org.apache.rocketmq.common.message.Message;
  * Sending as fast as it goes: {"sent":…,"failed":…,"nanos":…,"first_error":…}.
  *
  * <p>With "numbered", message i has the body "n-{i}" instead of zeros, and "acknowledged" lists those i that the broker
- * answered for.
+ * answered for. With "until_error" a load of threads ends when one of their sends throws.
  */
 final class Load {
     private static final int ASYNC_IN_FLIGHT = 512;
@@ -38,7 +38,7 @@ final class Load {
         int count = command.number("count", 10_000);
         int threads = command.number("threads", 64);
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(command.wide("limit_ms", 15_000));
-        Tally tally = new Tally(numbered);
+        Tally tally = new Tally(numbered, command.flag("until_error", false));
         long start = System.nanoTime();
         if ("async".equals(command.text("mode"))) {
             sendAsync(producer, topic, body, count, deadline, tally);
@@ -62,7 +62,8 @@ final class Load {
         CountDownLatch done = new CountDownLatch(threads);
         for (int i = 0; i < threads; i++) {
             new Thread(() -> {
-                for (int number = numbers.getAndIncrement(); number < count && System.nanoTime() < deadline;
+                for (int number = numbers.getAndIncrement();
+                        number < count && System.nanoTime() < deadline && !tally.isOver;
                         number = numbers.getAndIncrement()) {
                     try {
                         tally.took(number, producer.send(new Message(topic, body.apply(number))), null);
@@ -96,10 +97,13 @@ final class Load {
         final AtomicReference<String> firstError = new AtomicReference<>();
 
         final Queue<Integer> acknowledged = new ConcurrentLinkedQueue<>();
+        volatile boolean isOver;
         private final boolean numbered;
+        private final boolean untilError;
 
-        Tally(boolean numbered) {
+        Tally(boolean numbered, boolean untilError) {
             this.numbered = numbered;
+            this.untilError = untilError;
         }
 
         void took(int number, SendResult result, Throwable error) {
@@ -111,6 +115,9 @@ final class Load {
             } else {
                 failed.incrementAndGet();
                 firstError.compareAndSet(null, String.valueOf(error == null ? result : error));
+                if (untilError && error != null) {
+                    isOver = true;
+                }
             }
         }
     }

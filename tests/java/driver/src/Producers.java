@@ -42,6 +42,7 @@ final class Producers {
         producer.setNamesrvAddr(command.text("namesrv"));
         producer.setInstanceName(command.text("instance", name));
         producer.setSendMsgTimeout(TIMEOUT_MS);
+        producer.setMqClientApiTimeout(Clients.API_TIMEOUT_MS);
         producer.setCompressMsgBodyOverHowmuch(command.number("compress_over", 4096));
         producer.setRetryTimesWhenSendFailed(command.number("retries", 2));
         Reflection.set(producer, command.map("set"));
