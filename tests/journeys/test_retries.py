@@ -33,8 +33,9 @@ def test_a_failed_attempt_is_seen_with_its_next_time_and_what_became_of_it(java,
     topic, group, producer, consumer = fresh("failing"), fresh("failers"), fresh("sender"), fresh("failer")
     java.producer(producer)
     java.send(producer, topic, body="warm-up-")
-    # It fails once.
-    java.consumer(consumer, group, topic, fail_until=1)
+    # It fails once, and asks for longer than a busy machine needs to look at what waits.
+    later = {"do": "later", "context": {"delayLevelWhenNextConsume": 4}}
+    java.consumer(consumer, group, topic, outcomes={"bad-0": [later, "ok"]})
     (sent,) = java.send(producer, topic, tag="paid", keys="order-1", body="bad-")
     groups = wait_until(lambda: found if group in (found := groups_of(java, cluster)) else None, what="the group")
     there = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv)
@@ -50,7 +51,7 @@ def test_a_failed_attempt_is_seen_with_its_next_time_and_what_became_of_it(java,
     assert (row.group_name, row.origin_topic, row.tag, row.attempt_count) == (group, topic, "paid", 1)
     assert row.keys.split() == ["order-10"]
     assert row.due_at is not None
-    assert timedelta(seconds=9.9) < row.due_at - row.failed_at < timedelta(seconds=10.1)
+    assert timedelta(seconds=29.9) < row.due_at - row.failed_at < timedelta(seconds=30.1)
     standing = standing_of(there, group, [])
     assert standing.failures == {}
     assert fates([row], standing, row.failed_at) == {row.pk: Fate.WAITING}
