@@ -1,13 +1,19 @@
-"""Of a parallel run (`tests/support/parallel.py`): each file is in one share, and Apache's servers end in time."""
+"""Of a parallel run (`tests/support/parallel.py`): each file is in one share, and Apache's servers end in time.
+
+Two processes never give the same port, also where each is of a run of its own (`tests/support/children.py`).
+"""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+from tests.support.children import free_port
 from tests.support.parallel import Shares, Uses, scope_of, sort_key, uses
 
 FILES = sorted(Path(__file__).parent.rglob("test_*.py"))
@@ -52,3 +58,12 @@ def test_a_scope_uses_what_one_of_its_tests_does(request: pytest.FixtureRequest)
     with_brokers = [one for one in journeys if "every_cluster" in getattr(one, "fixturenames", ())]
     named = [one for one in journeys if re.search(r"[\[-](old_)?apache[\]-]", one.nodeid)]
     assert {found[scope_of(one.nodeid)] for one in (*with_brokers, *named)} <= {Uses.BROKERS}
+
+
+def test_two_processes_never_give_the_same_port() -> None:
+    give = "from tests.support.children import free_port; print(*[free_port() for _ in range(200)])"
+    ours = {free_port() for _ in range(200)}
+    theirs = subprocess.run(
+        [sys.executable, "-c", give], cwd=Path(__file__).parents[1], check=True, capture_output=True
+    )
+    assert not ours & {int(port) for port in theirs.stdout.split()}

@@ -19,6 +19,7 @@ from remoting.wire.bodies.document import write_body
 from remoting.wire.bodies.route import BrokerData, ClusterInfo
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import response
+from tests.support.children import free_port
 from tests.support.waiting import eventually
 
 
@@ -84,11 +85,12 @@ async def test_driver_finds_the_broker_behind_the_name_server_and_drives_it(tmp_
         await drives(asking, runtime, "one")
 
 
-async def test_driver_waits_for_a_name_server_that_is_not_there_yet(tmp_path, asking, unused_tcp_port, caplog):
+async def test_driver_waits_for_a_name_server_that_is_not_there_yet(tmp_path, asking, caplog):
     caplog.set_level("DEBUG")
-    async with driver(f"127.0.0.1:{unused_tcp_port}", "one", first_discovery_interval_s=0.05):
-        await eventually(lambda: f"name server 127.0.0.1:{unused_tcp_port}" in caplog.text)
-        async with broker(tmp_path / "store", namesrv_port=unused_tcp_port) as runtime:
+    port = free_port()
+    async with driver(f"127.0.0.1:{port}", "one", first_discovery_interval_s=0.05):
+        await eventually(lambda: f"name server 127.0.0.1:{port}" in caplog.text)
+        async with broker(tmp_path / "store", namesrv_port=port) as runtime:
             await drives(asking, runtime, "one")
 
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -17,10 +18,10 @@ import psutil
 # The longest that any of them gives itself is 20 s (a worker, for its messages in hand); more is for a busy machine.
 STOP_GRACE_S = 60.0
 # Below the range out of which the system gives ports to outgoing connections: one of those could take a port before the
-# program that it is meant for has bound it. Each worker of a parallel run takes its own, so that no two pick the same.
-_PORTS_FROM, _PORTS_PER_WORKER, _PORT_RANGES = 15_000, 1_000, 17
+# program that it is meant for has bound it.
+_PORTS_FROM, _PORTS_PER_RANGE, _PORT_RANGES = 15_000, 500, 34
 # A port is free until its program has bound it: one that was given is not given again, as long as there are others.
-_given: deque[int] = deque(maxlen=_PORTS_PER_WORKER // 2)
+_given: deque[int] = deque(maxlen=_PORTS_PER_RANGE // 2)
 
 
 def is_alive(process: psutil.Process) -> bool:
@@ -113,15 +114,32 @@ class Child:
 
 def free_port(*neighbours: int) -> int:
     """Returns a port that is free now on 127.0.0.1, and whose neighbours at the given distances are free as well."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    first = _PORTS_FROM + worker % _PORT_RANGES * _PORTS_PER_WORKER
+    first = _claimed_range().getsockname()[1]
     for _ in range(100):
-        port = random.randrange(first, first + _PORTS_PER_WORKER)
+        port = random.randrange(first + 1, first + _PORTS_PER_RANGE)
         wanted = [port + distance for distance in (0, *neighbours)]
         if all(each not in _given and _is_free(each) for each in wanted):
             _given.extend(wanted)
             return port
     raise AssertionError(f"no free port with free neighbours {neighbours} in 100 tries")
+
+
+@cache
+def _claimed_range() -> socket.socket:
+    """Claims a range of ports for this process, so that no other one, of another run either, picks the same.
+
+    Returns a socket that is bound to the first of them, and is the sign of that as long as the process lives.
+    """
+    own = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    for number in range(own, own + _PORT_RANGES):
+        sign = socket.socket()
+        try:
+            sign.bind(("127.0.0.1", _PORTS_FROM + number % _PORT_RANGES * _PORTS_PER_RANGE))
+        except OSError:
+            sign.close()
+        else:
+            return sign
+    raise AssertionError(f"all {_PORT_RANGES} ranges of ports are taken: end other runs of tests first")
 
 
 def _is_free(port: int) -> bool:
