@@ -61,9 +61,9 @@ def test_a_scope_uses_what_one_of_its_tests_does(request: pytest.FixtureRequest)
 
 
 def test_two_processes_never_give_the_same_port() -> None:
-    give = "from tests.support.children import free_port; print(*[free_port() for _ in range(200)])"
-    ours = {free_port() for _ in range(200)}
+    give = "from tests.support.children import free_port; print(*[free_port(-2, 3) for _ in range(50)])"
+    ours = {port + distance for port in [free_port(-2, 3) for _ in range(50)] for distance in (-2, 0, 3)}
     theirs = subprocess.run(
         [sys.executable, "-c", give], cwd=Path(__file__).parents[1], check=True, capture_output=True
     )
-    assert not ours & {int(port) for port in theirs.stdout.split()}
+    assert not ours & {int(port) + distance for port in theirs.stdout.split() for distance in (-2, 0, 3)}

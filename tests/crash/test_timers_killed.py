@@ -47,6 +47,7 @@ def send_round(address: str, number: int) -> dict[bytes, int]:
         for body, due_ms in dues.items()
     ]
     answers = ask_at_once(address, sends)
+    answered_ms = int(time.time() * 1000)
     assert {answer.code for answer in answers} <= STORED
     # One that arrived when it was due already has none.
     handles = {
@@ -54,6 +55,7 @@ def send_round(address: str, number: int) -> dict[bytes, int]:
         for body, answer in zip(dues, answers, strict=True)
         if (handle := answer.ext_fields.get("recallHandle"))
     }
+    assert all(dues[body] <= answered_ms for body in dues.keys() - handles.keys())
     recalled = [body for body in handles if int(body) % RECALLED_EVERY == 0]
     recalls = [
         Command(code=RequestCode.RECALL_MESSAGE, ext_fields={"topic": "late", "recallHandle": handles[body]})

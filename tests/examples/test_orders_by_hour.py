@@ -72,6 +72,7 @@ def test_messages_and_lag_are_put_beside_each_other_by_hour(tmp_path: Path) -> N
     of_shop = [row for row in found if row["cluster"] == "shop"]
     # An hour may have begun while they were sent. Spark's Parquet has UTC without saying so.
     assert {row["hour"].replace(tzinfo=UTC) for row in of_shop} <= {hour, hour - timedelta(hours=1)}
+    assert len({(row["hour"], row["tag"]) for row in of_shop}) == len(of_shop)
     for tag, sent in (("paid", (20, 60)), ("refunded", (10, 30))):
         rows = [row for row in of_shop if row["tag"] == tag]
         assert (sum(row["messages"] for row in rows), sum(row["bytes"] for row in rows)) == sent

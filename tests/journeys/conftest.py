@@ -34,7 +34,8 @@ def _patient_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     Of those that this process makes.
     """
     monkeypatch.setattr("mqadmin.observing.gateway.gateway.REQUEST_TIMEOUT_S", ANSWER_WITHIN_S)
-    monkeypatch.setattr("consumer.engine.brokers.SEND_BACK_TIMEOUT_MS", int(ANSWER_WITHIN_S * 1000))
+    for name in ("CHECK_TIMEOUT_MS", "SEND_BACK_TIMEOUT_MS"):
+        monkeypatch.setattr(f"consumer.engine.brokers.{name}", int(ANSWER_WITHIN_S * 1000))
 
 
 @pytest.fixture(scope="session")

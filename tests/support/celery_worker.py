@@ -67,7 +67,7 @@ class CeleryWorker:
         return self._child is not None and self._child.is_running
 
     def output(self) -> str:
-        return self._log.read_text(errors="replace")
+        return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     def stop(self) -> int:
         """SIGTERM; its exit code."""

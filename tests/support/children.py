@@ -115,8 +115,9 @@ class Child:
 def free_port(*neighbours: int) -> int:
     """Returns a port that is free now on 127.0.0.1, and whose neighbours at the given distances are free as well."""
     first = _claimed_range().getsockname()[1]
+    ends = (first + 1 - min(0, *neighbours, 0), first + _PORTS_PER_RANGE - max(0, *neighbours, 0))
     for _ in range(100):
-        port = random.randrange(first + 1, first + _PORTS_PER_RANGE)
+        port = random.randrange(*ends)
         wanted = [port + distance for distance in (0, *neighbours)]
         if all(each not in _given and _is_free(each) for each in wanted):
             _given.extend(wanted)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
+from remoting.client.errors import RequestTimedOut
 from remoting.client.name_servers import NameServersUnreachable
 from tests.support.waiting import eventually
 
@@ -18,8 +18,11 @@ async def answered(request: Callable[P, Awaitable[T]], *args: P.args, **kwargs: 
     answers: list[T] = []
 
     async def is_answered() -> bool:
-        with suppress(NameServersUnreachable):
+        try:
             answers.append(await request(*args, **kwargs))
+        except NameServersUnreachable as error:
+            if not any(isinstance(failure, RequestTimedOut) for failure in error.failures):
+                raise
         return bool(answers)
 
     await eventually(is_answered, what="a name server's answer")

@@ -1,8 +1,8 @@
 """RECALL_MESSAGE (370): a producer recalls a message that waits for its delivery time (`RecallMessageProcessor`).
 
 The checks are in RocketMQ's order, with its response codes. A recall stores a delete marker, a message in the same
-timer slot as the recalled one: as durable as any send, and in Apache's format. It does not check whether the recalled
-message exists.
+timer slot as the recalled one, in Apache's format. It is answered after the flush, or after the time that a send waits
+for one: as Apache does, with SUCCESS in both cases. It does not check whether the recalled message exists.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RecallMessage:
         self._clock = clock
 
     def __call__(self, request: Request) -> Command | None:
-        """Submits the delete marker and returns None: the answer is sent after the flush.
+        """Submits the delete marker and returns None: the answer is sent after the flush, or when that takes too long.
 
         Returns the answer to a recall that is refused. Raises WireError with the code to answer.
         """

@@ -1,7 +1,7 @@
 """Storing the messages that clients send: delays and timers, store errors as response codes, waiting for the flush.
 
 Every request that stores a message uses it, so that all give the same guarantee: an answer with SUCCESS means that the
-message is as safe as the store's flush mode says.
+message is as safe as the store's flush mode says. A recall alone has SUCCESS also for a flush that takes too long.
 
 Messages that are submitted during one read of a connection are stored together, with one write, when `store_submitted`
 is called at the read's end; they keep their order. A submission is stored as a whole or not at all, and a refused one

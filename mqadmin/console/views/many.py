@@ -141,7 +141,7 @@ def many_runs(request: HttpRequest, batch: uuid.UUID) -> HttpResponse:
     of = request.GET.get("of", "")
     asked_for = min(int(of), BATCH_RUNS_MAX) if of.isascii() and of.isdigit() and len(of) < 4 else 0
     expected = max(asked_for, len(ended) + len(claimed))
-    # What is missing without a run under way never comes: its process has ended.
+    # After one has ended, the next begins within seconds; what is missing later never comes: its process has ended.
     is_running = bool(claimed) or (len(ended) < expected and now - max(one.at for one in ended) < NEXT_BEGINS_WITHIN)
     first: Result | InProgress = ended[0] if ended else claimed[0]
     context = {
