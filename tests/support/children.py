@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
 import shutil
@@ -139,6 +140,7 @@ def _claimed_range() -> socket.socket:
         except OSError:
             sign.close()
         else:
+            atexit.register(sign.close)
             return sign
     raise AssertionError(f"all {_PORT_RANGES} ranges of ports are taken: end other runs of tests first")
 
