@@ -175,10 +175,16 @@ def find_batch(batch: uuid.UUID, count_max: int = BATCH_RUNS_MAX) -> tuple[Resul
     return tuple(result_of(entry) for entry in AuditEntry.objects.filter(batch=batch).order_by("pk")[:count_max])
 
 
-def find_under_way(batch: uuid.UUID, now: datetime) -> tuple[InProgress, ...]:
-    """Returns those of the runs asked for together that are being carried out."""
+def find_together(
+    batch: uuid.UUID, now: datetime, count_max: int = BATCH_RUNS_MAX
+) -> tuple[tuple[Result, ...], tuple[InProgress, ...]]:
+    """Returns the ends of the runs asked for together, and those that are being carried out; each run is in one."""
     claimed = ActionRun.objects.filter(batch=batch, ended_at=None, started_at__gte=now - ABANDONED_AFTER)
-    return tuple(_in_progress(run) for run in claimed.order_by("started_at"))
+    # Asked for first: one that ends in between is among the ended ones then.
+    under_way = [_in_progress(run) for run in claimed.order_by("started_at")]
+    ended = find_batch(batch, count_max)
+    ended_ids = {one.run_id for one in ended}
+    return ended, tuple(one for one in under_way if one.run_id not in ended_ids)
 
 
 def keys_of(run_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:

@@ -234,8 +234,7 @@ class RunsTogether(Resource):
     """The runs of one change of many, or of one file: those that the caller may read, in the order of their ends."""
 
     def get(self, request: Request, batch: Any) -> Response:
-        ended = runs.find_batch(batch, runs.TOGETHER_RUNS_MAX)
-        under_way = runs.find_under_way(batch, timezone.now())
+        ended, under_way = runs.find_together(batch, timezone.now(), runs.TOGETHER_RUNS_MAX)
         if not ended and not under_way:
             raise Http404
         together: list[Result | InProgress] = [*ended, *under_way]

@@ -121,12 +121,8 @@ def many(request: HttpRequest, cluster: str, kind: str) -> HttpResponse:
 def many_runs(request: HttpRequest, batch: uuid.UUID) -> HttpResponse:
     """Shows what became of each, to the person who asked for it and to those who may read the audit."""
     now = timezone.now()
-    # Asked for first: a run that ends in between is among the ended ones then.
-    claimed = runs.find_under_way(batch, now)
-    ended = runs.find_batch(batch)
-    ended_ids = {one.run_id for one in ended}
-    claimed = tuple(one for one in claimed if one.run_id not in ended_ids)
-    if not ended and not claimed:
+    ended, under_way = runs.find_together(batch, now)
+    if not ended and not under_way:
         raise Http404
     # One key makes one batch, whatever clusters it was sent for.
     readable = access.clusters_where(request.user, "mq_audit.view_auditentry")
@@ -135,20 +131,20 @@ def many_runs(request: HttpRequest, batch: uuid.UUID) -> HttpResponse:
     def may_see(one: Result | InProgress) -> bool:
         return one.actor == own or readable is None or one.cluster in readable
 
-    ended, claimed = tuple(filter(may_see, ended)), tuple(filter(may_see, claimed))
-    if not ended and not claimed:
+    ended, under_way = tuple(filter(may_see, ended)), tuple(filter(may_see, under_way))
+    if not ended and not under_way:
         raise PermissionDenied
     of = request.GET.get("of", "")
     asked_for = min(int(of), BATCH_RUNS_MAX) if of.isascii() and of.isdigit() and len(of) < 4 else 0
-    expected = max(asked_for, len(ended) + len(claimed))
+    expected = max(asked_for, len(ended) + len(under_way))
     # After one has ended, the next begins within seconds; what is missing later never comes: its process has ended.
-    is_running = bool(claimed) or (len(ended) < expected and now - max(one.at for one in ended) < NEXT_BEGINS_WITHIN)
-    first: Result | InProgress = ended[0] if ended else claimed[0]
+    is_running = bool(under_way) or (len(ended) < expected and now - max(one.at for one in ended) < NEXT_BEGINS_WITHIN)
+    first: Result | InProgress = ended[0] if ended else under_way[0]
     context = {
         "here": first.cluster,
-        **_together((*ended, *claimed)),
+        **_together((*ended, *under_way)),
         "run": first,
-        "at": ended[0].at if ended else claimed[0].started_at,
+        "at": ended[0].at if ended else under_way[0].started_at,
         "summary": sentences.together_sentence(ended, expected, is_running=is_running),
         "is_running": is_running,
         "outcome": "running" if is_running else "partial" if len(ended) < expected else _worst(ended),
