@@ -28,8 +28,9 @@ from tests.support.celery_worker import CeleryWorker
 from tests.support.children import Child
 from tests.support.migrated import FILE, bring_migrated_database
 from tests.support.our_broker import OurBroker
+from tests.support.reading import stored_count
 from tests.support.redis_server import RedisServer
-from tests.support.replay_ledger import Onlooker, agreement, stored_count, stored_places
+from tests.support.replay_ledger import Onlooker, agreement, stored_places
 from tests.support.waiting import wait_until
 
 IS_LONG = bool(os.environ.get("TORTURE"))

@@ -20,7 +20,7 @@ from tests.support.asking import ask
 from tests.support.java_client import JavaClient, JavaError
 from tests.support.our_broker import OurBroker
 from tests.support.progress import commit_first, committed, told_by_members
-from tests.support.reading import message_count
+from tests.support.reading import stored_count
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -317,7 +317,7 @@ def test_what_our_broker_acknowledged_under_load_outlives_its_kill(
         wait_until(
             lambda: acknowledged <= {each["body"] for each in java.consumed(name)}, what="all that was acknowledged"
         )
-        stored = sum(message_count(broker.broker, topic, queue) for queue in range(4))
+        stored = stored_count(broker.broker, topic, 4)
         wait_until(lambda: len(places(java.consumed(name))) == stored, what="all that is stored")
         java.stop(name)
     got = {each["body"] for each in java.consumed(name)}

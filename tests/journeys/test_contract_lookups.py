@@ -11,18 +11,13 @@ import pytest
 from tests.journeys.contract import ScenarioRun, bodies, compares
 from tests.support.java_client import message_queue
 from tests.support.progress import commit_first, committed, told_by_members
+from tests.support.reading import wait_stored
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
 Seen = Callable[[], Any]
 EVER = (0, 2**42)
-
-
-def wait_for_queue(run: ScenarioRun, topic: str, count: int) -> None:
-    """Returns when the queue has so many: Apache's broker builds it after it has answered the sender."""
-    there = lambda: run.java.admin_call("maxOffset", message_queue(topic)) == count  # noqa: E731
-    wait_until(there, what=f"{count} in the queue of {topic}")
 
 
 def by_id_and_key(run: ScenarioRun) -> Any:
@@ -83,7 +78,7 @@ def by_time(run: ScenarioRun) -> Any:
         (sent,) = java.send(producer, topic, body="m", first=number)
         moments.append(java.admin_call("viewMessage", topic, sent["offset_msg_id"])["stored_ms"])
         time.sleep(0.05)  # so that no two share a millisecond
-    wait_for_queue(run, topic, 3)
+    wait_stored(run.broker, topic, 3)
     at, nothing = message_queue(topic), message_queue(empty)
 
     def search(of: Any, moment: int) -> Any:
@@ -125,7 +120,7 @@ def both_boundaries(run: ScenarioRun) -> Any:
         (sent,) = java.send(producer, topic, body="m", first=number)
         moments.append(java.admin_call("viewMessage", topic, sent["offset_msg_id"])["stored_ms"])
         time.sleep(0.05)
-    wait_for_queue(run, topic, 3)
+    wait_stored(run.broker, topic, 3)
     asked = {
         "long ago": 0,
         "just before the first": moments[0] - 1,

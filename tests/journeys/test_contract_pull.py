@@ -10,7 +10,7 @@ import pytest
 
 from tests.journeys.contract import ScenarioRun, bodies, compares
 from tests.support.java_client import message_queue
-from tests.support.reading import message_count
+from tests.support.reading import wait_stored
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -25,18 +25,13 @@ def answer(run: ScenarioRun, result: Any) -> Any:
     return {**result, "messages": bodies(result["messages"])} if "messages" in result else result
 
 
-def wait_readable(run: ScenarioRun, topic: str, count: int) -> None:
-    """Until so many messages can be pulled: Apache's broker queues them a little after it has answered their sender."""
-    wait_until(lambda: message_count(run.broker, topic) == count, what=f"{count} messages of {topic}")
-
-
 def pull_answers(run: ScenarioRun) -> Any:
     java, topic, empty = run.java, run.topic(), run.topic("empty")
     unreadable = run.topic("unreadable", perm=2)
     producer, puller = run.producer(), run.client("puller")
     for number, tag in enumerate(("red", "green", "red", "blue")):
         java.send(producer, topic, body="m", first=number, tag=tag, properties={"size": number})
-    wait_readable(run, topic, 4)
+    wait_stored(run.broker, topic, 4)
     java.pull_consumer(puller, run.group())
 
     def pull(of: str, queue_offset: int, *, queue: int = 0, tags: Any = "*", count: int = 32) -> Any:
@@ -81,7 +76,7 @@ def pulls_by_sql(run: ScenarioRun) -> Any:
     producer, puller = run.producer(), run.client("puller")
     for number in range(4):
         java.send(producer, topic, body="m", first=number, properties={"size": number})
-    wait_readable(run, topic, 4)
+    wait_stored(run.broker, topic, 4)
     # A client sends SQL only to a broker whose version it has heard of, in the answer to a heartbeat.
     java.pull_consumer(puller, run.group(), registerTopics=[topic], heartbeatBrokerInterval=1_000)
 
@@ -106,7 +101,7 @@ def a_pull_that_waits(run: ScenarioRun) -> Any:
     producer, puller = run.producer(), run.client("puller")
     java.pull_consumer(puller, run.group())
     java.send(producer, topic, body="old-")
-    wait_readable(run, topic, 1)
+    wait_stored(run.broker, topic, 1)
     run.pull(puller, topic, 0)  # so that the connection is there
 
     def wait_from(queue_offset: int) -> int:
@@ -133,7 +128,7 @@ def progress_by_hand(run: ScenarioRun) -> Any:
     java, group, topic = run.java, run.group(), run.topic()
     producer, puller = run.producer(), run.client("puller")
     java.send(producer, topic, count=5)
-    wait_readable(run, topic, 5)
+    wait_stored(run.broker, topic, 5)
     java.pull_consumer(puller, group, registerTopics=[topic])
     at = message_queue(topic)
 

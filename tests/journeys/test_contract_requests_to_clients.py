@@ -10,7 +10,7 @@ import pytest
 
 from tests.journeys.contract import ScenarioRun, bodies, compares
 from tests.support.java_client import message_queue
-from tests.support.reading import message_count
+from tests.support.reading import wait_stored
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -148,7 +148,7 @@ def other_tools(run: ScenarioRun) -> Any:
     java, group, topic = run.java, run.group(), run.topic()
     producer = run.producer()
     java.send(producer, topic, body="m", count=5)
-    wait_until(lambda: message_count(run.broker, topic) == 5, what="all in the queue")
+    wait_stored(run.broker, topic, 5)
     java.admin_call("updateConsumeOffset", run.broker, group, message_queue(topic), 2)
     observed: dict[str, Any] = {"written": run.committed(group, topic)}
     old = java.admin_call("resetOffsetByTimestampOld", group, topic, 0, True)
@@ -205,7 +205,7 @@ def skipped(run: ScenarioRun) -> Any:
     java, group, topic = run.java, run.group(), run.topic()
     producer = run.producer()
     java.send(producer, topic, body="old-", count=4)
-    wait_until(lambda: message_count(run.broker, topic) == 4, what="all in the queue")
+    wait_stored(run.broker, topic, 4)
     java.admin_call("resetOffsetByTimestamp", topic, group, -1, True)
     observed: dict[str, Any] = {"committed": run.committed(group, topic)}
     name = run.consumer(group, topic)

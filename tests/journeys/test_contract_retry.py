@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.contract import ScenarioRun, bodies, compares, gaps_ms
-from tests.support.reading import message_count
+from tests.support.reading import wait_stored
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -136,7 +136,7 @@ def part_of_a_batch(run: ScenarioRun) -> Any:
     java, group, topic = run.java, run.group(), run.topic()
     producer = run.producer()
     java.send(producer, topic, body="m", count=4)
-    wait_until(lambda: message_count(run.broker, topic) == 4, what="all in the queue")
+    wait_stored(run.broker, topic, 4)
     partly = {"do": "ok", "context": {"ackIndex": 1, "delayLevelWhenNextConsume": 1}}
     name = run.consumer(
         group,

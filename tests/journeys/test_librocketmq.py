@@ -11,7 +11,7 @@ import pytest
 from remoting.wire.batch import decode_batch
 from tests.support.java_client import JavaClient
 from tests.support.librocketmq import NativeProcess, require_librocketmq
-from tests.support.reading import message_count, stored_messages
+from tests.support.reading import stored_count, stored_messages
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.native]
@@ -61,8 +61,7 @@ def test_a_batch_of_librocketmq_is_stored_as_one_message(native: Native, cluster
     """It says "1" where a batch must say "true"; RocketMQ takes that for no batch."""
     topic = fresh("native-batch")
     native("send", fresh("group"), topic, 4, 0)
-    count = lambda: sum(message_count(cluster.broker, topic, queue_id) for queue_id in range(4))  # noqa: E731
-    wait_until(lambda: count() >= 3 * 4 + 1, what="all messages in their queues")
+    wait_until(lambda: stored_count(cluster.broker, topic, 4) >= 3 * 4 + 1, what="all messages in their queues")
     stored = [message for queue_id in range(4) for message in stored_messages(cluster.broker, topic, queue_id)]
     (batch,) = [message for message in stored if not message.tags]
     assert [entry.body for entry in decode_batch(batch.body)] == [b"batch-0", b"batch-1", b"batch-2", b"batch-3"]

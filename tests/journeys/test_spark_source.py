@@ -23,8 +23,8 @@ from tests.support.apache import ApacheRocketMQ
 from tests.support.java_client import JavaClient, message_queue
 from tests.support.our_broker import OurBroker
 from tests.support.patience import answered
-from tests.support.reading import message_count
-from tests.support.waiting import eventually, wait_until
+from tests.support.reading import wait_stored
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,15 +93,6 @@ def create(cluster: Cluster, topic: str, queues: int) -> None:
     on_cluster(cluster, creating)
 
 
-def wait_readable(cluster: Cluster, topic: str, queues: int, count: int) -> None:
-    """Until so many messages can be read: Apache's broker queues them a little after it has answered their sender."""
-
-    def readable() -> int:
-        return sum(message_count(cluster.broker, topic, queue) for queue in range(queues))
-
-    wait_until(lambda: readable() == count, what=f"{count} messages of {topic}")
-
-
 def send(cluster: Cluster, topic: str, numbers: range) -> dict[tuple[int, int], dict[str, Any]]:
     """Sends messages one after the other; returns them by queue and offset as Spark should show them."""
 
@@ -168,7 +159,7 @@ def test_what_was_sent_is_read_message_for_message(
     while time.time_ns() // 1_000_000 <= between_ms:
         os.sched_yield()
     newer = send(cluster, topic, range(MESSAGES, 2 * MESSAGES))
-    wait_readable(cluster, topic, 4, 2 * MESSAGES)
+    wait_stored(cluster.broker, topic, 2 * MESSAGES, 4)
     everything = older | newer
 
     assert shown(read(spark, cluster, topic)) == everything
@@ -228,7 +219,7 @@ def test_what_apaches_client_sends_is_read_as_its_own_consumer_reads_it(
     # Long enough for the client to compress it.
     sent += java.send(producer, topic, count=4, first=66, size=50_000, keys="one two ")
     java.send(producer, topic, count=10, first=70, mode="batch", tag="batched")
-    wait_readable(cluster, topic, 2, 80)
+    wait_stored(cluster.broker, topic, 80, 2)
     puller = fresh("spark-puller")
     java.pull_consumer(puller, fresh("spark-pullers"))
 
@@ -276,7 +267,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_finds_new_queues(
         return sorted(tuple(row) for row in spark.read.parquet(str(out)).select("queue", "offset").collect())
 
     sent = send(cluster, topic, range(MESSAGES))
-    wait_readable(cluster, topic, 2, MESSAGES)
+    wait_stored(cluster.broker, topic, MESSAGES, 2)
     run()
     assert kept() == sorted(sent)
 
@@ -286,7 +277,7 @@ def test_a_stream_goes_on_from_its_checkpoint_and_finds_new_queues(
     (done[-1].parent / f".{done[-1].name}.crc").unlink(missing_ok=True)
     create(cluster, topic, 4)
     sent |= send(cluster, topic, range(MESSAGES, 2 * MESSAGES))
-    wait_readable(cluster, topic, 4, 2 * MESSAGES)
+    wait_stored(cluster.broker, topic, 2 * MESSAGES, 4)
     run()
     assert kept() == sorted(sent)
     assert len({queue for queue, _ in sent}) == 4

@@ -13,7 +13,7 @@ from tests.journeys.conftest import Cluster
 from tests.support.callers import caller
 from tests.support.java_client import JavaClient
 from tests.support.progress import committed, told_by_members
-from tests.support.reading import message_count
+from tests.support.reading import wait_stored
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -78,7 +78,7 @@ def test_the_preview_of_a_deletion_counts_messages_and_readers(java, cluster, ac
     java.stop(reader)
     wait_until(lambda: committed(cluster.broker, group, topic, 1) == 3, what="the commit of the stop")
     java.send(sender, topic, count=2)
-    wait_until(lambda: message_count(cluster.broker, topic) == 5, what="all in the queue")
+    wait_stored(cluster.broker, topic, 5)
     seen = runner.preview(caller(admin_user), "delete_topic", "there", {"topic": topic})
     assert seen.changes[0].before == {
         "read_queues": 1,

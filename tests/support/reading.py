@@ -8,6 +8,7 @@ from remoting.wire.headers.pull import PullMessageHeader
 from remoting.wire.headers.typed import write_header
 from remoting.wire.stored_message import StoredMessage, decode_messages
 from tests.support.asking import ask
+from tests.support.waiting import wait_until
 
 MESSAGES_MAX = 32
 # The request brings its subscription along, so no member has to be there.
@@ -51,3 +52,13 @@ def message_count(address: str, topic: str, queue_id: int = 0) -> int:
     """One past the last queue offset."""
     fields = {"topic": topic, "queueId": str(queue_id)}
     return int(ask(address, Command(code=RequestCode.GET_MAX_OFFSET, ext_fields=fields)).ext_fields["offset"])
+
+
+def stored_count(address: str, topic: str, queue_count: int) -> int:
+    """The same, summed over the topic's queues."""
+    return sum(message_count(address, topic, queue_id) for queue_id in range(queue_count))
+
+
+def wait_stored(address: str, topic: str, count: int, queue_count: int = 1) -> None:
+    """Until so many can be read: Apache's broker queues a message a little after it has answered its sender."""
+    wait_until(lambda: stored_count(address, topic, queue_count) == count, what=f"{count} messages of {topic}")

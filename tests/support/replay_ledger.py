@@ -14,7 +14,7 @@ from consumer.engine.message import Message
 from consumer.engine.push_consumer import PushConsumer
 from consumer.engine.start_position import start_rule
 from remoting.wire.properties import Property
-from tests.support.reading import message_count, stored_messages
+from tests.support.reading import stored_messages
 
 WITHIN_S = 120.0
 
@@ -29,10 +29,6 @@ class Place(NamedTuple):
 
 # By entry of the ledger: each place once, however often it was consumed.
 Places = Mapping[int, set[Place]]
-
-
-def stored_count(address: str, topic: str, queue_count: int) -> int:
-    return sum(message_count(address, topic, queue_id) for queue_id in range(queue_count))
 
 
 def stored_places(address: str, topic: str, queue_count: int) -> Places:
