@@ -19,12 +19,10 @@ from tests.support.java import OLD_APACHE_VERSION, require_apache, require_drive
 from tests.support.java_client import VERSIONS, JavaClient
 from tests.support.our_broker import OurBroker
 from tests.support.parallel import ENDING, Uses
+from tests.support.patience import ANSWER_WITHIN_S, let_console_wait
 
 Cluster: TypeAlias = OurBroker | ApacheRocketMQ
 _numbers = itertools.count(1)
-
-# A broker of a busy machine stands still for longer than the console and a member wait for its answer.
-ANSWER_WITHIN_S = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +31,7 @@ def _patient_requests(monkeypatch: pytest.MonkeyPatch) -> None:
 
     Of those that this process makes.
     """
-    monkeypatch.setattr("mqadmin.observing.gateway.gateway.REQUEST_TIMEOUT_S", ANSWER_WITHIN_S)
+    let_console_wait(monkeypatch)
     for name in ("CHECK_TIMEOUT_MS", "SEND_BACK_TIMEOUT_MS"):
         monkeypatch.setattr(f"consumer.engine.brokers.{name}", int(ANSWER_WITHIN_S * 1000))
 

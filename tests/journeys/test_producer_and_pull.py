@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
-from functools import partial
-from typing import TypeVar
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 import pytest_asyncio
@@ -29,7 +26,7 @@ from remoting.wire.names import TRACE_TOPIC, retry_topic
 from tests.journeys.conftest import Cluster
 from tests.support.java_client import JavaClient
 from tests.support.mqadmin_tool import MqAdminTool
-from tests.support.patience import answered
+from tests.support.patience import answered, patiently
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -40,7 +37,6 @@ CHECKED_WITHIN_S = 150.0
 # One that is committed so soon is not asked about: Apache's broker notes an end up to 3 s later.
 UNASKED_S = 2.0
 Fresh = Callable[[str], str]
-T = TypeVar("T")
 
 
 @pytest.fixture
@@ -81,19 +77,6 @@ async def _routed(instance: ClientInstance, topic: str) -> bool:
         return bool((await instance.routes.refresh(topic)).queue_datas)
     except ClientError:
         return False
-
-
-async def patiently(request: Callable[[], Awaitable[T]]) -> T:
-    """Asks again where a busy broker's answer comes too late: for what may be carried out twice."""
-    answers: list[T] = []
-
-    async def is_answered() -> bool:
-        with suppress(TimeoutError):
-            answers.append(await request())
-        return bool(answers)
-
-    await eventually(is_answered, what="a broker's answer")
-    return answers[0]
 
 
 async def test_a_transaction_whose_end_was_lost_is_checked_and_delivered_once_to_a_java_consumer(
@@ -220,7 +203,7 @@ async def test_a_lite_consumer_shares_with_java_and_goes_on_where_it_committed(
 
         async def all_committed() -> bool:
             await patiently(consumer.commit)  # what was filtered out, too, as soon as it was pulled
-            offsets = [await patiently(partial(consumer.committed, queue)) or 0 for queue in consumer.assignment]
+            offsets = [await patiently(consumer.committed, queue) or 0 for queue in consumer.assignment]
             return sum(offsets) == 8
 
         await eventually(all_committed)
@@ -229,7 +212,7 @@ async def test_a_lite_consumer_shares_with_java_and_goes_on_where_it_committed(
         await eventually(lambda: len(again.assignment) == 2)
         assert await again.poll(2) == []
         for queue in again.assignment:
-            await patiently(partial(again.seek_to_begin, queue))
+            await patiently(again.seek_to_begin, queue)
         assert await eventually(lambda: again.poll(1))
 
 
@@ -245,8 +228,8 @@ async def test_the_classic_consumer_reads_what_java_sent_and_keeps_its_offsets(
         result = await consumer.pull(queue, 1, count=2, wait_ms=1000)
         assert [message.body[:6] for message in result.messages] == [b"body-1", b"body-2"]
         assert len(result.messages[0].body) == 10_000  # it travelled compressed
-        await patiently(lambda: consumer.commit(queue, result.next_offset))
-        assert await eventually(lambda: patiently(lambda: consumer.committed(queue))) == 3
+        await patiently(consumer.commit, queue, result.next_offset)
+        assert await eventually(lambda: patiently(consumer.committed, queue)) == 3
     await asyncio.to_thread(java.stop, sender)
 
 
@@ -261,7 +244,7 @@ async def test_pull_consumers_in_a_namespace_get_what_an_sql_expression_lets_thr
         queues = await answered(classic.queues, name)
 
         async def are_there() -> bool:
-            return sum([await patiently(partial(classic.max_offset, queue)) for queue in queues]) == 2
+            return sum([await patiently(classic.max_offset, queue) for queue in queues]) == 2
 
         await eventually(are_there, what="both messages in their queue")
         found = [body for queue in queues for body in await _all_of(classic, queue, "cents > 100")]
@@ -274,16 +257,15 @@ async def test_pull_consumers_in_a_namespace_get_what_an_sql_expression_lets_thr
 
 
 async def _reaches(consumer: PullConsumer, queue: MessageQueue, offset: int) -> bool:
-    return await patiently(lambda: consumer.max_offset(queue)) == offset
+    return await patiently(consumer.max_offset, queue) == offset
 
 
 async def _all_of(consumer: PullConsumer, queue: MessageQueue, sql: str) -> list[bytes]:
     """The bodies up to the queue's end: one pull may end before it, where a broker has looked at enough."""
     found: list[bytes] = []
     offset = 0
-    while offset < await patiently(lambda: consumer.max_offset(queue)):
-        pull = partial(consumer.pull, queue, offset, sql=sql, wait_ms=1000)
-        result = await patiently(pull)
+    while offset < await patiently(consumer.max_offset, queue):
+        result = await patiently(consumer.pull, queue, offset, sql=sql, wait_ms=1000)
         found += [message.body for message in result.messages]
         offset = result.next_offset
     return found

@@ -39,6 +39,7 @@ from mqadmin.alerts.models import (  # noqa: E402
     AlertRule,
     AlertSilence,
 )
+from mqadmin.beat import ENTRIES  # noqa: E402
 from mqadmin.clusters.models import VERDICT_RANKS, Cluster, ClusterState, Group, QueueOffset, Topic, TopicQueue, Verdict  # noqa: E402
 from mqadmin.deadletter_rules.applying import apply_rules  # noqa: E402
 from mqadmin.deadletter_rules.models import DeadLetterRule, RaisedFailure  # noqa: E402
@@ -65,9 +66,6 @@ from tests.support.console_reports import reported  # noqa: E402
 from tests.support.dead_letter_brokers import dead_message  # noqa: E402
 from tests.support.people import make_person  # noqa: E402
 from tests.support.waiting import wait_until  # noqa: E402
-
-# As beat's entry has it.
-REPLAYS_DRIVEN_EVERY_S = 5
 
 
 def admin(password: str) -> None:
@@ -452,9 +450,11 @@ def rules_applied(minutes_later: int) -> None:
 def beat_drives_replays() -> None:
     """From now on, of all that beat does: a replay goes on that nobody drives, as after a broker was silent."""
 
+    (every_s,) = (entry.every_s for entry in ENTRIES if entry.task == drive_replays.name)
+
     def beat() -> None:
         while True:
-            time.sleep(REPLAYS_DRIVEN_EVERY_S)
+            time.sleep(every_s)
             with suppress(OperationalError):  # the site's database is locked while it begins anew
                 drive_replays()
 

@@ -13,6 +13,7 @@ from mqadmin.observing.pace import Pace
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, request_name
 from tests.support.follower import follower_thread
+from tests.support.patience import let_console_wait
 from tests.support.scripted_broker import ScriptedBroker, empty_body
 from tests.support.waiting import wait_until
 
@@ -28,7 +29,7 @@ def test_fifty_clusters_are_followed_and_idle_they_cost_one_waiting_request_each
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # One who is asked twice, since the first answer came late, would be counted twice.
-    monkeypatch.setattr("mqadmin.observing.gateway.gateway.REQUEST_TIMEOUT_S", 60.0)
+    let_console_wait(monkeypatch)
     with ScriptedBroker(is_watched=True) as broker:
         body = empty_body()
         body.topics = [TopicConfig(topic_name="orders")]

@@ -12,6 +12,7 @@ from mqadmin.deadletters.models import DeadLetter, Failure, KeptMessage
 from mqadmin.replays.models import ReplayJob
 from mqadmin.replays.states import Target
 from tests.support import console_rows as seed
+from tests.support.patience import let_console_wait
 from tests.support.replay_gateway import BROKER, ReplayBroker, in_place
 from tests.support.virtual_time import VirtualTime
 
@@ -20,8 +21,7 @@ _names = counting()
 
 @pytest.fixture(autouse=True)
 def _patient_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets requests wait for a broker that a busy machine holds up; of one that is away they hear at once."""
-    monkeypatch.setattr("mqadmin.observing.gateway.gateway.REQUEST_TIMEOUT_S", 60.0)
+    let_console_wait(monkeypatch)
 
 
 @pytest.fixture
