@@ -135,7 +135,10 @@ class Child:
                 self._quiet_until_s = time.monotonic() + QUIET_AFTER_READY_S if self.spec.is_quiet else 0.0
                 return True
             await asyncio.sleep(0.05)
-        return self.spec.runs_once and not self.is_running and await self.wait() == 0
+        if self.is_running:
+            return False
+        code = await self.wait()  # with its last output, which says why
+        return self.spec.runs_once and code == 0
 
     async def _is_ready(self) -> bool:
         if self.spec.runs_once:
