@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.support.browser import PASSWORD, Site
+from tests.support.browser import PASSWORD, Site, open_context
 from tests.support.failing_group import FailingGroup
 from tests.support.our_broker import OurBroker
 
@@ -98,7 +98,7 @@ def site(standing_site: Site, broker: OurBroker) -> Site:
 
 
 def opened(chromium: Browser, site: Site, words: Words, person: str = "admin") -> Page:
-    context = chromium.new_context(base_url=site.url, viewport={"width": 1440, "height": 900}, locale=words.locale)
+    context = open_context(chromium, base_url=site.url, viewport={"width": 1440, "height": 900}, locale=words.locale)
     page = context.new_page()
     page.goto("/")
     page.locator("input[name=username]").fill(person)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import PASSWORD, Site, chromium, site, standing_site  # noqa: F401 - fixtures
+from tests.support.browser import PASSWORD, Site, chromium, open_context, site, standing_site  # noqa: F401 - fixtures
 from tests.support.console_pages import ASKING, NO_PAGE, PAGES
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]
@@ -39,8 +39,8 @@ COMMANDS = re.compile(r"manage\.py \w+|celery -A mqadmin worker -Q scheduler -c 
 
 
 def open_page(chromium: Browser, site: Site, *, width: int, theme: str, locale: str = "zh-CN") -> Page:
-    context = chromium.new_context(
-        base_url=site.url, viewport={"width": width, "height": 900}, locale=locale, color_scheme=theme
+    context = open_context(
+        chromium, base_url=site.url, viewport={"width": width, "height": 900}, locale=locale, color_scheme=theme
     )
     page = context.new_page()
     page.goto("/")

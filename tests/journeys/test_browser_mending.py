@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import PASSWORD, Site, chromium, site, standing_site  # noqa: F401 - fixtures
+from tests.support.browser import PASSWORD, Site, chromium, open_context, site, standing_site  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(600)]
 
@@ -66,7 +66,7 @@ CHINESE = Words(
 
 
 def open_console(chromium: Browser, site: Site, words: Words) -> Page:
-    context = chromium.new_context(base_url=site.url, viewport={"width": 1440, "height": 900}, locale=words.locale)
+    context = open_context(chromium, base_url=site.url, viewport={"width": 1440, "height": 900}, locale=words.locale)
     page = context.new_page()
     page.goto("/")
     page.get_by_label(words.name).fill("admin")

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from bench.lag_samples import CLUSTER
 from mqadmin.reports.periods import month_of, week_of
-from tests.support.browser import PASSWORD, Site, chromium, log_in, standing_site  # noqa: F401 - fixtures
+from tests.support.browser import PASSWORD, Site, chromium, log_in, open_context, standing_site  # noqa: F401 - fixtures
 from tests.support.recorded_days import DYING, GROUPS, HOT, compute_days, write_days
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def recorded(spark: SparkSession, standing_site: Site, chromium: Browser) -> Rec
     write_days(standing_site.folder, days)
     folders = compute_days(spark, standing_site.folder, days)
     standing_site.carry_out("reports_kept", name=CLUSTER, folders=folders)
-    context = chromium.new_context(base_url=standing_site.url)
+    context = open_context(chromium, base_url=standing_site.url)
     page = context.new_page()
     page.goto("/")
     log_in(page)
@@ -85,7 +85,8 @@ def recorded(spark: SparkSession, standing_site: Site, chromium: Browser) -> Rec
 def page(chromium: Browser, recorded: Recorded, width: int, theme: Any) -> Iterator[Page]:
     """A page that must not log an error, logged in."""
     errors: list[str] = []
-    context = chromium.new_context(
+    context = open_context(
+        chromium,
         base_url=recorded.site.url,
         viewport={"width": width, "height": 900},
         color_scheme=theme,

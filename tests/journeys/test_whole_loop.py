@@ -24,7 +24,7 @@ from remoting.client.producer import Producer
 from remoting.wire.stored_message import StoredMessage
 from tests.support.asking import has_route
 from tests.support.broker_probe import BrokerProbe
-from tests.support.browser import chromium, log_in  # noqa: F401 - fixtures
+from tests.support.browser import chromium, log_in, open_context  # noqa: F401 - fixtures
 from tests.support.install import Install
 from tests.support.java_client import JavaClient
 from tests.support.postgres import PostgresServer
@@ -101,7 +101,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 @pytest.fixture(scope="module")
 def visitor(chromium: Browser, shop: Shop) -> Iterator[BrowserContext]:
     """Somebody who has logged in with the password that `up` printed."""
-    context = chromium.new_context(base_url=shop.install.web.rstrip("/"), viewport={"width": 1440, "height": 900})
+    context = open_context(chromium, base_url=shop.install.web.rstrip("/"), viewport={"width": 1440, "height": 900})
     page = context.new_page()
     page.goto("/")
     log_in(page, shop.install.password)
@@ -421,7 +421,7 @@ def test_the_shop_runs_on_postgresql(chromium: Browser, tmp_path: Path) -> None:
         Install(tmp_path / "data", "--demo", env={"DATABASE_URL": database.url}) as install,
     ):
         Shop(install).wait_settled()
-        page = chromium.new_page(base_url=install.web.rstrip("/"))
+        page = open_context(chromium, base_url=install.web.rstrip("/")).new_page()
         page.goto("/")
         log_in(page, install.password)
         page.goto(f"{LOCAL}/groups/")
@@ -429,7 +429,7 @@ def test_the_shop_runs_on_postgresql(chromium: Browser, tmp_path: Path) -> None:
             eventually_has(page, f"#groups [data-row={group}] [data-cell=members]", "2")
         page.goto(f"{BILLING}members/")
         expect(page.locator("#members tbody tr")).to_have_count(2, timeout=LIVE_WITHIN_MS)
-        page.close()
+        page.context.close()
         assert not (install.data / "mqadmin.sqlite3").exists()
         assert install.stop() == 0
         assert install.left_behind() == []

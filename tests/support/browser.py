@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 import redis
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from mqadmin.supervision.redis_server import NoRedis, find_redis_server, redis_command
 from tests.support.celery_worker import CeleryWorker
@@ -34,8 +34,9 @@ READY_WITHIN_S = 120.0
 # Keys under which a worker declares its queues, once.
 WORKERS_QUEUES = b"_kombu.binding."
 PASSWORD = "let-me-in-please"
-# two cores may be busy with brokers and workers of other tests
-expect.set_options(timeout=60_000)
+# Two cores may be busy with brokers and workers of other tests: the description of the API takes half a minute then.
+PAGE_WITHIN_MS = 120_000
+expect.set_options(timeout=PAGE_WITHIN_MS)
 
 
 # The first has no windows to draw, and takes half of the others' time.
@@ -54,6 +55,13 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+def open_context(chromium: Browser, **options: Any) -> BrowserContext:
+    """Opens a browser context, as `Browser.new_context` does, whose pages wait longer for what they act on."""
+    context = chromium.new_context(**options)
+    context.set_default_timeout(PAGE_WITHIN_MS)
+    return context
 
 
 class Site:
@@ -175,7 +183,7 @@ def site(standing_site: Site) -> Site:
 def page(chromium: Browser, site: Site) -> Iterator[Page]:
     """A page that must not log an error, log-in page open."""
     errors: list[str] = []
-    context = chromium.new_context(base_url=site.url, viewport={"width": 1440, "height": 900})
+    context = open_context(chromium, base_url=site.url, viewport={"width": 1440, "height": 900})
     page = context.new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if _is_fault(message.text, message.type) else None)
