@@ -185,7 +185,7 @@ def test_what_changes_is_brought_by_the_socket_and_fetched_only_after_a_gap(site
     assert fetched == []
     site.stop_web()
     expect(shop.locator("#live-state")).to_have_attribute("data-state", re.compile("^(reconnecting|disconnected)$"))
-    with shop.expect_response(lambda answer: "hx-request" in answer.request.headers, timeout=120_000):
+    with shop.expect_response(lambda answer: "hx-request" in answer.request.headers):
         site.start_web()
     is_live(shop)
     fetched.clear()
