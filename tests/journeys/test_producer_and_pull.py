@@ -24,6 +24,7 @@ from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.names import TRACE_TOPIC, retry_topic
 from tests.journeys.conftest import Cluster
+from tests.support.java import require_apache
 from tests.support.java_client import JavaClient
 from tests.support.mqadmin_tool import MqAdminTool
 from tests.support.patience import answered, patiently
@@ -156,6 +157,7 @@ async def test_apaches_tool_reads_the_trace_of_what_we_sent(
     fresh: Fresh,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
+    require_apache()
     topic = await made(instance, cluster, fresh("orders"))
     trace = TraceDispatcher(instance, limits=TraceLimits(send_timeout_ms=60_000, close_timeout_s=60))
     producer = Producer((), fresh("senders"), instance=instance, timeout_ms=SEND_TIMEOUT_MS, trace=trace.record)
