@@ -48,7 +48,6 @@ from consumer.hosting.pool_process import leave_sigterm_to_main
 from consumer.hosting.shared_memory import keep_memory_shared
 from consumer.hosting.supervision import OFFER_EXPIRES_S
 from consumer.hosting.thread_pool import end_without_killing
-from consumer.hosting.unread_results import wait_less_for_results
 from consumer.listener import registry
 from consumer.outbox.schedule import DELIVERY_TASK
 from remoting.shutdown_signal import ShutdownSignal
@@ -138,14 +137,21 @@ def prepare(sender: Any, **_: Any) -> None:
         faults = "\n".join(f"({fault.id}) {fault.text}" for fault in registry.faults)
         raise SystemExit(f"this worker does not start, its listeners are declared wrong:\n{faults}")
     sender.app.loops_worker = LoopsWorkerProcess()
+    if _hosts_instances():
+        from consumer.hosting.unread_results import read_results_to_the_end  # for workers alone
+
+        read_results_to_the_end()
 
 
 @worker_before_create_process.connect
 def prepare_to_fork(**_: Any) -> None:
-    """Other workers of a project are its own to tune."""
-    if loops_queue() in host_instance.app.amqp.queues.consume_from:
+    if _hosts_instances():
         keep_memory_shared()
-        wait_less_for_results()
+
+
+def _hosts_instances() -> bool:
+    """Tells whether this worker does. Other workers of a project are its own to tune."""
+    return loops_queue() in host_instance.app.amqp.queues.consume_from
 
 
 @worker_process_init.connect

@@ -8,10 +8,9 @@ from typing import Any
 
 import billiard
 from celery import Celery
-from celery.signals import worker_before_create_process, worker_process_init
+from celery.signals import worker_before_create_process, worker_init, worker_process_init
 
 from consumer.hosting.shared_memory import keep_memory_shared
-from consumer.hosting.unread_results import wait_less_for_results
 from mqadmin.garbage import look_less_often
 from mqadmin.redis_outage import RedisOutage
 
@@ -33,7 +32,13 @@ app = Application("mqadmin")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 worker_before_create_process.connect(keep_memory_shared)
-worker_before_create_process.connect(wait_less_for_results)
+
+
+@worker_init.connect
+def prepare(**_: Any) -> None:
+    from consumer.hosting.unread_results import read_results_to_the_end  # for workers alone
+
+    read_results_to_the_end()
 
 
 @worker_process_init.connect

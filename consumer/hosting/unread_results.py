@@ -1,23 +1,62 @@
-"""How long a process of a prefork pool that ends waits for its main process to read the results of its tasks.
+"""Reads what the processes of a prefork pool still write when their main process stops, so that each of them can end.
 
-It ends when all are read. But a main process that stops forgets the tasks that it has handed to a process and has not
-heard to have begun (Celery's `AsynPool.flush`), and reads no results of them; the process carries such a task out all
-the same. billiard lets it wait 30 s then, for nothing: longer than most give a worker to stop.
+A main process that stops forgets the tasks that it has handed to a process and has not heard to have begun (Celery's
+`AsynPool.flush`); the process carries such a task out all the same. Celery reads results only as long as it waits for
+one. So a process with the result of a forgotten task would wait 30 s for it to be read (billiard), and for good where
+the result is longer than a pipe holds (64 KiB; the error of a task with its tracebacks has 100) while the main process
+waits for its end.
 """
 
 from __future__ import annotations
 
+import os
+import select
 from typing import Any
 
-# A main process that reads at all also reads what a process that has ended left behind. With the second that billiard
-# sleeps afterwards this is half of the 10 s that `up` and Docker give a worker to stop.
-READ_WITHIN_S = 4.0
+from billiard.pool import TERMINATE
+from celery.concurrency import asynpool
+
+# How long the end of a process is waited for before all of them are looked at again.
+LOOK_INTERVAL_S = 0.1
+_READ_BYTES = 64 * 1024
+# More results than a process has ever had: the largest number that the counter of those read can hold.
+_ALL = 2**31 - 1
 
 
-def wait_less_for_results(**_: Any) -> None:
-    """Receives `worker_before_create_process`: the processes that are forked from now on wait READ_WITHIN_S at most."""
-    from billiard import pool  # for workers alone
+class ResultHandler(asynpool.ResultHandler):
+    """Celery's, which goes on reading when it waits for no result any more, until all processes have ended."""
 
-    pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = round(
-        READ_WITHIN_S / pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_INTERVAL
-    )
+    _state: int
+    # By the numbers of the processes: how many of its results were read.
+    on_ready_counters: dict[int, Any]
+    # By the descriptors that their results are read from: the processes.
+    fileno_to_outq: dict[int, Any]
+
+    def on_stop_not_started(self) -> None:
+        """Runs when the pool is closed, before its processes are waited for; a cold shutdown may run it in itself."""
+        super().on_stop_not_started()
+        while self._state != TERMINATE and (running := self._running()):
+            for counter in tuple(self.on_ready_counters.values()):
+                counter.value = _ALL
+            _throw_away(running)
+
+    def _running(self) -> list[int]:
+        """Returns the descriptors that the results of the processes which have not ended are read from."""
+        return [fd for fd, process in tuple(self.fileno_to_outq.items()) if process._is_alive()]
+
+
+def _throw_away(descriptors: list[int]) -> None:
+    """Reads what lies in these pipes, or comes within LOOK_INTERVAL_S. Nobody waits for it."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    for descriptor, _ in poll.poll(LOOK_INTERVAL_S * 1000):
+        try:
+            os.read(descriptor, _READ_BYTES)
+        except OSError:  # nothing in it any more: a signal's handler has read it; or the pipe of an ended process
+            pass
+
+
+def read_results_to_the_end() -> None:
+    """Is called before a worker makes its pool: pools that this process makes from now on have this result handler."""
+    asynpool.AsynPool.ResultHandler = ResultHandler

@@ -169,7 +169,7 @@ def test_every_child_ends_by_a_burst_of_two_to_ten_signals_after_the_kill_of_up(
     for child, number in burst:
         time.sleep(chance.choice(PAUSES_S))
         send(child, number)
-    wait_until(lambda: not install.left_behind(), GONE_WITHIN_S, "the end of all children")
+    wait_for_the_end_of_all(install)
 
 
 def test_every_child_ends_by_sigterm_to_its_whole_process_group(install: Install) -> None:
@@ -182,7 +182,11 @@ def test_every_child_ends_by_sigterm_to_its_whole_process_group(install: Install
                 os.killpg(group, number)
             except ProcessLookupError:
                 pass
-    wait_until(lambda: not install.left_behind(), GONE_WITHIN_S, "the end of all children")
+    wait_for_the_end_of_all(install)
+
+
+def wait_for_the_end_of_all(install: Install) -> None:
+    wait_until(lambda: not install.left_behind(), GONE_WITHIN_S, lambda: f"the end of {install.left_behind()}")
 
 
 def send(process: psutil.Process, number: int) -> None:
