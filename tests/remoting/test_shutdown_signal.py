@@ -96,9 +96,15 @@ def test_set_may_interrupt_itself_in_a_signal_handler(shutdown: ShutdownSignal) 
         shutdown.set()
         handled += 1
 
+    def send() -> None:
+        # To the thread that runs handlers: of a process, any thread may get it, and long after the handler has gone.
+        for _ in range(2000):
+            signal.pthread_kill(receiver, signal.SIGUSR1)
+
+    receiver = threading.get_ident()
     before = signal.signal(signal.SIGUSR1, handle)
     try:
-        sender = threading.Thread(target=lambda: [os.kill(os.getpid(), signal.SIGUSR1) for _ in range(2000)])
+        sender = threading.Thread(target=send)
         sender.start()
         while sender.is_alive():
             shutdown.set()
