@@ -37,7 +37,7 @@ class ResultHandler(asynpool.ResultHandler):
         super().on_stop_not_started()
         while self._state != TERMINATE and (running := self._running()):
             for counter in tuple(self.on_ready_counters.values()):
-                counter.value = _ALL
+                counter.get_obj().value = _ALL  # without its lock, which a process that was killed may have held
             _throw_away(running)
 
     def _running(self) -> list[int]:
