@@ -24,6 +24,7 @@ _NODE = re.compile(r"-n (\S+)@")
 _NAMES = (
     ("mqadmin.preloaded", "fork server"),
     ("redis-server", "redis"),
+    ("valkey-server", "redis"),
     ("runbroker", "broker"),
     ("mqadmin.web", "web"),
     (" beat ", "beat"),

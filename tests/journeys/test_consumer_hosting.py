@@ -20,7 +20,7 @@ from tests.support.children import Child, is_alive
 from tests.support.hosting_stage import HostingStage
 from tests.support.install import ROOT
 from tests.support.our_broker import OurBroker
-from tests.support.redis_server import RedisServer
+from tests.support.redis_server import SOCKET_NAME, RedisServer
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis]
@@ -213,7 +213,7 @@ def test_sigterm_to_a_workers_whole_process_group_ends_its_instances_in_order(st
 
 def _redis_pid(stage: Stage) -> int:
     for process in psutil.Process().children():
-        if "redis-server" in " ".join(process.cmdline()):
+        if SOCKET_NAME in " ".join(process.cmdline()):
             return process.pid
     raise AssertionError("no Redis runs")
 

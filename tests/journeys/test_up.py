@@ -19,13 +19,14 @@ from bench.install import MEMORY_BAR_MB
 from tests.support.asking import has_route
 from tests.support.broker_probe import BrokerProbe
 from tests.support.install import READY_WITHIN_S, ROOT, Install, celery
+from tests.support.redis_server import SOCKET_NAME
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(900)]
 
 ROLES = (
-    "redis-server",
+    SOCKET_NAME,
     "runbroker",
     "mqadmin.web",
     "scheduler@",
@@ -174,7 +175,7 @@ def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing_behind(tmp_path: Path
 
 def test_up_restarts_a_child_that_dies_and_refuses_a_second_up_on_the_same_folder(tmp_path: Path) -> None:
     with Install(tmp_path / "data", env={"MQADMIN_INSTANCES": "1"}) as install:
-        for role in ("redis-server", "runbroker", "mqadmin.web"):
+        for role in (SOCKET_NAME, "runbroker", "mqadmin.web"):
             kill_and_see_it_come_back(install, role)
         wait_until(lambda: has_route(install.namesrv))
         assert len(re.findall(r"ended \(signal 9\); starting again", install.output())) == 3

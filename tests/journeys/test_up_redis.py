@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.broker_probe import BrokerProbe
 from tests.support.install import Install
-from tests.support.redis_server import RedisServer
+from tests.support.redis_server import SOCKET_NAME, RedisServer
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(900)]
@@ -78,13 +78,16 @@ def ended(install: Install) -> str:
     return install.manage("shell", "-c", read)
 
 
-def test_the_embedded_redis_killed_is_started_again_and_everything_goes_on(tmp_path: Path) -> None:
-    with Install(tmp_path / "data", "--demo", env={"MQADMIN_INSTANCES": "4"}) as install:
+@pytest.mark.parametrize("path", [{}, {"PATH": ""}], ids=["as here", "the wheel's"])
+def test_the_embedded_redis_killed_is_started_again_and_everything_goes_on(
+    tmp_path: Path, path: dict[str, str]
+) -> None:
+    with Install(tmp_path / "data", "--demo", env={"MQADMIN_INSTANCES": "4", **path}) as install:
         wait_until(lambda: consumed(install) > 0, what="the first orders consumed")
         began = len(install.output())
-        install.child("redis-server").kill()
+        install.child(SOCKET_NAME).kill()
         goes_on_consuming(install, 60)
-        wait_until(lambda: install.children("redis-server"), what="Redis started again")
+        wait_until(lambda: install.children(SOCKET_NAME), what="Redis started again")
         assert page_answers(install)
         install.manage(
             "shell", "-c", "from consumer.models import HostedGroup as G; G.objects.update(wanted_instances=1)"

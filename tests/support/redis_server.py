@@ -12,12 +12,15 @@ from tests.support.children import Child
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
+# In the command line of every server that an install or a test starts, whether it is Redis or the wheel's Valkey.
+SOCKET_NAME = "redis.sock"
+
 
 class RedisServer:
     """Starts on entering the context and is killed on leaving it. `url` is a value for REDIS_URL."""
 
     def __init__(self, folder: Path) -> None:
-        self.socket = folder / "redis.sock"
+        self.socket = folder / SOCKET_NAME
         self.url = f"unix://{self.socket}?db=0"
         self._log = folder / "redis.log"
         self._child: Child | None = None
