@@ -47,6 +47,8 @@ def register(worker: Worker, slots: int) -> int:
             "slots": slots,
             "is_stopping": False,
             "is_draining": False,
+            # What its predecessor's code declared; it is compared with other workers once it has written its own down.
+            "declared": {},
             "started_at": now,
             "heartbeat_at": now,
         },

@@ -81,3 +81,17 @@ def test_a_worker_whose_code_differs_is_named_in_the_log(caplog: pytest.LogCaptu
     ]
     loops_worker.mark_stopping(workers[2])
     assert differences_now() == []
+
+
+@pytest.mark.django_db
+def test_new_code_on_all_workers_is_no_difference_while_they_start_one_after_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    nodes = ["loops-1@here", "loops-2@here"]
+    for code in ({"tags": "*"}, {}):
+        workers = [Worker(node, uuid.uuid4()) for node in nodes]
+        for worker in workers:
+            loops_worker.register(worker, slots=4)
+        for worker in workers:
+            write_down(worker, specs(**code))
+    assert lines_of(caplog, LOGGER) == []
