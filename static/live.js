@@ -4,7 +4,7 @@
  *
  * Either comes from the server's own template, so an updated page and a reloaded one can't differ. When a region is
  * replaced, this script keeps what its reader would lose: the scroll position, the order of rows under the pointer, and
- * in rows the focus and the selected text. Cells whose text changed flash once.
+ * in rows the focus and the selected text. Cells whose text changed flash once. Nothing is replaced while it is pressed.
  *
  * Attributes in the markup
  *   body[data-subscribe]      the message that subscribes to what the page shows (mqadmin/live/subscriptions.py)
@@ -21,6 +21,8 @@
   const REFRESH_SPACING_MS = 1000; // a region is fetched at most once a second, whatever arrives
   const BACKOFF_MS = [500, 1000, 2000, 4000, 8000, 15000];
   const STEADY_MS = 15000; // a cell that changed this recently goes on changing: no flash, it would only blink
+  const CLICK_WITHIN_MS = 50; // from the release until the browser has said that it was a click; a tap's comes late
+  const PRESSED_MAX_MS = 10000; // no region waits longer for a release: one outside of the window may not be told
   const DISCONNECTED_AFTER_MS = 5000; // a shorter gap is "reconnecting", not worth alarm
   const SUBSCRIBED_WITHIN_MS = 10000;
   // close codes of mqadmin/live/sockets.py
@@ -254,6 +256,35 @@
     }
   }
 
+  /* ---- what is pressed stays until it is released: a click on what was replaced between would be none ---- */
+
+  let released = null; // while something is pressed: settles when it no longer is
+  let release = () => {};
+
+  function press() {
+    release();
+    let timer = 0;
+    const pressed = new Promise((resolve) => {
+      release = () => {
+        clearTimeout(timer);
+        if (released === pressed) released = null;
+        resolve();
+      };
+      timer = setTimeout(release, PRESSED_MAX_MS);
+    });
+    released = pressed;
+  }
+
+  function releaseSoon() {
+    setTimeout(release, CLICK_WITHIN_MS);
+  }
+
+  document.addEventListener("pointerdown", press, true);
+  for (const type of ["pointerup", "pointercancel"]) document.addEventListener(type, releaseSoon, true);
+  document.addEventListener("keydown", (event) => event.key === " " && !event.repeat && press(), true);
+  document.addEventListener("keyup", (event) => event.key === " " && releaseSoon(), true);
+  addEventListener("blur", releaseSoon);
+
   const snapshots = new Map();
 
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -262,6 +293,11 @@
     if (xhr.responseURL && new URL(xhr.responseURL).pathname !== new URL(requestConfig.path, location.href).pathname) {
       event.detail.shouldSwap = false;
       location.reload();
+      return;
+    }
+    if (released) {
+      event.detail.shouldSwap = false;
+      released.then(refresh);
       return;
     }
     snapshots.set(target.id, snapshot(target));
@@ -318,6 +354,7 @@
 
   async function showPushed(frame) {
     const html = await new Response(frame.stream().pipeThrough(new DecompressionStream("gzip"))).text();
+    while (released) await released;
     const region = document.querySelector(".region");
     // what is being fetched is older
     clearTimeout(refreshTimer);

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, WebSocketRoute, expect
@@ -13,6 +15,10 @@ from tests.support.browser import Site, chromium, log_in, page, site, standing_s
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]
+
+LOOK_EVERY_MS = 20
+# From a region's arrival until a page shows it, unless something holds it up.
+SHOWN_WITHIN_MS = 300
 
 
 def mark(page: Page) -> None:
@@ -105,6 +111,62 @@ def test_what_is_being_typed_survives_what_arrives(site: Site, shop: Page) -> No
     shop.get_by_role("button", name="Set").click()
     expect(shop.get_by_text("billing is set to 4 instances.")).to_be_visible()
     expect(shop.get_by_text("0 of 4 instances are running.")).to_be_visible()
+
+
+@pytest.fixture
+def brought(site: Site, shop: Page) -> Callable[[], None]:
+    """On the page of a group that workers host; what it returns waits until the socket has brought a changed region."""
+    frames: list[str | bytes] = []
+    shop.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
+    site.carry_out("hosted", group="billing", wanted=2)
+    shop.goto("/clusters/local/groups/billing/")
+    is_live(shop)
+
+    def has_brought() -> bool:
+        shop.wait_for_timeout(LOOK_EVERY_MS)
+        return any(isinstance(frame, bytes) for frame in frames)
+
+    def bring() -> None:
+        frames.clear()
+        site.carry_out("lag_becomes", group="billing", lag=31)
+        wait_until(has_brought, what="a region")
+        shop.wait_for_timeout(SHOWN_WITHIN_MS)
+
+    return bring
+
+
+@pytest.mark.parametrize("target", [("button", "Set"), ("link", "Stop them")], ids=["button", "link"])
+def test_a_click_counts_though_a_region_comes_between_press_and_release(
+    shop: Page, brought: Callable[[], None], target: tuple[Any, str]
+) -> None:
+    role, name = target
+    shop.get_by_role(role, name=name).hover()
+    shop.mouse.down()
+    brought()
+    with shop.expect_navigation():
+        shop.mouse.up()
+
+
+def test_the_space_bar_counts_though_a_region_comes_before_it_is_released(
+    shop: Page, brought: Callable[[], None]
+) -> None:
+    shop.get_by_role("button", name="Set").focus()
+    shop.keyboard.down(" ")
+    brought()
+    with shop.expect_navigation():
+        shop.keyboard.up(" ")
+
+
+def test_what_came_while_something_was_pressed_is_shown_when_it_is_released(
+    shop: Page, brought: Callable[[], None]
+) -> None:
+    lag = shop.locator("#figures [data-cell=lag]")
+    shop.locator("#figures").hover()
+    shop.mouse.down()
+    brought()
+    assert lag.inner_text() != "31"
+    shop.mouse.up()
+    expect(lag).to_have_text("31")
 
 
 def test_rows_do_not_move_under_the_pointer(site: Site, shop: Page) -> None:
