@@ -359,7 +359,9 @@
     // what is being fetched is older
     clearTimeout(refreshTimer);
     refreshTimer = 0;
-    htmx.trigger(region, "htmx:abort");
+    region.addEventListener("htmx:beforeSwap", (event) => {
+      event.detail.shouldSwap = false; // not aborted: htmx would call that an error
+    });
     snapshots.set(region.id, snapshot(region));
     htmx.swap(region, html, { swapStyle: "outerHTML" });
   }

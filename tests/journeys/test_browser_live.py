@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, WebSocketRoute, expect
+from playwright.sync_api import Locator, Page, Route, WebSocketRoute, expect
 
 from tests.support.browser import Site, chromium, log_in, page, site, standing_site  # noqa: F401 - fixtures
 from tests.support.waiting import wait_until
@@ -167,6 +167,34 @@ def test_what_came_while_something_was_pressed_is_shown_when_it_is_released(
     assert lag.inner_text() != "31"
     shop.mouse.up()
     expect(lag).to_have_text("31")
+
+
+def test_an_older_region_that_is_fetched_does_not_replace_what_was_pushed(
+    shop: Page, brought: Callable[[], None]
+) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if "hx-request" in route.request.headers:
+            held.append(route)
+        else:
+            route.continue_()
+
+    def is_asked_for() -> bool:
+        shop.wait_for_timeout(LOOK_EVERY_MS)
+        return bool(held)
+
+    shop.route("**/groups/billing/", hold)
+    shop.evaluate("void document.body.dispatchEvent(new CustomEvent('live'))")
+    wait_until(is_asked_for, what="the request for a region")
+    older = held[0].fetch()
+    brought()
+    lag = shop.locator("#figures [data-cell=lag]")
+    expect(lag).to_have_text("31")
+    held[0].fulfill(response=older)
+    shop.wait_for_timeout(SHOWN_WITHIN_MS)
+    assert lag.inner_text() == "31"
+    expect(shop.get_by_role("button", name="Set")).to_be_visible()
 
 
 def test_rows_do_not_move_under_the_pointer(site: Site, shop: Page) -> None:

@@ -190,7 +190,7 @@ def page(chromium: Browser, site: Site) -> Iterator[Page]:
     page.goto("/")
     yield page
     context.close()
-    assert not errors
+    assert not errors, "\n".join(errors)
 
 
 def _is_fault(text: str, kind: str) -> bool:
