@@ -252,12 +252,15 @@ def _start_jvm(config: SparkConfig, told: Path) -> subprocess.Popen[bytes]:
     environment = {
         **os.environ,
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
-        "SPARK_HOME": str(home),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     if config.master.startswith("local"):
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+        # With it, each Python that Spark starts would compile PySpark anew from an archive in there.
+        environment.pop("SPARK_HOME", None)
+    else:
+        environment["SPARK_HOME"] = str(home)
     # A Ctrl-C in the terminal is the parent's to handle.
     return subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, start_new_session=True)
 
