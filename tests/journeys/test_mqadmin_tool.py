@@ -137,6 +137,8 @@ FIGURES = frozenset(
         "addWritePerm",
     }
 )
+# What would find or leave something else if it were carried out twice.
+ONCE = frozenset({"sendMessage", "sendMsgStatus", "checkMsgSendRT", "consumeMessage"})
 # What our broker does not have, with the code of its refusal: POP, flow control of cold data, users and rules kept by
 # the broker, static topics, RocksDB.
 REFUSED = {
@@ -197,7 +199,8 @@ def run(tool: MqAdminTool, cluster: Cluster, folder: Path, commands: list[str]) 
     for command in commands:
         arguments = command.format_map(names).split()
         own = [] if "-a {namesrv}" in command else ["-n", cluster.namesrv]
-        text = tool.run(*arguments, *own)
+        carry_out = tool.run if arguments[0] in ONCE else tool.run_until_answered
+        text = carry_out(*arguments, *own)
         if arguments[0] == "sendMessage":
             wait_until(lambda: is_found(cluster.broker, "tools-a", "key1"), what="the message by its key")
         for name in ("broker", "namesrv", "out"):
