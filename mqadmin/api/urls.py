@@ -30,7 +30,7 @@ from mqadmin.api.views.dead_letters import (
     Failures,
     GroupedFailureList,
 )
-from mqadmin.api.views.description import JsonDescription, YamlDescription
+from mqadmin.api.views.description import JsonDescription, PageDescription, YamlDescription
 from mqadmin.api.views.events import Events
 from mqadmin.api.views.failing import GroupFailures, LatestFailures
 from mqadmin.api.views.flows import ClusterFlows, TopicFlows
@@ -165,6 +165,7 @@ urlpatterns = [
     path("problems/<slug:problem>", ProblemDetail.as_view()),
     path("openapi.json", JsonDescription.as_view(), name="openapi_json"),
     path("openapi.yaml", YamlDescription.as_view()),
-    path("docs", login_required(SpectacularSwaggerSplitView.as_view(url_name="api:openapi_json")), name="docs"),
+    path("docs", login_required(SpectacularSwaggerSplitView.as_view(url_name="api:docs_json")), name="docs"),
+    path("docs/openapi.json", PageDescription.as_view(), name="docs_json"),
     re_path(r"", Nothing.as_view()),
 ]

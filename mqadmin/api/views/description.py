@@ -13,10 +13,11 @@ from django.utils.translation import get_language, override
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiJsonRenderer2, OpenApiYamlRenderer
 from drf_spectacular.utils import extend_schema
-from rest_framework.renderers import BaseRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from mqadmin.api.openapi_3_0 import as_openapi_3_0
 from mqadmin.api.resource import Resource
 
 
@@ -28,14 +29,41 @@ def description(language: str) -> dict[str, Any]:
     return found
 
 
+@cache
+def description_for_page(language: str) -> dict[str, Any]:
+    """Returns the description in the version that the page draws soonest."""
+    return as_openapi_3_0(description(language))
+
+
+class _Compact:
+    """Writes no white space where it was not asked for (`Accept: …; indent=4`): two thirds of the text would be it."""
+
+    get_indent = JSONRenderer.get_indent
+
+
+class _CompactJson(_Compact, OpenApiJsonRenderer2):
+    pass
+
+
+class _CompactOpenApiJson(_Compact, OpenApiJsonRenderer):
+    pass
+
+
 class JsonDescription(Resource):
     """The description as JSON."""
 
-    renderer_classes: Sequence[type[BaseRenderer]] = (OpenApiJsonRenderer2, OpenApiJsonRenderer)
+    renderer_classes: Sequence[type[BaseRenderer]] = (_CompactJson, _CompactOpenApiJson)
+    describe = staticmethod(description)
 
     @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
-        return Response(description(get_language() or "en"))
+        return Response(self.describe(get_language() or "en"))
+
+
+class PageDescription(JsonDescription):
+    """The description that the page draws."""
+
+    describe = staticmethod(description_for_page)
 
 
 class YamlDescription(JsonDescription):

@@ -70,5 +70,30 @@ def test_the_description_is_served_as_json_and_yaml_and_for_people(http: Client)
     assert page.count("<script") == page.count("<script src=") == 2
 
 
+@pytest.mark.slow
+def test_the_page_draws_the_same_description_in_the_version_that_is_quick_to_draw(http: Client) -> None:
+    address = "/api/v1/docs/openapi.json"
+    assert f'"{address}"' in http.get("/api/v1/docs?script=").content.decode()
+    served = http.get(address)
+    drawn = served.json()
+    assert drawn["openapi"].startswith("3.0")
+    validate_schema(drawn)
+    # Its schemas are not those of the other one, changed.
+    described = http.get("/api/v1/openapi.json").json()
+    assert described["openapi"].startswith("3.1")
+    operations = [
+        {
+            (path, method): one["operationId"]
+            for path, methods in each["paths"].items()
+            for method, one in methods.items()
+        }
+        for each in (drawn, described)
+    ]
+    assert operations[0] == operations[1]
+    assert drawn["components"]["schemas"].keys() == described["components"]["schemas"].keys()
+    # No white space but in texts, unless it is asked for.
+    assert len(served.content) < len(http.get(address, headers={"accept": "application/json; indent=4"}).content) / 2
+
+
 def test_the_page_for_people_asks_for_a_log_in(db: None) -> None:
     assert Client().get("/api/v1/docs")["Location"].startswith("/login/")
