@@ -1,4 +1,4 @@
-"""`/openapi.json`, `/openapi.yaml` and `/docs`: the API's description.
+"""`/openapi.json`, `/openapi.yaml`, `/docs` and the `/docs/openapi.json` that it draws: the API's description.
 
 It is generated once for each process and language, since that takes a second.
 """
