@@ -58,7 +58,7 @@ class MqAdminTool:
         return base64.b64decode(line).decode(errors="replace")
 
     def run_until_answered(self, *arguments: str) -> str:
-        """Returns what the command printed, once the answer came in time: for what may be carried out twice."""
+        """Returns what the command printed, tried again where the answer came too late: for what may be done twice."""
         for _ in range(TRIES):
             printed = self.run(*arguments)
             if ANSWERED_TOO_LATE not in printed:
