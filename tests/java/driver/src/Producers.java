@@ -1,9 +1,11 @@
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.MessageQueueSelector;
 import org.apache.rocketmq.client.producer.RequestCallback;
@@ -19,6 +21,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
  */
 final class Producers {
     private static final int TIMEOUT_MS = 10_000;
+    private static final int ROUTE_TRIES_MAX = 5;
     private static final MessageQueueSelector MODULO = (queues, message, number) ->
             queues.get((Integer) number % queues.size());
 
@@ -66,21 +69,21 @@ final class Producers {
         List<Object> results = new ArrayList<>();
         switch (command.text("mode", "sync")) {
             case "batch":
-                results.add(command.has("queue")
-                        ? producer.send(messages, queue(messages.get(0), command)) : producer.send(messages));
+                results.add(routed(() -> command.has("queue")
+                        ? producer.send(messages, queue(messages.get(0), command)) : producer.send(messages)));
                 break;
             case "async":
                 List<CompletableFuture<SendResult>> pending = new ArrayList<>();
                 for (Message message : messages) {
                     pending.add(sendAsync(producer, message, command));
                 }
-                for (CompletableFuture<SendResult> result : pending) {
-                    results.add(await(result, TIMEOUT_MS));
+                for (int i = 0; i < messages.size(); i++) {
+                    results.add(awaitRouted(pending.get(i), producer, messages.get(i), command));
                 }
                 break;
             default:
                 for (Message message : messages) {
-                    Object result = sendOne(producer, message, command);
+                    Object result = routed(() -> sendOne(producer, message, command));
                     if (result != null) {
                         results.add(result);
                     }
@@ -89,6 +92,40 @@ final class Producers {
         List<Object> shown = new ArrayList<>();
         results.forEach(result -> shown.add(Shown.value(result)));
         return shown;
+    }
+
+    /**
+     * Tries again where the client has no route: it waits for another lookup of its own for 3 s at most
+     * (MQClientInstance.LOCK_TIMEOUT_MILLIS), which a busy machine can exceed. Nothing has been sent then.
+     */
+    private static <T> T routed(Callable<T> send) throws Exception {
+        for (int number = 1; ; number++) {
+            try {
+                return send.call();
+            } catch (MQClientException error) {
+                if (number == ROUTE_TRIES_MAX || !hasNoRoute(error)) {
+                    throw error;
+                }
+            }
+        }
+    }
+
+    private static boolean hasNoRoute(Throwable error) {
+        String text = String.valueOf(error.getMessage());
+        return text.startsWith("No route info") || error.getCause() != null && hasNoRoute(error.getCause());
+    }
+
+    private static SendResult awaitRouted(
+            CompletableFuture<SendResult> begun, DefaultMQProducer producer, Message message, Arguments command)
+            throws Exception {
+        try {
+            return await(begun, TIMEOUT_MS);
+        } catch (MQClientException error) {
+            if (!hasNoRoute(error)) {
+                throw error;
+            }
+            return routed(() -> await(sendAsync(producer, message, command), TIMEOUT_MS));
+        }
     }
 
     private static Object sendOne(DefaultMQProducer producer, Message message, Arguments command) throws Exception {
