@@ -4,6 +4,8 @@ When the connection breaks, kombu drops it (`Connection.collect`) and closes its
 tasks that are not acknowledged back to Redis, through the connection that is gone: AttributeError, which Celery takes
 for the end of the worker, and with it of all instances that it runs. Here they are left to Redis, which gives them to
 another worker after the visibility time-out, where it still has them.
+
+A channel that is closed leaves no connection open.
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ class QoS(redis.QoS):
 
 class Channel(redis.Channel):
     QoS = QoS
+
+    def close(self) -> None:
+        """Closes the channel, and the connection that handing tasks back opened meanwhile: kombu leaves it open."""
+        super().close()
+        cast("Any", self)._disconnect_pools()
 
 
 class Transport(redis.Transport):

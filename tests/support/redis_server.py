@@ -43,6 +43,11 @@ class RedisServer:
         with redis.Redis(unix_socket_path=str(self.socket)) as client:
             return int(client.hlen("unacked"))
 
+    def connection_count(self) -> int:
+        """Returns how many connections Redis has, with the one that asks."""
+        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+            return len(client.client_list())
+
     def stop(self) -> None:
         if self._child is not None:
             self._child.kill()

@@ -51,9 +51,12 @@ def test_a_channel_whose_connection_was_dropped_leaves_its_tasks_to_redis(server
     channel.connection.client = None
     server.stop()
     channel.qos.restore_unacked_once()
+    channel.connection.client = connection
+    connection.close()
 
 
 def test_a_connection_that_is_closed_while_redis_is_there_hands_its_tasks_back(server: RedisServer) -> None:
     holding_one(server).close()
+    assert server.connection_count() == 1, "more than the one that asks"
     with connection_to(server) as connection:
         assert connection.default_channel.basic_get("held") is not None
