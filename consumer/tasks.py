@@ -44,7 +44,7 @@ from consumer.hosting.declared import write_down
 from consumer.hosting.instance import StopSignals
 from consumer.hosting.leases import Worker
 from consumer.hosting.loops_worker import WorkerRegistration
-from consumer.hosting.pool_process import leave_sigterm_to_main
+from consumer.hosting.pool_process import hold_sigterm, leave_sigterm_to_main
 from consumer.hosting.shared_memory import keep_memory_shared
 from consumer.hosting.supervision import OFFER_EXPIRES_S
 from consumer.hosting.thread_pool import end_without_killing
@@ -145,6 +145,8 @@ def prepare(sender: Any, **_: Any) -> None:
 
 @worker_before_create_process.connect
 def prepare_to_fork(**_: Any) -> None:
+    """Runs in a worker's main process before each fork, of any queue."""
+    hold_sigterm()
     if _hosts_instances():
         keep_memory_shared()
 

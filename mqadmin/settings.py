@@ -333,6 +333,9 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_DISABLE_PREFETCH = True
+# How long, in seconds, a process of a pool may take from its fork until it is ready; then Celery kills it and starts
+# another. Celery's own 4 s are few on a machine on which everything starts at once: the next one would do no better.
+CELERY_WORKER_PROC_ALIVE_TIMEOUT = 60.0
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # What a listener prints is its own text: Celery would make three warnings of one print().
 CELERY_WORKER_REDIRECT_STDOUTS = False

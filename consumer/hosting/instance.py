@@ -20,6 +20,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from types import FrameType
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -94,7 +95,7 @@ def host(lease_id: UUID, worker: Worker, specs: Mapping[str, GroupSpec], signals
         logger.error("lease %s: %s", lease_id, reason)
         return
     connections.close_all()  # this thread needs none until the end
-    _run_in_process(lambda terminated: _run_hosted(lease_id, spec, signals, terminated))
+    run_in_process(lambda terminated: _run_hosted(lease_id, spec, signals, terminated))
 
 
 async def _run_hosted(lease_id: UUID, spec: GroupSpec, signals: StopSignals, terminated: asyncio.Event) -> None:
@@ -107,26 +108,28 @@ async def _run_hosted(lease_id: UUID, spec: GroupSpec, signals: StopSignals, ter
     await run(consumer, LeaseKeeper(lease_id, write_delivered=write_delivered), signals, terminated)
 
 
-def _run_in_process(make_run: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
-    """Runs on an event loop; SIGTERM sets the event first, and takes its effect when the run has ended."""
+def run_in_process(make_run: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+    """Runs on an event loop; SIGTERM sets the event first, and takes its effect when the run has ended.
 
-    async def handling_sigterm() -> bool:
-        terminated = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, terminated.set)
-        try:
-            await make_run(terminated)
-        finally:
-            loop.remove_signal_handler(signal.SIGTERM)
-        return terminated.is_set()
-
+    The loop's own `add_signal_handler` is not for this: when the loop closes it leaves SIGTERM to kill the process.
+    """
     if threading.current_thread() is not threading.main_thread():  # a pool of threads: Celery handles SIGTERM
         asyncio.run(make_run(asyncio.Event()))
         return
-    before = signal.getsignal(signal.SIGTERM)
     is_terminated = False
+    before = signal.getsignal(signal.SIGTERM)
     try:
-        is_terminated = asyncio.run(handling_sigterm())
+        with asyncio.Runner() as runner:
+            loop, terminated = runner.get_loop(), asyncio.Event()
+
+            def note(_number: int, _frame: FrameType | None) -> None:
+                nonlocal is_terminated
+                is_terminated = True
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(terminated.set)
+
+            signal.signal(signal.SIGTERM, note)
+            runner.run(make_run(terminated))
     finally:
         signal.signal(signal.SIGTERM, before)
     if is_terminated:

@@ -4,10 +4,15 @@ systemd (KillMode=control-group) and containers do that. The worker's main proce
 order: each process finishes what it has in hand. So the signal is ignored here when the main process is shutting down
 warmly, which may be a moment later; otherwise somebody meant this process alone (Celery's `revoke(terminate=True)`, a
 cold shutdown, an operator), and it takes the effect that billiard gives it.
+
+Until a new process has this handler it would die by the signal: Celery resets SIGTERM first of all, and then prepares
+the process for a second and more on a busy machine. So it is forked with SIGTERM blocked. One that arrives meanwhile
+waits for the handler.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 from types import FrameType
 
@@ -17,6 +22,37 @@ from consumer.hosting.instance import StopSignals
 
 # How long the main process may take to get the same signal: its handler runs at once, unless the machine is busy.
 MAIN_HEARS_WITHIN_S = 2.0
+
+
+class _BlockedOverFork:
+    """Blocks SIGTERM in the main process just before a fork, and unblocks it in both processes, each in its time."""
+
+    def __init__(self) -> None:
+        self._is_wanted = False
+        self._is_blocked_here = False
+        os.register_at_fork(before=self._block, after_in_parent=self.unblock)
+
+    def want(self) -> None:
+        self._is_wanted = True
+
+    def _block(self) -> None:
+        if self._is_wanted:
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            self._is_wanted, self._is_blocked_here = False, signal.SIGTERM not in before
+
+    def unblock(self) -> None:
+        """Leaves SIGTERM blocked where it was before the fork."""
+        if self._is_blocked_here:
+            self._is_blocked_here = False
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
+_sigterm = _BlockedOverFork()
+
+
+def hold_sigterm() -> None:
+    """Has SIGTERM blocked in the process of the pool that is forked next; `leave_sigterm_to_main` unblocks it there."""
+    _sigterm.want()
 
 
 def leave_sigterm_to_main(stop: StopSignals) -> None:
@@ -35,3 +71,4 @@ def leave_sigterm_to_main(stop: StopSignals) -> None:
     # Else billiard would put its own handler in the place of this one when the process is initialised.
     billiard.TERMSIGS_DEFAULT.discard("SIGTERM")
     signal.signal(signal.SIGTERM, handle)
+    _sigterm.unblock()

@@ -1,4 +1,4 @@
-"""A Celery worker that is told to stop when it has just handed a task to a process of its pool."""
+"""A Celery worker that is told to stop at a bad time for the processes of its pool."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from mqadmin.supervision.child import ChildSpec
 from tests.support.celery_worker import CeleryWorker
+from tests.support.held_start import held, let_go
 from tests.support.install import celery
 from tests.support.migrated import bring_migrated_database
 from tests.support.redis_server import RedisServer
@@ -47,3 +48,28 @@ def test_a_worker_ends_within_its_grace_though_it_never_heard_that_a_task_began(
                 process.resume()
             assert worker.ended(ChildSpec.stop_grace_s) == os.EX_OK
         assert "handed out" in recorded.read_text()
+
+
+def test_a_worker_ends_in_order_by_sigterm_to_all_its_processes_while_its_pool_is_being_prepared(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "held"
+    folder.mkdir()
+    with RedisServer(tmp_path) as redis:
+        env = {
+            "MQADMIN_DATA": str(tmp_path / "data"),
+            "MQADMIN_APPS": "tests.support.held_start",
+            "HELD_START": str(folder),
+            "REDIS_URL": redis.url,
+            "DATABASE_URL": "",
+        }
+        bring_migrated_database(tmp_path / "data")
+        with CeleryWorker("jobs", "jobs", tmp_path, env, concurrency=2) as worker:
+            main = psutil.Process(worker.pid)
+            wait_until(lambda: len(held(folder)) == 2, what="both processes of the pool")
+            for process in [*main.children(), main]:
+                process.send_signal(signal.SIGTERM)
+            wait_until(lambda: "Warm shutdown" in worker.output(), what="the worker's shutdown")
+            let_go(folder)
+            assert worker.ended(ChildSpec.stop_grace_s) == os.EX_OK
+        assert "exited with" not in worker.output()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import threading
 import uuid
+from collections.abc import Iterator
 
 import pytest
 from django.db import OperationalError
 
-from consumer.hosting.instance import LeaseKeeper, StopSignals, run
+from consumer.hosting.instance import LeaseKeeper, StopSignals, run, run_in_process
 from consumer.models import DesiredState
 from remoting.shutdown_signal import ShutdownSignal
 from tests.support.waiting import eventually
@@ -162,3 +166,47 @@ async def test_an_instance_that_fails_writes_its_error() -> None:
     instance = Instance(start_error=ValueError("no topic"))
     await instance.ended()
     assert instance.row.steps == ["end: ValueError: no topic True"]
+
+
+@pytest.fixture
+def sigterms() -> Iterator[list[int]]:
+    """Those that the process gets where no instance runs."""
+    seen: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: seen.append(number))
+    yield seen
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_sigterm_ends_the_run_and_takes_its_effect_afterwards(sigterms: list[int]) -> None:
+    async def until(terminated: asyncio.Event) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await terminated.wait()
+        assert sigterms == []
+
+    run_in_process(until)
+    assert sigterms == [signal.SIGTERM]
+
+
+def test_sigterm_while_the_event_loop_of_an_ended_run_closes_takes_its_effect_too(sigterms: list[int]) -> None:
+    has_ended = threading.Event()
+
+    def terminate() -> None:
+        has_ended.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    async def ended_before_its_thread(terminated: asyncio.Event) -> None:
+        asyncio.get_running_loop().run_in_executor(None, terminate)
+        asyncio.current_task().add_done_callback(lambda _: has_ended.set())
+
+    run_in_process(ended_before_its_thread)
+    assert sigterms == [signal.SIGTERM]
+
+
+def test_a_run_that_nobody_terminates_leaves_sigterm_as_it_was(sigterms: list[int]) -> None:
+    async def ended(terminated: asyncio.Event) -> None:
+        pass
+
+    run_in_process(ended)
+    assert sigterms == []
+    signal.raise_signal(signal.SIGTERM)
+    assert sigterms == [signal.SIGTERM]
