@@ -6,10 +6,13 @@ from django.apps import AppConfig
 from django.core.checks import register
 from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
+from kombu.transport import TRANSPORT_ALIASES
 
 from consumer.conf import clusters
-from consumer.hosting import redis_transport
 from consumer.listener import registry
+
+# By its name: most commands never talk to Redis, and its client is large.
+REDIS_TRANSPORT = "consumer.hosting.redis_transport:Transport"
 
 
 class ConsumerAppConfig(AppConfig):
@@ -23,7 +26,7 @@ class ConsumerAppConfig(AppConfig):
         from consumer.checks import check_databases, check_listeners, check_middleware
         from consumer.hosting.schedule import install_schedule  # needs the models
 
-        redis_transport.install()
+        TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), REDIS_TRANSPORT))
         autodiscover_modules("listeners")
         registry.freeze(clusters())
         register("consumer")(check_listeners)

@@ -131,7 +131,7 @@ def take_own_queue(sender: str, instance: Any, **_: Any) -> None:
 def prepare(sender: Any, **_: Any) -> None:
     """Runs before the worker forks its children. Raises SystemExit when the declarations of listeners are wrong.
 
-    Celery runs no system checks of Django's.
+    Celery throws away what Django's system checks find.
     """
     if registry.faults:
         faults = "\n".join(f"({fault.id}) {fault.text}" for fault in registry.faults)

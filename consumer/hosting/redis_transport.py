@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from kombu.transport import TRANSPORT_ALIASES, redis
+from kombu.transport import redis
 
 
 class QoS(redis.QoS):
@@ -35,9 +35,3 @@ class Channel(redis.Channel):
 
 class Transport(redis.Transport):
     Channel = Channel
-
-
-def install() -> None:
-    """Makes it the transport of `redis://` and `rediss://` addresses of this process."""
-    path = f"{Transport.__module__}:{Transport.__qualname__}"
-    TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), path))

@@ -79,8 +79,6 @@ def processes(install: Install) -> list[list[ChildSpec]]:
     environment = {
         "REDIS_URL": install.redis_url,
         "DJANGO_SETTINGS_MODULE": "mqadmin.settings",
-        # `up` has done Django's checks; they import every page, which no worker needs.
-        "CELERY_SKIP_CHECKS": "1",
         "MQADMIN_LOG_LINES": "json" if install.logs_json else "short",
         "PYTHONPATH": _python_path(install),
     }

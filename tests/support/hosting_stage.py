@@ -50,7 +50,7 @@ class HostingStage:
     @contextlib.contextmanager
     def supervised(self) -> Iterator[None]:
         """Migrates; runs the worker that supervises, and beat."""
-        self.manage("migrate", "--verbosity", "0")
+        self.manage("migrate", "--verbosity", "0", "--skip-checks")
         beat = [sys.executable, "-m", "celery", "-A", "mqadmin", "beat", "-l", "WARNING", "--pidfile="]
         with self.worker("jobs", "jobs", 3):
             child = Child(beat, self.folder / "beat.log", cwd=ROOT, env=self.env)

@@ -23,6 +23,7 @@ ALL = "all"
 
 class Command(BaseCommand):
     help = "Shows what waits in the outbox and what was given up; --retry sends that again."
+    requires_system_checks: list[str] = ["consumer"]  # noqa: RUF012 - those of pages would import every view
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--retry", action="append", metavar="ID", help='a message id, or "all"; may be repeated')

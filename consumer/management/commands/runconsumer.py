@@ -17,6 +17,7 @@ from consumer.listener import GroupSpec, registry
 
 class Command(BaseCommand):
     help = "Runs one consumer instance of a group until Ctrl-C or SIGTERM, and commits its offsets at the end."
+    requires_system_checks: list[str] = ["consumer"]  # noqa: RUF012 - those of pages would import every view
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

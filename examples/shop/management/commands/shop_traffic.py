@@ -23,6 +23,7 @@ RETRY_AFTER_S = 2.0
 
 class Command(BaseCommand):
     help = "Sends the example shop's orders until it is stopped."
+    requires_system_checks: list[str] = ["consumer"]  # noqa: RUF012 - those of pages would import every view
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--rate", type=float, default=5.0, help="messages a second (5)")
