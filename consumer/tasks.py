@@ -44,7 +44,7 @@ from consumer.hosting.declared import write_down
 from consumer.hosting.instance import StopSignals
 from consumer.hosting.leases import Worker
 from consumer.hosting.loops_worker import WorkerRegistration
-from consumer.hosting.pool_process import hold_sigterm, leave_sigterm_to_main
+from consumer.hosting.pool_process import hold_sigterm, leave_sigterm_to_main, let_sigterm_in
 from consumer.hosting.shared_memory import keep_memory_shared
 from consumer.hosting.supervision import OFFER_EXPIRES_S
 from consumer.hosting.thread_pool import end_without_killing
@@ -162,6 +162,7 @@ def prepare_pool_process(**_: Any) -> None:
     process: LoopsWorkerProcess | None = getattr(host_instance.app, "loops_worker", None)
     if process is not None:
         leave_sigterm_to_main(process.stop)
+    let_sigterm_in()
 
 
 @worker_ready.connect

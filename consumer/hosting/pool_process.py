@@ -51,8 +51,12 @@ _sigterm = _BlockedOverFork()
 
 
 def hold_sigterm() -> None:
-    """Has SIGTERM blocked in the process of the pool that is forked next; `leave_sigterm_to_main` unblocks it there."""
+    """Has SIGTERM blocked in the process of the pool that is forked next, until `let_sigterm_in` is called there."""
     _sigterm.want()
+
+
+def let_sigterm_in() -> None:
+    _sigterm.unblock()
 
 
 def leave_sigterm_to_main(stop: StopSignals) -> None:
@@ -71,4 +75,3 @@ def leave_sigterm_to_main(stop: StopSignals) -> None:
     # Else billiard would put its own handler in the place of this one when the process is initialised.
     billiard.TERMSIGS_DEFAULT.discard("SIGTERM")
     signal.signal(signal.SIGTERM, handle)
-    _sigterm.unblock()
