@@ -21,6 +21,14 @@ _OPENED = (
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
 )
+# What RocketMQ 5 logs of its warnings, for who looks for the reason of a failure. (4.9 logs in its own way.)
+_LOGGING = """<configuration>
+<appender name="file" class="ch.qos.logback.core.FileAppender">
+<file>{}</file><encoder><pattern>%d %level %logger{{20}} %thread %m%n</pattern></encoder>
+</appender>
+<root level="WARN"><appender-ref ref="file"/></root>
+</configuration>
+"""
 # Short lives on few cores: start fast, compile lightly.
 QUICK_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xms64m", "-Xmx512m")
 
@@ -55,16 +63,17 @@ def java_command(classpath: list[Path], main: str, scratch: Path, jvm: tuple[str
     java = java_executable()
     if java is None:
         raise AssertionError("no java on PATH")
-    silence = scratch / "silent.logback.xml"
+    log = scratch / f"rocketmq-{main.rpartition('.')[2]}.log"
+    logging = log.with_suffix(".logback.xml")
     scratch.mkdir(parents=True, exist_ok=True)
-    silence.write_text("<configuration/>\n")
+    logging.write_text(_LOGGING.format(log))
     return [
         java,
         *_OPENED,
         *jvm,
         f"-Duser.home={scratch}",
         f"-Djava.io.tmpdir={scratch}",
-        f"-Drmq.logback.configurationFile={silence}",
+        f"-Drmq.logback.configurationFile={logging}",
         "-Djava.net.preferIPv4Stack=true",
         "-cp",
         os.pathsep.join(f"{entry}/*" if entry.name.startswith("lib") else str(entry) for entry in classpath),
