@@ -56,6 +56,7 @@ def hold_sigterm() -> None:
 
 
 def let_sigterm_in() -> None:
+    """Unblocks SIGTERM in this process; where it isn't blocked, or was so before the fork, nothing changes."""
     _sigterm.unblock()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.contract import ScenarioRun, bodies, compares
+from tests.support.apache import ApacheRocketMQ
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -94,11 +95,16 @@ def heartbeat_v2(run: ScenarioRun) -> Any:
     over it with these: its fingerprint is known, so its newer version is never told. Then another one is tried.
     """
     producer = run.producer()
-    for attempt in range(5):
-        observed = changed_subscription(run, producer, attempt)
+    return observed_by_one(5, lambda attempt: changed_subscription(run, producer, attempt), "a member that is heard")
+
+
+def observed_by_one(attempts: int, observe: Callable[[int], Any], what: str) -> Any:
+    """What the first attempt observes that doesn't return None; each gets its number, for names of its own."""
+    for attempt in range(attempts):
+        observed = observe(attempt)
         if observed is not None:
             return observed
-    raise AssertionError("no member was heard")
+    raise AssertionError(f"not in {attempts} attempts: {what}")
 
 
 def changed_subscription(run: ScenarioRun, producer: str, attempt: int) -> Any:
@@ -143,19 +149,14 @@ def test_a_changed_subscription_is_told_by_heartbeats_of_the_second_version(seen
 def traced(run: ScenarioRun) -> Any:
     """Producer and consumer tell the trace topic what they did.
 
-    Apache's client (AsyncTraceDispatcher) sends a trace once; where that fails it logs so and forgets it. Then other
-    members are tried.
+    Apache's client (AsyncTraceDispatcher) sends a trace once; where that fails it logs so and forgets it. It has been
+    seen to lose one on Apache's broker, so there other members may try again; ours gets no second attempt.
     """
-    puller = run.client("puller")
-    run.java.pull_consumer(puller, run.shared("pullers"))
-    for attempt in range(4):
-        observed = traces_of_a_message(run, puller, attempt)
-        if observed is not None:
-            return observed
-    raise AssertionError("no member's traces of all three kinds came")
+    attempts = 2 if isinstance(run.cluster, ApacheRocketMQ) else 1
+    return observed_by_one(attempts, lambda attempt: traces_of_a_message(run, attempt), "traces of all three kinds")
 
 
-def traces_of_a_message(run: ScenarioRun, puller: str, attempt: int) -> Any:
+def traces_of_a_message(run: ScenarioRun, attempt: int) -> Any:
     """Returns what is seen of the traces of one message; None if one of them doesn't come."""
     java, group, topic = run.java, run.group(f"group{attempt}"), run.topic(f"topic{attempt}")
     traces = run.topic(f"traces{attempt}")
@@ -164,6 +165,8 @@ def traces_of_a_message(run: ScenarioRun, puller: str, attempt: int) -> Any:
     run.wait_for_queues(name, topic)
     (sent,) = java.send(producer, topic, body="m", keys="k")
     java.wait_consumed(1, name)
+    puller = run.client(f"puller{attempt}")
+    java.pull_consumer(puller, run.shared("pullers"))
 
     def found() -> Any:
         messages = run.pull(puller, traces, 0)["messages"]
@@ -171,9 +174,9 @@ def traces_of_a_message(run: ScenarioRun, puller: str, attempt: int) -> Any:
         return messages if kinds >= {"Pub", "SubBefore", "SubAfter"} else None
 
     try:
-        # They are sent after at most 5 s, with 5 s for an answer.
-        messages = wait_until(found, within_s=30, what="traces of all three kinds")
+        messages = wait_until(found, what="traces of all three kinds")
     except AssertionError:
+        # The traces of a JVM go through one client, which ends with the last member that has any.
         run.stop(producer)
         run.stop(name)
         return None

@@ -21,7 +21,7 @@ _OPENED = (
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
 )
-# What RocketMQ 5 logs of its warnings, for who looks for the reason of a failure. (4.9 logs in its own way.)
+# RocketMQ 5 writes its warnings to a file, where the reason of a failure can be read. (4.9 logs in its own way.)
 _LOGGING = """<configuration>
 <appender name="file" class="ch.qos.logback.core.FileAppender">
 <file>{}</file><encoder><pattern>%d %level %logger{{20}} %thread %m%n</pattern></encoder>
