@@ -11,7 +11,6 @@ import pytest
 from tests.journeys.acting import act, cluster, java  # noqa: F401 - fixtures
 from tests.journeys.conftest import Cluster
 from tests.support.java_client import JavaClient
-from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
 
@@ -42,7 +41,7 @@ def routed_perm(java: JavaClient, topic: str) -> int:
 def test_producers_lose_the_broker_and_find_it_again(java, cluster, act, fresh) -> None:
     topic = fresh("written")
     act("create_topic", topic=topic, read_queues=1, write_queues=1)
-    wait_until(lambda: topic in java.admin("topics"), what="a route")
+    java.wait_routed(topic)
     stopped = act("set_broker_write_permission", broker=BROKER, writing=False)
     assert [one.state for one in stopped.items] == ["done"]
     assert routed_perm(java, topic) == 4

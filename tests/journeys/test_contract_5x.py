@@ -191,7 +191,7 @@ def traces_of_a_message(run: ScenarioRun, attempt: int) -> Any:
         "kinds": sorted(line[0] for line in lines),
         "of the message": all(sent["msg_id"] in each["keys"] for each in messages),
         "found by its key": wait_until(found_by_key, what="the key index"),
-        "is there a system topic": TRACE_TOPIC in java.admin("topics"),
+        "is there a system topic": java.is_routed(TRACE_TOPIC),
     }
 
 

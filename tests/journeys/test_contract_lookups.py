@@ -160,7 +160,7 @@ def whole_topics(run: ScenarioRun) -> Any:
     queues = java.admin_call("queryConsumeQueue", run.broker, topic, 1, 0, 8, group)
     return {
         "route": [{key: value for key, value in each.items() if key != "topicSysFlag"} for each in route["queueDatas"]],
-        "is listed": topic in java.admin("topics"),
+        "is listed": java.is_routed(topic),
         "config": {
             key: value
             for key, value in java.admin_call("examineTopicConfig", run.broker, topic).items()

@@ -109,7 +109,7 @@ def refused_for_good(run: ScenarioRun) -> Any:
     name = run.consumer(group, topic, orderly=True, suspend_ms=100, max_reconsume_times=2, outcomes={"m1": ["later"]})
     wait_until(lambda: "m2" in bodies(java.consumed(name)), what="the message behind the refused one")
     dead_topic = f"%DLQ%{group}"
-    wait_until(lambda: dead_topic in java.admin("topics"), what="the topic of dead letters")
+    java.wait_routed(dead_topic)
     puller = run.client("puller")
     java.pull_consumer(puller, run.shared("pullers"))
     dead = wait_until(lambda: run.pull(puller, dead_topic, 0)["messages"], what="the dead letter")

@@ -172,7 +172,7 @@ def a_group_without_retry_queues(run: ScenarioRun) -> Any:
     wait_until(lambda: run.committed(group, topic) == {0: 1}, what="progress")
     return {
         "deliveries": bodies(java.consumed(name)),
-        "is there a dead letter": f"%DLQ%{group}" in java.admin("topics"),
+        "is there a dead letter": java.is_routed(f"%DLQ%{group}"),
     }
 
 

@@ -69,7 +69,7 @@ def test_settings_that_only_other_tools_know_stay(java, cluster, act, fresh) -> 
 def test_consumption_is_stopped_and_goes_on_where_it_was(java, cluster, act, fresh) -> None:
     topic, group, sender, reader = fresh("held"), fresh("holding"), fresh("sender"), fresh("reader")
     act("create_topic", topic=topic, read_queues=1, write_queues=1)
-    wait_until(lambda: topic in java.admin("topics"), what="a route")
+    java.wait_routed(topic)
     java.producer(sender)
     java.consumer(reader, group, topic)
     java.send(sender, topic, count=2)
@@ -92,7 +92,7 @@ def test_the_deletion_of_a_group_says_what_is_lost_and_takes_its_retry_topic(
 ) -> None:
     topic, group, sender, reader = fresh("lost"), fresh("losing"), fresh("sender"), fresh("reader")
     act("create_topic", topic=topic, read_queues=1, write_queues=1)
-    wait_until(lambda: topic in java.admin("topics"), what="a route")
+    java.wait_routed(topic)
     java.producer(sender)
     java.consumer(reader, group, topic)
     java.send(sender, topic, count=3)
@@ -115,7 +115,7 @@ def test_the_deletion_of_a_group_says_what_is_lost_and_takes_its_retry_topic(
     assert act("delete_group", group=group).outcome == "done"
     assert settings(java, cluster, group) is None
     retry = f"%RETRY%{group}"
-    wait_until(lambda: retry not in java.admin("topics"), what="no route to its retry topic any more")
+    java.wait_not_routed(retry)
     java.stop(sender)
 
 

@@ -27,16 +27,12 @@ def settings(java: JavaClient, cluster: Cluster, topic: str) -> tuple[int, int, 
     return (read["readQueueNums"], read["writeQueueNums"], read["perm"]) if read is not None else None
 
 
-def is_routed(java: JavaClient, topic: str) -> bool:
-    return topic in java.admin("topics")
-
-
 def test_a_topic_is_created_changed_taken_back_and_deleted(java, cluster, act, fresh) -> None:
     topic = fresh("acted")
     created = act("create_topic", topic=topic, read_queues=4, write_queues=4)
     assert [(one.item, one.state, one.before) for one in created.items] == [(BROKER, "done", {})]
     assert settings(java, cluster, topic) == (4, 4, 6)
-    wait_until(lambda: is_routed(java, topic), what="a route")
+    java.wait_routed(topic)
 
     changed = act("create_topic", topic=topic, read_queues=8, write_queues=2, perm=4)
     assert settings(java, cluster, topic) == (8, 2, 4)
@@ -52,7 +48,7 @@ def test_a_topic_is_created_changed_taken_back_and_deleted(java, cluster, act, f
         (f"namesrv {cluster.namesrv}", "done"),
     ]
     assert settings(java, cluster, topic) is None
-    wait_until(lambda: not is_routed(java, topic), what="no route any more")
+    java.wait_not_routed(topic)
 
 
 # 4.9 has no attributes.
@@ -69,7 +65,7 @@ def test_attributes_that_others_set_stay(java, cluster, act, fresh) -> None:
 def test_the_preview_of_a_deletion_counts_messages_and_readers(java, cluster, act, fresh, admin_user) -> None:
     topic, group, sender, reader = fresh("read"), fresh("reading"), fresh("sender"), fresh("reader")
     act("create_topic", topic=topic, read_queues=1, write_queues=1)
-    wait_until(lambda: is_routed(java, topic), what="a route")
+    java.wait_routed(topic)
     java.producer(sender)
     java.send(sender, topic, count=3)
     java.consumer(reader, group, topic)

@@ -20,17 +20,21 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.journey, pytest.mark.redis]
 
 
+def worker_env(folder: Path, redis: RedisServer, app: str) -> dict[str, str]:
+    """What the worker is told, with `app` beside the project's own; its database is there, and empty."""
+    bring_migrated_database(folder / "data")
+    return {
+        "MQADMIN_DATA": str(folder / "data"),
+        "MQADMIN_APPS": app,
+        "REDIS_URL": redis.url,
+        "DATABASE_URL": "",
+    }
+
+
 def test_a_worker_ends_within_its_grace_though_it_never_heard_that_a_task_began(tmp_path: Path) -> None:
     recorded = tmp_path / "recorded"
     with RedisServer(tmp_path) as redis:
-        env = {
-            "MQADMIN_DATA": str(tmp_path / "data"),
-            "MQADMIN_APPS": "tests.support.recording",
-            "RECORDED": str(recorded),
-            "REDIS_URL": redis.url,
-            "DATABASE_URL": "",
-        }
-        bring_migrated_database(tmp_path / "data")
+        env = worker_env(tmp_path, redis, "tests.support.recording") | {"RECORDED": str(recorded)}
         with CeleryWorker("jobs", "jobs", tmp_path, env, concurrency=2) as worker:
             main = psutil.Process(worker.pid)
             pool_processes = main.children()
@@ -56,14 +60,7 @@ def test_a_worker_ends_in_order_by_sigterm_to_all_its_processes_while_its_pool_i
     folder = tmp_path / "held"
     folder.mkdir()
     with RedisServer(tmp_path) as redis:
-        env = {
-            "MQADMIN_DATA": str(tmp_path / "data"),
-            "MQADMIN_APPS": "tests.support.held_start",
-            "HELD_START": str(folder),
-            "REDIS_URL": redis.url,
-            "DATABASE_URL": "",
-        }
-        bring_migrated_database(tmp_path / "data")
+        env = worker_env(tmp_path, redis, "tests.support.held_start") | {"HELD_START": str(folder)}
         with CeleryWorker("jobs", "jobs", tmp_path, env, concurrency=2) as worker:
             main = psutil.Process(worker.pid)
             wait_until(lambda: len(held(folder)) == 2, what="both processes of the pool")

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.support.client_process import ANSWER_WITHIN_S, ClientProcess, ClientProcessError
 from tests.support.java import DRIVER, QUICK_JVM, java_command
+from tests.support.waiting import wait_until
 
 VERSIONS = ("5.4.0", "4.9.8")
 
@@ -45,6 +46,17 @@ class JavaClient(ClientProcess):
         """Ids of the topic's queues that this member holds now."""
         held = self.call("queues", name=consumer)
         return {queue["queue_id"] for queue in held if queue["topic"] == topic}
+
+    def is_routed(self, topic: str) -> bool:
+        """Whether the name server lists the topic: it does while it has a route to it."""
+        return topic in self.admin("topics")
+
+    def wait_routed(self, topic: str) -> None:
+        """Raises AssertionError after the deadline. Apache's broker registers a new topic a little later."""
+        wait_until(lambda: self.is_routed(topic), what=f"a route to {topic}")
+
+    def wait_not_routed(self, topic: str) -> None:
+        wait_until(lambda: not self.is_routed(topic), what=f"no route to {topic} any more")
 
     def pull_consumer(self, name: str, group: str, **settings: Any) -> str:
         """A DefaultMQPullConsumer; its methods by `invoke`. Settings by their Java names (registerTopics, …)."""
