@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Anything but "yes" leaves out what reports need: Spark, a Java, Plotly, half a gigabyte.
+# Anything but "yes" leaves out what reports need: Spark, a Java, PyArrow, Plotly: 800 MB.
 REPORTS ?= yes
 
 # What takes over half a second, or needs more than Python and SQLite.

@@ -119,7 +119,7 @@ def _apache(folder: Path, size: int) -> None:
     from django.utils import timezone  # after setup
 
     from mqadmin.clusters.models import Cluster, ClusterKind  # after setup
-    from mqadmin.observing import sampling  # after setup
+    from mqadmin.observing import polling_cycle  # after setup
 
     require_apache()
     broker = ApacheRocketMQ(folder)
@@ -129,7 +129,7 @@ def _apache(folder: Path, size: int) -> None:
 
         def measure(what: str) -> None:
             began_s, cpu_s = time.monotonic(), time.process_time()
-            sampling.sample_once(cluster, timezone.now())
+            polling_cycle.poll_once(cluster, timezone.now())
             cluster.refresh_from_db()
             seconds, cpu_s = time.monotonic() - began_s, time.process_time() - cpu_s
             _print(f"Apache, {size:,} groups, {what}", cluster.cycle_request_count, seconds, cpu_s)
@@ -148,10 +148,10 @@ def _sample_everything(cluster: Cluster) -> None:
     """Polls until the ends of every topic were asked for, which the budget spreads over some cycles, and rates fell."""
     from django.utils import timezone  # after setup
 
-    from mqadmin.observing import polling, sampling  # after setup
+    from mqadmin.observing import polling, polling_cycle  # after setup
 
     for _ in range(2 + cluster.topics.count() * 2 // polling.REQUESTS_PER_CYCLE_MAX):
-        sampling.sample_once(cluster, timezone.now())
+        polling_cycle.poll_once(cluster, timezone.now())
         cluster.refresh_from_db()
 
 
@@ -159,14 +159,14 @@ def _print_turn(cluster: Cluster) -> None:
     """Polls until every group was asked for its members anew, and prints how long that takes at one cycle in 15 s."""
     from django.utils import timezone  # after setup
 
-    from mqadmin.observing import sampling  # after setup
+    from mqadmin.observing import polling_cycle  # after setup
 
     begun, cycle_count = timezone.now(), 0
     while cluster.groups.exclude(members_seen_at__gte=begun).exists():
-        sampling.sample_once(cluster, timezone.now())
+        polling_cycle.poll_once(cluster, timezone.now())
         cluster.refresh_from_db()
         cycle_count += 1
-    seconds = cycle_count * sampling.POLL_INTERVAL_S
+    seconds = cycle_count * polling_cycle.POLL_INTERVAL_S
     print(f"{'':<40}all groups asked for members in {cycle_count} cycles: {seconds} s", flush=True)
 
 

@@ -228,7 +228,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "mqadmin.observing.signals",
         "mqadmin.observing.gateway",
         "mqadmin.actions.arguments",
-        "mqadmin.actions.asking",
+        "mqadmin.actions.current_caller",
         "mqadmin.actions.declaration",
         "mqadmin.actions.registry",
         "mqadmin.audit.models",

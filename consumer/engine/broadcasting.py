@@ -1,4 +1,4 @@
-"""What is otherwise in a broadcasting group: every member gets every message, and none comes back."""
+"""What differs in a broadcasting group: every member gets every message, and none comes back."""
 
 from __future__ import annotations
 

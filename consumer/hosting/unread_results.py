@@ -24,7 +24,7 @@ _ALL = 2**31 - 1
 
 
 class ResultHandler(asynpool.ResultHandler):
-    """Celery's, which goes on reading when it waits for no result any more, until all processes have ended."""
+    """Goes on reading results until all processes have ended, also where Celery's own waits for none any more."""
 
     _state: int
     # By the numbers of the processes: how many of its results were read.

@@ -27,8 +27,8 @@ from mqadmin.actions.arguments import (
     read_arguments,
     without_contents,
 )
-from mqadmin.actions.asking import asked_by
 from mqadmin.actions.caller import Caller
+from mqadmin.actions.current_caller import acting_as
 from mqadmin.actions.declaration import (
     Action,
     ActionRefused,
@@ -94,7 +94,7 @@ def preview(caller: Caller, action_name: str, cluster_name: str, values: Mapping
     cluster = _target(action, cluster_name)
     _check_permission(caller, action, cluster, values)
     _check_read_only(cluster)
-    with asked_by(caller):
+    with acting_as(caller):
         return _preview(action, cluster, read_arguments(action, cluster, values))
 
 
@@ -117,7 +117,7 @@ def run(
 
     The result's sentences are English, whoever asks: they are the audit's, which people of all languages read.
     """
-    with override(AUDIT_LANGUAGE), asked_by(caller):
+    with override(AUDIT_LANGUAGE), acting_as(caller):
         return _run(caller, action_name, cluster_name, values, key, fingerprint, confirmation, batch)
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import IdField
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview, Undo
 from mqadmin.actions.switches import undo_of_switch, yes_no
 from mqadmin.alerts import evaluating
@@ -50,7 +50,7 @@ def carry_out(_cluster: Cluster, arguments: AcknowledgeAlert, preview: Preview[A
     if not change.is_change:
         yield change.unchanged()
         return
-    is_so, now, by = arguments.acknowledged == "yes", timezone.now(), who_asks().name
+    is_so, now, by = arguments.acknowledged == "yes", timezone.now(), current_caller().name
     with transaction.atomic():
         Alert.objects.filter(pk=preview.plan.pk).update(
             acknowledged_at=now if is_so else None,

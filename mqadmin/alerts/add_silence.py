@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.alerts.fields import WEEKDAYS, ClockField, NameField, PatternField, ZoneField, minutes_of
 from mqadmin.alerts.models import NOTE_CHARS_MAX, SILENCE_NAME_CHARS_MAX, AlertSilence
@@ -104,7 +104,7 @@ def carry_out(cluster: Cluster, arguments: AddSilence, preview: Preview[None]) -
                 to_minute=minutes_of(arguments.to_time),
                 zone=arguments.zone,
                 note=arguments.note,
-                made_by=who_asks().name,
+                made_by=current_caller().name,
             )
     except IntegrityError:
         yield change.failed(_("There is a silence of this name already."))

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import SecretField
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.alerts import sealing
 from mqadmin.alerts.channels.kinds import ChannelKind
@@ -137,7 +137,7 @@ def carry_out(arguments: SetAlertChannel, preview: Preview[ChannelPlan]) -> Iter
         AlertChannel.objects.update_or_create(
             name=arguments.channel,
             defaults=values,
-            create_defaults={**values, "made_by": who_asks().name, "made_at": timezone.now()},
+            create_defaults={**values, "made_by": current_caller().name, "made_at": timezone.now()},
         )
     yield change.done()
 

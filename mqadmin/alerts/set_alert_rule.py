@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.alerts.conditions import WATCHED, About, Subject
 from mqadmin.alerts.fields import NameField, PatternField
@@ -168,7 +168,7 @@ def carry_out(arguments: SetAlertRule, preview: Preview[AlertRule | None]) -> It
         row, _is_new = AlertRule.objects.update_or_create(
             name=arguments.rule,
             defaults=after,
-            create_defaults={**after, "made_by": who_asks().name, "made_at": timezone.now()},
+            create_defaults={**after, "made_by": current_caller().name, "made_at": timezone.now()},
         )
         row.channels.set(AlertChannel.objects.filter(name__in=names["channels"]))
         row.escalation_channels.set(AlertChannel.objects.filter(name__in=names["escalation_channels"]))

@@ -67,7 +67,7 @@ MARKS: dict[str, Mark] = {
     # a job, an account
     "paused": Mark(gettext_lazy("PAUSED"), _RING, "stopped"),
     "read_only": Mark(gettext_lazy("READ-ONLY"), _RING, "stopped"),
-    "shut": Mark(gettext_lazy("SHUT"), _RING, "stopped"),
+    "deactivated": Mark(gettext_lazy("DEACTIVATED"), _RING, "stopped"),
     # a replay and its messages
     "waiting": Mark(gettext_lazy("WAITING"), _DOT, "quiet"),
     "sending": Mark(gettext_lazy("BEING SENT"), _RING, "slow"),

@@ -44,7 +44,7 @@ from mqadmin.console.views.group import (
 from mqadmin.console.views.groups import groups
 from mqadmin.console.views.jobs import jobs
 from mqadmin.console.views.language import language
-from mqadmin.console.views.log_in import LogIn, shut_account, sso_callback, sso_log_in
+from mqadmin.console.views.log_in import LogIn, account_inactive, sso_callback, sso_log_in
 from mqadmin.console.views.mailed_report import mailed_report
 from mqadmin.console.views.many import many, many_runs
 from mqadmin.console.views.mend import mend
@@ -77,7 +77,7 @@ urlpatterns = [
     path("login/", LogIn.as_view(), name="login"),
     # Names under which django-allauth looks for pages.
     path("login/", LogIn.as_view(), name="account_login"),
-    path("login/shut/", shut_account, name="account_inactive"),
+    path("login/inactive/", account_inactive, name="account_inactive"),
     path("login/<slug:provider_id>/login/", sso_log_in, name="openid_connect_login"),
     path("login/<slug:provider_id>/login/callback/", sso_callback, name="openid_connect_callback"),
     path("logout/", LogoutView.as_view(), name="logout"),

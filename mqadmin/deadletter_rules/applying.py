@@ -27,7 +27,7 @@ from mqadmin.actions.caller import Caller, Way
 from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.audit.models import Outcome
 from mqadmin.deadletter_rules.deciding import Decision, Does, Fact, Rule, decide, is_within_hours
-from mqadmin.deadletter_rules.gaps import GAPS_MAX, Gap, gaps_after, gaps_of, looked_at
+from mqadmin.deadletter_rules.gaps import GAPS_MAX, NumberGap, gaps_after, gaps_of, looked_at
 from mqadmin.deadletter_rules.models import WORDS_CHARS_MAX, DeadLetterRule, RaisedFailure, RuleCount, RuleTurn
 from mqadmin.deadletter_rules.signals import FailureRaised, failure_raised
 from mqadmin.deadletters.models import DeadLetter, Failure
@@ -88,7 +88,12 @@ def look(rule: DeadLetterRule, now: datetime) -> list[RuleTurn]:
 
 
 def _write(
-    rule: DeadLetterRule, decision: Decision, facts: Sequence[Fact], reached: int, gaps: Sequence[Gap], now: datetime
+    rule: DeadLetterRule,
+    decision: Decision,
+    facts: Sequence[Fact],
+    reached: int,
+    gaps: Sequence[NumberGap],
+    now: datetime,
 ) -> list[RuleTurn]:
     """Writes what was decided; nothing where another worker has decided, or the rule was paused, meanwhile.
 

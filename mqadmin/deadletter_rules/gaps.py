@@ -20,7 +20,7 @@ LOOKED_BACK_FOR = timedelta(minutes=30)
 GAPS_MAX = 500
 
 
-class Gap(NamedTuple):
+class NumberGap(NamedTuple):
     """The numbers from `first` to `last`; a dead letter beyond them was looked at, at `noted_ms` for the first time."""
 
     first: int
@@ -28,9 +28,9 @@ class Gap(NamedTuple):
     noted_ms: int
 
 
-def gaps_of(stored: Iterable[Sequence[int]]) -> tuple[Gap, ...]:
+def gaps_of(stored: Iterable[Sequence[int]]) -> tuple[NumberGap, ...]:
     """Returns what a rule has stored of them, as plain JSON."""
-    return tuple(Gap(*one) for one in stored)
+    return tuple(NumberGap(*one) for one in stored)
 
 
 def looked_at(reached: int, ids: Sequence[int], room: int) -> Sequence[int]:
@@ -43,14 +43,14 @@ def looked_at(reached: int, ids: Sequence[int], room: int) -> Sequence[int]:
 
 
 def gaps_after(
-    gaps: Sequence[Gap],
+    gaps: Sequence[NumberGap],
     reached: int,
     settled: Collection[int],
     seen: Collection[int],
     now: datetime,
     *,
     is_whole: bool = True,
-) -> tuple[Gap, ...]:
+) -> tuple[NumberGap, ...]:
     """Returns the gaps, in order, when `settled` were settled; `reached` is how far the rule was before.
 
     One that is over goes, unless it has one of `seen`, which is there and still to be settled; none goes where the look
@@ -65,20 +65,20 @@ def gaps_after(
     return (*kept, *_between((reached, *beyond), now_ms))
 
 
-def with_numbers(gaps: Sequence[Gap], ids: Iterable[int], now: datetime) -> tuple[Gap, ...]:
+def with_numbers(gaps: Sequence[NumberGap], ids: Iterable[int], now: datetime) -> tuple[NumberGap, ...]:
     """Returns the gaps with one for each of `ids` that is in none of them."""
     now_ms = round(now.timestamp() * 1000)
-    further = [Gap(one, one, now_ms) for one in ids if not any(gap.first <= one <= gap.last for gap in gaps)]
+    further = [NumberGap(one, one, now_ms) for one in ids if not any(gap.first <= one <= gap.last for gap in gaps)]
     return tuple(sorted((*gaps, *further)))
 
 
-def _without(gap: Gap, ids: Sequence[int]) -> list[Gap]:
+def _without(gap: NumberGap, ids: Sequence[int]) -> list[NumberGap]:
     return _between((gap.first - 1, *_within(gap, ids), gap.last + 1), gap.noted_ms)
 
 
-def _within(gap: Gap, ids: Sequence[int]) -> Sequence[int]:
+def _within(gap: NumberGap, ids: Sequence[int]) -> Sequence[int]:
     return ids[bisect_left(ids, gap.first) : bisect_right(ids, gap.last)]
 
 
-def _between(ids: Sequence[int], noted_ms: int) -> list[Gap]:
-    return [Gap(one + 1, after - 1, noted_ms) for one, after in pairwise(ids) if after > one + 1]
+def _between(ids: Sequence[int], noted_ms: int) -> list[NumberGap]:
+    return [NumberGap(one + 1, after - 1, noted_ms) for one, after in pairwise(ids) if after > one + 1]

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField, IdField
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletter_rules.deciding import HOURS_OF_DAY, Does
@@ -110,7 +110,7 @@ def preview(cluster: Cluster, arguments: MakeRule) -> Preview[RulePlan]:
         "does": arguments.does,
         "group": arguments.group,
         "failure": what or f"{arguments.failure_class or '*'}: {arguments.failure_text or '*'}",
-        "acts_for": who_asks().name,
+        "acts_for": current_caller().name,
         "running": "no",
     }
     return Preview((Change("", {}, after),), RulePlan(identity))
@@ -134,7 +134,7 @@ def carry_out(cluster: Cluster, arguments: MakeRule, preview: Preview[RulePlan])
                 rate_per_s=arguments.rate,
                 from_hour=arguments.from_hour,
                 to_hour=arguments.to_hour,
-                acts_for=who_asks().name,
+                acts_for=current_caller().name,
                 made_at=timezone.now(),
             )
     except IntegrityError:

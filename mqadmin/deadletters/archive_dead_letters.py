@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import arguments_json
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
@@ -102,7 +102,7 @@ def preview_restore(cluster: Cluster, arguments: RestoreDeadLetters) -> Preview[
 
 
 def _found(cluster: Cluster, arguments: ArchiveDeadLetters, *, is_archived: bool) -> Selected:
-    selection = selection_of(arguments, who_asks().role_on(cluster), is_archived=is_archived)
+    selection = selection_of(arguments, current_caller().role_on(cluster), is_archived=is_archived)
     newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
     return selected(cluster, arguments.group, selection, until_id=newest or 0)
 

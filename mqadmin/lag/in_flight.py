@@ -22,7 +22,7 @@ STANDS_S = 60
 BELIEVED_FOR = timedelta(seconds=150)
 
 
-class Standing(NamedTuple):
+class StandingQueue(NamedTuple):
     """A queue with messages waiting whose committed offset has been what it is since then."""
 
     queue: MessageQueue
@@ -52,11 +52,11 @@ class InFlight:
 
 
 def in_flight(
-    standing: Iterable[Standing], held: Mapping[MessageQueue, Held], now: datetime, stands_s: float = STANDS_S
+    standing: Iterable[StandingQueue], held: Mapping[MessageQueue, Held], now: datetime, stands_s: float = STANDS_S
 ) -> InFlight | None:
     """Returns what is in flight on the queues that stand; None when none does, or one of them for another reason."""
     longest = [one for one in standing if (now - one.since).total_seconds() >= stands_s]
-    found: list[tuple[Standing, Held, int]] = []
+    found: list[tuple[StandingQueue, Held, int]] = []
     for one in longest:
         said = held.get(one.queue)
         if said is None or said.consume_timeout_s is None or not _explains(said, one, said.consume_timeout_s, now):
@@ -78,10 +78,10 @@ def latest(told: Sequence[Held]) -> dict[MessageQueue, Held]:
     return {one.of.queue: one for one in sorted(told, key=lambda one: one.told_at)}
 
 
-def _explains(said: Held, one: Standing, timeout_s: int, now: datetime) -> bool:
+def _explains(said: Held, one: StandingQueue, timeout_s: int, now: datetime) -> bool:
     is_heard = one.since <= said.told_at and now < _until(one, said, timeout_s)
     return is_heard and said.of.in_flight_count > 0 and not said.of.is_failing
 
 
-def _until(one: Standing, said: Held, timeout_s: int) -> datetime:
+def _until(one: StandingQueue, said: Held, timeout_s: int) -> datetime:
     return min(one.since + timedelta(seconds=timeout_s), said.told_at + BELIEVED_FOR)

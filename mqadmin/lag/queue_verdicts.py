@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from mqadmin.clusters import figures
 from mqadmin.clusters.models import BROADCASTING, Group, QueueOffset, Verdict
-from mqadmin.lag.in_flight import STANDS_S, Held, InFlight, Standing, in_flight
+from mqadmin.lag.in_flight import STANDS_S, Held, InFlight, StandingQueue, in_flight
 from mqadmin.lag.packing import QueueSample
 from mqadmin.lag.verdicts import (
     GROWTH_WINDOW_S,
@@ -68,7 +68,7 @@ def judge_queue(
     standing_since = None
     if queue.lag and queue.committed_since is not None and behind.since is not None and not is_away:
         standing_since = max(queue.committed_since, behind.since)
-    standing = [] if standing_since is None else [Standing(_name(queue), standing_since)]
+    standing = [] if standing_since is None else [StandingQueue(_name(queue), standing_since)]
     was, calm_since = (None, None) if is_broadcast else _was(group, past, queue.moved_at)
     known = VerdictInput(
         now=now,

@@ -18,7 +18,7 @@ from mqadmin.clusters import figures, waiting
 from mqadmin.clusters.bulk import chunks
 from mqadmin.clusters.figures import Behind
 from mqadmin.clusters.models import QueueOffset, TopicQueue, WaitingMethod
-from mqadmin.lag.in_flight import Standing as StandingQueue
+from mqadmin.lag.in_flight import StandingQueue
 from remoting.wire.bodies.message_queue import MessageQueue
 
 

@@ -195,7 +195,7 @@ def settled(group: VerdictInput, judged: Judgement, calm_since: datetime | None)
 
 
 def is_settling(verdict: Verdict | None) -> bool:
-    """Tells whether what was called so has any bearing on what is called next: else it might as well not be known."""
+    """Returns whether this verdict influences the next one; after any other the next is as if there had been none."""
     return verdict in _SETTLES
 
 

@@ -1,8 +1,8 @@
-"""Pushes regions to open pages: rendered once for all who look at the same page with the same standing.
+"""Pushes regions to open pages: rendered once for all who look at the same page with the same rights.
 
 Pages of one address and language are served together, at most once in PUSH_INTERVAL_S: those that something changed on
 and that are ready. Their viewers are judged first (who is still logged in, who sees the page's clusters, with which
-standing); then for each standing one viewer's request is answered (regions.py), and all who have that standing still
+rights); then for all of the same rights one viewer's request is answered (regions.py), and all who have them still
 get the answer. What changes meanwhile makes them stale again. A page says that it is ready when it has shown what it
 got and somebody looks at it, so no socket ever has more than one region under way: one that reads slowly, or not at
 all, or lies in a hidden tab, costs nothing until it asks, and gets what is so by then.
@@ -34,7 +34,7 @@ PUSH_INTERVAL_S = 0.5
 GATHER_S = 0.02
 # A region is pushed to nobody who was judged longer ago.
 JUDGED_FOR_S = 2.0
-# Viewers of one standing that are asked in turn, where the first one just left or reads in another language elsewhere.
+# Viewers of the same rights that are asked in turn, where the first one just left or changed the language elsewhere.
 ASKED_MAX = 3
 
 
@@ -132,28 +132,28 @@ class Pushes:
             await asyncio.sleep(self._interval_s)
 
     async def _push(self, address: PageAddress, wanting: Sequence[PushedSocket]) -> None:
-        for standing, sockets in (await self._by_standing(wanting)).items():
+        for rights, sockets in (await self._by_rights(wanting)).items():
             frame = await self._rendered(address, sockets)
             # On a busy machine that may have waited for its turn.
-            still_there = await self._by_standing(sockets)
+            still_there = await self._by_rights(sockets)
             if frame is not None:
                 digest = sha256(frame).digest()
-                for socket in still_there.pop(standing, ()):
+                for socket in still_there.pop(rights, ()):
                     socket.push_soon(frame, digest)
             for others in still_there.values():
                 _have_fetched(others)
 
-    async def _by_standing(self, sockets: Sequence[PushedSocket]) -> dict[str, list[PushedSocket]]:
+    async def _by_rights(self, sockets: Sequence[PushedSocket]) -> dict[str, list[PushedSocket]]:
         """Judges the viewers, and has the sockets closed of those who may not look any more."""
         verdicts = await self._judges.verdicts({socket.viewer for socket in sockets})
-        by_standing: defaultdict[str, list[PushedSocket]] = defaultdict(list)
+        by_rights: defaultdict[str, list[PushedSocket]] = defaultdict(list)
         for socket in sockets:
             found = verdicts[socket.viewer]
             if code := found.close_code(socket.cluster_ids):
                 socket.close_soon(code)
-            elif found.standing is not None:
-                by_standing[found.standing.digest].append(socket)
-        return by_standing
+            elif found.rights is not None:
+                by_rights[found.rights.digest].append(socket)
+        return by_rights
 
     async def _rendered(self, address: PageAddress, sockets: Sequence[PushedSocket]) -> bytes | None:
         for socket in sockets[:ASKED_MAX]:

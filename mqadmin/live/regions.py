@@ -31,7 +31,7 @@ class RegionResponse(HttpResponse):
 
 @dataclass(frozen=True, slots=True)
 class PageAddress:
-    """What pages show that have the same region for viewers of one standing."""
+    """What pages show that have the same region for viewers of the same rights."""
 
     page: str
     language: str

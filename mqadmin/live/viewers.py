@@ -17,7 +17,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from mqadmin.people.standings import Standing, standings
+from mqadmin.people.rights import Rights, rights_of
 
 CLOSE_NOT_LOGGED_IN = 4401
 CLOSE_NOT_ALLOWED = 4403
@@ -36,14 +36,14 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found of a viewer: the account's standing, or the code that closes all its sockets."""
+    """What was found of a viewer: the account's rights, or the code that closes all its sockets."""
 
-    standing: Standing | None
+    rights: Rights | None
     code: int = 0
 
     def close_code(self, cluster_ids: frozenset[int]) -> int:
         """Returns the code that closes a socket of the viewer that shows these clusters; 0: it may stay open."""
-        if self.standing is None or self.standing.sees(cluster_ids):
+        if self.rights is None or self.rights.sees(cluster_ids):
             return self.code
         return CLOSE_NOT_ALLOWED
 
@@ -66,15 +66,15 @@ def close_codes(viewers: Collection[Viewer]) -> dict[Viewer, int]:
 
 
 def judged(viewers: Collection[Viewer]) -> dict[Viewer, Judged]:
-    """Returns of each viewer whether the sockets are closed, or else the standing."""
+    """Returns of each viewer whether the sockets are closed, or else the rights."""
     found: dict[Viewer, Judged] = {}
     for batch in _batches(viewers):
         codes = _codes_of(batch)
-        of_people = standings({viewer.user_id for viewer in batch})
+        of_people = rights_of({viewer.user_id for viewer in batch})
         for viewer in batch:
-            # An account that is gone since the codes were read has no standing any more.
-            standing = None if viewer in codes else of_people.get(viewer.user_id)
-            found[viewer] = Judged(standing, codes.get(viewer, 0 if standing else CLOSE_NOT_ALLOWED))
+            # An account that is gone since the codes were read has none any more.
+            rights = None if viewer in codes else of_people.get(viewer.user_id)
+            found[viewer] = Judged(rights, codes.get(viewer, 0 if rights else CLOSE_NOT_ALLOWED))
     return found
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import ContentField, CountField, IdField
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import (
     Action,
     ActionRefused,
@@ -124,7 +124,7 @@ def carry_out(_cluster: Cluster, _arguments: MendDeadLetter, preview: Preview[Me
     (change,), plan = preview.changes, preview.plan
     if not change.is_change:
         yield change.unchanged()
-    elif write_copy(plan.dead, plan.mending, plan.wanted, by=who_asks().name):
+    elif write_copy(plan.dead, plan.mending, plan.wanted, by=current_caller().name):
         yield change.done()
     else:
         yield change.failed(_("Somebody else has mended it in between."))

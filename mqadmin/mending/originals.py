@@ -8,7 +8,7 @@ from datetime import datetime
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import ActionRefused, Change
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.bodies import ask_broker
@@ -79,7 +79,7 @@ def keep_original(dead: DeadLetter, body: bytes) -> None:
 
 def require_sight(cluster: Cluster, dead: DeadLetter) -> None:
     """Raises ActionRefused where who asks may not see the body: they would learn it by mending it."""
-    if is_hidden(who_asks().role_on(cluster), dead):
+    if is_hidden(current_caller().role_on(cluster), dead):
         raise ActionRefused(_("Bodies of this topic are hidden from your role: who may not see one may not mend it."))
 
 

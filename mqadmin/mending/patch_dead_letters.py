@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import ContentField, IdField
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 from mqadmin.clusters.selectors.newest_first import read_cursor
@@ -138,7 +138,7 @@ def preview(cluster: Cluster, arguments: PatchDeadLetters) -> Preview[PatchPlan]
         raise ActionRefused(_("None was found so far: a further run goes on after %(after)s.") % {"after": older})
     if not found:
         raise ActionRefused(_("No dead letter of %(group)s is chosen by that.") % {"group": arguments.group})
-    role, ends_s = who_asks().role_on(cluster), time.monotonic() + READ_WITHIN_S
+    role, ends_s = current_caller().role_on(cluster), time.monotonic() + READ_WITHIN_S
     items = tuple(_patched(dead, patch, hidden=is_hidden(role, dead), ends_s=ends_s) for dead in found)
     plan = PatchPlan(items, older)
     warnings = [_("There are more: a further run goes on after %(after)s.") % {"after": older}] if older else []
@@ -174,7 +174,7 @@ def _filtered(cluster: Cluster, arguments: PatchDeadLetters) -> Selected:
     if not _filters(arguments):
         words = _("Name a failure, dead letters by their numbers, or what to search for.")
         raise ValidationError({"failure": words})
-    selection = selection_of(arguments, who_asks().role_on(cluster), is_archived=arguments.archived == "yes")
+    selection = selection_of(arguments, current_caller().role_on(cluster), is_archived=arguments.archived == "yes")
     newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
     return selected(cluster, arguments.group, selection, until_id=newest or 0)
 
@@ -215,7 +215,7 @@ def _patched(dead: DeadLetter, patch: Patch, *, hidden: bool, ends_s: float) -> 
 
 def carry_out(_cluster: Cluster, _arguments: PatchDeadLetters, preview: Preview[PatchPlan]) -> Iterator[ItemOutcome]:
     """Writes a copy for each to which the patch applies."""
-    by = who_asks().name
+    by = current_caller().name
     for one in preview.plan.items:
         change = one.change
         if one.mending is None or one.wanted is None:

@@ -11,12 +11,12 @@ class Pace:
 
     # As long as our broker lets a watch wait.
     watch_wait_ms: int = 30_000
-    # The first after a rest: one without news ends the rest, too.
+    # How long the first watch after a pause waits: its answer makes the rows current, also one without news.
     rested_wait_ms: int = 500
     # Between two answers, so that a storm of changes costs a bounded number of transactions.
     cycle_s_min: float = 0.1
     rows_per_s_max: float = 500.0
-    # What time alone changes is a matter of seconds.
+    # How often is rewritten what changes by time alone: ages, and verdicts that depend on them.
     tick_s: float = 5.0
     # Between two writes of what following cost.
     costs_s: float = 60.0

@@ -1,13 +1,13 @@
-"""Sampling a cluster that cannot be watched, Apache's, within a budget of requests.
+"""Polls a cluster that cannot be watched, Apache's, within a budget of requests.
 
 A cycle asks the name servers once (106), every master for its tables (21, 201, and 43 with all committed offsets), then
-topics for their ends (202) and groups for their members (203), in turn, as far as the budget reaches; the next cycle
-goes on where it stopped. Whose turn it is `turns.py` says. Of groups that matter the next message of each queue that
-has messages waiting is read (11), for its store time (`exact_waiting.py`): last and not for long, and one that cannot
-be read says nothing of its broker.
+topics for the min and max offsets of their queues (202) and groups for their members (203), in turn, as far as the
+budget reaches; the next cycle goes on where it stopped. Whose turn it is `turns.py` says. Of groups that matter the
+next message of each queue that has messages waiting is read (11), for its store time (`exact_waiting.py`): last and not
+for long, and one that cannot be read says nothing of its broker.
 
-Committed offsets are read before the ends: the other way round, a lag could come out negative. What was not asked keeps
-its older rows, with their age.
+Committed offsets are read before the max offsets: the other way round, a lag could come out negative. What was not
+asked keeps its older rows, with their age.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ STORE_TIMES_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Polled:
     """`error` names the brokers that did not answer; what the others said is in `observation`.
 
     `unreadable`: what the next cycle does not ask for.
@@ -70,7 +70,7 @@ class Sample:
     unreadable: tuple[Unreadable, ...]
 
 
-async def sample(
+async def poll(
     gateway: Gateway,
     cursors: Cursors,
     now: datetime,
@@ -80,7 +80,7 @@ async def sample(
     digests: Mapping[str, int] | None = None,
     already_read: Collection[NextMessage] = (),
     unreadable: Collection[Unreadable] = (),
-) -> Sample:
+) -> Polled:
     """Asks for one cycle's share. Raises GatewayError when no name server answers.
 
     `expected`: names of brokers that were listed before; where a name server is silent, a missing one may be its.
@@ -108,7 +108,7 @@ async def sample(
     stored_at = await gateway.messages.store_times(places.values(), unread, timeout_s=STORE_TIMES_TIMEOUT_S)
     without = [one for one, place in places.items() if place in stored_at and stored_at[place] is None]
 
-    return Sample(
+    return Polled(
         rocketmq_name=next((broker.cluster for broker in known), ""),
         brokers=_brokers(known, failures),
         observation=_observation(

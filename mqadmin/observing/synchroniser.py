@@ -1,10 +1,10 @@
 """Keeps the rows of a cluster true: reads the rows that an observation touches, has `plan.py` decide, writes in bulk.
 
-The one writer of brokers, topics, queues, groups, members, subscriptions and offsets; what follows from them (lag,
-rates, verdicts, timelines) belongs to the receivers of `signals.py`, which are sent once the rows are written. A small
-observation is written in one transaction; a large one in parts, each short, so that SQLite's other writers wait seconds
-at most. Applying the same observation twice changes nothing the second time, so a call that was interrupted between two
-parts is simply made again.
+The one writer of what brokers say of topics, queues, groups, members, subscriptions and offsets; what follows from it
+(lag, rates, verdicts, timelines) belongs to the receivers of `signals.py`, which are sent once the rows are written. A
+small observation is written in one transaction; a large one in parts, each short, so that SQLite's other writers wait
+seconds at most. Applying the same observation twice changes nothing the second time, so a call that was interrupted
+between two parts is simply made again.
 """
 
 from __future__ import annotations

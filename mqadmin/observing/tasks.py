@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from mqadmin.clusters.default_cluster import ensure_default_cluster
 from mqadmin.clusters.models import POLLED_KINDS, Cluster
-from mqadmin.observing import leases, sampling
+from mqadmin.observing import leases, polling_cycle
 from mqadmin.observing.following import Follower
 from remoting.shutdown_signal import ShutdownSignal
 
@@ -30,7 +30,7 @@ def ensure_observing() -> None:
     clusters = list(Cluster.objects.all())
     polled = [cluster for cluster in clusters if cluster.kind in POLLED_KINDS]
     for cluster in polled:
-        if sampling.claim(cluster, now):
+        if polling_cycle.claim(cluster, now):
             poll_cluster.delay(cluster.pk)
     if len(polled) < len(clusters) and (holder := leases.grant(now)):
         follow_clusters.apply_async(args=(str(holder),), expires=leases.LEASE_S)
@@ -48,7 +48,7 @@ def poll_cluster(cluster_id: int) -> None:
     """Runs one cycle."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
-        sampling.sample_once(cluster, timezone.now())
+        polling_cycle.poll_once(cluster, timezone.now())
 
 
 @worker_init.connect

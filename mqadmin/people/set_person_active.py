@@ -1,4 +1,4 @@
-"""Shuts an account, or opens it again. A shut one is logged out everywhere, and its tokens and jobs are refused."""
+"""Activates or deactivates an account: one that is not active is logged out everywhere, its tokens and jobs refused."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def preview(arguments: SetPersonActive) -> Preview[User]:
 
 
 def carry_out(arguments: SetPersonActive, preview: Preview[User]) -> Iterator[ItemOutcome]:
-    """Writes it, and ends the log-ins of an account that is shut."""
+    """Writes it, and ends the log-ins of an account that is deactivated."""
     (change,) = preview.changes
     if not change.is_change:
         yield change.unchanged()
@@ -81,7 +81,7 @@ def _values(*, is_active: bool) -> dict[str, str]:
 
 DECLARATION: InstallationAction[SetPersonActive, User] = InstallationAction(
     name="set_person_active",
-    title=gettext_lazy("Open or shut an account"),
+    title=gettext_lazy("Activate or deactivate an account"),
     permission="auth.change_user",
     arguments=SetPersonActive,
     subject="person",

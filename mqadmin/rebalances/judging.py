@@ -1,7 +1,7 @@
 """Says of rebalances that are over how long consumption stood meanwhile, while the samples around them are there.
 
 Queues that moved are judged once: as soon as samples show that the queue which stood longest has moved again, or when
-AFTER is over. What is known then is kept in the event's details, and so outlives the hot window. Where there are more
+AFTER is over. What is known then is kept in the event's details, and so outlives the hot window. Where more are due
 than one task judges, those whose time is over come first, as these are done with, whatever their samples say; then the
 latest. So events whose queues stand still keep no other one from its turn.
 """

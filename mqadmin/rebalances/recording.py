@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from mqadmin.observing.observation import ObservedEvent
@@ -22,10 +22,6 @@ from remoting.wire.bodies.watch import (
     MEMBER_LOST,
     SUBSCRIPTION_CHANGED,
 )
-
-KEPT_FOR = timedelta(days=7)
-# Rows deleted in one statement, so that pruning never holds SQLite's only writer for long.
-PRUNE_BATCH = 5000
 
 _KINDS = {
     MEMBER_JOINED: RebalanceKind.JOINED,
@@ -101,16 +97,6 @@ def events_of_answers(cluster_id: int, groups: Iterable[GroupTold], at: datetime
 def record(events: Sequence[RebalanceEvent]) -> None:
     """Writes the events; those that are there already are left as they are."""
     RebalanceEvent.objects.bulk_create(events, ignore_conflicts=True)
-
-
-def prune(now: datetime) -> int:
-    """Deletes the events that are older than KEPT_FOR; returns how many."""
-    count = 0
-    while True:
-        old = list(RebalanceEvent.objects.filter(at__lt=now - KEPT_FOR).values_list("pk", flat=True)[:PRUNE_BATCH])
-        if not old:
-            return count
-        count += RebalanceEvent.objects.filter(pk__in=old).delete()[0]
 
 
 def _events_of_group(

@@ -16,7 +16,7 @@ from mqadmin.lag.hot_window import Gap
 from mqadmin.lag.retention import within_window
 from mqadmin.rebalances.churn import DAY, HOUR, Churn, Restlessness, churn
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
-from mqadmin.rebalances.recording import KEPT_FOR
+from mqadmin.rebalances.retention import KEPT_FOR
 
 PAGE_SIZE = 50
 # Marked on one curve: more are a surface.

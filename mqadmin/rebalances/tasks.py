@@ -8,7 +8,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
-from mqadmin.rebalances import judging, recording
+from mqadmin.rebalances import judging, retention
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +25,6 @@ def judge_pauses() -> None:
 
 @shared_task
 def prune_history() -> None:
-    count = recording.prune(timezone.now())
+    count = retention.prune(timezone.now())
     if count:
-        logger.info("%d rebalance events older than %d days were deleted", count, recording.KEPT_FOR.days)
+        logger.info("%d rebalance events older than %d days were deleted", count, retention.KEPT_FOR.days)

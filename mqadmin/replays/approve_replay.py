@@ -8,7 +8,7 @@ from typing import Annotated
 
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.replays import approval
@@ -36,7 +36,7 @@ def preview_refusal(cluster: Cluster, arguments: ApproveReplay) -> Preview[Repla
 
 def _preview(cluster: Cluster, arguments: ApproveReplay, verb: Verb) -> Preview[ReplayJob]:
     found = preview_verb(cluster, arguments.replay, verb)
-    approval.require_another(found.plan, who_asks().name)
+    approval.require_another(found.plan, current_caller().name)
     return found
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.replays import tasks
@@ -58,7 +58,7 @@ def carry_out_verb(preview: Preview[ReplayJob]) -> Iterator[ItemOutcome]:
     (change,), job = preview.changes, preview.plan
     values: dict[str, Any] = {"state": change.after["state"], "problem": ""}
     if job.state == JobState.ASKED and values["state"] == JobState.RUNNING:
-        values |= {"approved_by": who_asks().name, "approved_at": timezone.now()}
+        values |= {"approved_by": current_caller().name, "approved_at": timezone.now()}
     if values["state"] in ENDED:
         values["ended_at"] = timezone.now()
     if job.state == JobState.STOPPED and values["state"] == JobState.RUNNING:

@@ -33,7 +33,7 @@ from mqadmin.replays.outgoing import NotToBeSent, destination
 from mqadmin.replays.pacing import Pace
 from mqadmin.replays.routing import Routes
 from mqadmin.replays.sending import Batch, Claimed, Sender
-from mqadmin.replays.settling import Finding, Verdict, look_for
+from mqadmin.replays.settling import Finding, Found, look_for
 from mqadmin.replays.sight import is_hidden
 from mqadmin.replays.signals import say_moved
 from mqadmin.replays.states import EntryState, JobState, Target, Verb, is_too_bad, next_state
@@ -405,7 +405,7 @@ class _Step:
         try:
             masters = {one.name: one.address for one in await self._gateway.masters()}
         except GatewayError as error:
-            return dict.fromkeys((entry.pk for entry in entries), Finding(Verdict.NOT_YET, str(error)))
+            return dict.fromkeys((entry.pk for entry in entries), Finding(Found.NOT_YET, str(error)))
         until_s = time.monotonic() + self._limits.step_s
         look = partial(
             look_for,
@@ -416,12 +416,12 @@ class _Step:
             is_over=lambda: time.monotonic() >= until_s,
         )
         found = await look(entries)
-        missing = [entry for entry in entries if entry.pk in found and found[entry.pk].verdict == Verdict.NOT_THERE]
+        missing = [entry for entry in entries if entry.pk in found and found[entry.pk].state == Found.NOT_THERE]
         if not missing:
             return found
         await asyncio.sleep(self._limits.look_again_after_s)
         # Those that there is no time for are looked for anew.
-        return {pk: one for pk, one in found.items() if one.verdict != Verdict.NOT_THERE} | await look(missing)
+        return {pk: one for pk, one in found.items() if one.state != Found.NOT_THERE} | await look(missing)
 
     def _settled(
         self, entry: ReplayEntry, finding: Finding, now: datetime
@@ -432,12 +432,12 @@ class _Step:
             place = {"new_id": message.offset_message_id, "queue_offset": message.queue_offset}
             return entry, EntryState.SENT, {"words": "", "sent_at": now, "due_at": None, **place}
         claimed_at = entry.claimed_at
-        if finding.verdict == Verdict.NOT_THERE:
+        if finding.state == Found.NOT_THERE:
             if entry.attempt_count >= self._limits.attempts_max:
                 return entry, EntryState.REFUSED, {"words": entry.words or NEVER_STORED, "due_at": None}
             return entry, EntryState.WAITING, {"words": entry.words, "due_at": None}
         is_given_up = claimed_at is None or (now - claimed_at).total_seconds() > self._limits.give_up_after_s
-        if finding.verdict == Verdict.NEVER or is_given_up:
+        if finding.state == Found.NEVER or is_given_up:
             return entry, EntryState.UNKNOWN, {"words": finding.words, "due_at": None}
         return None
 

@@ -25,7 +25,7 @@ from remoting.wire.stored_message import StoredMessage
 ANEW = gettext_noop("the topic was deleted and made anew meanwhile")
 
 
-class Verdict(StrEnum):
+class Found(StrEnum):
     """What was found out. NOT_YET: the broker could not be asked; NEVER: asking again will not help."""
 
     THERE = "there"
@@ -36,7 +36,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    verdict: Verdict
+    state: Found
     words: str = ""
     message: StoredMessage | None = None
 
@@ -83,7 +83,7 @@ async def look_for(
             findings |= dict.fromkeys((entry.pk for entry in there), silent[address])
             continue
         if address is None:
-            gone = Finding(Verdict.NOT_YET, f"broker {broker_name} is not known any more")
+            gone = Finding(Found.NOT_YET, f"broker {broker_name} is not known any more")
             findings |= dict.fromkeys((entry.pk for entry in there), gone)
             continue
         queue = _Queue(
@@ -91,13 +91,13 @@ async def look_for(
             {entry.queue_offset - 1: entry.before_id for entry in there if entry.queue_offset and entry.before_id},
         )
         scan = await _scan(gateway, job.token, queue, scan_max)
-        if scan.hole is not None and scan.hole.verdict == Verdict.NOT_YET:
+        if scan.hole is not None and scan.hole.state == Found.NOT_YET:
             silent[address] = scan.hole
         failures = Failures()
         for entry in there:
             found = scan.found.get(entry.pk)
             if found is not None:
-                findings[entry.pk] = Finding(Verdict.THERE, message=found)
+                findings[entry.pk] = Finding(Found.THERE, message=found)
             elif address in silent:
                 findings[entry.pk] = silent[address]
             else:
@@ -114,9 +114,9 @@ async def _scan(gateway: Gateway, token: str, queue: _Queue, scan_max: int) -> _
         failures = Failures()
         reading = (await gateway.messages.read([place], failures)).get(place)
         if reading is None:
-            return _Scan(found, Finding(Verdict.NOT_YET, failures.reasons[place.address]))
+            return _Scan(found, Finding(Found.NOT_YET, failures.reasons[place.address]))
         if reading.refusal:
-            return _Scan(found, Finding(Verdict.NEVER, reading.refusal))
+            return _Scan(found, Finding(Found.NEVER, reading.refusal))
         found |= _of_replay(token, reading.messages)
         count += len(reading.messages)
         is_anew |= any(
@@ -125,17 +125,13 @@ async def _scan(gateway: Gateway, token: str, queue: _Queue, scan_max: int) -> _
             if (before_id := unseen.pop(one.queue_offset, None))
         )
         if reading.end_offset < queue.earliest.queue_offset:
-            return _Scan(found, Finding(Verdict.NEVER, ANEW))
+            return _Scan(found, Finding(Found.NEVER, ANEW))
         if reading.begin_offset > place.queue_offset:
-            return _Scan(
-                found, Finding(Verdict.NEVER, gettext_noop("the broker has removed what came there meanwhile"))
-            )
+            return _Scan(found, Finding(Found.NEVER, gettext_noop("the broker has removed what came there meanwhile")))
         if reading.next_offset >= reading.end_offset:
-            return _Scan(found, Finding(Verdict.NEVER, ANEW) if is_anew or unseen else None)
+            return _Scan(found, Finding(Found.NEVER, ANEW) if is_anew or unseen else None)
         if count >= scan_max or reading.next_offset <= place.queue_offset:
-            return _Scan(
-                found, Finding(Verdict.NEVER, gettext_noop("too many messages came behind it to read them all"))
-            )
+            return _Scan(found, Finding(Found.NEVER, gettext_noop("too many messages came behind it to read them all")))
         place = place._replace(queue_offset=reading.next_offset)
 
 
@@ -155,7 +151,7 @@ async def _by_key(
     topics = [entry.topic, *([dlq_topic(job.group_name)] if job.target == Target.GROUP else [])]
     found = await gateway.sending.by_key(address, topics, lookup_key(job.token, entry.pk), failures)
     if found:
-        return Finding(Verdict.THERE, message=found[0])
+        return Finding(Found.THERE, message=found[0])
     if failures.reasons:
-        return Finding(Verdict.NOT_YET, failures.reasons[address])
-    return hole or Finding(Verdict.NOT_THERE)
+        return Finding(Found.NOT_YET, failures.reasons[address])
+    return hole or Finding(Found.NOT_THERE)

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
@@ -122,12 +122,12 @@ class StartReplay:
 def preview(cluster: Cluster, arguments: StartReplay) -> Preview[DryRun]:
     """Counts, samples, asks the brokers. Raises ActionRefused, ActionUnavailable, ValidationError."""
     _check_target(arguments)
-    selection = selection_of(arguments, who_asks().role_on(cluster), is_archived=arguments.archived == "yes")
+    selection = selection_of(arguments, current_caller().role_on(cluster), is_archived=arguments.archived == "yes")
     if arguments.file is not None:
         if selection:
             raise ValidationError({"file": _("A file says by itself what is sent: leave the other filters empty.")})
         selection = {"file": arguments.file}
-    if arguments.target == Target.TOPIC and (role := limiting(who_asks().role_on(cluster))):
+    if arguments.target == Target.TOPIC and (role := limiting(current_caller().role_on(cluster))):
         selection = {**selection, "role": role}
     newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
     found = dry_run(
@@ -205,7 +205,7 @@ def _job(cluster: Cluster, arguments: StartReplay, found: DryRun) -> tuple[Repla
                 skips_replayed=arguments.skip_replayed == "yes",
                 rate_per_s=arguments.rate,
                 stop_percent=arguments.stop_percent,
-                started_by=who_asks().name,
+                started_by=current_caller().name,
                 state=JobState.ASKED if is_asked else JobState.RUNNING,
                 created_at=timezone.now(),
             )
@@ -236,7 +236,7 @@ def _check_target(arguments: StartReplay) -> None:
 
 def _check_sight(cluster: Cluster, arguments: StartReplay, found: DryRun) -> None:
     """Raises ActionRefused where bodies would go from a topic that is hidden from who asks to one that is not."""
-    role = who_asks().role_on(cluster)
+    role = current_caller().role_on(cluster)
     if arguments.target != Target.TOPIC or is_masked(settings.MQADMIN_MASKED, role, {arguments.target_topic}):
         return
     with awaited():

@@ -22,7 +22,7 @@ from mqadmin.deadletters.models import FailureHour
 from mqadmin.lag.deliveries import delivery_counts
 from mqadmin.lag.models import SamplingState
 from mqadmin.rebalances.models import RebalanceEvent
-from mqadmin.rebalances.recording import KEPT_FOR
+from mqadmin.rebalances.retention import KEPT_FOR
 from mqadmin.reports import late_data
 from mqadmin.reports.history import EVENTS, HOUR_S, SCHEMAS, History, hour_of
 from mqadmin.reports.models import ConflictTime, RebalanceOfGone

@@ -14,7 +14,7 @@ from django.utils import timezone
 from mqadmin.clusters.bulk import CHUNK
 from mqadmin.clusters.models import Group
 from mqadmin.rebalances.models import RebalanceEvent, RebalanceSource
-from mqadmin.rebalances.recording import KEPT_FOR
+from mqadmin.rebalances.retention import KEPT_FOR
 from mqadmin.reports.models import ConflictTime, RebalanceOfGone
 from mqadmin.subscriptions.models import GroupConflict
 from mqadmin.subscriptions.signals import ConflictsChanged, conflicts_changed

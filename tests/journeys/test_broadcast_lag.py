@@ -15,7 +15,7 @@ from django.utils import timezone
 from mqadmin.clusters import models
 from mqadmin.clusters.models import ClusterKind, ClusterState, Group, Member
 from mqadmin.lag import broadcasting
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.subscriptions import asking
 from mqadmin.subscriptions.models import MemberAnswer
 from tests.journeys.acting import cluster, java  # noqa: F401 - fixtures
@@ -36,7 +36,7 @@ def lags(cluster) -> Callable[[str], dict[str, int | None]]:
     def look(group: str) -> dict[str, int | None]:
         MemberAnswer.objects.update(asked_at=None)
         asking.ask_round(there, timezone.now())
-        sampling.sample_once(there, timezone.now())
+        polling_cycle.poll_once(there, timezone.now())
         models.Cluster.objects.filter(pk=there.pk).update(kind=ClusterKind.APACHE, state=ClusterState.REACHABLE)
         there.refresh_from_db()
         row = Group.objects.filter(name=group).first()

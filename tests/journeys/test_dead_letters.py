@@ -11,7 +11,7 @@ from mqadmin.clusters import models
 from mqadmin.deadletters import indexing, tasks
 from mqadmin.deadletters.bodies import body_of
 from mqadmin.deadletters.models import DeadLetter, DeadLetterQueue, Failure
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.people.roles import Role
 from tests.journeys.acting import cluster, java  # noqa: F401 - fixtures
 from tests.support.waiting import wait_until
@@ -44,7 +44,7 @@ def test_messages_that_a_java_consumer_fails_on_are_indexed_and_nothing_is_left_
     there = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv)
 
     def indexed() -> bool:
-        sampling.sample_once(there, timezone.now())
+        polling_cycle.poll_once(there, timezone.now())
         there.refresh_from_db()
         indexing.index_step(there)
         # A queue that is refused stays so: no reason to wait.

@@ -18,7 +18,7 @@ from mqadmin.clusters import models
 from mqadmin.deadletters import indexing
 from mqadmin.deadletters import tasks as index_tasks
 from mqadmin.deadletters.models import DeadLetter, MendedCopy
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.replays import tasks
 from mqadmin.replays.driving import drive_step
 from mqadmin.replays.models import ReplayEntry, ReplayJob
@@ -84,7 +84,7 @@ def test_a_dead_letter_of_4_mib_goes_all_the_way(java, cluster, fresh, act: Act,
     message_id = send(cluster.namesrv, topic, body)
 
     def indexed() -> bool:
-        sampling.sample_once(there, timezone.now())
+        polling_cycle.poll_once(there, timezone.now())
         there.refresh_from_db()
         indexing.index_step(there)
         return DeadLetter.objects.filter(message_id=message_id).exists()

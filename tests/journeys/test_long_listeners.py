@@ -18,7 +18,7 @@ from django.utils import timezone
 from mqadmin.clusters import models
 from mqadmin.clusters.models import ClusterKind, ClusterState, Group, MemberProgress, Verdict
 from mqadmin.lag import measuring, verdicts
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.rebalances.models import RebalanceEvent
 from mqadmin.subscriptions import asking
 from mqadmin.subscriptions.models import MemberAnswer
@@ -43,7 +43,7 @@ def observed(cluster, monkeypatch: Any) -> Callable[[], None]:
     there = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv, kind=ClusterKind.APACHE)
 
     def observe() -> None:
-        sampling.sample_once(there, timezone.now())
+        polling_cycle.poll_once(there, timezone.now())
         models.Cluster.objects.filter(pk=there.pk).update(kind=ClusterKind.APACHE, state=ClusterState.REACHABLE)
         there.refresh_from_db()
         MemberAnswer.objects.update(asked_at=None)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from mqadmin.actions import runner
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Preview
 from mqadmin.clusters.models import Cluster, Member
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.replays.states import Target
 from tests.journeys.replay_stage import broker, there  # noqa: F401 - fixtures
 from tests.mqadmin.replays.test_driving import finish, make_dead, make_job, states
@@ -42,7 +42,7 @@ def look(person: AbstractUser, target: str = "group") -> Preview[Any]:
 
 
 def has_member(there: Cluster) -> bool:
-    sampling.sample_once(there, timezone.now())
+    polling_cycle.poll_once(there, timezone.now())
     return Member.objects.filter(group__cluster=there, group__name="billing", left_at=None).exists()
 
 

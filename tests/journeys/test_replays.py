@@ -17,7 +17,7 @@ from mqadmin.deadletters import indexing
 from mqadmin.deadletters import tasks as index_tasks
 from mqadmin.deadletters.bodies import body_of
 from mqadmin.deadletters.models import DeadLetter, Failure
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.people.roles import Role
 from mqadmin.replays import tasks
 from mqadmin.replays.driving import drive_step
@@ -40,7 +40,7 @@ def _no_redis(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def index(there: models.Cluster) -> None:
-    sampling.sample_once(there, timezone.now())
+    polling_cycle.poll_once(there, timezone.now())
     there.refresh_from_db()
     indexing.index_step(there)
 

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from mqadmin.clusters import models
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.retries import indexing
 from mqadmin.retries.models import DelayQueue, FailedAttempt
 from mqadmin.retries.standing import Fate, fates, standing_of
@@ -39,7 +39,7 @@ def test_a_failed_attempt_is_seen_with_its_next_time_and_what_became_of_it(java,
     (sent,) = java.send(producer, topic, tag="paid", keys="order-1", body="bad-")
     groups = wait_until(lambda: found if group in (found := groups_of(java, cluster)) else None, what="the group")
     there = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv)
-    sampling.sample_once(there, timezone.now())
+    polling_cycle.poll_once(there, timezone.now())
     there.refresh_from_db()
 
     def seen() -> FailedAttempt | None:

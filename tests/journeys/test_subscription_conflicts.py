@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from mqadmin.clusters import models
 from mqadmin.clusters.models import POLLED_KINDS, ClusterKind, ClusterState
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.subscriptions import asking
 from mqadmin.subscriptions.consistency import FindingKind, Source
 from mqadmin.subscriptions.models import GroupConflict, MemberAnswer
@@ -28,7 +28,7 @@ def observed(cluster) -> Callable[[], None]:
     there = models.Cluster.objects.create(name="there", namesrv=cluster.namesrv, kind=ClusterKind.APACHE)
 
     def observe() -> None:
-        sampling.sample_once(there, timezone.now())
+        polling_cycle.poll_once(there, timezone.now())
         models.Cluster.objects.filter(pk=there.pk).update(kind=ClusterKind.APACHE, state=ClusterState.REACHABLE)
         there.refresh_from_db()
         assert there.kind in POLLED_KINDS

@@ -50,7 +50,7 @@ from mqadmin.events.models import Event  # noqa: E402
 from mqadmin.events.recording import record  # noqa: E402
 from mqadmin.live.events import Change, ChangeKind, publish  # noqa: E402
 from mqadmin.objectives.selectors import objectives_of  # noqa: E402
-from mqadmin.observing.sampling import sample_once  # noqa: E402
+from mqadmin.observing.polling_cycle import poll_once  # noqa: E402
 from mqadmin.people.roles import Role  # noqa: E402
 from mqadmin.producers.models import SeenProducer  # noqa: E402
 from mqadmin.rebalances.models import RebalanceSource  # noqa: E402
@@ -425,7 +425,7 @@ def rebalanced(group: str) -> None:
 def real_cluster(namesrv: str) -> None:
     """A cluster "here" whose broker is really there."""
     here = Cluster.objects.create(name="here", namesrv=namesrv)
-    sample_once(here, timezone.now())
+    poll_once(here, timezone.now())
 
 
 def indexed(dead_count: int) -> None:
@@ -433,7 +433,7 @@ def indexed(dead_count: int) -> None:
 
     def has_all() -> bool:
         for here in Cluster.objects.filter(name="here"):
-            sample_once(here, timezone.now())
+            poll_once(here, timezone.now())
             here.refresh_from_db()
             dead_letter_indexing.index_step(here)
             retry_indexing.index_step(here)

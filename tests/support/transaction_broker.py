@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from broker.engine.groups.members import Client
-from broker.engine.transactions.op_records import GATHER_S
+from broker.engine.transactions.op_messages import GATHER_S
 from remoting.wire.errors import MessageError
 from tests.support.broker_parts import BrokerParts, Wire
 from tests.support.stores import abandon, bodies, draft

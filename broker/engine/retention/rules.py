@@ -2,7 +2,7 @@
 
 Pure functions; times are ms since the epoch.
 
-A segment's age counts from the time at which it was full: the store timestamp of the first record behind it. RocketMQ
+A segment's age counts from the time at which it was full: the store timestamp of the first record after it. RocketMQ
 uses the file's modification time, which is the same unless the file was copied or touched.
 """
 

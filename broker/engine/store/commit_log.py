@@ -107,7 +107,7 @@ class CommitLog:
         return first
 
     def closed_ms(self, segment: Segment) -> int | None:
-        """Returns the time at which `segment` was full: the store timestamp of the first record behind it.
+        """Returns the time at which `segment` was full: the store timestamp of the first record after it.
 
         Returns None when there is no such record. Raises OSError.
         """
@@ -137,7 +137,7 @@ class CommitLog:
     # --- appending
 
     def open_at(self, end: int, unsure_from: int) -> None:
-        """Opens the log for appends at `end`, the end of the last sound record, and deletes the segments behind it.
+        """Opens the log for appends at `end`, the end of the last sound record, and deletes the segments after it.
 
         The bytes from `unsure_from` on may not be on the disk yet, because a killed process did not flush them: full
         segments are flushed here, the last one with the next `sync`. Raises OSError.

@@ -5,8 +5,8 @@
    every later record is verified and indexed again. Entries of the old indexes for later records are zeroed.
 3. Without a usable checkpoint, or with indexes that do not match it, the whole log is verified and all indexes rebuilt.
 
-Sound records behind damaged bytes are kept. Damaged bytes are copied to `quarantine/` and reported; their entries in
-the queues become holes, so that no message changes its queue offset. Garbage behind the last sound record is zeroed,
+Sound records after damaged bytes are kept. Damaged bytes are copied to `quarantine/` and reported; their entries in
+the queues become holes, so that no message changes its queue offset. Garbage after the last sound record is zeroed,
 so that it is never read as a record later. (Java: `CommitLog.recoverAbnormally`, which stops at the first bad record.)
 """
 

@@ -52,7 +52,7 @@ _NO_PIN = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class OldSegment:
-    """The oldest segment. `closed_ms`: the store timestamp of the first record behind it, None if there is none yet."""
+    """The oldest segment. `closed_ms`: the store timestamp of the first record after it, None if there is none yet."""
 
     name: str
     byte_count: int

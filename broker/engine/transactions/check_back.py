@@ -35,7 +35,7 @@ from broker.engine.transactions.half import (
     immunity_ms,
     next_version,
 )
-from broker.engine.transactions.op_records import OpRecords
+from broker.engine.transactions.op_messages import OpMessages
 from broker.engine.transactions.undecided import DUE_TIME_UNKNOWN, Undecided
 from remoting.wire.bodies.scheduler import AgendaEntry
 from remoting.wire.names import HALF_TOPIC
@@ -72,7 +72,7 @@ class CheckBack:
         self,
         store: MessageStore,
         undecided: Undecided,
-        ops: OpRecords,
+        ops: OpMessages,
         members: Members,
         config: BrokerConfig,
         before_giving_up: Callable[[], object],
@@ -208,7 +208,7 @@ class CheckBack:
         due.client.connection.requester.send_oneway(request)
 
     def succeeded(self, half: StoredMessage, successor: Appended) -> None:
-        """Replaces `half` by its stored `successor`; the op record of `half` is written when that one is flushed."""
+        """Replaces `half` by its stored `successor`; the op message of `half` is written when that one is flushed."""
         queue_offset = half.queue_offset
         self._undecided.remove(queue_offset)
         self._ops.begin(queue_offset, successor.commit_log_offset)

@@ -1,7 +1,7 @@
 """Half messages and the messages made from them: pure functions from message to message (`TransactionalMessageBridge`).
 
 A half message waits in queue 0 of RMQ_SYS_TRANS_HALF_TOPIC; its properties REAL_TOPIC and REAL_QID name where it goes
-once committed. Its end is recorded by an op record in queue 0 of RMQ_SYS_TRANS_OP_HALF_TOPIC: tag `d`, the body names
+once committed. Its end is recorded by an op message in queue 0 of RMQ_SYS_TRANS_OP_HALF_TOPIC: tag `d`, the body names
 half queue offsets as `17,18,`.
 
 Each check appends the half anew, with TRANSACTION_CHECK_TIMES raised by one; that is another *version* of it, and the
@@ -127,8 +127,8 @@ def resumed(record: StoredMessage) -> MessageDraft:
     return draft
 
 
-def op_record(half_offsets: Iterable[int], host: Host, now_ms: int) -> MessageDraft:
-    """Returns the op record that says that these halves have ended."""
+def op_message(half_offsets: Iterable[int], host: Host, now_ms: int) -> MessageDraft:
+    """Returns the op message that says that these halves have ended."""
     body = "".join(f"{offset}{OFFSET_SEPARATOR}" for offset in half_offsets)
     return MessageDraft(
         topic=OP_HALF_TOPIC,
@@ -143,7 +143,7 @@ def op_record(half_offsets: Iterable[int], host: Host, now_ms: int) -> MessageDr
 
 
 def ended_offsets(op: StoredMessage) -> list[int]:
-    """Returns the half queue offsets that an op record names; words that are no numbers are skipped, as in RocketMQ."""
+    """Returns the half queue offsets that an op message names; what is no number is skipped, as in RocketMQ."""
     if op.tags != REMOVE_TAG:
         return []
     words = op.body.decode("ascii", "replace").split(OFFSET_SEPARATOR)

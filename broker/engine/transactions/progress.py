@@ -1,12 +1,12 @@
 """The progress of transactions: two committed offsets, as RocketMQ keeps them, and a commit-log offset.
 
 The offsets are committed for the group CID_RMQ_SYS_TRANS, in queue 0 of the half topic and of the op topic: all halves
-before the first have ended, and op records before the second name only such halves. RocketMQ continues from the same
+before the first have ended, and op messages before the second name only such halves. RocketMQ continues from the same
 two.
 
     config/transactionProgress.json     {"scanFrom": 1234, "halfOffset": 17, "opOffset": 4}
 
-`scanFrom`, ours alone: the commit-log offset from which on records may stand that end a half without an op record. The
+`scanFrom`, ours alone: the commit-log offset from which on records may stand that end a half without an op message. The
 two offsets are in the file too, because any client can commit for any group: the smaller one counts. A file that is
 old, or missing, only costs reading more of the log.
 """
@@ -33,8 +33,10 @@ FILE_NAME = "transactionProgress.json"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The queue offsets of the first half and of the first op record that are still needed; `scan_from` is a commit-log
-    offset."""
+    """The queue offsets of the first half and of the first op message that are still needed.
+
+    `scan_from` is a commit-log offset.
+    """
 
     half_offset: int
     op_offset: int

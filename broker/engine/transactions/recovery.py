@@ -1,11 +1,11 @@
-"""Recovery of transactions when the broker starts: which halves are undecided, and which ended ones lack an op record.
+"""Recovery of transactions when the broker starts: which halves are undecided, and which ended ones lack an op message.
 
-1. Halves have ended that the op records from the committed offset on name; and so have those of which the log holds a
-   successor from `scan_from` on, whose op record a kill may have lost.
+1. Halves have ended that the op messages from the committed offset on name; and so have those of which the log holds a
+   successor from `scan_from` on, whose op message a kill may have lost.
 2. Every other half from the committed offset on is undecided. Its record is not read now: the check-back does that when
    it is driven first, and finds when the half is due.
 
-Memory and time are those of the halves and op records behind the committed offsets, which `Transactions.tidy` bounds.
+Memory and time are those of the halves and op messages after the committed offsets, which `Transactions.tidy` bounds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from broker.engine.transactions.progress import Progress
 from remoting.wire.names import HALF_TOPIC, OP_HALF_TOPIC
 from remoting.wire.stored_message import StoredMessage, decode_messages
 
-# Op records read at once: a record holds some 4 KiB at the most.
+# Op messages read at once: a record holds some 4 KiB at the most.
 OP_READ_MAX = 64
 _OP_READ_BYTES_MAX = 1024 * 1024
 
@@ -28,7 +28,7 @@ _OP_READ_BYTES_MAX = 1024 * 1024
 class Found:
     """The result of recovery.
 
-    `undecided`, `unrecorded`: half queue offsets, the latter of halves that ended without an op record. `marks`: (op
+    `undecided`, `unrecorded`: half queue offsets, the latter of halves that ended without an op message. `marks`: (op
     queue offset, highest half offset that it names). `scanned_from`: the commit-log offset at which reading began.
     """
 

@@ -1,13 +1,13 @@
 """Transactional messages from the half message to its commit or rollback; composes the other files of this folder.
 
     sent (TRAN_MSG=true)  → half topic          → undecided
-    37 commit             → copy in real topic  → op record
-    37 rollback           → op record
+    37 commit             → copy in real topic  → op message
+    37 rollback           → op message
     neither               → check-back (39)     → next version of the half, undecided
 
 A half ends once. Its end is decided in memory when the request is processed, so that a second commit finds nothing
-to deliver. The copy is in the log before the op record (`op_records.py`); after a kill between the two, recovery
-(`recovery.py`) writes the op record. Commits and rollbacks need no scheduler; only checks do.
+to deliver. The copy is in the log before the op message (`op_messages.py`); after a kill between the two, recovery
+(`recovery.py`) writes the op message. Commits and rollbacks need no scheduler; only checks do.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from broker.engine.transactions.half import (
     enter_half_topic,
     immunity_ms,
     next_version,
-    op_record,
+    op_message,
     resumed,
 )
-from broker.engine.transactions.op_records import OpRecords
+from broker.engine.transactions.op_messages import OpMessages
 from broker.engine.transactions.progress import Progress, ProgressKeeper
 from broker.engine.transactions.recovery import recover
 from broker.engine.transactions.undecided import DUE_TIME_UNKNOWN, Undecided
@@ -82,7 +82,7 @@ class Transactions:
         self._on_earlier_due = on_earlier_due
         self._clock = clock
         self._undecided = Undecided(clock)
-        self._ops = OpRecords(store, config.store_host, clock)
+        self._ops = OpMessages(store, config.store_host, clock)
         self._next_progress: Progress | None = None
         self._is_recovered = False
         self.checks = CheckBack(store, self._undecided, self._ops, members, config, before_giving_up, clock)
@@ -90,7 +90,7 @@ class Transactions:
     # start and stop
 
     def recover(self) -> None:
-        """Finds the undecided halves, and ends without an op record. Call it once, before anything is appended."""
+        """Finds the undecided halves, and ends without an op message. Call it once, before anything is appended."""
         found = recover(self._store, self._keeper.read())
         for op_offset, highest in found.marks:
             self._ops.remember(op_offset, highest)
@@ -103,7 +103,7 @@ class Transactions:
         self._is_recovered = True
         if found.undecided or found.unrecorded:
             logger.info(
-                "transactions: %d undecided; %d ended without an op record",
+                "transactions: %d undecided; %d ended without an op message",
                 *(len(found.undecided), len(found.unrecorded)),
             )
 
@@ -118,7 +118,7 @@ class Transactions:
         self._next_progress = self._progress()
 
     async def stop(self) -> None:
-        """Writes the op records that are due and, once they are flushed, the progress. Raises OSError."""
+        """Writes the op messages that are due and, once they are flushed, the progress. Raises OSError."""
         if not self._is_recovered:
             return
         self._ops.write()
@@ -210,7 +210,7 @@ class Transactions:
 
     def roll_back(self, half: StoredMessage, on_ended: OnEnded) -> None:
         """Ends the undecided `half` without delivery. `on_ended` is called after the flush. Raises MessageError."""
-        record = op_record([half.queue_offset], self._config.store_host, self._clock())
+        record = op_message([half.queue_offset], self._config.store_host, self._clock())
         self._end(half, record, lambda op: self._ops.written([half.queue_offset], op), on_ended)
 
     def _end(

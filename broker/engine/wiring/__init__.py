@@ -1,1 +1,1 @@
-"""Which request code goes to which processor, one subject a file; `broker.engine.broker` calls them all."""
+"""Which request code goes to which processor, one subject a file; `broker.engine.pipeline` calls them."""

@@ -72,7 +72,7 @@ class Command(BaseCommand):
             "--transaction-check-max",
             type=_count,
             metavar="TIMES",
-            help="checks after which a transaction is rolled back (15)",
+            help="checks after which a transaction is given up (15)",
         )
         parser.add_argument(
             "--file-reserved-hours", type=_count, metavar="HOURS",

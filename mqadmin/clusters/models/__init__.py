@@ -1,7 +1,8 @@
 """What is known of every cluster: brokers, topics, groups, members, subscriptions, offsets.
 
-Written by `mqadmin/observing/synchroniser.py` alone, but for the derived columns of topics and groups (`mqadmin/lag/`)
-and what members said of their queues (`mqadmin/subscriptions/asking.py`).
+What brokers said of them is written by `mqadmin/observing/` alone. Columns that follow from it have an owner each: lag,
+rates and verdicts `mqadmin/lag/`, what members said of their queues `mqadmin/subscriptions/asking.py`, when a group is
+judged again `mqadmin/objectives/keeping.py`, who looks at it `looking.py`.
 What is not known is null, never 0; `seen_at` is when a broker last reported it. Times are the broker's where it reports
 one. Offsets are queue offsets: the next to read, or to be written.
 """

@@ -16,7 +16,7 @@ from mqadmin.console import attention, sentences
 from mqadmin.console.live_page import live_page
 from mqadmin.deadletter_rules import selectors as rule_selectors
 from mqadmin.live.subscriptions import Subscription
-from mqadmin.observing.sampling import POLL_INTERVAL_S
+from mqadmin.observing.polling_cycle import POLL_INTERVAL_S
 from mqadmin.people import access
 
 # What was done that much after it was due is marked as late.

@@ -72,6 +72,6 @@ sso_callback = _guarded(allauth_views.callback)
 
 @login_not_required
 @require_safe
-def shut_account(request: HttpRequest) -> HttpResponse:
-    """Says to somebody whom the provider let in that the account here is shut."""
-    return render(request, "registration/shut_account.html", status=403)
+def account_inactive(request: HttpRequest) -> HttpResponse:
+    """Says to somebody whom the provider let in that the account here is deactivated."""
+    return render(request, "registration/account_inactive.html", status=403)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from consumer.outbox.models import OutboxState
+from consumer.outbox.settings import outbox_settings
 from mqadmin.console import sentences
 from mqadmin.console.figures import count_text
 from mqadmin.console.tabs import Tab
@@ -45,6 +46,7 @@ def outbox(request: HttpRequest) -> HttpResponse:
         "databases": databases if len(databases) > 1 else (),
         "database": database,
         "rows": rows,
+        "settings": outbox_settings(),
         "older_url": f"?{urlencode(_query(database, state) | {'before': older})}" if older else "",
     }
     response = render(request, "console/outbox.html", context)

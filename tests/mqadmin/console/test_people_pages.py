@@ -28,7 +28,7 @@ def test_the_list_shows_who_has_which_role_where(http: Client, cluster: Any) -> 
     shut.save()
     said = text(http.get("/people/"))
     assert re.findall(r'data-row="(\w+)"', said) == ["admin", "ann", "bob", "eve", "shut"]
-    for words in ("operator", "local: viewer", "SHUT"):
+    for words in ("operator", "local: viewer", "DEACTIVATED"):
         assert words in said
     assert re.findall(r'data-row="(\w+)"', text(http.get("/people/?q=N"))) == ["admin", "ann"]
     assert "Nobody matches" in text(http.get("/people/?q=zzz"))

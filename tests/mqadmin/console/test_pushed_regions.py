@@ -131,15 +131,15 @@ def rendered() -> Iterator[set[str]]:
 def test_what_is_pushed_is_what_the_person_s_own_request_gives(pages, people, stood_still, rendered):
     regions = Regions()
     verdicts = judged({person.viewer for person in people})
-    by_standing: defaultdict[str, list[Person]] = defaultdict(list)
+    by_rights: defaultdict[str, list[Person]] = defaultdict(list)
     for person in people:
-        standing = verdicts[person.viewer].standing
-        assert standing is not None
-        by_standing[standing.digest].append(person)
-    assert [len(alike) for alike in by_standing.values()] == [2] * len(SCOPES)
+        rights = verdicts[person.viewer].rights
+        assert rights is not None
+        by_rights[rights.digest].append(person)
+    assert [len(alike) for alike in by_rights.values()] == [2] * len(SCOPES)
     differing: defaultdict[str, set[bytes | None]] = defaultdict(set)
     for page in pages:
-        for alike in by_standing.values():
+        for alike in by_rights.values():
             frame = async_to_sync(regions.rendered)(PageAddress(page, "en"), alike[0].scope)
             pushed = None if frame is None else gzip.decompress(frame)
             differing[page].add(pushed)

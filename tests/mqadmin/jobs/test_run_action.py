@@ -106,7 +106,7 @@ def test_what_is_not_there_or_not_valid_is_a_refusal_in_the_audit(wrong: dict[st
     assert entry.actor == wrong.get("identity", "nightly")
 
 
-def test_a_shut_account_and_a_read_only_cluster_refuse(cluster: Cluster, nightly: Any) -> None:
+def test_a_deactivated_account_and_a_read_only_cluster_refuse(cluster: Cluster, nightly: Any) -> None:
     ReadOnlyCluster.objects.create(cluster=cluster)
     assert "read-only" in run(**WANTED).reason
     nightly.is_active = False

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqadmin.clusters.held_queues import HeldQueue
-from mqadmin.lag.in_flight import BELIEVED_FOR, Held, Standing, in_flight, latest
+from mqadmin.lag.in_flight import BELIEVED_FOR, Held, StandingQueue, in_flight, latest
 from remoting.wire.bodies.message_queue import MessageQueue
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -20,8 +20,8 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def stands(seconds: float, queue: MessageQueue = FIRST) -> Standing:
-    return Standing(queue, ago(seconds))
+def stands(seconds: float, queue: MessageQueue = FIRST) -> StandingQueue:
+    return StandingQueue(queue, ago(seconds))
 
 
 def says(
@@ -52,7 +52,7 @@ CASES = {
 
 @pytest.mark.parametrize(("standing", "told", "expected"), CASES.values(), ids=CASES.keys())
 def test_what_is_in_flight_on_the_queues_that_stand(
-    standing: list[Standing], told: list[Held], expected: tuple[int, int, int, int] | None
+    standing: list[StandingQueue], told: list[Held], expected: tuple[int, int, int, int] | None
 ) -> None:
     found = in_flight(standing, latest(told), NOW)
     assert (found and (found.stood_s, found.timeout_s, found.message_count, found.queue_count)) == expected

@@ -18,7 +18,7 @@ from mqadmin.live import pushes
 from mqadmin.live.pushes import GATHER_S, PUSH_INTERVAL_S, Pushes
 from mqadmin.live.regions import PageAddress
 from mqadmin.live.viewers import Judged, Viewer
-from mqadmin.people.standings import Standing
+from mqadmin.people.rights import Rights
 from tests.support.virtual_time import VirtualLoop, VirtualTime
 
 WITHIN_S = 2.0
@@ -76,7 +76,7 @@ class OpenPage:
 
 
 async def _everybody_may(viewers: Collection[Viewer]) -> dict[Viewer, Judged]:
-    return {viewer: Judged(Standing("all", None)) for viewer in viewers}
+    return {viewer: Judged(Rights("all", None)) for viewer in viewers}
 
 
 def delays_of(pauses_s: Sequence[float], render_s: float) -> tuple[list[float], int]:

@@ -24,7 +24,7 @@ from mqadmin.clusters.models import (
     Topic,
 )
 from mqadmin.clusters.progress import attach_ends
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.rebalances.models import RebalanceEvent
 from mqadmin.subscriptions import asking
 from tests.support.apache import BROKER_NAME, CLUSTER, ApacheRocketMQ
@@ -135,7 +135,7 @@ def test_paused_member_is_missed_its_queues_are_taken_over_and_it_comes_back(
     def look() -> dict[str, set[int]]:
         """Runs a cycle, and a round of questions to members; returns which queues each of those online holds."""
         sampled_at.append(timezone.now())
-        sampling.sample_once(cluster, sampled_at[-1])
+        polling_cycle.poll_once(cluster, sampled_at[-1])
         cluster.refresh_from_db()
         asking.ask_round(cluster, timezone.now())
         rows = MemberProgress.objects.filter(member__group__name="clerks", member__left_at=None)
@@ -178,7 +178,7 @@ def test_paused_member_is_missed_its_queues_are_taken_over_and_it_comes_back(
 
 def sampled(cluster: Cluster) -> Cluster:
     """Runs one cycle; returns the cluster as it then stands."""
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     cluster.refresh_from_db()
     return cluster
 

@@ -12,7 +12,7 @@ from mqadmin.observing import polling
 from mqadmin.observing.exact_waiting import Unreadable
 from mqadmin.observing.gateway import GatewayError, ask
 from mqadmin.observing.observation import CommitObserved, SubscriptionKey, TopicObserved
-from mqadmin.observing.polling import REQUESTS_PER_CYCLE_MAX, Sample, sample
+from mqadmin.observing.polling import REQUESTS_PER_CYCLE_MAX, Polled, poll
 from mqadmin.observing.turns import TURN_CYCLES, Cursors, Urgent
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import SubscriptionData
@@ -30,8 +30,8 @@ def broker() -> Iterator[ScriptedBroker]:
         yield broker
 
 
-def sampled(broker: ScriptedBroker, cursors: Cursors = Cursors(), budget: int = 100) -> Sample:  # noqa: B008
-    return ask(broker.address, lambda gateway: sample(gateway, cursors, NOW, budget))
+def sampled(broker: ScriptedBroker, cursors: Cursors = Cursors(), budget: int = 100) -> Polled:  # noqa: B008
+    return ask(broker.address, lambda gateway: poll(gateway, cursors, NOW, budget))
 
 
 def give(broker: ScriptedBroker, *topics: str, groups: tuple[str, ...] = ()) -> None:
@@ -117,19 +117,19 @@ def test_address_that_is_none_is_refused_in_words() -> None:
 
 def in_cycles(
     broker: ScriptedBroker, count: int, urgent: Urgent | None = None, budget: int = REQUESTS_PER_CYCLE_MAX
-) -> list[Sample]:
+) -> list[Polled]:
     """Samples so many times, each cycle where the one before stopped."""
     cursors, cycles = Cursors(), []
     for _ in range(count):
         at = cursors
         cycles.append(
-            ask(broker.address, lambda gateway, at=at: sample(gateway, at, NOW, budget, urgent=urgent))  # type: ignore[misc]
+            ask(broker.address, lambda gateway, at=at: poll(gateway, at, NOW, budget, urgent=urgent))  # type: ignore[misc]
         )
         cursors = cycles[-1].cursors
     return cycles
 
 
-def asked_groups(cycle: Sample) -> set[str]:
+def asked_groups(cycle: Polled) -> set[str]:
     return {group.name for group in cycle.observation.groups if group.members is not None}
 
 
@@ -182,7 +182,7 @@ def test_next_message_that_cannot_be_read_costs_no_more_than_its_own_store_time(
     broker.tables.odd_answers["orders", 0, 5] = odd
     broker.tables.members["billing"] = ConsumerConnection(connection_set=[ClientConnection(client_id="c1")])
     urgent = Urgent(groups=("billing",), topics=("orders",))
-    found = ask(broker.address, lambda gateway: sample(gateway, Cursors(), NOW, urgent=urgent))
+    found = ask(broker.address, lambda gateway: poll(gateway, Cursors(), NOW, urgent=urgent))
     assert broker.asked[-1] == "PULL_MESSAGE", "members are asked before"
     assert found.error is None
     assert found.observation.is_complete
@@ -201,5 +201,5 @@ def test_next_message_that_cannot_be_decoded_leaves_the_others_of_its_broker_the
     broker.tables.odd_answers["orders", 0, 5] = b"\0\0\0\7no message"
     broker.tables.stored_at_ms["orders", 1, 6] = 1_700_000_000_000
     urgent = Urgent(groups=("billing",), topics=("orders",))
-    found = ask(broker.address, lambda gateway: sample(gateway, Cursors(), NOW, urgent=urgent))
+    found = ask(broker.address, lambda gateway: poll(gateway, Cursors(), NOW, urgent=urgent))
     assert [one.queue.queue_id for one in found.observation.committed if one.behind_since is not None] == [1]

@@ -8,7 +8,7 @@ import pytest
 
 from mqadmin.observing.exact_waiting import READS_PER_CYCLE_MAX
 from mqadmin.observing.polling import REQUESTS_PER_CYCLE_MAX
-from mqadmin.observing.sampling import POLL_INTERVAL_S
+from mqadmin.observing.polling_cycle import POLL_INTERVAL_S
 from mqadmin.observing.turns import TURN_CYCLES, Cursors, Homes, Turn, Urgent, in_turn, turn
 
 # The name server, and a master's tables.

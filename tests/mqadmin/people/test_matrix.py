@@ -41,7 +41,7 @@ from tests.support.people import make_person
 
 pytestmark = pytest.mark.django_db
 
-# Who asks: nobody; without a role; a role on all clusters; a role on `mine` alone; a shut account; a superuser.
+# Who asks: nobody; without a role; a role on all clusters; a role on `mine` alone; a deactivated account; a superuser.
 PEOPLE = (
     "nobody",
     "no role",
@@ -51,7 +51,7 @@ PEOPLE = (
     "viewer of mine",
     "operator of mine",
     "admin of mine",
-    "shut admin",
+    "deactivated admin",
     "superuser",
 )
 PLACES = ("mine", "other", "read-only")
@@ -133,7 +133,7 @@ def person(who: str, places: dict[str, Cluster]) -> Any:
         return make_person("ann")
     role = next(role for role in Role if role in who)
     made = make_person("ann", role, places["mine"] if "of mine" in who else None)
-    if who == "shut admin":
+    if who == "deactivated admin":
         made.is_active = False
         made.save()
     return made
@@ -141,7 +141,7 @@ def person(who: str, places: dict[str, Cluster]) -> Any:
 
 def has_right(who: str, permission: str, place: str) -> bool:
     """The rule, said independently: the permission's lowest role, on the clusters that the person has a role on."""
-    if who in ("nobody", "no role", "shut admin"):
+    if who in ("nobody", "no role", "deactivated admin"):
         return False
     if who == "superuser":
         return True
@@ -158,7 +158,7 @@ def leaves_room(token: Token, permission: str, place: str) -> bool:
 
 def is_for_oneself(who: str, action: AnyAction) -> bool:
     """Whether somebody may at least do it to their own account; the run of this test names no account."""
-    return bool(action.own_argument) and who not in ("nobody", "shut admin")
+    return bool(action.own_argument) and who not in ("nobody", "deactivated admin")
 
 
 def cells() -> Iterator[tuple[str, AnyAction, str]]:
@@ -208,7 +208,7 @@ def test_a_page_is_refused_unless_the_row_says_otherwise(
     monkeypatch.setattr(Template, "render", lambda *_args, **_how: "")
     asked = person(who, places)
     client = Client()
-    if who not in ("nobody", "shut admin"):
+    if who not in ("nobody", "deactivated admin"):
         client.force_login(asked)
     make_person("bob")
     subjects = {"topic": "orders", "group": "billing", "person": "bob", "cluster": "mine", "job": "nightly"}
@@ -221,7 +221,7 @@ def test_a_page_is_refused_unless_the_row_says_otherwise(
             kind = "failure" if name == "patch_dead_letters" else action.subject
             address = page.address(place, (subjects | of_place[place]).get(kind, "x"))
             found[name, place] = client.get(address).status_code
-            if who in ("nobody", "shut admin"):
+            if who in ("nobody", "deactivated admin"):
                 wanted[name, place] = 302
             elif place and not has_right(who, "mq_clusters.view_cluster", place):
                 wanted[name, place] = 404
@@ -242,7 +242,7 @@ def test_rest_refuses_unless_the_row_and_the_token_say_otherwise(
     monkeypatch.setattr(guesses, "FAILURES_PER_MIN", 10**9)
     asked = person(who, places)
     client = client_of(asked, token) if who != "nobody" else Client()
-    is_known = who not in ("nobody", "shut admin") and token.is_valid
+    is_known = who not in ("nobody", "deactivated admin") and token.is_valid
     found, wanted = {}, {}
     for name, action, place in cells() if token == Token() else cells_of_permissions():
         tree = f"/api/v1/clusters/{place}" if place else "/api/v1"

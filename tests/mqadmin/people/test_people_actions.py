@@ -1,4 +1,4 @@
-"""Accounts made, given roles, shut; log-ins ended."""
+"""Accounts made, given roles, deactivated; log-ins ended."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_person_is_added_with_a_password_that_is_shown_once(root: AbstractUser
     assert run(root, "add_person", person="a/b c").refusal == Refusal.ARGUMENTS
 
 
-def test_who_is_added_by_mistake_is_shut_by_undo(root: AbstractUser) -> None:
+def test_who_is_added_by_mistake_is_deactivated_by_undo(root: AbstractUser) -> None:
     undo = run(root, "add_person", person="ann").undo
     assert undo is not None
     assert run(root, undo.action, **undo.arguments).outcome == "done"
@@ -128,7 +128,7 @@ def test_log_ins_that_ended_by_themselves_are_forgotten(root: AbstractUser) -> N
     assert LogIn.objects.count() == 1
 
 
-def test_a_shut_account_is_logged_out_everywhere(root: AbstractUser) -> None:
+def test_a_deactivated_account_is_logged_out_everywhere(root: AbstractUser) -> None:
     make_person("ann", Role.ADMIN)
     client = logged_in("ann")
     run(root, "set_person_active", person="ann", active="no")

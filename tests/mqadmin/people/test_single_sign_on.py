@@ -190,14 +190,14 @@ def test_an_account_that_is_here_already_is_never_taken_over(provider: Provider)
     assert client.get("/people/").status_code == 403
 
 
-def test_a_shut_account_does_not_get_in(provider: Provider) -> None:
+def test_a_deactivated_account_does_not_get_in(provider: Provider) -> None:
     sign_on(Client(), provider)
     persons.accounts().update(is_active=False)
     client = Client()
     answer = sign_on(client, provider)
-    assert answer["Location"] == "/login/shut/"
-    page = client.get("/login/shut/")
-    assert (page.status_code, "shut" in page.content.decode()) == (403, True)
+    assert answer["Location"] == "/login/inactive/"
+    page = client.get("/login/inactive/")
+    assert (page.status_code, "deactivated" in page.content.decode()) == (403, True)
     assert client.get("/").status_code == 302
 
 

@@ -7,7 +7,7 @@ import pytest
 from mqadmin.clusters.models import Cluster, Group
 from mqadmin.observing.observation import ObservedEvent
 from mqadmin.observing.signals import MembershipChange
-from mqadmin.rebalances import recording, selectors
+from mqadmin.rebalances import recording, retention, selectors
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.message_queue import MessageQueue
 
@@ -106,7 +106,7 @@ def test_fact_that_is_read_twice_is_stored_once(group: Group) -> None:
 
 def test_old_events_are_pruned_by_age(group: Group) -> None:
     recording.record([event(group, 1, NOW - timedelta(days=8)), event(group, 2, NOW - timedelta(days=6))])
-    assert recording.prune(NOW) == 1
+    assert retention.prune(NOW) == 1
     assert RebalanceEvent.objects.get().source_key == "boot:2"
 
 

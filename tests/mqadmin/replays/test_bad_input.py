@@ -17,7 +17,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters import indexing
 from mqadmin.deadletters import tasks as index_tasks
 from mqadmin.deadletters.models import DeadLetter
-from mqadmin.observing import sampling
+from mqadmin.observing import polling_cycle
 from mqadmin.observing.gateway import Gateway, ask
 from mqadmin.replays.driving import drive_step
 from mqadmin.replays.models import ReplayEntry, ReplayJob
@@ -83,7 +83,7 @@ def put_dead(broker: OurBroker, origin: str, unique: str, body: bytes, sys_flag:
 
 
 def index(cluster: Cluster) -> None:
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     cluster.refresh_from_db()
     indexing.index_step(cluster)
 

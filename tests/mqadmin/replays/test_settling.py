@@ -11,7 +11,7 @@ from mqadmin.observing.gateway.counting import UNACKNOWLEDGED_S
 from mqadmin.observing.gateway.sending import SEND_TIMEOUT_S
 from mqadmin.replays.limits import LIMITS
 from mqadmin.replays.models import ReplayEntry, ReplayJob
-from mqadmin.replays.settling import Verdict, look_for
+from mqadmin.replays.settling import Found, look_for
 from mqadmin.replays.states import Target
 from tests.support.replay_gateway import ADDRESS, BROKER
 
@@ -44,7 +44,7 @@ def test_a_broker_that_does_not_answer_is_asked_once() -> None:
     looking = look_for(broker, job, entries(), {BROKER: ADDRESS}, scan_max=100, is_over=lambda: False)
     found = asyncio.run(looking)
     assert broker.asked == ["read"]
-    assert {one.verdict for one in found.values()} == {Verdict.NOT_YET}
+    assert {one.state for one in found.values()} == {Found.NOT_YET}
     assert len(found) == 8
 
 

@@ -17,7 +17,7 @@ from broker.engine.transactions.half import (
     is_half,
     is_successor,
     next_version,
-    op_record,
+    op_message,
 )
 from remoting.wire.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
 from remoting.wire.properties import decode_properties, encode_properties
@@ -132,8 +132,8 @@ def test_what_is_given_up_is_kept_as_it_was():
     assert decode_properties(kept.properties_text)["REAL_TOPIC"] == "orders"
 
 
-def test_an_op_record_names_half_offsets_as_rocketmq_does():
-    record = op_record([17, 18], HOST, 5)
+def test_an_op_message_names_half_offsets_as_rocketmq_does():
+    record = op_message([17, 18], HOST, 5)
     assert (record.topic, record.queue_id, record.body) == (OP_HALF_TOPIC, 0, b"17,18,")
     assert decode_properties(record.properties_text)["TAGS"] == "d"
 
@@ -141,7 +141,7 @@ def test_an_op_record_names_half_offsets_as_rocketmq_does():
     assert ended_offsets(stored) == [17, 18]
 
 
-def test_an_op_record_of_another_tag_says_nothing():
+def test_an_op_message_of_another_tag_says_nothing():
     assert ended_offsets(StoredMessage(topic=OP_HALF_TOPIC, queue_id=0, body=b"17")) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.transactions import recovery as recovery_module
-from broker.engine.transactions.half import committed_copy, next_version, op_record
+from broker.engine.transactions.half import committed_copy, next_version, op_message
 from broker.engine.transactions.progress import Progress
 from broker.engine.transactions.recovery import recover
 from remoting.wire.names import HALF_TOPIC, OP_HALF_TOPIC
@@ -30,7 +30,7 @@ def half(store, name: str):
 
 
 def op(store, body: bytes) -> None:
-    record = op_record([], HOST, 0)
+    record = op_message([], HOST, 0)
     record.body = body
     store.append(record)
 
@@ -40,7 +40,7 @@ def test_an_empty_store_has_no_transactions(store):
     assert (found.undecided, found.unrecorded, found.marks, found.next_op_offset) == ([], [], [], 0)
 
 
-def test_op_records_of_4_9_and_of_5_are_read(store):
+def test_op_messages_of_4_9_and_of_5_are_read(store):
     for number in range(6):
         half(store, f"u{number}")
     op(store, b"1")
@@ -52,7 +52,7 @@ def test_op_records_of_4_9_and_of_5_are_read(store):
     assert found.next_op_offset == 2
 
 
-def test_more_op_records_than_one_read_gives(store, monkeypatch):
+def test_more_op_messages_than_one_read_gives(store, monkeypatch):
     monkeypatch.setattr(recovery_module, "OP_READ_MAX", 2)
     for number in range(7):
         half(store, f"u{number}")
@@ -95,7 +95,7 @@ def test_what_is_settled_is_not_looked_at(store):
     assert recover(store, Progress(2, 0, 0)).undecided == [2]
 
 
-def test_an_op_record_of_garbage_is_passed_over(store):
+def test_an_op_message_of_garbage_is_passed_over(store):
     half(store, "u0")
     for body in (b"", b",", b"-1,", b"many", b"\xff\xfe"):
         record = draft(body or b" ", OP_HALF_TOPIC, tags="d")

@@ -32,7 +32,7 @@ async def test_what_is_rolled_back_is_never_delivered(broker):
     assert broker.transactions.checks.waiting_count == 0
 
 
-async def test_an_op_record_follows_the_copy_and_gathers_what_ended_together(broker):
+async def test_an_op_message_follows_the_copy_and_gathers_what_ended_together(broker):
     for half in [broker.send(b"%d" % number) for number in range(3)]:
         broker.commit(half)
     assert bodies(broker.store, OP_HALF_TOPIC) == []

@@ -29,7 +29,7 @@ async def test_the_next_life_knows_what_is_undecided_and_what_ended(broker, is_k
     assert broker.delivered() == [b"a", b"c"]
 
 
-async def test_a_copy_without_its_op_record_is_found_again(broker):
+async def test_a_copy_without_its_op_message_is_found_again(broker):
     """The kill falls between the two."""
     half = broker.send()
     broker.commit(half)
@@ -41,7 +41,7 @@ async def test_a_copy_without_its_op_record_is_found_again(broker):
     assert bodies(broker.store, OP_HALF_TOPIC) == [b"0,"]
 
 
-async def test_a_check_without_its_op_record_leaves_one_version(broker):
+async def test_a_check_without_its_op_message_leaves_one_version(broker):
     broker.online()
     half = broker.send()
     broker.check(TIMEOUT_MS)
@@ -97,7 +97,7 @@ async def test_progress_is_what_rocketmq_would_go_on_from(broker):
     assert broker.transactions.pinned() == halves[2].commit_log_offset
 
 
-async def test_op_records_stay_needed_as_long_as_they_speak_of_halves_that_do(broker):
+async def test_op_messages_stay_needed_as_long_as_they_speak_of_halves_that_do(broker):
     first, second = broker.send(b"a"), broker.send(b"b")
     broker.commit(second)
     await broker.tidied()
@@ -110,7 +110,7 @@ async def test_op_records_stay_needed_as_long_as_they_speak_of_halves_that_do(br
     assert broker.transactions.pinned() is None
 
 
-async def test_progress_does_not_pass_an_end_whose_op_record_is_not_written(broker):
+async def test_progress_does_not_pass_an_end_whose_op_message_is_not_written(broker):
     broker.commit(broker.send())
     await broker.transactions.tidy()
     await broker.transactions.tidy()

@@ -58,7 +58,7 @@ def _record(folder: Path) -> dict[str, list[Any]]:
     from mqadmin.clusters.models import Cluster, ClusterKind, ClusterState, Group  # after setup
     from mqadmin.lag import measuring  # after setup
     from mqadmin.lag.verdicts import Judgement, VerdictInput  # after setup
-    from mqadmin.observing import sampling  # after setup
+    from mqadmin.observing import polling_cycle  # after setup
     from mqadmin.subscriptions import asking  # after setup
     from tests.support.apache import ApacheRocketMQ  # after setup
     from tests.support.java_client import JavaClient  # after setup
@@ -82,7 +82,7 @@ def _record(folder: Path) -> dict[str, list[Any]]:
         there = Cluster.objects.create(name="apache", namesrv=apache.namesrv, kind=ClusterKind.APACHE)
 
         def look() -> None:
-            sampling.sample_once(there, timezone.now())
+            polling_cycle.poll_once(there, timezone.now())
             Cluster.objects.filter(pk=there.pk).update(kind=ClusterKind.APACHE, state=ClusterState.REACHABLE)
             there.refresh_from_db()
             asking.ask_round(there, timezone.now())

@@ -1,4 +1,4 @@
-"""Who asks, for previews and runs that depend on it: whose name a row keeps, who may not see a body.
+"""The caller of the preview or run under way, for actions that depend on it: whose name a row keeps, who sees a body.
 
 The runner says it around every preview and every carrying out, so an action need not be given what few of them use.
 """
@@ -11,19 +11,19 @@ from contextvars import ContextVar
 
 from mqadmin.actions.caller import Caller
 
-_asking: ContextVar[Caller] = ContextVar("asking")
+_current: ContextVar[Caller] = ContextVar("current_caller")
 
 
 @contextmanager
-def asked_by(caller: Caller) -> Iterator[None]:
-    """Makes the caller the one who asks, within the block."""
-    token = _asking.set(caller)
+def acting_as(caller: Caller) -> Iterator[None]:
+    """Makes `caller` the current one within the block."""
+    token = _current.set(caller)
     try:
         yield
     finally:
-        _asking.reset(token)
+        _current.reset(token)
 
 
-def who_asks() -> Caller:
+def current_caller() -> Caller:
     """Returns the caller of the preview or run under way. Raises LookupError outside of one: a mistake of ours."""
-    return _asking.get()
+    return _current.get()

@@ -1,8 +1,8 @@
-"""What people may, as a value that can be compared: people of one standing are shown the same.
+"""What people may, as a value that can be compared: people of the same rights are shown the same.
 
-A standing is made of all that `access` reads of a person: the account's own marks, its groups and permissions, its
+Rights are made of all that `access` reads of a person: the account's own marks, its groups and permissions, its
 roles for single clusters, and what the groups may. Whatever else decides what a page shows belongs to the address.
-Which clusters that lets a person see is told with it, as `access.visible_clusters` has it.
+Which clusters that lets a person see is told with them, as `access.visible_clusters` has it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VIEW = tuple(VIEW.split("."))
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Rights:
     """`digest` is equal for people who may the same. `cluster_ids`: of the clusters that they see; None: all."""
 
     digest: str
@@ -36,8 +36,8 @@ class Standing:
         return self.cluster_ids is None or cluster_ids <= self.cluster_ids
 
 
-def standings(person_pks: Collection[Any]) -> dict[Any, Standing]:
-    """Returns the standing of each active account, in five queries; others are left out.
+def rights_of(person_pks: Collection[Any]) -> dict[Any, Rights]:
+    """Returns the rights of each active account, in five queries; others are left out.
 
     The caller asks for no more people than a query takes parameters.
     """
@@ -57,7 +57,7 @@ def standings(person_pks: Collection[Any]) -> dict[Any, Standing]:
             or not seeing_groups.isdisjoint(groups[pk])
             or any(tuple(name) == _VIEW for _permission, *name in own[pk])
         )
-        found[pk] = Standing(
+        found[pk] = Rights(
             digest=_digest([is_superuser, groups[pk], own[pk], roles[pk], of_groups]),
             cluster_ids=None if sees_all else frozenset(cluster for cluster, _role in roles[pk]),
         )

@@ -1,12 +1,12 @@
-"""Op records: gathered, never before what they speak of, and how far they are certain."""
+"""Op messages: gathered, never before what they speak of, and how far they are certain."""
 
 from __future__ import annotations
 
 import pytest
 
 from broker.engine.store.errors import StoreFull
-from broker.engine.transactions import op_records as op_records_module
-from broker.engine.transactions.op_records import OP_BYTES_MAX, OpRecords
+from broker.engine.transactions import op_messages as op_messages_module
+from broker.engine.transactions.op_messages import OP_BYTES_MAX, OpMessages
 from remoting.wire.names import OP_HALF_TOPIC
 from tests.support.stores import ManualClock, bodies, draft, open_store
 
@@ -22,7 +22,7 @@ def store(tmp_path):
 
 @pytest.fixture
 async def ops(store):
-    ops = OpRecords(store, HOST, ManualClock())
+    ops = OpMessages(store, HOST, ManualClock())
     yield ops
     ops.stop()
 
@@ -79,20 +79,20 @@ async def test_nothing_to_write_writes_nothing(store, ops):
     assert bodies(store, OP_HALF_TOPIC) == []
 
 
-async def test_an_op_record_is_needed_until_all_its_halves_are_settled(ops):
+async def test_an_op_message_is_needed_until_all_its_halves_are_settled(ops):
     for op_offset, highest in enumerate((3, 9, 5)):
         ops.remember(op_offset, highest)
 
     assert [ops.progress(half) for half in (0, 4, 9, 10)] == [0, 1, 1, 3]
 
 
-async def test_after_a_start_the_op_records_before_it_are_not_needed(ops):
+async def test_after_a_start_the_op_messages_before_it_are_not_needed(ops):
     ops.start_at(12)
     assert ops.progress(100) == 12
 
 
-async def test_many_op_records_are_remembered_in_bounded_memory_and_none_is_given_up_early(ops, monkeypatch):
-    monkeypatch.setattr(op_records_module, "MARKS_MAX", 8)
+async def test_many_op_messages_are_remembered_in_bounded_memory_and_none_is_given_up_early(ops, monkeypatch):
+    monkeypatch.setattr(op_messages_module, "MARKS_MAX", 8)
     highest = [number * 10 for number in range(1_001)]
     for op_offset, half in enumerate(highest):
         ops.remember(op_offset, half)

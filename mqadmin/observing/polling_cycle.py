@@ -1,4 +1,4 @@
-"""One cycle of polling: claimed, sampled, written."""
+"""One cycle of polling, every 15 s: claims it, polls the cluster, writes what was found."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mqadmin.clusters.models import (
 from mqadmin.observing import costs, synchroniser
 from mqadmin.observing.exact_waiting import NextMessage, Unreadable
 from mqadmin.observing.gateway import Costs, GatewayError, ask
-from mqadmin.observing.polling import sample
+from mqadmin.observing.polling import poll
 from mqadmin.observing.reachability import note_reachable, note_resumed, note_unreachable
 from mqadmin.observing.signals import Ticked, publish, ticked
 from mqadmin.observing.turns import Cursors, Urgent
@@ -64,7 +64,7 @@ def known_store_times(cluster: Cluster, groups: Collection[str]) -> set[NextMess
     }
 
 
-def sample_once(cluster: Cluster, now: datetime) -> None:
+def poll_once(cluster: Cluster, now: datetime) -> None:
     """Writes what one cycle found, or why it found nothing."""
     cursors = Cursors(cluster.topic_cursor, cluster.group_cursor)
     expected = set(cluster.brokers.values_list("name", flat=True))
@@ -76,7 +76,7 @@ def sample_once(cluster: Cluster, now: datetime) -> None:
     try:
         found = ask(
             cluster.namesrv,
-            lambda gateway: sample(
+            lambda gateway: poll(
                 gateway,
                 cursors,
                 now,

@@ -14,8 +14,8 @@ from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscri
 from mqadmin.lag import history
 from mqadmin.lag.models import LagHistory
 from mqadmin.lag.verdicts import STALLED_AFTER_S
-from mqadmin.observing import sampling
-from mqadmin.observing.polling import sample
+from mqadmin.observing import polling_cycle
+from mqadmin.observing.polling import poll
 from mqadmin.observing.turns import Urgent
 from mqadmin.rebalances.models import RebalanceEvent
 from remoting.wire.bodies.groups import ClientConnection, ConsumerConnection, SubscriptionGroupConfig
@@ -54,7 +54,7 @@ def members(*client_ids: str, expression: str = "*") -> ConsumerConnection:
 
 
 def test_cycle_fills_the_rows_and_says_what_it_cost(cluster: Cluster, broker: ScriptedBroker) -> None:
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     cluster.refresh_from_db()
     assert (cluster.state, cluster.rocketmq_name) == ("reachable", "DefaultCluster")
     assert cluster.cycle_request_count == len(broker.asked)
@@ -73,19 +73,19 @@ def test_groups_that_are_looked_at_come_before_those_in_trouble_with_their_topic
     make_queue_offset(make_group(cluster, "looked-at", now=now), "refunds", 0, now=now)
     make_queue_offset(make_group(cluster, "fine", now=now), "bills", 0, now=now)
     note_looked_at(cluster.groups.get(name="looked-at"), now)
-    found = sampling.urgent(cluster, now + timedelta(seconds=40))
+    found = polling_cycle.urgent(cluster, now + timedelta(seconds=40))
     assert found == Urgent(groups=("looked-at", "stalled"), topics=("refunds", "orders"), looked_at_count=1)
-    assert sampling.urgent(cluster, now + LOOKED_AT_FOR).groups == ("stalled",)
+    assert polling_cycle.urgent(cluster, now + LOOKED_AT_FOR).groups == ("stalled",)
 
 
 def test_lag_that_appears_between_two_samples_waits_at_least_since_the_second(
     cluster: Cluster, broker: ScriptedBroker
 ) -> None:
     first_at = timezone.now()
-    sampling.sample_once(cluster, first_at)
+    polling_cycle.poll_once(cluster, first_at)
     broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=25)
     second_at = first_at + timedelta(seconds=15)
-    sampling.sample_once(cluster, second_at)
+    polling_cycle.poll_once(cluster, second_at)
     group = Group.objects.get()
     assert (group.lag, group.behind_method) == (15, "observed")
     assert group.behind_since is not None
@@ -98,7 +98,7 @@ def test_next_message_of_a_group_that_somebody_looks_at_is_read_once_for_its_sto
     cluster: Cluster, broker: ScriptedBroker
 ) -> None:
     first_at = timezone.now()
-    sampling.sample_once(cluster, first_at)
+    polling_cycle.poll_once(cluster, first_at)
     note_looked_at(Group.objects.get(), first_at)
     broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=25)
     stored_at = [first_at.replace(microsecond=0) + timedelta(seconds=3, milliseconds=ms) for ms in (120, 470)]
@@ -106,7 +106,7 @@ def test_next_message_of_a_group_that_somebody_looks_at_is_read_once_for_its_sto
         broker.tables.stored_at_ms["orders", 0, queue_offset] = round(moment.timestamp() * 1000)
 
     def read(seconds: int) -> tuple[object, str, int]:
-        sampling.sample_once(cluster, first_at + timedelta(seconds=seconds))
+        polling_cycle.poll_once(cluster, first_at + timedelta(seconds=seconds))
         group = Group.objects.get()
         return group.behind_since, group.behind_method, broker.asked.count("PULL_MESSAGE")
 
@@ -121,10 +121,10 @@ def test_next_message_that_the_broker_does_not_give_waits_as_samples_say(
     cluster: Cluster, broker: ScriptedBroker
 ) -> None:
     first_at = timezone.now()
-    sampling.sample_once(cluster, first_at)
+    polling_cycle.poll_once(cluster, first_at)
     note_looked_at(Group.objects.get(), first_at)
     broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=25)
-    sampling.sample_once(cluster, first_at + timedelta(seconds=15))
+    polling_cycle.poll_once(cluster, first_at + timedelta(seconds=15))
     cluster.refresh_from_db()
     assert Group.objects.get().behind.told_method == "from_samples"
     assert cluster.state == "reachable"
@@ -135,7 +135,7 @@ def test_next_message_without_store_time_is_not_read_again_until_the_offset_move
     cluster: Cluster, broker: ScriptedBroker, odd: bytes
 ) -> None:
     first_at = timezone.now()
-    sampling.sample_once(cluster, first_at)
+    polling_cycle.poll_once(cluster, first_at)
     note_looked_at(Group.objects.get(), first_at)
     broker.tables.ends[QUEUE] = TopicOffset(min_offset=0, max_offset=25)
     broker.tables.odd_answers["orders", 0, 10] = odd
@@ -143,7 +143,7 @@ def test_next_message_without_store_time_is_not_read_again_until_the_offset_move
     for number, committed_offset in enumerate((10, 10, 10, 12, 12)):
         broker.tables.committed[("orders", "billing")] = {0: committed_offset}
         cluster.refresh_from_db()
-        sampling.sample_once(cluster, first_at + timedelta(seconds=15 * number))
+        polling_cycle.poll_once(cluster, first_at + timedelta(seconds=15 * number))
         read.append(broker.asked.count("PULL_MESSAGE"))
     assert read == [1, 1, 1, 2, 2]
 
@@ -152,14 +152,14 @@ def test_next_message_without_store_time_is_not_read_again_until_the_offset_move
 def test_group_whose_offset_stands_and_whose_member_says_nothing_is_stalled_two_turns_after_the_limit(
     cluster: Cluster, broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch, budget: int, turn_s: int
 ) -> None:
-    monkeypatch.setattr(sampling, "sample", partial(sample, budget=budget))
+    monkeypatch.setattr(polling_cycle, "poll", partial(poll, budget=budget))
     for number in range(9):
         broker.tables.topics[f"other-{number}"] = TopicConfig(topic_name=f"other-{number}")
     begun = timezone.now()
 
     def verdict(seconds: int) -> str:
         cluster.refresh_from_db()
-        sampling.sample_once(cluster, begun + timedelta(seconds=seconds))
+        polling_cycle.poll_once(cluster, begun + timedelta(seconds=seconds))
         return Group.objects.get().verdict
 
     came_s = 2 * turn_s
@@ -176,38 +176,38 @@ def test_group_whose_offset_stands_and_whose_member_says_nothing_is_stalled_two_
 
 def test_unchanged_rows_are_seen_again(cluster: Cluster) -> None:
     first_at = timezone.now()
-    sampling.sample_once(cluster, first_at)
+    polling_cycle.poll_once(cluster, first_at)
     later = first_at + timedelta(seconds=15)
-    sampling.sample_once(cluster, later)
+    polling_cycle.poll_once(cluster, later)
     assert QueueOffset.objects.get().seen_at == later
     assert Group.objects.get().offsets_seen_at == later
 
 
 def test_group_of_which_nothing_moved_is_not_compared_again(cluster: Cluster) -> None:
     """Shown by a row that somebody changed: the digest says that rows and brokers agree."""
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     QueueOffset.objects.update(committed_offset=3)
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     assert QueueOffset.objects.get().committed_offset == 3
     Group.objects.update(committed_digest=0)
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     assert QueueOffset.objects.get().committed_offset == 10
 
 
 def test_topic_that_is_made_anew_has_its_readers_compared_again(cluster: Cluster, broker: ScriptedBroker) -> None:
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     config = broker.tables.topics.pop("orders")
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     assert not QueueOffset.objects.exists()
     broker.tables.topics["orders"] = config
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     assert QueueOffset.objects.get().committed_offset == 10
 
 
 def test_members_found_and_missed_between_two_samples_are_events(cluster: Cluster, broker: ScriptedBroker) -> None:
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     broker.tables.members["billing"] = members("c2", expression="A")
-    sampling.sample_once(cluster, timezone.now() + timedelta(seconds=15))
+    polling_cycle.poll_once(cluster, timezone.now() + timedelta(seconds=15))
     kinds = set(RebalanceEvent.objects.values_list("kind", "client_id", "source"))
     assert kinds == {("joined", "c2", "poll"), ("gone", "c1", "poll")}, "the first sample has nothing to compare with"
     assert Member.objects.get(client_id="c1").left_at is not None
@@ -215,21 +215,21 @@ def test_members_found_and_missed_between_two_samples_are_events(cluster: Cluste
 
 
 def test_topic_and_group_that_are_gone_are_deleted(cluster: Cluster, broker: ScriptedBroker) -> None:
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     broker.tables.topics.clear()
     broker.tables.groups.clear()
     broker.tables.committed.clear()
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     assert not Topic.objects.exists()
     assert not Group.objects.exists()
 
 
 def test_broker_that_fails_deletes_nothing_and_is_named(cluster: Cluster, broker: ScriptedBroker) -> None:
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     synced_at = Cluster.objects.get().last_synced_at
     broker.further_masters = {"broker-b": "127.0.0.1:1"}
     broker.tables.topics.clear()
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     cluster.refresh_from_db()
     assert (cluster.state, cluster.last_synced_at) == ("partial", synced_at)
     assert "127.0.0.1:1" in cluster.last_error
@@ -242,10 +242,10 @@ def test_broker_whose_name_server_is_silent_keeps_its_rows(cluster: Cluster, bro
         other.tables.topics["refunds"] = TopicConfig(topic_name="refunds")
         cluster.namesrv = f"{broker.address};{other.address}"
         cluster.save()
-        sampling.sample_once(cluster, timezone.now())
+        polling_cycle.poll_once(cluster, timezone.now())
         assert set(Topic.objects.values_list("name", flat=True)) == {"orders", "refunds"}
         other.stop()
-        sampling.sample_once(cluster, timezone.now())
+        polling_cycle.poll_once(cluster, timezone.now())
         cluster.refresh_from_db()
         assert cluster.state == "partial"
         assert other.address in cluster.last_error
@@ -255,9 +255,9 @@ def test_broker_whose_name_server_is_silent_keeps_its_rows(cluster: Cluster, bro
 
 
 def test_cluster_that_does_not_answer_says_why_and_keeps_its_rows(cluster: Cluster, broker: ScriptedBroker) -> None:
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     broker.stop()
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     cluster.refresh_from_db()
     assert cluster.state == "unreachable"
     assert broker.address in cluster.last_error
@@ -268,18 +268,18 @@ def test_cluster_that_comes_back_is_asked_again_whether_it_can_be_followed(
     cluster: Cluster, broker: ScriptedBroker
 ) -> None:
     broker.stop()
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     broker.start()
-    sampling.sample_once(cluster, timezone.now())
+    polling_cycle.poll_once(cluster, timezone.now())
     cluster.refresh_from_db()
     assert (cluster.state, cluster.kind) == ("reachable", "")
 
 
 def test_silence_is_a_gap_in_the_history_and_not_a_straight_line(cluster: Cluster) -> None:
     first_at = timezone.now()
-    sampling.sample_once(cluster, first_at)
+    polling_cycle.poll_once(cluster, first_at)
     cluster.refresh_from_db()
-    sampling.sample_once(cluster, first_at + timedelta(minutes=10))
+    polling_cycle.poll_once(cluster, first_at + timedelta(minutes=10))
     lags = [sample.lag for sample in history.unpack(LagHistory.objects.get().samples)]
     assert lags == [None, 0]
     cluster.refresh_from_db()
@@ -288,6 +288,6 @@ def test_silence_is_a_gap_in_the_history_and_not_a_straight_line(cluster: Cluste
 
 def test_cycle_is_claimed_once_per_interval(cluster: Cluster) -> None:
     now = timezone.now()
-    assert sampling.claim(cluster, now)
-    assert not sampling.claim(cluster, now + timedelta(seconds=5))
-    assert sampling.claim(cluster, now + timedelta(seconds=sampling.POLL_INTERVAL_S))
+    assert polling_cycle.claim(cluster, now)
+    assert not polling_cycle.claim(cluster, now + timedelta(seconds=5))
+    assert polling_cycle.claim(cluster, now + timedelta(seconds=polling_cycle.POLL_INTERVAL_S))

@@ -1,12 +1,12 @@
-"""Op records: they say which halves have ended, and progress depends on which of them are flushed.
+"""Op messages: they say which halves have ended, and progress depends on which of them are flushed.
 
 A half is ended by another record, its successor: its committed copy, its next version, or its copy among those given
-up. The op record follows once the successor is as safe as the store's flush mode promises; one op record names several
-ended halves (RocketMQ batches them likewise, for 3 s or 4096 bytes). So no op record survives a power cut that took the
-successor; and when a kill loses an op record, the next start finds the successor, because it reads the log from
-`scan_from` on. A rollback has no successor: its op record is all there is, and is written at once.
+up. The op message follows once the successor is as safe as the store's flush mode promises; one op message names
+several ended halves (RocketMQ batches them likewise, for 3 s or 4096 bytes). So no op message survives a power cut that
+took the successor; and when a kill loses an op message, the next start finds the successor, because it reads the log
+from `scan_from` on. A rollback has no successor: its op message is all there is, and is written at once.
 
-Until its op record is safe, an end is *open*: progress does not go past it.
+Until its op message is safe, an end is *open*: progress does not go past it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from collections.abc import Callable
 from broker.engine.store.errors import StoreError
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended
-from broker.engine.transactions.half import op_record
+from broker.engine.transactions.half import op_message
 from remoting.wire.message_id import Host
 
 logger = logging.getLogger(__name__)
 
-# Shorter than RocketMQ's `transactionOpBatchInterval` (3 s), so that a start finds few ends without an op record.
+# Shorter than RocketMQ's `transactionOpBatchInterval` (3 s), so that a start finds few ends without an op message.
 GATHER_S = 0.1
 # RocketMQ's `transactionOpMsgMaxSize`.
 OP_BYTES_MAX = 4_096
 # After a failed write, of a full disk for example, it is tried again after so long.
 RETRY_S = 1.0
-# Op records that a start would have to read are remembered one by one up to so many, then two neighbours as one.
+# Op messages that a start would have to read are remembered one by one up to so many, then two neighbours as one.
 MARKS_MAX = 1_024
 
 
-class OpRecords:
-    """Writes op records, and knows which ends are still open.
+class OpMessages:
+    """Writes op messages, and knows which ends are still open.
 
     Callers: `Transactions` and its check-back, on the event loop.
     """
@@ -66,7 +66,7 @@ class OpRecords:
         self._open.pop(half_offset, None)
 
     def follow(self, half_offset: int) -> None:
-        """Puts the half into the next op record, because the record that ends it is safe."""
+        """Puts the half into the next op message, because the record that ends it is safe."""
         self._gathered.append(half_offset)
         self._gathered_chars += len(str(half_offset)) + 1
         if self._gathered_chars >= OP_BYTES_MAX:
@@ -75,21 +75,21 @@ class OpRecords:
             self._timer = asyncio.get_running_loop().call_later(GATHER_S, self.write)
 
     def written(self, half_offsets: list[int], op: Appended) -> None:
-        """Closes the ends of `half_offsets`, because `op`, the op record that names them, is safe."""
+        """Closes the ends of `half_offsets`, because `op`, the op message that names them, is safe."""
         for half_offset in half_offsets:
             self._open.pop(half_offset, None)
         self.remember(op.queue_offset, max(half_offsets))
 
     def write(self) -> None:
-        """Appends an op record of the halves gathered so far; tries again later when the store refuses it."""
+        """Appends an op message of the halves gathered so far; tries again later when the store refuses it."""
         self.stop()
         if not self._gathered:
             return
         ended = self._gathered
         try:
-            op = self._store.append(op_record(ended, self._host, self._clock()))
+            op = self._store.append(op_message(ended, self._host, self._clock()))
         except StoreError as error:
-            logger.error("the op record of %d ended transactions is not stored yet: %s", len(ended), error)
+            logger.error("the op message of %d ended transactions is not stored yet: %s", len(ended), error)
             self._timer = asyncio.get_running_loop().call_later(RETRY_S, self.write)
             return
         self._gathered, self._gathered_chars = [], 0
@@ -102,7 +102,7 @@ class OpRecords:
         self._store.when_flushed(op.commit_log_offset + op.total_bytes, flushed)
 
     def stop(self) -> None:
-        """Cancels the timer of the next op record."""
+        """Cancels the timer of the next op message."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -114,7 +114,7 @@ class OpRecords:
         self._next_op_offset = next_op_offset
 
     def remember(self, op_offset: int, highest_half_offset: int) -> None:
-        """Remembers which halves a safe op record names, for `progress`. Call it in the order of the op offsets."""
+        """Remembers which halves a safe op message names, for `progress`. Call it in the order of the op offsets."""
         self._marks.append((op_offset, highest_half_offset))
         self._next_op_offset = max(self._next_op_offset, op_offset + 1)
         if len(self._marks) > MARKS_MAX:
@@ -131,14 +131,14 @@ class OpRecords:
 
     @property
     def scan_from(self) -> int:
-        """Returns the commit-log offset from which on records may stand that end a half without a safe op record.
+        """Returns the commit-log offset from which on records may stand that end a half without a safe op message.
 
         Never behind the flushed offset: a power cut may take the log from there on, and other records will stand there.
         """
         return min([self._store.flushed_commit_log_offset, *self._open.values()])
 
     def progress(self, half_progress: int) -> int:
-        """Returns the queue offset of the first op record that names a half at or after `half_progress`."""
+        """Returns the queue offset of the first op message that names a half at or after `half_progress`."""
         while self._marks and self._marks[0][1] < half_progress:
             self._marks.popleft()
         return self._marks[0][0] if self._marks else self._next_op_offset

@@ -12,7 +12,7 @@ from django.contrib.auth.models import AbstractUser
 
 from mqadmin.actions import registry, runner
 from mqadmin.actions.arguments import ContentField
-from mqadmin.actions.asking import who_asks
+from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
@@ -35,10 +35,10 @@ def signed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     signed: dict[str, str] = {}
 
     def preview(_: Cluster, arguments: Sign) -> Preview[str]:
-        return Preview((Change("", {}, {"by": who_asks().name}),), who_asks().name)
+        return Preview((Change("", {}, {"by": current_caller().name}),), current_caller().name)
 
     def carry_out(_: Cluster, arguments: Sign, found: Preview[str]) -> Iterator[ItemOutcome]:
-        signed[arguments.letter] = who_asks().name
+        signed[arguments.letter] = current_caller().name
         yield found.changes[0].done()
 
     action = Action(
@@ -60,7 +60,7 @@ def test_a_preview_and_a_run_know_who_asks(signed: dict[str, str], ann: Abstract
     runner.run(caller(ann), "sign", "local", values)
     assert signed == {"a": "ann"}
     with pytest.raises(LookupError):
-        who_asks()
+        current_caller()
 
 
 @pytest.mark.parametrize("text", ["the secret", "the secret, and more than may be said"])

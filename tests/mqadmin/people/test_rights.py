@@ -1,4 +1,4 @@
-"""Standings: equal for people who may the same, and another one with everything that `access` reads."""
+"""Rights: equal for people who may the same, and another one with everything that `access` reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from mqadmin.people import access
 from mqadmin.people.models import ClusterRole
+from mqadmin.people.rights import Rights, rights_of
 from mqadmin.people.roles import Role
-from mqadmin.people.standings import Standing, standings
 from tests.support import console_rows
 from tests.support.people import make_person
 
@@ -26,12 +26,12 @@ def both() -> tuple[Any, Any]:
     return make_person("ann", Role.OPERATOR), make_person("bob", Role.OPERATOR)
 
 
-def of(*people: Any) -> list[Standing | None]:
-    found = standings([person.pk for person in people])
+def of(*people: Any) -> list[Rights | None]:
+    found = rights_of([person.pk for person in people])
     return [found.get(person.pk) for person in people]
 
 
-def test_people_of_the_same_roles_have_one_standing(both: tuple[Any, Any]) -> None:
+def test_people_of_the_same_roles_have_the_same_rights(both: tuple[Any, Any]) -> None:
     first, second = of(*both)
     assert first == second
 
@@ -72,7 +72,7 @@ def superuser(person: Any) -> None:
 
 
 @pytest.mark.parametrize("happens", [role_on_a_cluster, another_role, own_permission, superuser])
-def test_whatever_somebody_may_more_or_less_is_another_standing(both: tuple[Any, Any], happens: Any) -> None:
+def test_whatever_somebody_may_more_or_less_makes_other_rights(both: tuple[Any, Any], happens: Any) -> None:
     before = of(both[0])
     happens(both[0])
     first, second = of(*both)
@@ -86,7 +86,7 @@ def test_what_a_role_may_is_part_of_it(both: tuple[Any, Any]) -> None:
     assert not set(before) & set(of(*both))
 
 
-def test_who_is_shut_has_none(both: tuple[Any, Any]) -> None:
+def test_who_is_deactivated_has_none(both: tuple[Any, Any]) -> None:
     type(both[0]).objects.filter(pk=both[0].pk).update(is_active=False)
     assert of(*both)[0] is None
 
@@ -94,5 +94,5 @@ def test_who_is_shut_has_none(both: tuple[Any, Any]) -> None:
 def test_many_people_are_asked_for_at_once() -> None:
     people = [make_person(f"person {number}", Role.VIEWER) for number in range(20)]
     with CaptureQueriesContext(connection) as asked:
-        assert len(standings([person.pk for person in people])) == 20
+        assert len(rights_of([person.pk for person in people])) == 20
     assert len(asked) == 5
