@@ -26,6 +26,7 @@ from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.sending.accepting import Accepting
 from broker.engine.stats import BrokerStats
+from broker.engine.store.flusher import Flusher
 from broker.engine.store.message_store import MessageStore
 from broker.engine.transactions import transactions as transactions_module
 from broker.engine.transactions.progress import ProgressKeeper
@@ -46,8 +47,7 @@ LIVES_PER_TEST = 25
 STEPS = 200 if TORTURE else 60
 SEEDS = [int(os.environ["TRANSACTIONS_SEED"])] if "TRANSACTIONS_SEED" in os.environ else None
 
-# The flusher has nothing to do by itself.
-CONFIG = replace(SMALL, flush="sync", flush_interval_ms=1 << 30)
+CONFIG = replace(SMALL, flush="sync")
 TOPIC = "orders"
 TIMEOUT_MS, INTERVAL_MS = 6_000, 30_000
 ROUNDS_MAX = 200
@@ -65,7 +65,10 @@ class Transaction:
 
 
 class Disk:
-    """Stands in for the flusher: flushes when the test says so, and calls back who waited for it."""
+    """Has the flusher flush when the test says so, on the test's own thread, and calls back who waited for it.
+
+    The flusher's thread must not run (`_no_thread`).
+    """
 
     def __init__(self, store: MessageStore) -> None:
         self._store = store
@@ -76,7 +79,8 @@ class Disk:
         self._waiting.append((end, callback))
 
     def flush(self) -> None:
-        flushed = self._store._flusher.flushed = self._store._log.sync()
+        self._store._flusher._round()
+        flushed = self._store.flushed_commit_log_offset
         ready = [callback for end, callback in self._waiting if end <= flushed]
         self._waiting = [entry for entry in self._waiting if entry[0] > flushed]
         for callback in ready:
@@ -325,6 +329,12 @@ async def live(folder: Path, seed: int) -> None:
     finally:
         life.transactions._ops.stop()
         abandon(life.store)
+
+
+@pytest.fixture(autouse=True)
+def _no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that flushes by itself would make each life another one, and a seed tell nothing."""
+    monkeypatch.setattr(Flusher, "_run", lambda _: None)
 
 
 @pytest.mark.parametrize("first", SEEDS or range(0, LIVES, LIVES_PER_TEST))

@@ -1,7 +1,8 @@
 """Recovery of transactions when the broker starts: which halves are undecided, and which ended ones lack an op message.
 
 1. Halves have ended that the op messages from the committed offset on name; and so have those of which the log holds a
-   successor from `scan_from` on, whose op message a kill may have lost.
+   successor from `scan_from` on, whose op message a kill may have lost. A power cut may lose a half that was not
+   flushed and keep its successor: that one is known by its message, and ends the latest half of it that is left.
 2. Every other half from the committed offset on is undecided. Its record is not read now: the check-back does that when
    it is driven first, and finds when the half is due.
 
@@ -10,6 +11,7 @@ Memory and time are those of the halves and op messages after the committed offs
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -73,13 +75,35 @@ def _ops_from(store: MessageStore, queue_offset: int) -> Iterator[StoredMessage]
 
 def _ended_in_log(store: MessageStore, places: dict[int, int], scan_from: int) -> Iterator[int]:
     """Yields the queue offsets of the halves in `places` (commit-log offset to queue offset) that have a successor."""
+    of_lost: list[StoredMessage] = []
     for fields in store.records_from(scan_from):
         source = follows_on(fields.topic, fields.sys_flag, fields.prepared_transaction_offset)
-        if source is None or source not in places:
+        if source is None or (source < scan_from and source not in places):
             continue
-        record, half = store.message_at(fields.commit_log_offset), store.message_at(source)
-        if record is not None and half is not None and is_successor(record, half):
+        half = store.message_at(source)
+        if half is not None and source not in places:
+            continue
+        record = store.message_at(fields.commit_log_offset)
+        if record is not None and half is None:
+            of_lost.append(record)
+        elif record is not None and half is not None and is_successor(record, half):
             yield places[source]
+    if of_lost:
+        yield from _ended_by_successors_of_lost(store, places, of_lost)
+
+
+def _ended_by_successors_of_lost(
+    store: MessageStore, places: dict[int, int], successors: list[StoredMessage]
+) -> Iterator[int]:
+    """Yields the queue offsets of the halves whose next version is lost, while what followed on that one is there."""
+    by_key: defaultdict[str | None, list[StoredMessage]] = defaultdict(list)
+    for commit_log_offset in sorted(places):
+        if (half := store.message_at(commit_log_offset)) is not None:
+            by_key[half.unique_key].append(half)
+    for record in successors:
+        earlier = [half for half in by_key[record.unique_key] if half.commit_log_offset < record.commit_log_offset]
+        if earlier and is_successor(record, earlier[-1]):
+            yield places[earlier[-1].commit_log_offset]
 
 
 def _clamped(store: MessageStore, topic: str, queue_offset: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from broker.engine.transactions import recovery as recovery_module
 from broker.engine.transactions.half import committed_copy, next_version, op_message
@@ -71,6 +72,40 @@ def test_a_copy_is_believed_only_behind_what_is_certain(store):
     assert (found.unrecorded, found.undecided) == ([0, 1], [2])
     later = recover(store, Progress(0, 0, store.max_commit_log_offset))
     assert later.undecided == [0, 1, 2]
+
+
+def lost_after(version):
+    """A version that followed on this one and is not in the store: no record starts where it stood."""
+    return replace(version, commit_log_offset=version.commit_log_offset + 8)
+
+
+def test_what_followed_on_a_lost_version_ends_the_one_before_it(store):
+    committed = half(store, "u0")
+    checked = half(store, "u1")
+    half(store, "u2")
+    store.append(committed_copy(lost_after(committed), "orders", 0))
+    store.append(next_version(lost_after(checked), is_checked=True))
+
+    found = recover(store, NOTHING_KNOWN)
+    assert (found.unrecorded, found.undecided) == ([0, 1], [2, 3])
+
+
+def test_what_followed_on_a_lost_version_ends_the_latest_that_is_left(store):
+    first = half(store, "u0")
+    second = store.message_at(store.append(next_version(first, is_checked=True)).commit_log_offset)
+    store.append(committed_copy(lost_after(second), "orders", 0))
+
+    found = recover(store, NOTHING_KNOWN)
+    assert (found.unrecorded, found.undecided) == ([0, 1], [])
+
+
+def test_what_only_claims_to_follow_on_a_lost_version_ends_nothing(store):
+    message = half(store, "u0")
+    forged = committed_copy(lost_after(message), "orders", 0)
+    forged.body = b"something else"
+    store.append(forged)
+
+    assert recover(store, NOTHING_KNOWN).undecided == [0]
 
 
 def test_a_message_that_only_claims_to_be_a_commit_ends_nothing(store):
